@@ -1,0 +1,166 @@
+"""The one decision: a task, a move and the facts give a Change. Everything that is written comes from here."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from .events import Event
+from .lifecycle import ENDED, Move, Status, after
+from .model import Cancelled, CancelRequest, Completed, Failed, Json, Lost, Outcome, Run, Task, TimedOut
+
+
+class Disposition(StrEnum):
+    """The answer to whoever asked, which is not the state of the task."""
+
+    APPLIED = "applied"
+    ALREADY_ENDED = "already_ended"
+    ALREADY_CANCELLING = "already_cancelling"
+    ILLEGAL = "illegal"
+
+
+class Facts(Struct, frozen=True):
+    """What the outside knows about a move."""
+
+    outcome: Outcome | None = None
+    by: str = ""
+    reason: str = ""
+    elapsed: float | None = None
+    run: tuple[int, int] | None = None  # number and attempt of the run that reports: fences stale ones
+    late: Json = None  # what a run has to say after its ending
+    next_run: Run | None = None  # for RESUME and RETRY
+
+
+NOTHING = Facts()
+
+
+class Change(Struct, frozen=True):
+    """What one transaction writes: all of it, or nothing if the version moved on."""
+
+    task: Task
+    replaces: int  # the version it replaces; 0 creates, -1 writes nothing
+    disposition: Disposition = Disposition.APPLIED
+    event: Event | None = None
+    ends: bool = False  # take the thread's next completion number and insert the notice
+    archives: Task | None = None  # the ended run that a resume moves into history
+    durable: bool = True  # False: may be lost in a power cut, never in a crash
+
+    @property
+    def writes(self) -> bool:
+        return self.replaces >= 0
+
+
+_MOVES: dict[type, Move] = {
+    Completed: Move.COMPLETE,
+    Failed: Move.FAIL,
+    Cancelled: Move.STOP,
+    TimedOut: Move.TIME_OUT,
+    Lost: Move.LOSE,
+}
+
+_EVENTS: dict[Move, str] = {
+    Move.START: "started",
+    Move.ASK: "asked",
+    Move.ANSWER: "answered",
+    Move.CANCEL: "cancelling",
+    Move.RETRY: "retried",
+    Move.RESUME: "resumed",
+}
+
+
+def ending(outcome: Outcome) -> Move:
+    return _MOVES[type(outcome)]
+
+
+def submit(task: Task) -> Change:
+    return Change(task, 0, event=_event("submitted", task, task.created_at))
+
+
+def decide(task: Task, move: Move, facts: Facts, now: float) -> Change:
+    """A second ending is a no-op that says so; an illegal move changes nothing."""
+    stale = facts.run is not None and facts.run != (task.run.number, task.run.attempt)
+    if stale or (task.status in ENDED and move is not Move.RESUME):
+        return _too_late(task, facts, now)
+    status = after(task.status, move)
+    if status is None:
+        cancelling = task.status is Status.CANCELLING and move is Move.CANCEL
+        return Change(
+            task, -1, Disposition.ALREADY_CANCELLING if cancelling else Disposition.ILLEGAL, durable=False
+        )
+    if move in (Move.RESUME, Move.RETRY):
+        return _new_run(task, move, status, facts, now)
+    return _end(task, move, status, facts, now) if status in ENDED else _go_on(task, move, status, facts, now)
+
+
+def amend(task: Task, now: float, *, event: str = "", **fields: Any) -> Change:
+    """A change that is no move: progress, a retrieved time, a cleared listing. Never touches the status."""
+    new = replace(task, version=task.version + 1, updated_at=now, **fields)
+    return Change(new, task.version, event=_event(event, new, now) if event else None, durable=False)
+
+
+def _go_on(task: Task, move: Move, status: Status, facts: Facts, now: float) -> Change:
+    run = task.run
+    if move is Move.START:
+        run = replace(run, started_at=now)
+    elif move is Move.CANCEL:
+        run = replace(run, cancel=CancelRequest(facts.by, now, facts.reason))
+    new = replace(task, status=status, version=task.version + 1, updated_at=now, run=run)
+    return Change(new, task.version, event=_event(_EVENTS[move], new, now))
+
+
+def _end(task: Task, move: Move, status: Status, facts: Facts, now: float) -> Change:
+    outcome = facts.outcome
+    cancel = task.run.cancel
+    if move is Move.CANCEL:  # it never started
+        outcome = Cancelled(facts.by, facts.reason)
+        cancel = CancelRequest(facts.by, now, facts.reason)
+    assert outcome is not None, f"{move} needs an outcome"
+    run = replace(task.run, ended_at=now, duration=_elapsed(task.run, facts, now), cancel=cancel)
+    new = replace(
+        task,
+        status=status,
+        version=task.version + 1,
+        updated_at=now,
+        run=run,
+        outcome=outcome,
+        late_result=task.late_result if facts.late is None else facts.late,
+    )
+    return Change(new, task.version, event=_event("ended", new, now), ends=True)
+
+
+def _new_run(task: Task, move: Move, status: Status, facts: Facts, now: float) -> Change:
+    assert facts.next_run is not None, f"{move} needs the next run"
+    new = replace(
+        task,
+        status=status,
+        version=task.version + 1,
+        updated_at=now,
+        run=facts.next_run,
+        outcome=None,
+        progress=None,
+        late_result=None,
+        hidden=False,
+    )
+    archives = task if move is Move.RESUME else None
+    return Change(new, task.version, event=_event(_EVENTS[move], new, now), archives=archives)
+
+
+def _too_late(task: Task, facts: Facts, now: float) -> Change:
+    """Ended is final. What came late is kept beside it, once, and never shown as success."""
+    if facts.late is None or task.late_result is not None or task.status not in ENDED:
+        return Change(task, -1, Disposition.ALREADY_ENDED, durable=False)
+    kept = amend(task, now, late_result=facts.late)
+    return replace(kept, disposition=Disposition.ALREADY_ENDED)
+
+
+def _elapsed(run: Run, facts: Facts, now: float) -> float:
+    if facts.elapsed is not None:
+        return max(0.0, facts.elapsed)
+    return max(0.0, now - (run.started_at or run.queued_at))
+
+
+def _event(kind: str, task: Task, now: float) -> Event:
+    return Event(kind, task.id, task.thread, task.run.number, task.status, now)

@@ -1,0 +1,123 @@
+"""How much may run at once, and who is next. Slots are counted here and nowhere else."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from .errors import InvalidInput, LimitReached
+
+NO_LIMIT = -1
+Lane = tuple[str, str]  # a thread and a kind of work
+
+
+class Limits(Struct, frozen=True):
+    """-1 is no limit. `per_thread` counts each kind of work by itself; `per_kind` overrides it."""
+
+    per_thread: int = 10
+    total: int = 50
+    per_kind: dict[str, int] = {"agent": 5}
+    queued: int = 100_000  # how many may wait for a slot, in all
+    on_limit: str = "queue"  # or "reject"
+
+    def for_kind(self, kind: str) -> int:
+        return self.per_kind.get(kind, self.per_thread)
+
+
+def check_limits(limits: Limits) -> Limits:
+    named: list[tuple[str, Any]] = [("per_thread", limits.per_thread), ("total", limits.total)]
+    named += [(f"per_kind[{kind!r}]", value) for kind, value in limits.per_kind.items()]
+    for name, value in named:
+        if isinstance(value, bool) or not isinstance(value, int) or value < -1 or value == 0:
+            raise InvalidInput(f"{name}={value!r} is not a limit.", hint="Give a whole number above 0, or -1 for none.")
+    if limits.on_limit not in ("queue", "reject"):
+        raise InvalidInput(f"on_limit={limits.on_limit!r} is unknown.", hint="Use 'queue' or 'reject'.")
+    return limits
+
+
+class Slots:
+    """Who runs and who waits. First in first out within a lane, round robin between lanes."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = check_limits(limits)
+        self.running = 0
+        self.waiting = 0
+        self._running: dict[Lane, int] = {}
+        self._queues: OrderedDict[Lane, deque[str]] = OrderedDict()
+
+    def fits(self, lane: Lane) -> bool:
+        total, own = self.limits.total, self.limits.for_kind(lane[1])
+        if total != NO_LIMIT and self.running >= total:
+            return False
+        return own == NO_LIMIT or self._running.get(lane, 0) < own
+
+    def running_in(self, lane: Lane) -> int:
+        return self._running.get(lane, 0)
+
+    def take(self, lane: Lane) -> None:
+        self.running += 1
+        self._running[lane] = self._running.get(lane, 0) + 1
+
+    def give_back(self, lane: Lane) -> None:
+        self.running -= 1
+        left = self._running[lane] - 1
+        if left:
+            self._running[lane] = left
+        else:
+            del self._running[lane]
+
+    def is_open(self, lane: Lane) -> bool:
+        """A newcomer may start only where nobody of its own lane waits before it."""
+        return lane not in self._queues and self.fits(lane)
+
+    def wait(self, lane: Lane, task: str) -> None:
+        self.waiting += 1
+        self._queues.setdefault(lane, deque()).append(task)
+
+    def forget(self, lane: Lane, task: str) -> bool:
+        """A queued task that is cancelled leaves its place."""
+        queue = self._queues.get(lane)
+        if queue is None or task not in queue:
+            return False
+        queue.remove(task)
+        self.waiting -= 1
+        if not queue:
+            del self._queues[lane]
+        return True
+
+    def position(self, lane: Lane, task: str) -> int | None:
+        """1 is next of its lane; None is not queued."""
+        queue = self._queues.get(lane)
+        return queue.index(task) + 1 if queue and task in queue else None
+
+    def admit(self) -> Iterator[str]:
+        """Takes a slot for each task that may start now, and names it."""
+        while (lane := self._next()) is not None:
+            queue = self._queues[lane]
+            task = queue.popleft()
+            self.waiting -= 1
+            if queue:
+                self._queues.move_to_end(lane)
+            else:
+                del self._queues[lane]
+            self.take(lane)
+            yield task
+
+    def _next(self) -> Lane | None:
+        if self.limits.total != NO_LIMIT and self.running >= self.limits.total:
+            return None
+        return next((lane for lane in self._queues if self.fits(lane)), None)
+
+    def refusal(self, lane: Lane) -> LimitReached:
+        own = self.limits.for_kind(lane[1])
+        if own != NO_LIMIT and self.running_in(lane) >= own:
+            running = self.running_in(lane)
+            where = "in this thread"
+        else:
+            own, running, where = self.limits.total, self.running, "in all"
+        return LimitReached(
+            f"{running} of at most {own} {lane[1]} tasks are running {where}.", running=running, limit=own
+        )

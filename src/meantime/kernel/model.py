@@ -1,0 +1,195 @@
+"""The values everything else speaks in. All frozen; a change makes a new one with a higher version."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+
+from .lifecycle import ENDED, Status
+
+Json: TypeAlias = Any  # JSON as Python holds it: None, bool, int, float, str, list, dict
+
+
+class Work(Struct, frozen=True, omit_defaults=True):
+    """The order: what kind of runner it needs, what it names there, and its input as JSON."""
+
+    kind: str
+    name: str = ""
+    input: Json = None
+    faithful: bool = True  # False: the input was not JSON, so what is stored is only a picture of it
+
+
+class Spill(Struct, frozen=True, omit_defaults=True):
+    """A payload that was over the limits: where it lies, how big it is, how it begins and ends."""
+
+    path: str
+    bytes: int
+    lines: int
+    head: str = ""
+    tail: str = ""
+
+
+class Completed(Struct, frozen=True, omit_defaults=True, tag_field="ended", tag="completed"):
+    result: Json = None
+    spill: Spill | None = None
+    lossy: bool = False  # parts of the result were not JSON and are kept as text
+    emitted_vars: dict[str, Json] = {}
+    final_message: str = ""
+    terminate_reason: str = "GOAL"
+
+
+class Failed(Struct, frozen=True, omit_defaults=True, tag_field="ended", tag="failed"):
+    message: str
+    code: str = "error"
+    detail: str = ""  # for debugging: a traceback, the end of stderr
+    exit_code: int | None = None
+    partial: Json = None
+    emitted_vars: dict[str, Json] = {}
+    final_message: str = ""
+    terminate_reason: str = "ERROR"
+
+
+class Cancelled(Struct, frozen=True, omit_defaults=True, tag_field="ended", tag="cancelled"):
+    by: str = ""
+    reason: str = ""
+    partial: Json = None
+    abandoned: bool = False  # it would not stop; we stopped waiting, and a late result will be kept
+    emitted_vars: dict[str, Json] = {}
+
+
+class TimedOut(Struct, frozen=True, omit_defaults=True, tag_field="ended", tag="timed_out"):
+    seconds: float
+    partial: Json = None
+    abandoned: bool = False
+    emitted_vars: dict[str, Json] = {}
+    terminate_reason: str = "TIMEOUT"
+
+
+class Lost(Struct, frozen=True, omit_defaults=True, tag_field="ended", tag="lost"):
+    reason: str
+    partial: Json = None
+    emitted_vars: dict[str, Json] = {}
+
+
+Outcome: TypeAlias = Completed | Failed | Cancelled | TimedOut | Lost
+
+
+class Progress(Struct, frozen=True, omit_defaults=True):
+    percent: float | None = None
+    phase: str = ""
+    message: str = ""
+    tool_calls: dict[str, int] = {}
+    last_tools: tuple[str, ...] = ()
+    updated_at: float = 0.0
+
+    @property
+    def calls(self) -> int:
+        return sum(self.tool_calls.values())
+
+
+class CancelRequest(Struct, frozen=True, omit_defaults=True):
+    by: str
+    at: float
+    reason: str = ""
+
+
+class Run(Struct, frozen=True, omit_defaults=True):
+    """One attempt of a task: the first, or a resume."""
+
+    number: int = 1
+    attempt: int = 1
+    queued_at: float = 0.0
+    started_at: float | None = None
+    ended_at: float | None = None
+    duration: float | None = None  # by the monotonic clock: wall-clock jumps do not touch it
+    timeout: float | None = None  # seconds; None is unbounded
+    timeout_note: str = ""  # why the timeout is not what was asked for
+    prompt: str = ""  # a resume's follow-up
+    cancel: CancelRequest | None = None
+    retrieved_at: float | None = None  # when an agent first read the ending
+    emitted: dict[str, Json] = {}
+
+
+class InlineLimits(Struct, frozen=True, omit_defaults=True):
+    """Up to here, and including it, a payload stays in the message; over it, it is spilled."""
+
+    max_bytes: int = 51_200
+    max_lines: int = 1_000
+
+
+class Task(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    id: str
+    thread: str
+    work: Work
+    status: Status
+    version: int = 1
+    created_at: float = 0.0
+    updated_at: float = 0.0
+    run: Run
+    outcome: Outcome | None = None
+    progress: Progress | None = None
+    description: str = ""
+    batch: str = ""
+    tool_call_id: str | None = None
+    message_id: str | None = None  # the message of the parent conversation that asked
+    parent: str | None = None  # the task whose work started this one
+    depth: int = 0
+    session: str | None = None  # the working agent's own conversation
+    forked: bool = False
+    notify: bool = True  # False: the ending is recorded, nobody is told
+    retry: str = ""  # "idempotent": may run again after a crash
+    inline: InlineLimits | None = None
+    hidden: bool = False  # cleared from listings; get still answers
+    late_result: Json = None  # what came after the ending; it never changes it
+
+    @property
+    def ended(self) -> bool:
+        return self.status in ENDED
+
+    @property
+    def resume_count(self) -> int:
+        return self.run.number - 1
+
+    @property
+    def resumed(self) -> bool:
+        return self.run.number > 1
+
+    @property
+    def agent(self) -> str:
+        """The name of the agent that works, where one does."""
+        return self.work.name if self.work.kind == "agent" else ""
+
+    @property
+    def title(self) -> str:
+        """What a person calls it: its description, else the name of its work."""
+        return self.description or self.work.name or self.work.kind
+
+
+class BatchCount(Struct, frozen=True):
+    """How far a batch is: n of m have ended."""
+
+    id: str
+    ended: int
+    total: int
+    failed: int = 0
+
+    @property
+    def active(self) -> int:
+        return self.total - self.ended
+
+
+class Output(Struct, frozen=True):
+    """What can be read of a task now; never blocks, and never settles a notice by itself."""
+
+    task: Task
+    value: Json = None  # the result, or what there is of it
+    emitted: dict[str, Json] = {}
+    partial: bool = False  # the run has not ended, or was stopped before it was done
+    spill: Spill | None = None  # over the limits: the whole lies in a file, `value` is its beginning and end
+
+    @property
+    def text(self) -> str:
+        from .payloads import as_text
+
+        return as_text(self.value)

@@ -1,0 +1,79 @@
+"""How a run ended, named from what its runner reported and what it had been asked."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from .model import Cancelled, Completed, Failed, Json, Lost, Outcome, Task, TimedOut
+from .payloads import Jsonable
+
+TIMEOUT = "timeout"  # `by` of a cancel that the clock asked for
+
+
+class Report(Struct, frozen=True):
+    """What a runner says when a run is over: one of these is set."""
+
+    result: Jsonable | None = None
+    error: Failed | None = None
+    stopped: bool = False  # it stopped because it was asked to
+    lost: str = ""
+    partial: Json = None
+    final_message: str = ""
+    terminate_reason: str = ""
+    session: str | None = None
+
+
+class Verdict(NamedTuple):
+    outcome: Outcome
+    late: Json = None
+
+
+def judge(task: Task, report: Report, emitted: dict[str, Json]) -> Verdict:
+    """Finished first wins against a cancel. Against the clock it does not: what came after the
+    deadline is kept as a late result, and a timeout stays a timeout."""
+    cancel = task.run.cancel
+    if cancel is not None and cancel.by == TIMEOUT:
+        partial = report.result.value if report.result else report.partial
+        late = partial if report.result else None
+        return Verdict(TimedOut(task.run.timeout or 0.0, report.partial, emitted_vars=emitted), late)
+    if report.result is not None:
+        return Verdict(_completed(report, report.result, emitted))
+    if report.error is not None:
+        return Verdict(_replace_emitted(report.error, emitted))
+    if report.lost:
+        return Verdict(Lost(report.lost, report.partial, emitted))
+    if cancel is not None:
+        return Verdict(Cancelled(cancel.by, cancel.reason, report.partial, emitted_vars=emitted))
+    return Verdict(
+        Failed("The work was cancelled from inside; nobody asked it to stop.", "cancelled_itself", emitted_vars=emitted)
+    )
+
+
+def abandon(task: Task, emitted: dict[str, Json]) -> Outcome:
+    """It would not stop within the grace: the ending says so, and the work is no longer waited for."""
+    cancel = task.run.cancel
+    if cancel is not None and cancel.by == TIMEOUT:
+        return TimedOut(task.run.timeout or 0.0, abandoned=True, emitted_vars=emitted)
+    by, reason = (cancel.by, cancel.reason) if cancel else ("", "")
+    return Cancelled(by, reason, abandoned=True, emitted_vars=emitted)
+
+
+def _completed(report: Report, result: Jsonable, emitted: dict[str, Json]) -> Completed:
+    return Completed(
+        result.value,
+        lossy=not result.faithful,
+        emitted_vars=emitted,
+        final_message=report.final_message,
+        terminate_reason=report.terminate_reason or "GOAL",
+    )
+
+
+def _replace_emitted(error: Failed, emitted: dict[str, Json]) -> Failed:
+    if not emitted:
+        return error
+    return Failed(
+        error.message, error.code, error.detail, error.exit_code, error.partial, emitted, error.final_message,
+        error.terminate_reason,
+    )

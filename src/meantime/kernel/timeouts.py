@@ -1,0 +1,37 @@
+"""How long a run may take: what was asked, else the default, never over the maximum."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from .errors import InvalidInput
+
+UNBOUNDED = -1.0
+
+
+class Timeout(NamedTuple):
+    seconds: float | None  # None: unbounded
+    note: str = ""  # says so where the request was reduced
+
+
+def resolve(asked: float | None, default: float = UNBOUNDED, maximum: float = UNBOUNDED) -> Timeout:
+    seconds = check(default if asked is None else asked)
+    ceiling = check(maximum)
+    if ceiling == UNBOUNDED:
+        return Timeout(None if seconds == UNBOUNDED else seconds)
+    if seconds == UNBOUNDED:
+        return Timeout(ceiling)
+    if seconds > ceiling:
+        return Timeout(ceiling, f"{seconds:g} s were asked for; {ceiling:g} s is the maximum.")
+    return Timeout(seconds)
+
+
+def check(seconds: object) -> float:
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        raise InvalidInput(f"A timeout is a number of seconds, not {type(seconds).__name__}.")
+    if not math.isfinite(seconds) or seconds > 1e10 or (seconds <= 0 and seconds != UNBOUNDED):
+        raise InvalidInput(
+            f"A timeout of {seconds} is not possible.", hint="Give seconds above 0, or -1 for none."
+        )
+    return float(seconds)

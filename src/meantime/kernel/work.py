@@ -1,0 +1,86 @@
+"""What a user hands off: `Call(fn, *args)`, `Agent(name, prompt)`. Each gives the Work to store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+from .errors import InvalidInput
+from .model import Work
+from .payloads import is_unicode, jsonable
+
+
+class Order(NamedTuple):
+    """The Work to store, and the live thing to run, which only this process has."""
+
+    work: Work
+    target: Callable[..., Any] | None = None
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = {}  # noqa: RUF012  a NamedTuple's default; nobody changes it
+
+
+class Call:
+    """A Python function with its arguments, sync or async."""
+
+    __slots__ = ("args", "fn", "kwargs")
+
+    def __init__(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> None:
+        if not callable(fn):
+            raise InvalidInput(
+                f"Call(...) takes a function first, not {type(fn).__name__}.",
+                hint="Hand over the function and its arguments apart: Call(fn, 1, 2), not Call(fn(1, 2)).",
+            )
+        self.fn = fn
+        self.args = args
+        self.kwargs = kwargs
+
+    def order(self) -> Order:
+        args, args_faithful = jsonable(self.args) if self.args else ([], True)
+        kwargs, kwargs_faithful = jsonable(self.kwargs) if self.kwargs else ({}, True)
+        stored: dict[str, Any] = {}
+        if args:
+            stored["args"] = args
+        if kwargs:
+            stored["kwargs"] = kwargs
+        work = Work("call", function_name(self.fn), stored or None, args_faithful and kwargs_faithful)
+        return Order(work, self.fn, self.args, self.kwargs)
+
+    def __repr__(self) -> str:
+        return f"Call({function_name(self.fn)})"
+
+
+class Agent:
+    """A subagent by its name, with the prompt it starts from; a runner for agents must be there."""
+
+    __slots__ = ("input", "name", "prompt")
+
+    def __init__(self, name: str, prompt: str, **input: Any) -> None:
+        self.name = _text(name, "an agent's name")
+        self.prompt = _text(prompt, "an agent's prompt")
+        self.input = input
+
+    def order(self) -> Order:
+        extra, faithful = jsonable(self.input)
+        return Order(Work("agent", self.name, {"prompt": self.prompt, **extra}, faithful))
+
+    def __repr__(self) -> str:
+        return f"Agent({self.name!r})"
+
+
+Orderable: TypeAlias = Call | Agent
+
+
+def function_name(fn: Callable[..., Any]) -> str:
+    """`module:qualname`, enough to find it again after a restart where it can be imported."""
+    fn = getattr(fn, "func", fn)  # functools.partial
+    module = getattr(fn, "__module__", None) or "?"
+    name = getattr(fn, "__qualname__", None) or type(fn).__qualname__
+    return f"{module}:{name}"
+
+
+def _text(value: object, what: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidInput(f"{what} must be a text that is not empty.")
+    if not is_unicode(value):
+        raise InvalidInput(f"{what} holds a lone surrogate.", hint="It cannot be stored as UTF-8.")
+    return value

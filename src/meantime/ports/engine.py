@@ -1,0 +1,30 @@
+"""Where runs execute: in this process, or on many machines."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Protocol
+
+from meantime.kernel.model import Task
+from meantime.kernel.outcomes import Report
+
+from .runner import Assignment, Context, Runner
+
+
+class Engine(Protocol):
+    async def open(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    def runner(self, kind: str) -> Runner:
+        """The runner for a kind of work; InvalidInput, with the kinds there are, if there is none."""
+        ...
+
+    def perform(self, assignment: Assignment, context: Context) -> Awaitable[Report]:
+        """Performs one run and returns its report, once. Every way in which work can end is a
+        report; only cancellation of the caller itself is raised."""
+        ...
+
+    def stop(self, task: Task) -> None:
+        """Asks a run to stop; asking again is harmless, and so is asking one that has ended."""
+        ...

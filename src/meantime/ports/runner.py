@@ -1,0 +1,82 @@
+"""A runner performs one kind of work. It does not know about statuses, notices or the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from meantime.kernel.model import Json, Task
+from meantime.kernel.outcomes import Report
+
+
+class Abilities(Struct, frozen=True):
+    """What a runner can do beyond running once; what it cannot is refused clearly."""
+
+    resume: bool = False  # an ended task can be taken up again in its session
+    adopt: bool = False  # its work survives this process and can be found again
+
+
+class Assignment(Struct, frozen=True):
+    """One run to perform. `target` is the live function, where this process has it."""
+
+    task: Task
+    target: Callable[..., Any] | None = None
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = {}
+
+    @property
+    def fence(self) -> tuple[int, int]:
+        return (self.task.run.number, self.task.run.attempt)
+
+
+class Context(Protocol):
+    """What work may say while it runs. Every method is quick, thread-safe and never raises for
+    a run that is over."""
+
+    @property
+    def task_id(self) -> str: ...
+
+    @property
+    def thread(self) -> str: ...
+
+    @property
+    def cancelled(self) -> bool:
+        """True once somebody asked this run to stop: sync functions look at it."""
+        ...
+
+    def progress(
+        self,
+        percent: float | None = None,
+        *,
+        phase: str | None = None,
+        message: str | None = None,
+        tool: str | None = None,
+    ) -> None: ...
+
+    def emit(self, name: str, value: Json) -> None:
+        """A named value that is kept with the outcome, whatever the outcome will be."""
+        ...
+
+
+class Runner(Protocol):
+    kind: str
+    abilities: Abilities
+
+    def check(self, task: Task, assignment: Assignment) -> None:
+        """Raises InvalidInput for work that can never run, before anything is recorded."""
+        ...
+
+    def can_run(self, task: Task) -> bool:
+        """Whether a stored task can still be run by this process, after a restart."""
+        ...
+
+    async def run(self, assignment: Assignment, context: Context) -> Report:
+        """Performs the run. Cancellation of this coroutine is the request to stop; what it does
+        then decides: it may finish (L7), or raise CancelledError, which means it stopped."""
+        ...
+
+    async def exists(self, session: str) -> bool:
+        """Whether a session can still be taken up; only asked where `abilities.resume`."""
+        ...

@@ -1,0 +1,163 @@
+"""Durable memory. One owner writes; every method is atomic; a method that returned is durable.
+
+The contract is written for any database with transactions: a row per task with its version, a
+unique key on (thread, tool call), on (task, run) and on (thread, completion number), and an event
+log with a sequence. `meantime.testing.exercise_store` proves an implementation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+from msgspec import Struct
+
+from meantime.kernel.change import Change
+from meantime.kernel.events import Event
+from meantime.kernel.lifecycle import Status
+from meantime.kernel.model import BatchCount, Task
+from meantime.kernel.notices import Message, Notice, NoticeState
+from meantime.kernel.retention import Retention
+
+
+class CommitResult(StrEnum):
+    DONE = "done"
+    CONFLICT = "conflict"  # the version moved on: load again and decide again
+    SAME_ID = "same_id"  # a task with this id is there already
+    SAME_CALL = "same_call"  # this (thread, tool call) has a task already
+
+
+class Committed(NamedTuple):
+    result: CommitResult
+    seq: int = 0  # of the event
+    number: int = 0  # the completion number, when the change ended a run
+    existing: str = ""  # the id of the task that stands in the way
+
+
+class Query(Struct, frozen=True):
+    """Which tasks, newest first. `after` is the id of the last task of the page before."""
+
+    thread: str | None = None
+    statuses: frozenset[Status] | None = None
+    batch: str | None = None
+    hidden: bool = False  # include cleared ones
+    limit: int = 50
+    offset: int = 0
+
+
+class Settled(NamedTuple):
+    told: tuple[str, ...]
+    gone: tuple[str, ...]  # leased again by somebody else, or back in the inbox
+
+
+class Entry(Struct, frozen=True):
+    """One message of a transcript that we keep ourselves."""
+
+    message: Message
+    notice: str | None = None  # at most one entry per thread and notice
+    position: int = 0
+
+
+class Store(Protocol):
+    async def open(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    def commit(self, change: Change) -> Awaitable[Committed]:
+        """Writes the task if its version still holds; with it, in the same transaction, the
+        thread's next completion number and the notice (if the run ended), the archived run and
+        the event. Changes handed in together may share one commit; a failing one does not sink
+        its neighbours. Cancelling the awaitable does not take the change back."""
+        ...
+
+    # -- reading tasks
+    async def load(self, id: str) -> Task | None: ...
+
+    async def find(self, prefix: str, thread: str | None, limit: int) -> Sequence[Task]:
+        """Tasks whose id starts with `prefix`, with or without our own `t_`; at most `limit`."""
+        ...
+
+    async def list(self, query: Query) -> Sequence[Task]: ...
+
+    async def hot(self, thread: str, keep: int) -> Sequence[Task]:
+        """The thread's newest `keep` endings by completion number and every untold one, newest
+        first, without the cleared ones; one entry a task."""
+        ...
+
+    async def runs(self, task_id: str) -> Sequence[Task]:
+        """The task as each of its earlier runs left it, oldest first."""
+        ...
+
+    async def active(self) -> Sequence[Task]:
+        """Every task that has not ended, oldest first: what a restart must look after."""
+        ...
+
+    async def batch(self, id: str) -> BatchCount | None: ...
+
+    async def counts(self) -> Mapping[str, int]:
+        """Tasks by status and notices by state (as `notices.<state>`)."""
+        ...
+
+    # -- telling
+    async def lease(self, thread: str, turn: str, limit: int, now: float) -> Sequence[Notice]:
+        """Leases unread notices to a turn, by completion number. Nothing is leased while another
+        turn holds some of the thread's, so two turns can never tell out of order. A notice whose
+        delivery failed twice is leased alone, so that it cannot take its neighbours with it."""
+        ...
+
+    async def read(self, turn: str, task_id: str, run: int, now: float) -> bool:
+        """The turn's agent has read this ending: lease its notice to the turn, to be settled with
+        its ack. False if it is told already or leased elsewhere."""
+        ...
+
+    async def settle(
+        self, thread: str, turn: str, notices: Sequence[str], entries: Sequence[Entry], now: float
+    ) -> Settled:
+        """Marks the turn's notices told and, in the same transaction, appends the entries to the
+        thread's transcript (entries whose notice is there already are left out)."""
+        ...
+
+    async def release(self, thread: str, turn: str, *, failed: bool, parks_after: int) -> Sequence[str]:
+        """Gives a turn's notices back. A failed delivery is counted; too many park the notice."""
+        ...
+
+    async def notices(self, thread: str | None, states: Iterable[NoticeState], limit: int) -> Sequence[Notice]: ...
+
+    async def unread(self) -> Mapping[str, int]:
+        """Unread notices by thread."""
+        ...
+
+    async def unpark(self, thread: str) -> int: ...
+
+    async def park_unclaimed(self, before: float) -> int:
+        """Parks the unread notices of threads that nobody leased from since `before`."""
+        ...
+
+    async def recover(self, parks_after: int) -> int:
+        """After a restart: every lease of the former owner counts as a failed delivery."""
+        ...
+
+    # -- a transcript of our own
+    async def append(self, thread: str, entries: Sequence[Entry]) -> None: ...
+
+    async def transcript(self, thread: str) -> Sequence[Entry]: ...
+
+    async def has_entry(self, thread: str, notice: str) -> bool: ...
+
+    # -- observing, upkeep, files
+    async def events(self, after: int, limit: int) -> Sequence[Event]: ...
+
+    async def forget(self, retention: Retention, now: float) -> int:
+        """Deletes told endings that are too old or too many; never an untold one."""
+        ...
+
+    async def purge(self, ids: Sequence[str]) -> int:
+        """Deletes ended tasks for good, with their notices and files."""
+        ...
+
+    async def spill(self, payload: bytes) -> str:
+        """Writes a payload to a private file and returns its path."""
+        ...
+
+    async def unspill(self, path: str) -> bytes: ...
