@@ -1,4 +1,4 @@
-"""The one decision: a task, a move and the facts give a Change. Everything that is written comes from here."""
+"""The one decision: a task, a move and the facts give a Change. All that is written comes from here."""
 
 from __future__ import annotations
 

@@ -1,21 +1,21 @@
 """Every error Meantime raises on purpose.
 
-    MeantimeError                 .code is stable, .hint says what to do next
-    ├── InvalidInput              the call itself is wrong (also a ValueError)
-    ├── NotFound                  no such task in this thread
-    ├── Ambiguous                 the prefix fits several tasks; .candidates
-    ├── Refused                   the call is fine, the answer is no
-    │   ├── Duplicate             the id or the tool call has its task already; .existing
-    │   ├── LimitReached          too many running; says how many and what to do
-    │   ├── NotResumable          this task cannot be resumed (being resumed, session gone, no session)
-    │   ├── RetryNotSupported     there is no manual retry; resume is the way
-    │   └── Degraded              the disk is full: nothing new is accepted, endings still are
-    ├── LeaseLost                 the turn's notices went back to the inbox before the ack; .notices
-    ├── Closed                    this Meantime is closed
-    ├── TaskEnded                 raised by `handle.result()` for every ending but completed; .task
-    │   └── TaskFailed, TaskCancelled, TaskTimedOut, TaskLost
-    └── LedgerError               the ledger on disk
-        └── LedgerBusy, LedgerDamaged, LedgerTooNew
+MeantimeError                 .code is stable, .hint says what to do next
+├── InvalidInput              the call itself is wrong (also a ValueError)
+├── NotFound                  no such task in this thread
+├── Ambiguous                 the prefix fits several tasks; .candidates
+├── Refused                   the call is fine, the answer is no
+│   ├── Duplicate             the id or the tool call has its task already; .existing
+│   ├── LimitReached          too many running; says how many and what to do
+│   ├── NotResumable          this task cannot be resumed (being resumed, session gone, no session)
+│   ├── RetryNotSupported     there is no manual retry; resume is the way
+│   └── Degraded              the disk is full: nothing new is accepted, endings still are
+├── LeaseLost                 the turn's notices went back to the inbox before the ack; .notices
+├── Closed                    this Meantime is closed
+├── TaskEnded                 raised by `handle.result()` for every ending but completed; .task
+│   └── TaskFailed, TaskCancelled, TaskTimedOut, TaskLost
+└── LedgerError               the ledger on disk
+    └── LedgerBusy, LedgerDamaged, LedgerTooNew
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class LeaseLost(MeantimeError):
 
     def __init__(self, notices: Sequence[str]) -> None:
         super().__init__(
-            f"{len(notices)} notices of this turn went back to the inbox before the ack: {', '.join(notices)}.",
+            f"{len(notices)} notices went back to the inbox before this ack: {', '.join(notices)}.",
             hint="They come again with the same ids; check the transcript for an id before adding it.",
         )
         self.notices = tuple(notices)

@@ -6,7 +6,7 @@ from collections import OrderedDict, deque
 from collections.abc import Iterator
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from .errors import InvalidInput, LimitReached
 
@@ -19,7 +19,7 @@ class Limits(Struct, frozen=True):
 
     per_thread: int = 10
     total: int = 50
-    per_kind: dict[str, int] = {"agent": 5}
+    per_kind: dict[str, int] = field(default_factory=lambda: {"agent": 5})
     queued: int = 100_000  # how many may wait for a slot, in all
     on_limit: str = "queue"  # or "reject"
 
@@ -32,7 +32,9 @@ def check_limits(limits: Limits) -> Limits:
     named += [(f"per_kind[{kind!r}]", value) for kind, value in limits.per_kind.items()]
     for name, value in named:
         if isinstance(value, bool) or not isinstance(value, int) or value < -1 or value == 0:
-            raise InvalidInput(f"{name}={value!r} is not a limit.", hint="Give a whole number above 0, or -1 for none.")
+            raise InvalidInput(
+                f"{name}={value!r} is not a limit.", hint="Give a whole number above 0, or -1 for none."
+            )
     if limits.on_limit not in ("queue", "reject"):
         raise InvalidInput(f"on_limit={limits.on_limit!r} is unknown.", hint="Use 'queue' or 'reject'.")
     return limits

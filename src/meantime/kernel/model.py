@@ -28,6 +28,7 @@ class Spill(Struct, frozen=True, omit_defaults=True):
     lines: int
     head: str = ""
     tail: str = ""
+    is_text: bool = True  # False: the file holds JSON
 
 
 class Completed(Struct, frozen=True, omit_defaults=True, tag_field="ended", tag="completed"):

@@ -92,7 +92,7 @@ def canonical(notice: Notice) -> Message:
         summary(task),
     ]
     if notice.batch is not None and notice.batch.total > 1:
-        head.append(f"Batch {notice.batch.id}: {notice.batch.ended}/{notice.batch.total} ended.")
+        head.append(f"{notice.batch.ended} of {notice.batch.total} tasks of its batch have ended.")
     if run.timeout_note:
         head.append(run.timeout_note)
     body = payload_text(notice.outcome)
@@ -106,7 +106,9 @@ def canonical(notice: Notice) -> Message:
         ]
     spill = notice.outcome.spill if isinstance(notice.outcome, Completed) else None
     if spill is not None:
-        head.append(f"This is a part: the whole output ({spill.bytes} bytes, {spill.lines} lines) is in {spill.path}")
+        head.append(
+            f"This is a part: the whole output ({spill.bytes} bytes, {spill.lines} lines) is in {spill.path}"
+        )
     head += ["This is an automatic event; no human approved anything.", "</task-notification>"]
     return Message("user", (Part("\n".join(head)),))
 
@@ -127,7 +129,9 @@ def _how(outcome: Outcome | None) -> str:
             code = f" with exit code {outcome.exit_code}" if outcome.exit_code is not None else ""
             return f"failed{code}"
         case Cancelled():
-            return "was cancelled" + (" (it did not stop in time and was left behind)" if outcome.abandoned else "")
+            return "was cancelled" + (
+                " (it did not stop in time and was left behind)" if outcome.abandoned else ""
+            )
         case TimedOut():
             return f"timed out ({outcome.seconds:g} s)"
         case Lost():

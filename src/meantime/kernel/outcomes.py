@@ -23,6 +23,7 @@ class Report(Struct, frozen=True):
     final_message: str = ""
     terminate_reason: str = ""
     session: str | None = None
+    exception: BaseException | None = None  # for a foreground caller; never stored
 
 
 class Verdict(NamedTuple):
@@ -47,7 +48,11 @@ def judge(task: Task, report: Report, emitted: dict[str, Json]) -> Verdict:
     if cancel is not None:
         return Verdict(Cancelled(cancel.by, cancel.reason, report.partial, emitted_vars=emitted))
     return Verdict(
-        Failed("The work was cancelled from inside; nobody asked it to stop.", "cancelled_itself", emitted_vars=emitted)
+        Failed(
+            "The work was cancelled from inside; nobody asked it to stop.",
+            "cancelled_itself",
+            emitted_vars=emitted,
+        )
     )
 
 
@@ -74,6 +79,12 @@ def _replace_emitted(error: Failed, emitted: dict[str, Json]) -> Failed:
     if not emitted:
         return error
     return Failed(
-        error.message, error.code, error.detail, error.exit_code, error.partial, emitted, error.final_message,
+        error.message,
+        error.code,
+        error.detail,
+        error.exit_code,
+        error.partial,
+        emitted,
+        error.final_message,
         error.terminate_reason,
     )

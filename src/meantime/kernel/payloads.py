@@ -115,9 +115,10 @@ def is_over(text: str, limits: InlineLimits) -> bool:
     return text.count("\n") >= limits.max_lines and count_lines(text) > limits.max_lines
 
 
-def spill_record(path: str, text: str) -> Spill:
+def spill_record(path: str, text: str, *, is_text: bool = True) -> Spill:
     head = int(PREVIEW * 0.8)
     return Spill(
+        is_text=is_text,
         path=path,
         bytes=len(text.encode()),
         lines=count_lines(text),

@@ -35,14 +35,13 @@ class Call:
         self.kwargs = kwargs
 
     def order(self) -> Order:
-        args, args_faithful = jsonable(self.args) if self.args else ([], True)
-        kwargs, kwargs_faithful = jsonable(self.kwargs) if self.kwargs else ({}, True)
         stored: dict[str, Any] = {}
-        if args:
-            stored["args"] = args
-        if kwargs:
-            stored["kwargs"] = kwargs
-        work = Work("call", function_name(self.fn), stored or None, args_faithful and kwargs_faithful)
+        faithful = True
+        for name, given in (("args", self.args), ("kwargs", self.kwargs)):
+            if given:
+                stored[name], same = jsonable(given)
+                faithful = faithful and same
+        work = Work("call", function_name(self.fn), stored or None, faithful)
         return Order(work, self.fn, self.args, self.kwargs)
 
     def __repr__(self) -> str:

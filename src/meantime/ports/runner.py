@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any, Protocol
 
 from msgspec import Struct
 
 from meantime.kernel.model import Json, Task
 from meantime.kernel.outcomes import Report
+
+
+class Stopped(Exception):
+    """Raised by `context.check()` in work that was asked to stop; let it pass."""
 
 
 class Abilities(Struct, frozen=True):
@@ -43,7 +48,25 @@ class Context(Protocol):
 
     @property
     def cancelled(self) -> bool:
-        """True once somebody asked this run to stop: sync functions look at it."""
+        """True once somebody asked this run to stop: sync functions look at it, and return."""
+        ...
+
+    @property
+    def noticed(self) -> bool:
+        """Whether the work has seen that it should stop: then its return is a stop, not a finish."""
+        ...
+
+    @property
+    def stops(self) -> int:
+        """How often this run was asked to stop; any further cancellation comes from outside."""
+        ...
+
+    def count_stop(self) -> None:
+        """The engine's side of `stops`."""
+        ...
+
+    def check(self) -> None:
+        """Raises Stopped once this run should stop."""
         ...
 
     def progress(
@@ -80,3 +103,11 @@ class Runner(Protocol):
     async def exists(self, session: str) -> bool:
         """Whether a session can still be taken up; only asked where `abilities.resume`."""
         ...
+
+
+CURRENT: ContextVar[Context] = ContextVar("meantime.current")
+
+
+def current() -> Context:
+    """The context of the work that is running here: `current().progress(50)`. LookupError elsewhere."""
+    return CURRENT.get()

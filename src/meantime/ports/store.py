@@ -7,7 +7,8 @@ log with a sequence. `meantime.testing.exercise_store` proves an implementation.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
@@ -36,7 +37,7 @@ class Committed(NamedTuple):
 
 
 class Query(Struct, frozen=True):
-    """Which tasks, newest first. `after` is the id of the last task of the page before."""
+    """Which tasks, newest first."""
 
     thread: str | None = None
     statuses: frozenset[Status] | None = None
@@ -64,11 +65,11 @@ class Store(Protocol):
 
     async def close(self) -> None: ...
 
-    def commit(self, change: Change) -> Awaitable[Committed]:
+    def commit(self, change: Change) -> asyncio.Future[Committed]:
         """Writes the task if its version still holds; with it, in the same transaction, the
         thread's next completion number and the notice (if the run ended), the archived run and
         the event. Changes handed in together may share one commit; a failing one does not sink
-        its neighbours. Cancelling the awaitable does not take the change back."""
+        its neighbours. Cancelling the future does not take the change back."""
         ...
 
     # -- reading tasks
@@ -107,8 +108,8 @@ class Store(Protocol):
         ...
 
     async def read(self, turn: str, task_id: str, run: int, now: float) -> bool:
-        """The turn's agent has read this ending: lease its notice to the turn, to be settled with
-        its ack. False if it is told already or leased elsewhere."""
+        """The turn's agent has read this ending: lease its unread notice to the turn, to be settled
+        with its ack. False if it was not unread."""
         ...
 
     async def settle(
@@ -119,10 +120,13 @@ class Store(Protocol):
         ...
 
     async def release(self, thread: str, turn: str, *, failed: bool, parks_after: int) -> Sequence[str]:
-        """Gives a turn's notices back. A failed delivery is counted; too many park the notice."""
+        """Gives a turn's notices back and returns the ids that are unread again. A failed delivery is
+        counted; too many park the notice."""
         ...
 
-    async def notices(self, thread: str | None, states: Iterable[NoticeState], limit: int) -> Sequence[Notice]: ...
+    async def notices(
+        self, thread: str | None, states: Iterable[NoticeState], limit: int
+    ) -> Sequence[Notice]: ...
 
     async def unread(self) -> Mapping[str, int]:
         """Unread notices by thread."""

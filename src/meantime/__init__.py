@@ -1,0 +1,147 @@
+"""Meantime runs an agent's slow work in the background: hand it off, keep talking, be told once, in order."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .api import Batch, Handle, Thread, Transcript, Turn
+    from .app.meantime import Meantime
+    from .kernel.errors import (
+        Ambiguous,
+        Closed,
+        Degraded,
+        Duplicate,
+        InvalidInput,
+        LeaseLost,
+        LedgerBusy,
+        LedgerDamaged,
+        LedgerError,
+        LedgerTooNew,
+        LimitReached,
+        MeantimeError,
+        NotFound,
+        NotResumable,
+        Refused,
+        RetryNotSupported,
+        TaskCancelled,
+        TaskEnded,
+        TaskFailed,
+        TaskLost,
+        TaskTimedOut,
+    )
+    from .kernel.lifecycle import Status
+    from .kernel.limits import Limits
+    from .kernel.model import (
+        Cancelled,
+        Completed,
+        Failed,
+        InlineLimits,
+        Lost,
+        Output,
+        Progress,
+        Run,
+        Task,
+        TimedOut,
+        Work,
+    )
+    from .kernel.notices import Message, Notice, Part
+    from .kernel.retention import Retention
+    from .kernel.work import Agent, Call
+    from .ports.host import Delivery, Host
+    from .ports.runner import Context, Stopped, current
+    from .runners.background import background
+    from .runtime.settings import Settings
+
+_HOMES = {
+    "api": "Batch Handle Thread Transcript Turn",
+    "app.meantime": "Meantime",
+    "ports.runner": "Context Stopped current",
+    "kernel.errors": (
+        "Ambiguous Closed Degraded Duplicate InvalidInput LeaseLost LedgerBusy LedgerDamaged LedgerError "
+        "LedgerTooNew LimitReached MeantimeError NotFound NotResumable Refused RetryNotSupported "
+        "TaskCancelled TaskEnded TaskFailed TaskLost TaskTimedOut"
+    ),
+    "kernel.lifecycle": "Status",
+    "kernel.limits": "Limits",
+    "kernel.model": "Cancelled Completed Failed InlineLimits Lost Output Progress Run Task TimedOut Work",
+    "kernel.notices": "Message Notice Part",
+    "kernel.retention": "Retention",
+    "kernel.work": "Agent Call",
+    "ports.host": "Delivery Host",
+    "runners.background": "background",
+    "runtime.settings": "Settings",
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+__version__ = "0.1.0"
+__all__ = [
+    "Agent",
+    "Ambiguous",
+    "Batch",
+    "Call",
+    "Cancelled",
+    "Closed",
+    "Completed",
+    "Context",
+    "Degraded",
+    "Delivery",
+    "Duplicate",
+    "Failed",
+    "Handle",
+    "Host",
+    "InlineLimits",
+    "InvalidInput",
+    "LeaseLost",
+    "LedgerBusy",
+    "LedgerDamaged",
+    "LedgerError",
+    "LedgerTooNew",
+    "LimitReached",
+    "Limits",
+    "Lost",
+    "Meantime",
+    "MeantimeError",
+    "Message",
+    "NotFound",
+    "NotResumable",
+    "Notice",
+    "Output",
+    "Part",
+    "Progress",
+    "Refused",
+    "Retention",
+    "RetryNotSupported",
+    "Run",
+    "Settings",
+    "Status",
+    "Stopped",
+    "Task",
+    "TaskCancelled",
+    "TaskEnded",
+    "TaskFailed",
+    "TaskLost",
+    "TaskTimedOut",
+    "Thread",
+    "TimedOut",
+    "Transcript",
+    "Turn",
+    "Work",
+    "background",
+    "current",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Names are loaded when they are first used, so that `import meantime` costs next to nothing."""
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'meantime' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{home}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

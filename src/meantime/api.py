@@ -1,0 +1,360 @@
+"""What users hold: Thread, Turn, Handle, Batch, Transcript. They speak only to ports.tasks."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from types import TracebackType
+from typing import Any, Literal, TypeAlias
+
+from meantime.kernel.errors import InvalidInput
+from meantime.kernel.lifecycle import Status
+from meantime.kernel.model import BatchCount, InlineLimits, Json, Output, Task
+from meantime.kernel.notices import Message, Notice, Part, Renderer
+from meantime.kernel.work import Agent, Order, Orderable
+from meantime.ports.store import Entry, Settled
+from meantime.ports.tasks import Answer, CancelAnswer, Options, Tasks
+
+Until = Literal["all", "any"]
+Ref: TypeAlias = "str | Handle | Task"
+
+
+def statuses_of(status: str | Iterable[str] | None) -> frozenset[Status] | None:
+    """None is what is active; "all" is everything; else one status or several."""
+    if status is None:
+        return None
+    if status == "all":
+        return frozenset(Status)
+    names = [status] if isinstance(status, str) else list(status)
+    try:
+        return frozenset(Status(name) for name in names)
+    except ValueError:
+        known = ", ".join(Status)
+        raise InvalidInput(
+            f"{names!r} names a status that is unknown.", hint=f"Use 'all' or: {known}."
+        ) from None
+
+
+def ref_of(ref: Any) -> str:
+    return ref if isinstance(ref, str) else getattr(ref, "id", ref)
+
+
+class Handle:
+    """A started task. `task` is how it was then; `get()` is how it is now."""
+
+    __slots__ = ("_tasks", "_thread", "task")
+
+    def __init__(self, tasks: Tasks, thread: str, task: Task) -> None:
+        self._tasks = tasks
+        self._thread = thread
+        self.task = task
+
+    @property
+    def id(self) -> str:
+        return self.task.id
+
+    async def get(self) -> Task:
+        return await self._tasks.get(self.id, self._thread)
+
+    async def wait(self, timeout: float | None = None) -> Task:
+        """The task when it has ended, or as it is when the time is over."""
+        return (await self._tasks.wait([self.id], self._thread, timeout=timeout))[0]
+
+    async def result(self, timeout: float | None = None) -> Json:
+        """Waits for the result and returns it whole; any other ending is a TaskEnded error."""
+        await self.wait(timeout)
+        return await self._tasks.result(self.id, self._thread)
+
+    async def output(self, *, wait: float = 0) -> Output:
+        return await self._tasks.output(self.id, self._thread, wait=wait)
+
+    async def cancel(self, *, reason: str = "", wait: bool = False) -> CancelAnswer:
+        return await self._tasks.cancel(self.id, self._thread, by="agent", reason=reason, wait=wait)
+
+    def __repr__(self) -> str:
+        return f"<Handle {self.id}>"
+
+
+class Thread:
+    """A conversation that asks: it sees its own tasks, and is told of each ending once, in order."""
+
+    def __init__(self, tasks: Tasks, id: str) -> None:
+        self._tasks = tasks
+        self.id = id
+
+    @property
+    def transcript(self) -> Transcript:
+        """A transcript kept in our own store: notices get into it exactly once."""
+        return Transcript(self._tasks, self.id)
+
+    async def start(
+        self,
+        work: Orderable,
+        *,
+        timeout: float | None = None,
+        description: str = "",
+        batch: str | None = None,
+        tool_call_id: str | None = None,
+        message_id: str | None = None,
+        id: str | None = None,
+        notify: bool = True,
+        retry: str = "",
+        on_limit: str | None = None,
+        inline: InlineLimits | None = None,
+        fork: bool = False,
+        resume: str | None = None,
+        session: str | None = None,
+    ) -> Handle:
+        """Hands the work off. When this returns, the task survives a crash, and its id is yours."""
+        options = Options(
+            timeout=timeout,
+            description=description,
+            batch=batch,
+            tool_call_id=tool_call_id,
+            message_id=message_id,
+            id=id,
+            notify=notify,
+            retry=retry,
+            on_limit=on_limit,
+            inline=inline,
+            fork=fork,
+            session=session,
+        )
+        order = order_of(work)
+        if resume is not None:
+            prompt = work.prompt if isinstance(work, Agent) else ""
+            return Handle(self._tasks, self.id, await self._tasks.resume(resume, self.id, prompt, options))
+        return Handle(self._tasks, self.id, await self._tasks.start(self.id, order, options))
+
+    async def call(self, work: Orderable, *, threshold: float | None = None, **options: Any) -> Answer:
+        """Waits for the result up to `threshold` seconds; after that the same run goes on as a task.
+        None waits for ever. A result or a task, never both, and never executed twice."""
+        return await self._tasks.call(self.id, order_of(work), Options(**options), threshold)
+
+    async def resume(self, ref: Ref, prompt: str, *, timeout: float | None = None) -> Handle:
+        """A new run of an ended task, in its own session, with all it knows."""
+        task = await self._tasks.resume(ref_of(ref), self.id, prompt, Options(timeout=timeout))
+        return Handle(self._tasks, self.id, task)
+
+    async def get(self, ref: Ref) -> Task:
+        return await self._tasks.get(ref_of(ref), self.id)
+
+    async def list(
+        self,
+        status: str | Iterable[str] | None = None,
+        *,
+        batch: str | None = None,
+        history: bool = False,
+        limit: int = 50,
+        offset: int = 0,
+    ) -> Sequence[Task]:
+        """Newest first: what is active, or the statuses you name, or "all"."""
+        wanted = statuses_of(status)
+        return await self._tasks.list(
+            self.id, wanted, batch=batch, history=history, limit=limit, offset=offset
+        )
+
+    async def runs(self, ref: Ref) -> Sequence[Task]:
+        return await self._tasks.runs_of(ref_of(ref), self.id)
+
+    async def position(self, ref: Ref) -> int | None:
+        return await self._tasks.position(ref_of(ref), self.id)
+
+    async def output(self, ref: Ref, *, wait: float = 0) -> Output:
+        return await self._tasks.output(ref_of(ref), self.id, wait=wait)
+
+    async def result(self, ref: Ref) -> Json:
+        return await self._tasks.result(ref_of(ref), self.id)
+
+    async def wait(self, *refs: Ref, until: Until = "all", timeout: float | None = None) -> Sequence[Task]:
+        """Waits for the named tasks, or for all that are active now; never longer than `timeout`."""
+        ids = [ref_of(ref) for ref in refs] or [task.id for task in await self.list(limit=1_000)]
+        return await self._tasks.wait(ids, self.id, until=until, timeout=timeout)
+
+    async def cancel(
+        self, ref: Ref, *, by: str = "agent", reason: str = "", wait: bool = False
+    ) -> CancelAnswer:
+        """Asks a task to stop; `wait` answers with its ending. Asking twice is harmless."""
+        return await self._tasks.cancel(ref_of(ref), self.id, by=by, reason=reason, wait=wait)
+
+    async def cancel_all(self, *, by: str = "agent") -> Sequence[CancelAnswer]:
+        return await self._tasks.cancel_all(self.id, by=by)
+
+    async def interrupt(self, tasks: Literal["keep", "own", "all"] = "keep") -> Sequence[CancelAnswer]:
+        """The conversation was interrupted: keep its work, cancel its own, or its descendants' too."""
+        if tasks == "keep":
+            return ()
+        return await self._tasks.cancel_all(self.id, descendants=tasks == "all", by="interrupt")
+
+    async def close(self, tasks: Literal["cancel", "keep"] = "cancel") -> Sequence[CancelAnswer]:
+        """The conversation is over: its tasks are cancelled or kept, never another thread's."""
+        return () if tasks == "keep" else await self._tasks.cancel_all(self.id, by="parent")
+
+    async def retry(self, ref: Ref) -> Task:
+        return await self._tasks.retry(ref_of(ref), self.id)
+
+    async def clear(self, *refs: Ref, batch: str | None = None) -> int:
+        """Hides ended tasks from listings. Nothing is deleted, and nothing untold is silenced."""
+        return await self._tasks.clear(self.id, [ref_of(ref) for ref in refs] or None, batch=batch)
+
+    async def reminder(self) -> str:
+        """What runs and what ended but was not told, for every turn; empty when there is nothing."""
+        return await self._tasks.reminder(self.id)
+
+    def batch(self, id: str) -> Batch:
+        return Batch(self, self._tasks, id)
+
+    def turn(self, *, lease: float | None = None, limit: int = 100, reads_settle: bool = True) -> Turn:
+        """A stretch of the agent's work, with the unread notices leased to it.
+
+        lease: seconds after which an unrenewed turn counts as dead; None holds while the block is open.
+        reads_settle: whether an ending that the agent reads in this turn counts as told with its ack.
+        """
+        return Turn(self._tasks, self.id, lease, limit, reads_settle)
+
+    async def wakeups(self) -> AsyncIterator[None]:
+        """Yields whenever the thread is idle with something unread."""
+        seen = -1
+        while True:
+            seen = await self._tasks.wait_wake(self.id, seen)
+            yield
+
+    async def unpark(self) -> int:
+        """Puts notices that were parked after failed deliveries back into the inbox."""
+        return await self._tasks.unpark(self.id)
+
+    def __repr__(self) -> str:
+        return f"<Thread {self.id}>"
+
+
+class Turn:
+    """Busy while its block is open. Leaving without `ack()` gives the notices back."""
+
+    def __init__(
+        self, tasks: Tasks, thread: str, lease: float | None, limit: int, reads_settle: bool
+    ) -> None:
+        self._tasks = tasks
+        self._thread = thread
+        self._lease = lease
+        self._limit = limit
+        self._reads_settle = reads_settle
+        self.id = ""
+        self.notices: list[Notice] = []
+
+    async def __aenter__(self) -> Turn:
+        opened = await self._tasks.open_turn(self._thread, lease=self._lease, limit=self._limit)
+        self.id = opened.id
+        self.notices = list(opened.notices)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._tasks.close_turn(self.id, failed=problem is not None)
+
+    async def boundary(self) -> Sequence[Notice]:
+        """Leases what came in since, for a turn of many steps; the new ones join `notices`."""
+        fresh = await self._tasks.boundary(self.id, limit=self._limit)
+        self.notices += fresh
+        return fresh
+
+    async def ack(self, *notices: Notice | str, transcript: Transcript | None = None) -> Settled:
+        """The conversation holds them now: all of this turn's notices, or those you name.
+
+        With a transcript of ours, what was added to it is saved in the same transaction."""
+        ids = [ref_of(notice) for notice in notices]
+        entries = transcript.take() if transcript is not None else ()
+        return await self._tasks.ack(self.id, ids, entries)
+
+    async def renew(self) -> None:
+        await self._tasks.renew(self.id)
+
+    def render(self, dialect: Renderer | None = None) -> list[Message]:
+        return [notice.message(dialect) for notice in self.notices]
+
+    async def reminder(self) -> str:
+        return await self._tasks.reminder(self._thread)
+
+    # -- an agent's reads in this turn: they count as told with its ack, if the turn says so
+
+    async def output(self, ref: Ref, *, wait: float = 0) -> Output:
+        return await self._tasks.output(ref_of(ref), self._thread, wait=wait, turn=self._settling)
+
+    async def wait(self, *refs: Ref, until: Until = "all", timeout: float | None = None) -> Sequence[Task]:
+        ids = [ref_of(ref) for ref in refs]
+        return await self._tasks.wait(ids, self._thread, until=until, timeout=timeout, turn=self._settling)
+
+    async def cancel(self, ref: Ref, *, reason: str = "", wait: bool = True) -> CancelAnswer:
+        return await self._tasks.cancel(
+            ref_of(ref), self._thread, by="agent", reason=reason, wait=wait, turn=self._settling
+        )
+
+    @property
+    def _settling(self) -> str | None:
+        return self.id if self._reads_settle else None
+
+
+class Batch:
+    """Tasks handed off together: n of m."""
+
+    def __init__(self, thread: Thread, tasks: Tasks, id: str) -> None:
+        self._thread = thread
+        self._tasks = tasks
+        self.id = id
+
+    async def start(self, work: Orderable, **options: Any) -> Handle:
+        return await self._thread.start(work, batch=self.id, **options)
+
+    async def count(self) -> BatchCount:
+        return await self._tasks.batch(self.id, self._thread.id)
+
+    async def list(self, status: str | Iterable[str] | None = "all") -> Sequence[Task]:
+        return await self._thread.list(status, batch=self.id, limit=1_000)
+
+    async def wait(self, *, until: Until = "all", timeout: float | None = None) -> Sequence[Task]:
+        return await self._thread.wait(*await self.list(), until=until, timeout=timeout)
+
+    async def cancel(self, *, by: str = "agent") -> Sequence[CancelAnswer]:
+        return await self._tasks.cancel_all(self._thread.id, batch=self.id, by=by)
+
+    async def clear(self) -> int:
+        return await self._thread.clear(batch=self.id)
+
+
+class Transcript:
+    """A small conversation in our own store: the class A host. Add, then save or ack."""
+
+    def __init__(self, tasks: Tasks, thread: str) -> None:
+        self._tasks = tasks
+        self._thread = thread
+        self._added: list[Entry] = []
+
+    def add(self, notice: str | None, message: Message | str, *, role: str = "user") -> None:
+        """Adds a message; one that carries a notice id is kept once, however often it is added."""
+        if isinstance(message, str):
+            message = Message(role, (Part(message),))
+        self._added.append(Entry(message, notice))
+
+    async def save(self) -> None:
+        await self._tasks.append(self._thread, self.take())
+
+    async def has(self, notice: Notice | str) -> bool:
+        return await self._tasks.has_entry(self._thread, ref_of(notice))
+
+    async def messages(self) -> list[Message]:
+        return [entry.message for entry in await self._tasks.transcript(self._thread)]
+
+    async def entries(self) -> Sequence[Entry]:
+        return await self._tasks.transcript(self._thread)
+
+    def take(self) -> list[Entry]:
+        added, self._added = self._added, []
+        return added
+
+
+def order_of(work: Any) -> Order:
+    order = getattr(work, "order", None)
+    if order is None:
+        raise InvalidInput(
+            f"{type(work).__name__} is not work.", hint="Hand over Call(fn, *args) or Agent(name, prompt)."
+        )
+    return order()

@@ -1,0 +1,1 @@
+"""The only place that knows everyone: settings, wiring, the system clock."""

@@ -1,0 +1,172 @@
+"""Meantime.open: the parts, joined. This process owns the ledger until it is closed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Generator, Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from msgspec.structs import replace
+
+from meantime.api import Thread, statuses_of
+from meantime.engines.local import LocalEngine
+from meantime.kernel.errors import InvalidInput
+from meantime.kernel.events import Event
+from meantime.kernel.ids import check_id
+from meantime.kernel.limits import Limits
+from meantime.kernel.model import Output, Task
+from meantime.kernel.notices import Notice
+from meantime.ports.clock import Clock
+from meantime.ports.host import Host
+from meantime.ports.runner import Runner
+from meantime.ports.store import Store
+from meantime.ports.tasks import CancelAnswer
+from meantime.runners.function import FunctionRunner
+from meantime.runtime.runtime import Runtime
+from meantime.runtime.settings import Settings
+from meantime.stores.memory import MemoryStore
+from meantime.stores.sqlite.store import SqliteStore
+
+from .clock import SystemClock
+
+UNSET: Any = object()
+
+
+class Meantime:
+    """The ledger and everything that runs on it. A person's view: it sees every thread."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        durability: str = "full",
+        settings: Settings | None = None,
+        runners: Iterable[Runner] = (),
+        clock: Clock | None = None,
+        store: Store | None = None,
+        salvage: bool = False,
+    ) -> Opening:
+        """`path` is a file; ":memory:" forgets. Use it with `async with`, or await it and close it.
+
+        durability: "full" survives a power cut; "fast" survives a crash, not a power cut.
+        """
+        settings = settings or Settings()
+        if store is None:
+            store = _store(path, durability, salvage)
+        engine = LocalEngine([FunctionRunner(settings.max_threads), *runners])
+        return Opening(cls(Runtime(store, engine, clock or SystemClock(), settings)))
+
+    def thread(self, id: str) -> Thread:
+        """A conversation: what it starts, it is told about, and no other."""
+        return Thread(self._runtime, check_id(id, "thread"))
+
+    async def close(self) -> None:
+        await self._runtime.close()
+
+    # -- a person's view
+
+    async def get(self, ref: str) -> Task:
+        return await self._runtime.get(ref, None)
+
+    async def list(
+        self,
+        status: str | Iterable[str] | None = None,
+        *,
+        thread: str | None = None,
+        batch: str | None = None,
+        history: bool = True,
+        limit: int = 50,
+        offset: int = 0,
+    ) -> Sequence[Task]:
+        wanted = statuses_of("all" if status is None else status)
+        return await self._runtime.list(
+            thread, wanted, batch=batch, history=history, limit=limit, offset=offset
+        )
+
+    async def output(self, ref: str, *, wait: float = 0) -> Output:
+        return await self._runtime.output(ref, None, wait=wait)
+
+    async def cancel(self, ref: str, *, reason: str = "", wait: bool = False) -> CancelAnswer:
+        return await self._runtime.cancel(ref, None, by="user", reason=reason, wait=wait)
+
+    async def purge(self, *refs: str) -> int:
+        """Deletes ended tasks for good."""
+        return await self._runtime.purge(refs)
+
+    async def notices(self, *states: str, thread: str | None = None) -> Sequence[Notice]:
+        """For an audit: by default what is not told yet."""
+        return await self._runtime.notices(thread, states or ("unread", "leased", "parked"))
+
+    async def stats(self) -> dict[str, int]:
+        return await self._runtime.stats()
+
+    async def events(self, after: int = 0) -> AsyncIterator[Event]:
+        """Every change of every task, in order, from the journal and then live."""
+        while True:
+            for event in await self._runtime.events(after, 500):
+                after = event.seq
+                yield event
+            await self._runtime.wait_events(after)
+
+    def limits(self) -> Limits:
+        return self._runtime.limits()
+
+    async def set_limits(
+        self,
+        *,
+        per_thread: int = UNSET,
+        total: int = UNSET,
+        per_kind: dict[str, int] = UNSET,
+        on_limit: str = UNSET,
+    ) -> Limits:
+        """Takes effect at once; -1 is no limit. What is not named stays as it is."""
+        given = {"per_thread": per_thread, "total": total, "per_kind": per_kind, "on_limit": on_limit}
+        changes = {name: value for name, value in given.items() if value is not UNSET}
+        await self._runtime.set_limits(replace(self.limits(), **changes))
+        return self.limits()
+
+    def attach(self, thread: str, host: Host) -> None:
+        """Pushes the thread's notices to a host, as soon as it is idle."""
+        self._runtime.attach(thread, host)
+
+    def detach(self, thread: str) -> None:
+        self._runtime.detach(thread)
+
+
+class Opening:
+    """What Meantime.open returns: `async with` it, or await it."""
+
+    def __init__(self, meantime: Meantime) -> None:
+        self._meantime = meantime
+
+    async def _open(self) -> Meantime:
+        await self._meantime._runtime.open()  # pyright: ignore[reportPrivateUsage]  the other half of this file
+        return self._meantime
+
+    def __await__(self) -> Generator[Any, None, Meantime]:
+        return self._open().__await__()
+
+    async def __aenter__(self) -> Meantime:
+        return await self._open()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._meantime.close()
+
+
+def _store(path: Any, durability: str, salvage: bool) -> Store:
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+        raise InvalidInput("path must name a file, or be ':memory:'.")
+    path = os.fsdecode(os.fspath(path))
+    if path == ":memory:":
+        return MemoryStore()
+    if Path(path).is_dir():
+        raise InvalidInput(f"{path} is a folder.", hint="Name a file in it, such as work.db.")
+    return SqliteStore(Path(path), durability, salvage=salvage)

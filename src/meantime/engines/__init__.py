@@ -1,0 +1,1 @@
+"""Engines decide where runs execute."""

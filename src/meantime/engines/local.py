@@ -1,0 +1,84 @@
+"""The local engine: a run is performed in this process, on this event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from collections.abc import Iterable
+
+from meantime.kernel.errors import InvalidInput
+from meantime.kernel.model import Failed, Task
+from meantime.kernel.outcomes import Report
+from meantime.kernel.payloads import escape_surrogates
+from meantime.ports.runner import Assignment, Context, Runner, Stopped
+
+MAX_MESSAGE = 4_000
+MAX_DETAIL = 16_000
+
+
+class LocalEngine:
+    def __init__(self, runners: Iterable[Runner]) -> None:
+        self._runners = {runner.kind: runner for runner in runners}
+        self._performing: dict[str, tuple[asyncio.Task[object], Context]] = {}
+
+    async def open(self) -> None:
+        """Nothing to do: the loop is there."""
+
+    async def close(self) -> None:
+        """Runs that were left behind end with the process; nobody waits for them."""
+
+    def runner(self, kind: str) -> Runner:
+        try:
+            return self._runners[kind]
+        except KeyError:
+            known = ", ".join(sorted(self._runners))
+            raise InvalidInput(
+                f"There is no runner for {kind!r} work here.", hint=f"There are runners for: {known}."
+            ) from None
+
+    async def perform(self, assignment: Assignment, context: Context) -> Report:
+        me = asyncio.current_task()
+        assert me is not None
+        id = assignment.task.id
+        self._performing[id] = (me, context)
+        try:
+            return await self.runner(assignment.task.work.kind).run(assignment, context)
+        except asyncio.CancelledError as problem:
+            if me.cancelling() > context.stops:
+                raise  # the whole process is coming down, not this run
+            if not context.stops:
+                return Report(exception=problem)
+            return Report(stopped=True, exception=problem)
+        except Stopped as problem:
+            return Report(stopped=True, exception=problem)
+        except GeneratorExit:
+            raise
+        except BaseException as problem:  # SystemExit and KeyboardInterrupt would end our loop, too
+            return Report(error=failure(problem), exception=problem)
+        finally:
+            self._performing.pop(id, None)
+            while context.stops and me.cancelling():
+                me.uncancel()  # the stop was for the work; what follows it must not be interrupted
+
+    def stop(self, task: Task) -> None:
+        found = self._performing.get(task.id)
+        if found is not None:
+            me, context = found
+            context.count_stop()
+            me.cancel()
+
+
+def failure(problem: BaseException) -> Failed:
+    """What the work raised, in words: the message for the agent, the traceback for debugging."""
+    try:
+        text = str(problem)
+    except Exception:
+        text = "(its message could not be read)"
+    name = type(problem).__name__
+    detail = "".join(traceback.format_exception(problem, limit=-20, chain=False))
+    message = f"{name}: {text}" if text else name
+    return Failed(
+        escape_surrogates(message)[:MAX_MESSAGE],
+        code=name,
+        detail=escape_surrogates(detail)[-MAX_DETAIL:],
+    )

@@ -1,0 +1,39 @@
+"""A host owns a conversation. This is the side that is told, for hosts that we push to.
+
+Hosts that pull use `thread.turn()` and `thread.wakeups()` and need none of this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from meantime.kernel.notices import Notice
+
+
+class Delivery(Struct, frozen=True):
+    """What a host can promise, stated honestly (N21).
+
+    A: the transcript is in our store, or the host keeps our cursor with it: exactly once.
+    B: the host can look for a notice id in its transcript: we look before sending; exactly once.
+    C: fire and forget: at least once, with a stable id.
+    """
+
+    grade: str
+    can_wake: bool = False  # an idle agent takes a turn when it is told
+    can_push: bool = True
+
+
+class Host(Protocol):
+    delivery: Delivery
+
+    async def has(self, thread: str, notice: str) -> bool:
+        """Whether the conversation holds this notice already; asked before every delivery."""
+        ...
+
+    async def deliver(self, thread: str, notices: Sequence[Notice]) -> None:
+        """Puts the notices into the conversation, in this order. Returning means that it holds
+        them; raising means that the delivery failed and comes again."""
+        ...

@@ -1,0 +1,171 @@
+"""The verbs: what every door and every user's object speaks to, in process or over a wire.
+
+`thread` is the scope: an agent's verbs carry its thread and see nothing else; None is a person,
+who sees all. `ref` is an id or a unique prefix of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+from msgspec import Struct
+
+from meantime.kernel.change import Disposition
+from meantime.kernel.events import Event
+from meantime.kernel.lifecycle import Status
+from meantime.kernel.limits import Limits
+from meantime.kernel.model import BatchCount, InlineLimits, Json, Output, Task
+from meantime.kernel.notices import Notice
+from meantime.kernel.work import Order
+
+from .store import Entry, Settled
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    """Everything about a start that is not the work itself."""
+
+    timeout: float | None = None  # seconds; None is the default, -1 is none
+    description: str = ""
+    batch: str | None = None
+    tool_call_id: str | None = None
+    message_id: str | None = None
+    id: str | None = None
+    notify: bool = True
+    retry: str = ""
+    on_limit: str | None = None  # "queue" or "reject"; None is what the limits say
+    inline: InlineLimits | None = None
+    fork: bool = False
+    session: str | None = None
+
+
+class Answer(NamedTuple):
+    """A call resolves once: a result, or a task that goes on. Never both."""
+
+    mode: str  # "synchronous" or "background"
+    result: Json = None
+    task: Task | None = None
+
+
+class CancelAnswer(NamedTuple):
+    task: Task
+    disposition: Disposition
+
+
+class OpenTurn(NamedTuple):
+    id: str
+    notices: Sequence[Notice]
+
+
+class Tasks(Protocol):
+    async def start(self, thread: str, order: Order, options: Options) -> Task: ...
+
+    async def call(self, thread: str, order: Order, options: Options, threshold: float | None) -> Answer: ...
+
+    async def resume(self, ref: str, thread: str | None, prompt: str, options: Options) -> Task: ...
+
+    async def get(self, ref: str, thread: str | None) -> Task: ...
+
+    async def list(
+        self,
+        thread: str | None,
+        statuses: Iterable[Status] | None,
+        *,
+        batch: str | None = None,
+        history: bool = False,
+        limit: int = 50,
+        offset: int = 0,
+    ) -> Sequence[Task]: ...
+
+    async def runs_of(self, ref: str, thread: str | None) -> Sequence[Task]:
+        """The task as each of its runs left it, oldest first; the last is as it is now."""
+        ...
+
+    async def position(self, ref: str, thread: str | None) -> int | None:
+        """A queued task's place in its queue: 1 is next."""
+        ...
+
+    async def output(
+        self, ref: str, thread: str | None, *, wait: float = 0, turn: str | None = None
+    ) -> Output: ...
+
+    async def result(self, ref: str, thread: str | None) -> Json:
+        """The whole result of a completed task, also where it was spilled; TaskEnded otherwise."""
+        ...
+
+    async def wait(
+        self,
+        refs: Sequence[str],
+        thread: str | None,
+        *,
+        until: str = "all",
+        timeout: float | None = None,
+        turn: str | None = None,
+    ) -> Sequence[Task]: ...
+
+    async def cancel(
+        self,
+        ref: str,
+        thread: str | None,
+        *,
+        by: str = "user",
+        reason: str = "",
+        wait: bool = False,
+        turn: str | None = None,
+    ) -> CancelAnswer: ...
+
+    async def cancel_all(
+        self, thread: str, *, batch: str | None = None, descendants: bool = False, by: str = "user"
+    ) -> Sequence[CancelAnswer]: ...
+
+    async def clear(
+        self, thread: str, refs: Sequence[str] | None = None, *, batch: str | None = None
+    ) -> int: ...
+
+    async def purge(self, refs: Sequence[str]) -> int: ...
+
+    async def retry(self, ref: str, thread: str | None) -> Task:
+        """Always refused: resume is the way."""
+        ...
+
+    async def batch(self, id: str, thread: str | None) -> BatchCount: ...
+
+    async def reminder(self, thread: str) -> str: ...
+
+    # -- turns
+    async def open_turn(self, thread: str, *, lease: float | None, limit: int) -> OpenTurn: ...
+
+    async def boundary(self, turn: str, *, limit: int) -> Sequence[Notice]: ...
+
+    async def ack(self, turn: str, notices: Sequence[str], entries: Sequence[Entry]) -> Settled: ...
+
+    async def renew(self, turn: str) -> None: ...
+
+    async def close_turn(self, turn: str, *, failed: bool) -> None: ...
+
+    async def wait_wake(self, thread: str, seen: int) -> int:
+        """Returns when the thread is idle with something unread, and something happened since
+        `seen`; the answer is the next `seen`. Start with -1."""
+        ...
+
+    async def unpark(self, thread: str) -> int: ...
+
+    async def notices(self, thread: str | None, states: Iterable[str]) -> Sequence[Notice]: ...
+
+    # -- a transcript of our own
+    async def append(self, thread: str, entries: Sequence[Entry]) -> None: ...
+
+    async def transcript(self, thread: str) -> Sequence[Entry]: ...
+
+    async def has_entry(self, thread: str, notice: str) -> bool: ...
+
+    # -- for people
+    async def events(self, after: int, limit: int) -> Sequence[Event]: ...
+
+    async def wait_events(self, after: int) -> None: ...
+
+    async def stats(self) -> dict[str, int]: ...
+
+    async def set_limits(self, limits: Limits) -> None: ...
+
+    def limits(self) -> Limits: ...

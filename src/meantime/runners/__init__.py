@@ -1,0 +1,1 @@
+"""Runners perform work: one kind each."""

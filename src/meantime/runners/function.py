@@ -1,0 +1,139 @@
+"""Runs Python functions: async ones on the event loop, sync ones on a worker thread."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import importlib
+import inspect
+from collections.abc import Callable
+from functools import partial
+from typing import Any, cast
+
+from meantime.kernel.errors import InvalidInput
+from meantime.kernel.model import Task
+from meantime.kernel.outcomes import Report
+from meantime.kernel.payloads import jsonable
+from meantime.ports.runner import Abilities, Assignment, Context
+
+from .background import REGISTRY, BackgroundFunction
+from .threads import Threads
+
+
+class FunctionRunner:
+    kind = "call"
+    abilities = Abilities()
+
+    def __init__(self, max_threads: int = 256) -> None:
+        self._threads = Threads(max_threads)
+
+    def check(self, task: Task, assignment: Assignment) -> None:
+        target = assignment.target
+        if target is None:
+            raise InvalidInput("Call(...) needs a function.")
+        if isinstance(target, BackgroundFunction):
+            target.check(assignment.args, assignment.kwargs)
+
+    def can_run(self, task: Task) -> bool:
+        """After a restart: the arguments must be what they were, and the function must be found."""
+        return task.work.faithful and find(task.work.name) is not None
+
+    async def exists(self, session: str) -> bool:
+        return False
+
+    async def run(self, assignment: Assignment, context: Context) -> Report:
+        target, args, kwargs = assignment.target, assignment.args, assignment.kwargs
+        if target is None:
+            target, args, kwargs = _stored(assignment.task)
+        if is_async(target):
+            result = await target(*args, **kwargs)
+        else:
+            result = await self._in_thread(partial(target, *args, **kwargs), context)
+            if inspect.isawaitable(result):  # a lambda around a coroutine function
+                result = await result
+        value = jsonable(result)
+        if context.noticed:  # it saw that it should stop, and returned: that is a stop
+            return Report(stopped=True, partial=value.value)
+        return Report(result=value)
+
+    async def _in_thread(self, call: Callable[[], Any], context: Context) -> Any:
+        """A thread cannot be interrupted: a cancel sets `context.cancelled`, and we go on waiting."""
+        loop = asyncio.get_running_loop()
+        ended: asyncio.Future[Any] = loop.create_future()
+        copied = contextvars.copy_context()
+
+        def deliver(result: Any, problem: BaseException | None) -> None:
+            if ended.done():
+                return
+            if problem is None:
+                ended.set_result(result)
+            else:
+                ended.set_exception(_holdable(problem))
+
+        def job() -> None:
+            result, problem = None, None
+            try:
+                result = copied.run(call)
+            except BaseException as raised:
+                problem = raised
+            try:
+                loop.call_soon_threadsafe(deliver, result, problem)
+            except RuntimeError:
+                return  # the loop is closed: nobody waits for this any more
+
+        self._threads.submit(job)
+        return await _outlast(ended, context)
+
+
+async def _outlast(ended: asyncio.Future[Any], context: Context) -> Any:
+    me = asyncio.current_task()
+    assert me is not None
+    while True:
+        try:
+            return await asyncio.shield(ended)
+        except asyncio.CancelledError:
+            if ended.done() and not ended.cancelled():
+                return ended.result()
+            if me.cancelling() > context.stops:
+                raise
+
+
+def _holdable(problem: BaseException) -> BaseException:
+    """A future refuses StopIteration, and these two would end our loop."""
+    if isinstance(problem, StopIteration | KeyboardInterrupt | SystemExit):
+        wrapped = RuntimeError(f"{type(problem).__name__}: {problem}")
+        wrapped.__cause__ = problem
+        return wrapped
+    return problem
+
+
+def is_async(target: Callable[..., Any]) -> bool:
+    while isinstance(target, partial):
+        target = cast("partial[Any]", target).func
+    if isinstance(target, BackgroundFunction):
+        return is_async(cast("Callable[..., Any]", target.fn))
+    return inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(type(target).__call__)
+
+
+def _stored(task: Task) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
+    target = find(task.work.name)
+    if target is None:
+        raise LookupError(f"the function {task.work.name} cannot be found in this process")
+    stored = cast("dict[str, Any]", task.work.input or {})
+    return target, tuple(stored.get("args", ())), dict(stored.get("kwargs", {}))
+
+
+def find(name: str) -> Callable[..., Any] | None:
+    """A function by its stored name: registered with @background, or importable."""
+    if name in REGISTRY:
+        return REGISTRY[name]
+    module, _, path = name.partition(":")
+    if not path or "<" in path or module in ("__main__", "?"):
+        return None
+    try:
+        found: Any = importlib.import_module(module)
+        for part in path.split("."):
+            found = getattr(found, part)
+    except Exception:  # a module that does not import is a function that is not there
+        return None
+    return found if callable(found) else None

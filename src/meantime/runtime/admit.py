@@ -1,0 +1,103 @@
+"""admit: a slot is taken before the work starts and given back by its ending, never by a timer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from meantime.kernel.change import Change, Disposition, Facts
+from meantime.kernel.errors import InvalidInput, LimitReached
+from meantime.kernel.lifecycle import Move
+from meantime.kernel.limits import Limits, Slots, check_limits
+from meantime.kernel.model import Task
+from meantime.ports.runner import Assignment
+from meantime.ports.store import Committed
+
+from .record import Record, Then
+
+Launch = Callable[[Assignment], None]
+
+
+class Admission:
+    def __init__(self, record: Record, limits: Limits, launch: Launch) -> None:
+        self._record = record
+        self._launch = launch
+        self.slots = Slots(limits)
+        self._queued: dict[str, Assignment] = {}
+        self._held: set[str] = set()  # who has a slot
+        self._starting: set[asyncio.Task[None]] = set()
+        self.closed = False
+
+    def is_open(self, task: Task, *, on_limit: str | None) -> bool:
+        """True if it may start now; False if it must queue; raises where the answer is no."""
+        lane = (task.thread, task.work.kind)
+        if self.slots.is_open(lane):
+            return True
+        policy = on_limit or self.slots.limits.on_limit
+        if policy == "reject":
+            raise self.slots.refusal(lane)
+        if policy != "queue":
+            raise InvalidInput(f"on_limit={policy!r} is unknown.", hint="Use 'queue' or 'reject'.")
+        if self.slots.waiting >= self.slots.limits.queued:
+            waiting = self.slots.waiting
+            raise LimitReached(
+                f"{waiting} tasks wait for a slot, which is the most.", running=waiting, limit=waiting
+            )
+        return False
+
+    def reserve(self, task: Task) -> Then:
+        """Takes the slot before the commit, so that nobody else can. The commit launches the work,
+        or, if it fails, gives the slot back."""
+        lane = (task.thread, task.work.kind)
+        self.slots.take(lane)
+
+        def created(task: Task, done: bool) -> None:
+            if done:
+                self._held.add(task.id)
+            else:
+                self.slots.give_back(lane)
+                self.admit()
+
+        return created
+
+    def enqueue(self, assignment: Assignment) -> None:
+        """For a queued task whose commit has landed."""
+        task = assignment.task
+        self._queued[task.id] = assignment
+        self.slots.wait((task.thread, task.work.kind), task.id)
+        self.admit()
+
+    def admit(self) -> None:
+        if self.closed:
+            return
+        for id in self.slots.admit():
+            assignment = self._queued.pop(id)
+            self._held.add(id)
+            starting = asyncio.get_running_loop().create_task(self._start(assignment))
+            self._starting.add(starting)
+            starting.add_done_callback(self._starting.discard)
+
+    async def _start(self, assignment: Assignment) -> None:
+        moved = await self._record.insist(assignment.task.id, Move.START, Facts())
+        if moved.disposition is Disposition.APPLIED:
+            self._launch(Assignment(moved.task, assignment.target, assignment.args, assignment.kwargs))
+
+    def heard(self, change: Change, committed: Committed) -> None:
+        """What ended gives its slot, or its place in the queue, to the next."""
+        if not change.ends:
+            return
+        task = change.task
+        lane = (task.thread, task.work.kind)
+        if task.id in self._held:
+            self._held.discard(task.id)
+            self.slots.give_back(lane)
+        elif self.slots.forget(lane, task.id):
+            self._queued.pop(task.id, None)
+        self.admit()
+
+    def set_limits(self, limits: Limits) -> None:
+        self.slots.limits = check_limits(limits)
+        self.admit()
+
+    def position(self, task: Task) -> int | None:
+        return self.slots.position((task.thread, task.work.kind), task.id)

@@ -1,0 +1,128 @@
+"""What work can say and see while it runs. Any thread may call it; it never waits."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from meantime.kernel.errors import InvalidInput
+from meantime.kernel.model import Json, Progress, Task
+from meantime.kernel.payloads import escape_surrogates, jsonable
+from meantime.ports.runner import Stopped
+
+MAX_EMITTED = 100  # named values of one run
+MAX_TEXT = 500
+LAST_TOOLS = 5
+_NO_VALUES: dict[str, Json] = {}
+_NO_PROGRESS = Progress()
+
+
+class WorkContext:
+    """One per run. Its values are flushed to the ledger now and then, and always with the ending."""
+
+    __slots__ = (
+        "_changed",
+        "_loop",
+        "_now",
+        "_stopping",
+        "depth",
+        "emitted",
+        "noticed",
+        "said",
+        "stops",
+        "task_id",
+        "thread",
+    )
+
+    def __init__(
+        self,
+        task: Task,
+        loop: asyncio.AbstractEventLoop,
+        now: Callable[[], float],
+        changed: Callable[[str], object],
+    ) -> None:
+        self.task_id = task.id
+        self.thread = task.thread
+        self.depth = task.depth
+        self.said: Progress | None = None
+        self.emitted = _NO_VALUES
+        self.noticed = False
+        self.stops = 0
+        self._stopping = False
+        self._loop = loop
+        self._now = now
+        self._changed = changed
+
+    @property
+    def cancelled(self) -> bool:
+        if self._stopping:
+            self.noticed = True
+        return self._stopping
+
+    def check(self) -> None:
+        if self.cancelled:
+            raise Stopped("This run was asked to stop.")
+
+    def ask_to_stop(self) -> None:
+        """The owner's side; not part of what work may call."""
+        self._stopping = True
+
+    def count_stop(self) -> None:
+        self.stops += 1
+
+    def progress(
+        self,
+        percent: float | None = None,
+        *,
+        phase: str | None = None,
+        message: str | None = None,
+        tool: str | None = None,
+    ) -> None:
+        was = self.said or _NO_PROGRESS
+        calls, last = was.tool_calls, was.last_tools
+        if tool is not None:
+            tool = _short(tool)
+            calls = {**calls, tool: calls.get(tool, 0) + 1}
+            last = (*last, tool)[-LAST_TOOLS:]
+        self.said = Progress(
+            percent=was.percent if percent is None else _percent(percent),
+            phase=was.phase if phase is None else _short(phase),
+            message=was.message if message is None else _short(message),
+            tool_calls=calls,
+            last_tools=last,
+            updated_at=self._now(),
+        )
+        self._say()
+
+    def emit(self, name: str, value: Json) -> None:
+        name = _short(name)
+        if name not in self.emitted and len(self.emitted) >= MAX_EMITTED:
+            raise InvalidInput(f"A run can emit at most {MAX_EMITTED} names.", hint="Emit one dict instead.")
+        self.emitted = {**self.emitted, name: jsonable(value).value}
+        self.said = replace(self.said or _NO_PROGRESS, updated_at=self._now())
+        self._say()
+
+    def _say(self) -> None:
+        try:
+            if asyncio.get_running_loop() is self._loop:
+                self._changed(self.task_id)
+                return
+        except RuntimeError:
+            pass  # a worker thread
+        try:
+            self._loop.call_soon_threadsafe(self._changed, self.task_id)
+        except RuntimeError:
+            return  # the loop is closed; nobody is left to hear it
+
+
+def _percent(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise InvalidInput(f"percent={value!r} is not a number from 0 to 100.")
+    return min(100.0, max(0.0, float(value)))
+
+
+def _short(text: object) -> str:
+    return escape_surrogates(str(text))[:MAX_TEXT]

@@ -1,0 +1,196 @@
+"""look: get, list, output, wait. Reading never changes what a thread is told, unless its turn says so."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from meantime.kernel.change import Change
+from meantime.kernel.errors import (
+    Ambiguous,
+    InvalidInput,
+    NotFound,
+    TaskCancelled,
+    TaskEnded,
+    TaskFailed,
+    TaskLost,
+    TaskTimedOut,
+)
+from meantime.kernel.ids import check_id
+from meantime.kernel.lifecycle import ACTIVE, ENDED, Status
+from meantime.kernel.model import Cancelled, Completed, Failed, Json, Lost, Output, Task, TimedOut
+from meantime.kernel.notices import summary
+from meantime.kernel.payloads import preview
+from meantime.ports.store import Committed, Query
+
+from .record import Record
+from .run import Runs
+from .settings import Settings
+
+MAX_LISTED = 1_000
+_ERRORS: dict[type, type[TaskEnded]] = {
+    Failed: TaskFailed,
+    Cancelled: TaskCancelled,
+    TimedOut: TaskTimedOut,
+    Lost: TaskLost,
+}
+
+
+class Looking:
+    def __init__(self, record: Record, runs: Runs, settings: Settings) -> None:
+        self._record = record
+        self._runs = runs
+        self._settings = settings
+        self._waiting: dict[str, list[asyncio.Future[None]]] = {}
+
+    async def find(self, ref: str, thread: str | None) -> Task:
+        """An exact id, else a unique prefix. Another thread's task is not found."""
+        check_id(ref, "task id")
+        task = self._record.live.get(ref) or await self._record.store.load(ref)
+        if task is not None and thread in (None, task.thread):
+            return task
+        found = await self._record.store.find(ref, thread, 11)
+        if not found:
+            raise NotFound.task(ref)
+        if len(found) > 1:
+            raise Ambiguous(ref, [task.id for task in found])
+        return self._record.live.get(found[0].id, found[0])
+
+    async def get(self, ref: str, thread: str | None) -> Task:
+        return self._runs.seen(await self.find(ref, thread))
+
+    async def list(
+        self,
+        thread: str | None,
+        statuses: Iterable[Status] | None,
+        *,
+        batch: str | None = None,
+        history: bool = False,
+        limit: int = 50,
+        offset: int = 0,
+    ) -> Sequence[Task]:
+        """Newest first. A thread lists what is active and its newest endings; `history` lists all."""
+        wanted = frozenset(ACTIVE if statuses is None else statuses)
+        if not 0 < limit <= MAX_LISTED or offset < 0:
+            raise InvalidInput(f"limit must be from 1 to {MAX_LISTED}, and offset at least 0.")
+        if history or thread is None or batch is not None:
+            query = Query(thread, wanted, batch, hidden=history, limit=limit, offset=offset)
+            found = await self._record.store.list(query)
+            return [self._runs.seen(self._record.live.get(task.id, task)) for task in found]
+        active = [task for task in self.active(thread) if task.status in wanted]
+        ended: Sequence[Task] = ()
+        if wanted & ENDED:
+            hot = await self._record.store.hot(thread, self._settings.retention.hot)
+            ended = [task for task in hot if task.status in wanted]
+        return [*reversed(active), *ended][offset : offset + limit]
+
+    def active(self, thread: str) -> list[Task]:
+        return [self._runs.seen(task) for task in self._record.of_thread.get(thread, {}).values()]
+
+    async def output(self, ref: str, thread: str | None, *, wait: float = 0) -> Output:
+        _check_wait(wait)
+        task = await self.get(ref, thread)
+        if wait and not task.ended:
+            await self.wait([task.id], thread, timeout=min(wait, self._settings.max_wait))
+            task = await self.get(task.id, thread)
+        if task.ended and thread is not None and task.run.retrieved_at is None:
+            task = await self._retrieve(task)
+        return output_of(task)
+
+    async def _retrieve(self, task: Task) -> Task:
+        """The time at which an agent first read the ending (I16)."""
+        now = self._record.clock.now()
+
+        def fields(task: Task) -> dict[str, Any] | None:
+            if not task.ended or task.run.retrieved_at is not None:
+                return None
+            return {"run": replace(task.run, retrieved_at=now)}
+
+        return await self._record.amend(task.id, fields)
+
+    async def result(self, ref: str, thread: str | None) -> Json:
+        task = await self.find(ref, thread)
+        outcome = task.outcome
+        if isinstance(outcome, Completed):
+            return outcome.result if outcome.spill is None else await self._whole(outcome)
+        if outcome is None:
+            raise TaskEnded(f"Task {task.id} is still {task.status}.", task)
+        raise _ERRORS[type(outcome)](summary(task), task)
+
+    async def _whole(self, outcome: Completed) -> Json:
+        assert outcome.spill is not None
+        payload = await self._record.store.unspill(outcome.spill.path)
+        return payload.decode() if outcome.spill.is_text else msgspec.json.decode(payload)
+
+    async def wait(
+        self, refs: Sequence[str], thread: str | None, *, until: str = "all", timeout: float | None = None
+    ) -> Sequence[Task]:
+        """Returns the tasks as they are when all, or any, have ended, or the time is over."""
+        if until not in ("all", "any"):
+            raise InvalidInput(f"until={until!r} is unknown.", hint="Use 'all' or 'any'.")
+        if timeout is not None:
+            _check_wait(timeout)
+        ids = [(await self.find(ref, thread)).id for ref in refs]
+        need = 1 if until == "any" else len(ids)
+        pending = {id: self._ended(id) for id in ids if id in self._record.live}
+        need -= len(ids) - len(pending)
+        if need > 0 and pending:
+            await self._first(need, pending, timeout)
+        return [await self.get(id, None) for id in ids]
+
+    async def _first(
+        self, need: int, pending: dict[str, asyncio.Future[None]], timeout: float | None
+    ) -> None:
+        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        alarm = None
+        if timeout is not None:
+            alarm = self._record.clock.call_later(timeout, lambda: over.done() or over.set_result(None))
+        waits: set[asyncio.Future[None]] = {*pending.values(), over}
+        try:
+            while need > 0 and not over.done():
+                done, waits = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+                need -= len(done)
+        finally:
+            if alarm is not None:
+                alarm.cancel()
+            for id, future in pending.items():
+                self._forget(id, future)
+
+    def _ended(self, id: str) -> asyncio.Future[None]:
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(id, []).append(future)
+        return future
+
+    def _forget(self, id: str, future: asyncio.Future[None]) -> None:
+        waiting = self._waiting.get(id)
+        if waiting and future in waiting:
+            waiting.remove(future)
+            if not waiting:
+                del self._waiting[id]
+
+    def heard(self, change: Change, committed: Committed) -> None:
+        if change.ends:
+            for future in self._waiting.pop(change.task.id, ()):
+                if not future.done():
+                    future.set_result(None)
+
+
+def _check_wait(seconds: object) -> None:
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < 1e10:
+        raise InvalidInput(f"A wait of {seconds!r} is not possible.", hint="Give seconds from 0 up, or None.")
+
+
+def output_of(task: Task) -> Output:
+    outcome = task.outcome
+    match outcome:
+        case None:
+            return Output(task, emitted=task.run.emitted, partial=True)
+        case Completed():
+            value = preview(outcome.spill) if outcome.spill else outcome.result
+            return Output(task, value, outcome.emitted_vars, spill=outcome.spill)
+        case _:
+            return Output(task, outcome.partial, outcome.emitted_vars, partial=True)

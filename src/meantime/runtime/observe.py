@@ -1,0 +1,41 @@
+"""observe: the journal for dashboards and streams. An observer may come late; it never slows a run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from meantime.kernel.change import Change
+from meantime.kernel.events import Event
+from meantime.ports.store import Committed
+
+from .record import Record
+
+
+class Observing:
+    def __init__(self, record: Record) -> None:
+        self._record = record
+        self._newest = 0
+        self._sleepers: list[asyncio.Future[None]] = []
+
+    def heard(self, change: Change, committed: Committed) -> None:
+        if not committed.seq:
+            return
+        self._newest = max(self._newest, committed.seq)
+        if self._sleepers:
+            sleepers, self._sleepers = self._sleepers, []
+            for sleeper in sleepers:
+                if not sleeper.done():
+                    sleeper.set_result(None)
+
+    async def events(self, after: int, limit: int) -> Sequence[Event]:
+        return await self._record.store.events(after, limit)
+
+    async def wait_events(self, after: int) -> None:
+        """Returns when the journal may hold something newer than `after`."""
+        while self._newest <= after:
+            if await self._record.store.events(after, 1):
+                return
+            sleeper: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._sleepers.append(sleeper)
+            await sleeper

@@ -1,0 +1,71 @@
+"""push: tells hosts that take messages instead of asking. Look, deliver, acknowledge; back off on failure."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from meantime.kernel.notices import Notice
+from meantime.ports.host import Host
+
+from .announce import Announcing
+from .record import Record
+
+BACK_OFF = (0.5, 1.0, 2.0, 5.0, 15.0, 60.0)  # seconds after the first, second, … failure in a row
+AT_ONCE = 100
+
+
+class Pushing:
+    def __init__(self, record: Record, announcing: Announcing) -> None:
+        self._record = record
+        self._announcing = announcing
+        self._loops: dict[str, asyncio.Task[None]] = {}
+        self.hosts: dict[str, Host] = {}
+
+    def attach(self, thread: str, host: Host) -> None:
+        """From now on the host is told; a host attached earlier to this thread is let go."""
+        self.detach(thread)
+        self.hosts[thread] = host
+        self._loops[thread] = asyncio.get_running_loop().create_task(self._serve(thread, host))
+
+    def detach(self, thread: str) -> None:
+        self.hosts.pop(thread, None)
+        loop = self._loops.pop(thread, None)
+        if loop is not None:
+            loop.cancel()
+
+    async def _serve(self, thread: str, host: Host) -> None:
+        seen, failures = -1, 0
+        while True:
+            seen = await self._announcing.wait_wake(thread, seen)
+            if await self._tell(thread, host):
+                failures = 0
+            else:
+                await self._record.sleep(BACK_OFF[min(failures, len(BACK_OFF) - 1)])
+                failures += 1
+
+    async def _tell(self, thread: str, host: Host) -> bool:
+        turn = await self._announcing.open_turn(thread, lease=None, limit=AT_ONCE)
+        told = False
+        try:
+            fresh = await _not_there_yet(thread, host, turn.notices)
+            if fresh:
+                await host.deliver(thread, fresh)
+            await self._announcing.ack(turn.id, [notice.id for notice in turn.notices], ())
+            told = True
+        except Exception:
+            told = False  # a host's failure is not ours: the notices go back, and come again
+        finally:
+            await self._announcing.close_turn(turn.id, failed=not told)
+        return told
+
+    async def close(self) -> None:
+        loops = list(self._loops.values())
+        for thread in list(self._loops):
+            self.detach(thread)
+        await asyncio.gather(*loops, return_exceptions=True)
+
+
+async def _not_there_yet(thread: str, host: Host, notices: Sequence[Notice]) -> list[Notice]:
+    """Look before sending: what the conversation holds already is only acknowledged."""
+    return [notice for notice in notices if not await host.has(thread, notice.id)]

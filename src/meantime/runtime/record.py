@@ -1,0 +1,138 @@
+"""The only writer. Every change goes: load, decide, one transaction; then those who listen are told.
+
+What follows a commit hangs on the commit itself, not on whoever asked for it: a caller that is
+cancelled while it waits can neither take the change back nor keep it from taking effect.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from meantime.kernel.change import Change, Disposition, Facts, amend, decide, submit
+from meantime.kernel.errors import Degraded, Duplicate, LedgerError, NotFound
+from meantime.kernel.lifecycle import ENDED, Move
+from meantime.kernel.model import Task
+from meantime.ports.clock import Clock
+from meantime.ports.store import CommitResult, Committed, Store
+
+Listener = Callable[[Change, Committed], None]
+Then = Callable[[Task, bool], None]
+_RETRY = (0.05, 0.2, 1.0, 5.0)  # seconds between tries to record what must not be lost
+
+
+class Moved(NamedTuple):
+    task: Task
+    disposition: Disposition
+
+
+class Record:
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self.store = store
+        self.clock = clock
+        self.live: dict[str, Task] = {}  # every task that has not ended, as last committed
+        self.of_thread: dict[str, dict[str, Task]] = {}  # the same, by thread
+        self.listeners: list[Listener] = []  # called in the order of commits; they must not fail
+
+    async def create(self, task: Task, then: Then) -> None:
+        """`then` is called once, with the commit: True if the task is there, False if it is not."""
+        committed = await self._commit(submit(task), then)
+        if committed.result is CommitResult.SAME_ID:
+            raise Duplicate(f"A task with the id {task.id!r} exists already.", task.id, code="duplicate_id")
+        if committed.result is CommitResult.SAME_CALL:
+            raise Duplicate(
+                f"Tool call {task.tool_call_id!r} of this thread has its task already.",
+                committed.existing,
+                code="duplicate_tool_call",
+            )
+
+    async def move(self, id: str, move: Move, facts: Facts, then: Then | None = None) -> Moved:
+        """One move by compare-and-swap: who comes second decides again on what the first made of it."""
+        task = await self.current(id)
+        while True:
+            change = decide(task, move, facts, self.clock.now())
+            if not change.writes:
+                return Moved(task, change.disposition)
+            if (await self._commit(change, then)).result is CommitResult.DONE:
+                return Moved(change.task, change.disposition)
+            task = await self._reload(id)
+
+    async def insist(self, id: str, move: Move, facts: Facts) -> Moved:
+        """For endings: a disk that is full or failing for a while must not lose one."""
+        tries = 0
+        while True:
+            try:
+                return await self.move(id, move, facts)
+            except (LedgerError, Degraded):
+                await self.sleep(_RETRY[min(tries, len(_RETRY) - 1)])
+                tries += 1
+
+    async def amend(self, id: str, fields: Callable[[Task], dict[str, Any] | None], event: str = "") -> Task:
+        """Changes what is no status: `fields` looks at the task and says what to change, or None."""
+        task = await self.current(id)
+        while True:
+            changes = fields(task)
+            if changes is None:
+                return task
+            change = amend(task, self.clock.now(), event=event, **changes)
+            if (await self._commit(change)).result is CommitResult.DONE:
+                return change.task
+            task = await self._reload(id)
+
+    async def current(self, id: str) -> Task:
+        task = self.live.get(id) or await self.store.load(id)
+        if task is None:
+            raise NotFound.task(id)
+        return task
+
+    async def _reload(self, id: str) -> Task:
+        task = await self.store.load(id)
+        if task is None:
+            raise NotFound.task(id)
+        known = self.live.get(id)
+        return known if known is not None and known.version >= task.version else task
+
+    def _commit(self, change: Change, then: Then | None = None) -> asyncio.Future[Committed]:
+        waiter: asyncio.Future[Committed] = asyncio.get_running_loop().create_future()
+
+        def committed(inner: asyncio.Future[Committed]) -> None:
+            problem = inner.exception()
+            done = problem is None and inner.result().result is CommitResult.DONE
+            if done:
+                self._took(change, inner.result())
+            if then is not None:
+                then(change.task, done)
+            if waiter.done():
+                return
+            if problem is None:
+                waiter.set_result(inner.result())
+            else:
+                waiter.set_exception(problem)
+
+        self.store.commit(change).add_done_callback(committed)
+        return waiter
+
+    def _took(self, change: Change, committed: Committed) -> None:
+        task = change.task
+        if task.status not in ENDED:
+            self.keep(task)
+        elif self.live.pop(task.id, None) is not None:
+            own = self.of_thread[task.thread]
+            del own[task.id]
+            if not own:
+                del self.of_thread[task.thread]
+        for listener in self.listeners:
+            listener(change, committed)
+
+    def keep(self, task: Task) -> None:
+        self.live[task.id] = task
+        self.of_thread.setdefault(task.thread, {})[task.id] = task
+
+    async def sleep(self, seconds: float) -> None:
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        alarm = self.clock.call_later(seconds, lambda: done.done() or done.set_result(None))
+        try:
+            await done
+        finally:
+            alarm.cancel()

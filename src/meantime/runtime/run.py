@@ -1,0 +1,202 @@
+"""run: perform one run and record how it ended: start the clock, perform, name the outcome, record."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Any
+
+from msgspec.structs import replace
+
+from meantime.kernel.change import Facts, ending
+from meantime.kernel.lifecycle import Move
+from meantime.kernel.model import Completed, Outcome, Task
+from meantime.kernel.outcomes import TIMEOUT, Report, abandon, judge
+from meantime.kernel.payloads import as_text, is_over, preview, spill_record
+from meantime.ports.clock import Alarm
+from meantime.ports.engine import Engine
+from meantime.ports.runner import CURRENT, Assignment
+
+from .context import WorkContext
+from .record import Moved, Record
+from .settings import Settings
+
+
+class Live:
+    """A run of this process, from its launch until its report is recorded."""
+
+    __slots__ = ("alarm", "began", "context", "fence", "flushing", "runner")
+
+    def __init__(self, context: WorkContext, fence: tuple[int, int], began: float) -> None:
+        self.context = context
+        self.fence = fence
+        self.began = began
+        self.alarm: Alarm | None = None
+        self.flushing = False
+        self.runner: asyncio.Task[None] | None = None
+
+
+class Runs:
+    def __init__(self, record: Record, engine: Engine, settings: Settings) -> None:
+        self._record = record
+        self._engine = engine
+        self._settings = settings
+        self.live: dict[str, Live] = {}
+        self._side: set[asyncio.Task[Any]] = set()  # short work of our own: stops, flushes
+
+    def launch(self, assignment: Assignment) -> None:
+        """Called once the task is durable and has its slot."""
+        context = self.new_context(assignment.task)
+        live = Live(context, assignment.fence, self._record.clock.monotonic())
+        self._begin(assignment.task, live, self._run(assignment, live))
+
+    def adopt(
+        self, assignment: Assignment, context: WorkContext, report: Awaitable[Report], began: float
+    ) -> None:
+        """A call that runs already and has just become a task."""
+        live = Live(context, assignment.fence, began)
+        self._begin(assignment.task, live, self._finish_with(assignment.task.id, live, report))
+
+    def new_context(self, task: Task) -> WorkContext:
+        loop = asyncio.get_running_loop()
+        return WorkContext(task, loop, self._record.clock.now, self._flush_soon)
+
+    def _begin(self, task: Task, live: Live, coroutine: Any) -> None:
+        self.live[task.id] = live
+        if task.run.timeout is not None:
+            left = max(0.0, task.run.timeout - (self._record.clock.monotonic() - live.began))
+            live.alarm = self._record.clock.call_later(
+                left, lambda: self._beside(self._time_out(task.id, live))
+            )
+        live.runner = asyncio.get_running_loop().create_task(coroutine)
+
+    # -- the pipeline
+
+    async def _run(self, assignment: Assignment, live: Live) -> None:
+        CURRENT.set(live.context)
+        report = await self._engine.perform(assignment, live.context)
+        await self._finish(assignment.task.id, live, report)
+
+    async def _finish_with(self, id: str, live: Live, report: Awaitable[Report]) -> None:
+        await self._finish(id, live, await report)
+
+    async def _finish(self, id: str, live: Live, report: Report) -> None:
+        elapsed = self._record.clock.monotonic() - live.began
+        if live.alarm is not None:
+            live.alarm.cancel()
+        task = self._record.live.get(id)
+        if report.session is not None and task is not None and task.session != report.session:
+            task = await self._record.amend(id, lambda _: {"session": report.session})
+        if task is None:  # left behind by a cancel that it ignored: what it says now comes late
+            late = report.result.value if report.result else None
+            facts = Facts(run=live.fence, late=late)
+            outcome = Move.COMPLETE
+        else:
+            verdict = judge(task, report, live.context.emitted)
+            named = await self._spill(task, verdict.outcome)
+            facts = Facts(outcome=named, elapsed=elapsed, run=live.fence, late=verdict.late)
+            outcome = ending(named)
+        await self._record.insist(id, outcome, facts)
+        if self.live.get(id) is live:
+            del self.live[id]
+
+    async def _spill(self, task: Task, outcome: Outcome) -> Outcome:
+        """Over the limits the whole payload goes to a file, before the ending that points to it."""
+        if not isinstance(outcome, Completed) or outcome.result is None:
+            return outcome
+        named = self._settings.inline_by_name.get(task.work.name)
+        text = as_text(outcome.result)
+        if not is_over(text, task.inline or named or self._settings.inline):
+            return outcome
+        payload = text.encode()
+        try:
+            path = await self._record.store.spill(payload)
+        except OSError as problem:
+            # The ending must not be lost with its payload: what fits inline is kept, and says why.
+            spill = spill_record("", text)
+            note = f"{preview(spill)}\n(the whole output could not be written to a file: {problem})"
+            return replace(outcome, result=note, lossy=True)
+        return replace(
+            outcome, result=None, spill=spill_record(path, text, is_text=isinstance(outcome.result, str))
+        )
+
+    # -- stopping
+
+    async def stop(self, task: Task) -> None:
+        """The cancel is durable: ask, ask again after the grace, and leave it behind at the deadline."""
+        live = self.live.get(task.id)
+        if live is None:
+            return
+        self._ask(task, live)
+        clock, settings = self._record.clock, self._settings
+        clock.call_later(settings.stop_grace, lambda: self._ask(task, live))
+        clock.call_later(settings.stop_deadline, lambda: self._beside(self._abandon(task.id, live)))
+
+    def _ask(self, task: Task, live: Live) -> None:
+        if self.live.get(task.id) is live:
+            live.context.ask_to_stop()
+            self._engine.stop(task)
+
+    async def _abandon(self, id: str, live: Live) -> Moved | None:
+        task = self._record.live.get(id)
+        if self.live.get(id) is not live or task is None or (task.run.number, task.run.attempt) != live.fence:
+            return None
+        outcome = abandon(task, live.context.emitted)
+        return await self._record.insist(id, ending(outcome), Facts(outcome=outcome, run=live.fence))
+
+    async def _time_out(self, id: str, live: Live) -> None:
+        if self.live.get(id) is not live:
+            return
+        facts = Facts(by=TIMEOUT, reason="the timeout", run=live.fence)
+        moved = await self._record.insist(id, Move.CANCEL, facts)
+        if not moved.task.ended:
+            await self.stop(moved.task)
+
+    # -- progress
+
+    def _flush_soon(self, id: str) -> None:
+        live = self.live.get(id)
+        if live is None or live.flushing:
+            return
+        live.flushing = True
+        wait = self._settings.progress_every
+        self._record.clock.call_later(wait, lambda: self._beside(self._flush(id, live)))
+
+    async def _flush(self, id: str, live: Live) -> None:
+        live.flushing = False
+        if id not in self._record.live:
+            return
+        context = live.context
+
+        def said(task: Task) -> dict[str, Any] | None:
+            if task.ended or (task.run.number, task.run.attempt) != live.fence:
+                return None
+            run = replace(task.run, emitted=context.emitted) if context.emitted else task.run
+            return {"progress": context.said, "run": run}
+
+        await self._record.amend(id, said, event="progress")
+
+    def seen(self, task: Task) -> Task:
+        """The task with what its work has said since the last flush."""
+        live = self.live.get(task.id)
+        if live is None or task.ended or live.fence != (task.run.number, task.run.attempt):
+            return task
+        context = live.context
+        if context.said is None:
+            return task
+        run = replace(task.run, emitted=context.emitted) if context.emitted else task.run
+        return replace(task, progress=context.said, run=run)
+
+    def _beside(self, coroutine: Any) -> None:
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._side.add(task)
+        task.add_done_callback(self._side.discard)
+
+    async def close(self) -> None:
+        """Waits until what was asked to stop has ended or was left behind."""
+        runners = [live.runner for id, live in self.live.items() if live.runner and id in self._record.live]
+        if runners:
+            await asyncio.wait(runners)
+        for task in list(self._side):
+            task.cancel()
+        await asyncio.gather(*self._side, return_exceptions=True)

@@ -1,0 +1,306 @@
+"""The runtime joins the stages and gives them the shape of ports.tasks. It decides nothing itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+
+from meantime.kernel.change import Disposition, Facts
+from meantime.kernel.errors import Closed, InvalidInput, NotFound, RetryNotSupported
+from meantime.kernel.events import Event
+from meantime.kernel.ids import check_id
+from meantime.kernel.lifecycle import Move, Status
+from meantime.kernel.limits import Limits
+from meantime.kernel.model import BatchCount, Json, Output, Task
+from meantime.kernel.notices import Notice
+from meantime.kernel.payloads import escape_surrogates
+from meantime.kernel.work import Order
+from meantime.ports.clock import Clock
+from meantime.ports.engine import Engine
+from meantime.ports.host import Host
+from meantime.ports.store import Entry, Query, Settled, Store
+from meantime.ports.tasks import Answer, CancelAnswer, OpenTurn, Options
+
+from .admit import Admission
+from .announce import Announcing
+from .call import Calls
+from .look import Looking
+from .observe import Observing
+from .push import Pushing
+from .record import Record
+from .run import Runs
+from .settings import Settings
+from .submit import Submission
+from .upkeep import Upkeep
+
+
+class Runtime:
+    def __init__(self, store: Store, engine: Engine, clock: Clock, settings: Settings) -> None:
+        self.store = store
+        self.engine = engine
+        self.settings = settings
+        self.record = Record(store, clock)
+        self.runs = Runs(self.record, engine, settings)
+        self.admission = Admission(self.record, settings.limits, self.runs.launch)
+        self.submission = Submission(self.record, self.admission, self.runs.launch, engine, settings)
+        self.looking = Looking(self.record, self.runs, settings)
+        self.announcing = Announcing(self.record, settings)
+        self.observing = Observing(self.record)
+        self.calls = Calls(self.record, self.submission, self.admission, self.runs, engine)
+        self.pushing = Pushing(self.record, self.announcing)
+        self.upkeep = Upkeep(self.record, self.admission, self.announcing, engine, settings)
+        stages = (self.admission, self.submission, self.looking, self.announcing, self.observing)
+        self.record.listeners += [stage.heard for stage in stages]
+        self._open = False
+
+    # -- life
+
+    async def open(self) -> None:
+        await self.store.open()
+        try:
+            await self.engine.open()
+            await self.announcing.open()
+            await self.upkeep.recover()
+        except BaseException:
+            await self.store.close()
+            raise
+        self.upkeep.start()
+        self._open = True
+
+    async def close(self) -> None:
+        """Stops what runs in this process and records it; queued work stays queued for the next owner."""
+        if not self._open:
+            return
+        self._open = False
+        self.admission.closed = True
+        await self.pushing.close()
+        running = [task for task in self.record.live.values() if task.status is not Status.QUEUED]
+        await asyncio.gather(
+            *(self._cancel(task, "shutdown", "this Meantime was closed") for task in running)
+        )
+        await self.runs.close()
+        await self.announcing.close()
+        await self.upkeep.close()
+        await self.engine.close()
+        await self.store.close()
+
+    def _check_open(self) -> None:
+        if not self._open:
+            raise Closed
+
+    # -- starting
+
+    async def start(self, thread: str, order: Order, options: Options) -> Task:
+        self._check_open()
+        return await self.submission.start(check_id(thread, "thread"), order, options)
+
+    async def call(self, thread: str, order: Order, options: Options, threshold: float | None) -> Answer:
+        self._check_open()
+        return await self.calls.call(check_id(thread, "thread"), order, options, threshold)
+
+    async def resume(self, ref: str, thread: str | None, prompt: str, options: Options) -> Task:
+        self._check_open()
+        if options.fork:
+            raise InvalidInput(
+                "fork and resume exclude each other.", hint="Choose one.", code="fork_and_resume"
+            )
+        return await self.submission.resume(await self.looking.find(ref, thread), prompt, options)
+
+    async def retry(self, ref: str, thread: str | None) -> Task:
+        await self.looking.find(ref, thread)
+        raise RetryNotSupported
+
+    # -- looking
+
+    async def get(self, ref: str, thread: str | None) -> Task:
+        self._check_open()
+        return await self.looking.get(ref, thread)
+
+    async def list(
+        self,
+        thread: str | None,
+        statuses: Iterable[Status] | None,
+        *,
+        batch: str | None = None,
+        history: bool = False,
+        limit: int = 50,
+        offset: int = 0,
+    ) -> Sequence[Task]:
+        self._check_open()
+        return await self.looking.list(
+            thread, statuses, batch=batch, history=history, limit=limit, offset=offset
+        )
+
+    async def runs_of(self, ref: str, thread: str | None) -> Sequence[Task]:
+        task = await self.get(ref, thread)
+        return [*await self.store.runs(task.id), task]
+
+    async def position(self, ref: str, thread: str | None) -> int | None:
+        return self.admission.position(await self.get(ref, thread))
+
+    async def output(
+        self, ref: str, thread: str | None, *, wait: float = 0, turn: str | None = None
+    ) -> Output:
+        self._check_open()
+        output = await self.looking.output(ref, thread, wait=wait)
+        if turn is not None and output.task.ended:
+            await self.announcing.read(turn, output.task)
+        return output
+
+    async def result(self, ref: str, thread: str | None) -> Json:
+        self._check_open()
+        return await self.looking.result(ref, thread)
+
+    async def wait(
+        self,
+        refs: Sequence[str],
+        thread: str | None,
+        *,
+        until: str = "all",
+        timeout: float | None = None,
+        turn: str | None = None,
+    ) -> Sequence[Task]:
+        self._check_open()
+        tasks = await self.looking.wait(refs, thread, until=until, timeout=timeout)
+        if turn is not None:
+            for task in tasks:
+                if task.ended:
+                    await self.announcing.read(turn, task)
+        return tasks
+
+    async def batch(self, id: str, thread: str | None) -> BatchCount:
+        count = await self.store.batch(check_id(id, "batch"))
+        if count is None or (thread is not None and not await self._in_batch(id, thread)):
+            raise NotFound(
+                f"No batch {id!r} in this thread.", hint="List the thread's tasks to see their batches."
+            )
+        return count
+
+    async def _in_batch(self, id: str, thread: str) -> bool:
+        return bool(await self.store.list(Query(thread, None, id, hidden=True, limit=1)))
+
+    # -- stopping, clearing
+
+    async def cancel(
+        self,
+        ref: str,
+        thread: str | None,
+        *,
+        by: str = "user",
+        reason: str = "",
+        wait: bool = False,
+        turn: str | None = None,
+    ) -> CancelAnswer:
+        self._check_open()
+        task = await self.looking.find(ref, thread)
+        answer = await self._cancel(task, by, escape_surrogates(str(reason))[:500])
+        if wait and not answer.task.ended:
+            await self.looking.wait([task.id], None)
+            answer = CancelAnswer(await self.looking.find(task.id, None), answer.disposition)
+        if turn is not None and answer.task.ended:
+            await self.announcing.read(turn, answer.task)
+        return answer
+
+    async def _cancel(self, task: Task, by: str, reason: str) -> CancelAnswer:
+        """`cancelling` is durable before this returns; what the work does with it decides."""
+        moved = await self.record.move(task.id, Move.CANCEL, Facts(by=by, reason=reason))
+        if moved.disposition is Disposition.APPLIED and not moved.task.ended:
+            await self.runs.stop(moved.task)
+        return CancelAnswer(moved.task, moved.disposition)
+
+    async def cancel_all(
+        self, thread: str, *, batch: str | None = None, descendants: bool = False, by: str = "user"
+    ) -> Sequence[CancelAnswer]:
+        self._check_open()
+        own = [task for task in self.looking.active(thread) if batch in (None, task.batch)]
+        chosen = {task.id: task for task in own}
+        if descendants:
+            for task in list(self.record.live.values()):  # parents come before their children
+                if task.parent in chosen:
+                    chosen[task.id] = task
+        return await asyncio.gather(*(self._cancel(task, by, "") for task in chosen.values()))
+
+    async def clear(self, thread: str, refs: Sequence[str] | None = None, *, batch: str | None = None) -> int:
+        """Hides ended tasks from listings; they still answer get, and an untold one is still told."""
+        self._check_open()
+        if refs is not None:
+            found = [await self.looking.find(ref, thread) for ref in refs]
+        else:
+            ended = frozenset(Status) if batch is None else None
+            found = await self.looking.list(thread, ended or frozenset(Status), batch=batch, limit=1_000)
+        ended_tasks = [task for task in found if task.ended and not task.hidden]
+        hide = {"hidden": True}
+        for task in ended_tasks:
+            await self.record.amend(task.id, lambda task: hide if task.ended else None, event="cleared")
+        return len(ended_tasks)
+
+    async def purge(self, refs: Sequence[str]) -> int:
+        self._check_open()
+        return await self.store.purge([(await self.looking.find(ref, None)).id for ref in refs])
+
+    # -- telling
+
+    async def reminder(self, thread: str) -> str:
+        self._check_open()
+        return await self.announcing.reminder(thread)
+
+    async def open_turn(self, thread: str, *, lease: float | None, limit: int) -> OpenTurn:
+        self._check_open()
+        return await self.announcing.open_turn(check_id(thread, "thread"), lease=lease, limit=limit)
+
+    async def boundary(self, turn: str, *, limit: int) -> Sequence[Notice]:
+        return await self.announcing.boundary(turn, limit=limit)
+
+    async def ack(self, turn: str, notices: Sequence[str], entries: Sequence[Entry]) -> Settled:
+        return await self.announcing.ack(turn, notices, entries)
+
+    async def renew(self, turn: str) -> None:
+        await self.announcing.renew(turn)
+
+    async def close_turn(self, turn: str, *, failed: bool) -> None:
+        await self.announcing.close_turn(turn, failed=failed)
+
+    async def wait_wake(self, thread: str, seen: int) -> int:
+        self._check_open()
+        return await self.announcing.wait_wake(thread, seen)
+
+    async def unpark(self, thread: str) -> int:
+        return await self.announcing.unpark(thread)
+
+    async def notices(self, thread: str | None, states: Iterable[str]) -> Sequence[Notice]:
+        return await self.announcing.notices(thread, states)
+
+    def attach(self, thread: str, host: Host) -> None:
+        self._check_open()
+        self.pushing.attach(check_id(thread, "thread"), host)
+
+    def detach(self, thread: str) -> None:
+        self.pushing.detach(thread)
+
+    async def append(self, thread: str, entries: Sequence[Entry]) -> None:
+        await self.store.append(thread, entries)
+
+    async def transcript(self, thread: str) -> Sequence[Entry]:
+        return await self.store.transcript(thread)
+
+    async def has_entry(self, thread: str, notice: str) -> bool:
+        return await self.store.has_entry(thread, notice)
+
+    # -- for people
+
+    async def events(self, after: int, limit: int) -> Sequence[Event]:
+        return await self.observing.events(after, limit)
+
+    async def wait_events(self, after: int) -> None:
+        await self.observing.wait_events(after)
+
+    async def stats(self) -> dict[str, int]:
+        slots = self.admission.slots
+        counts = dict(await self.store.counts())
+        return {**counts, "slots.running": slots.running, "slots.waiting": slots.waiting}
+
+    async def set_limits(self, limits: Limits) -> None:
+        self.admission.set_limits(limits)
+
+    def limits(self) -> Limits:
+        return self.admission.slots.limits

@@ -1,0 +1,26 @@
+"""What the heart can be told once, at the start. Every field has a default that suits one person."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from meantime.kernel.limits import Limits
+from meantime.kernel.model import InlineLimits
+from meantime.kernel.retention import Retention
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    limits: Limits = Limits()
+    default_timeout: float = -1  # seconds for a start that names none; -1 is none
+    max_timeout: float = -1  # no start gets more
+    inline: InlineLimits = InlineLimits()
+    inline_by_name: dict[str, InlineLimits] = {}  # by the name of the work: limits of its own
+    retention: Retention = Retention()
+    stop_grace: float = 5.0  # seconds between asking a run to stop and asking again, harder
+    stop_deadline: float = 10.0  # seconds after which a run that will not stop is left behind
+    parks_after: int = 5  # failed deliveries after which a notice is parked
+    reconcile_every: float = 5.0  # seconds: the longest a missed wake can last
+    progress_every: float = 0.25  # seconds between writes of one run's progress
+    upkeep_every: float = 3600.0
+    max_threads: int = 256  # worker threads for sync functions, those left behind included
+    max_wait: float = 600.0  # the longest that `output(wait=…)` waits

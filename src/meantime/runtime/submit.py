@@ -1,0 +1,187 @@
+"""submit: check the order, take a slot or a place in the queue, make it durable, then let it run."""
+
+from __future__ import annotations
+
+import secrets
+
+from msgspec.structs import replace
+
+from meantime.kernel.change import Change, Disposition, Facts
+from meantime.kernel.errors import InvalidInput, NotResumable
+from meantime.kernel.ids import BITS, check_id, task_id
+from meantime.kernel.lifecycle import Move, Status
+from meantime.kernel.model import InlineLimits, Run, Task
+from meantime.kernel.payloads import is_unicode
+from meantime.kernel.timeouts import resolve
+from meantime.kernel.work import Order
+from meantime.ports.engine import Engine
+from meantime.ports.runner import CURRENT, Assignment
+from meantime.ports.store import Committed
+from meantime.ports.tasks import Options
+
+from .admit import Admission, Launch
+from .record import Record, Then
+from .settings import Settings
+
+MAX_DESCRIPTION = 2_000
+
+
+class Submission:
+    def __init__(
+        self, record: Record, admission: Admission, launch: Launch, engine: Engine, settings: Settings
+    ) -> None:
+        self._record = record
+        self._admission = admission
+        self._launch = launch
+        self._engine = engine
+        self._settings = settings
+        self._open_batches: dict[str, tuple[str, int]] = {}  # by thread: the batch and its active tasks
+
+    async def start(self, thread: str, order: Order, options: Options) -> Task:
+        task = self.new_task(thread, order, options)
+        assignment = Assignment(task, order.target, order.args, order.kwargs)
+        self._engine.runner(order.work.kind).check(task, assignment)
+        if not self._admission.is_open(task, on_limit=options.on_limit):
+            await self._record.create(task, self._enqueue(assignment))
+            return self._record.live.get(task.id, task)
+        # With a free slot the task is created running: one commit, and the work starts after it.
+        task = running(task)
+        await self._record.create(task, self._launch_with(assignment, self._admission.reserve(task)))
+        return task
+
+    def _enqueue(self, assignment: Assignment) -> Then:
+        def created(task: Task, done: bool) -> None:
+            if done:
+                self._admission.enqueue(replace(assignment, task=task))
+
+        return created
+
+    def _launch_with(self, assignment: Assignment, reserved: Then) -> Then:
+        def created(task: Task, done: bool) -> None:
+            reserved(task, done)
+            if done:
+                self._launch(replace(assignment, task=task))
+
+        return created
+
+    async def resume(self, task: Task, prompt: str, options: Options) -> Task:
+        runner = self._engine.runner(task.work.kind)
+        if not task.ended:
+            raise _busy(task)
+        if not runner.abilities.resume:
+            raise NotResumable(
+                f"{task.work.kind} tasks have no conversation to go on with.",
+                code="not_resumable",
+                hint="Start a new task.",
+            )
+        if task.session is None or not await runner.exists(task.session):
+            raise NotResumable(
+                "The session of this task is gone.", code="session_gone", hint="Start a new task instead."
+            )
+        timeout = resolve(options.timeout, self._settings.default_timeout, self._settings.max_timeout)
+        run = Run(
+            number=task.run.number + 1,
+            queued_at=self._record.clock.now(),
+            timeout=timeout.seconds,
+            timeout_note=timeout.note,
+            prompt=_text(prompt, "prompt", 1_000_000),
+        )
+        enqueue = self._enqueue(Assignment(task))
+        moved = await self._record.move(task.id, Move.RESUME, Facts(next_run=run), enqueue)
+        if moved.disposition is not Disposition.APPLIED:
+            raise _busy(moved.task)
+        return self._record.live.get(task.id, moved.task)
+
+    def new_task(self, thread: str, order: Order, options: Options) -> Task:
+        now = self._record.clock.now()
+        timeout = resolve(options.timeout, self._settings.default_timeout, self._settings.max_timeout)
+        if options.retry not in ("", "idempotent"):
+            raise InvalidInput(
+                f"retry={options.retry!r} is unknown.", hint="Leave it out, or use 'idempotent'."
+            )
+        parent = CURRENT.get(None)
+        return Task(
+            id=new_id() if options.id is None else check_id(options.id, "id"),
+            thread=thread,
+            work=order.work,
+            status=Status.QUEUED,
+            created_at=now,
+            updated_at=now,
+            run=Run(queued_at=now, timeout=timeout.seconds, timeout_note=timeout.note),
+            description=_text(options.description, "description", MAX_DESCRIPTION),
+            batch=self._batch(thread, options.batch),
+            tool_call_id=_optional_id(options.tool_call_id, "tool_call_id"),
+            message_id=_optional_id(options.message_id, "message_id"),
+            parent=parent.task_id if parent is not None else None,
+            depth=getattr(parent, "depth", 0) + 1 if parent is not None else 0,
+            session=_optional_id(options.session, "session"),
+            forked=options.fork,
+            notify=options.notify,
+            retry=options.retry,
+            inline=_inline(options.inline),
+        )
+
+    # -- batches: what is started without one joins the thread's open batch
+
+    def _batch(self, thread: str, asked: str | None) -> str:
+        if asked is not None:
+            return check_id(asked, "batch")
+        open_batch = self._open_batches.get(thread)
+        return open_batch[0] if open_batch else "b_" + new_id()[2:]
+
+    def heard(self, change: Change, committed: Committed) -> None:
+        """Keeps the open batch of a thread: the newest that still has something active."""
+        task = change.task
+        known = self._open_batches.get(task.thread)
+        same = known is not None and known[0] == task.batch
+        if change.replaces == 0:
+            self._open_batches[task.thread] = (task.batch, known[1] + 1 if known and same else 1)
+        elif change.ends and known and same:
+            if known[1] > 1:
+                self._open_batches[task.thread] = (task.batch, known[1] - 1)
+            else:
+                del self._open_batches[task.thread]
+
+
+def running(task: Task) -> Task:
+    return replace(task, status=Status.RUNNING, run=replace(task.run, started_at=task.created_at))
+
+
+def new_id() -> str:
+    return task_id(secrets.randbits(BITS))
+
+
+def _busy(task: Task) -> NotResumable:
+    if task.resumed:
+        return NotResumable(
+            "This task is currently being resumed.",
+            code="being_resumed",
+            hint="Wait until that run has ended.",
+        )
+    return NotResumable(
+        f"This task is {task.status}; only an ended task can be resumed.",
+        code="still_active",
+        hint="Wait until it has ended.",
+    )
+
+
+def _optional_id(value: str | None, what: str) -> str | None:
+    return None if value is None else check_id(value, what)
+
+
+def _text(value: object, what: str, most: int) -> str:
+    if not isinstance(value, str):
+        raise InvalidInput(f"{what} must be a text, not {type(value).__name__}.")
+    if len(value) > most:
+        raise InvalidInput(
+            f"{what} has {len(value)} characters; at most {most} are kept.", hint="Shorten it."
+        )
+    if not is_unicode(value):
+        raise InvalidInput(f"{what} holds a lone surrogate.", hint="It cannot be stored as UTF-8.")
+    return value
+
+
+def _inline(limits: InlineLimits | None) -> InlineLimits | None:
+    if limits is not None and (limits.max_bytes < 0 or limits.max_lines < 0):
+        raise InvalidInput("inline limits cannot be negative.")
+    return limits

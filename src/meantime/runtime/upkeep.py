@@ -1,0 +1,80 @@
+"""upkeep: what a restart must mend, and what must be looked at now and then."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from msgspec.structs import replace
+
+from meantime.kernel.change import Facts
+from meantime.kernel.errors import MeantimeError
+from meantime.kernel.lifecycle import Move, Status
+from meantime.kernel.model import Lost, Task
+from meantime.ports.engine import Engine
+from meantime.ports.runner import Assignment
+
+from .admit import Admission
+from .announce import Announcing
+from .record import Record
+from .settings import Settings
+
+RESTARTED = "The process that ran it ended before it did; how far it got is not known."
+GONE = "It was queued when its process ended, and its function cannot be found in this one."
+
+
+class Upkeep:
+    def __init__(
+        self, record: Record, admission: Admission, announcing: Announcing, engine: Engine, settings: Settings
+    ) -> None:
+        self._record = record
+        self._admission = admission
+        self._announcing = announcing
+        self._engine = engine
+        self._settings = settings
+        self._loop: asyncio.Task[None] | None = None
+
+    async def recover(self) -> None:
+        """Every task that a former owner left active gets its ending, or its place in the queue."""
+        left = await self._record.store.active()
+        for task in left:
+            self._record.keep(task)
+        await asyncio.gather(*(self._mend(task) for task in left))
+
+    async def _mend(self, task: Task) -> None:
+        runnable = self._can_run(task)
+        if task.status is Status.QUEUED and runnable:
+            self._admission.enqueue(Assignment(task))
+        elif task.status in (Status.RUNNING, Status.WAITING) and task.retry == "idempotent" and runnable:
+            run = replace(task.run, attempt=task.run.attempt + 1, started_at=None, cancel=None)
+            moved = await self._record.move(task.id, Move.RETRY, Facts(next_run=run))
+            self._admission.enqueue(Assignment(moved.task))
+        else:
+            reason = GONE if task.status is Status.QUEUED else RESTARTED
+            lost = Lost(reason, emitted_vars=task.run.emitted)
+            await self._record.move(task.id, Move.LOSE, Facts(outcome=lost))
+
+    def _can_run(self, task: Task) -> bool:
+        try:
+            return self._engine.runner(task.work.kind).can_run(task)
+        except MeantimeError:
+            return False
+
+    def start(self) -> None:
+        self._loop = asyncio.get_running_loop().create_task(self._go_round())
+
+    async def _go_round(self) -> None:
+        next_upkeep = 0.0
+        while True:
+            self._announcing.reconcile()
+            if self._record.clock.monotonic() >= next_upkeep:
+                next_upkeep = self._record.clock.monotonic() + self._settings.upkeep_every
+                with suppress(MeantimeError):  # a full disk: the next round tries again
+                    await self._announcing.park_unclaimed()
+                    await self._record.store.forget(self._settings.retention, self._record.clock.now())
+            await self._record.sleep(self._settings.reconcile_every)
+
+    async def close(self) -> None:
+        if self._loop is not None:
+            self._loop.cancel()
+            await asyncio.gather(self._loop, return_exceptions=True)

@@ -1,0 +1,1 @@
+"""Durable memory: the memory store forgets, the SQLite store does not."""

@@ -1,0 +1,1 @@
+"""The SQLite ledger: one writer, group commit, SQL apart from code."""

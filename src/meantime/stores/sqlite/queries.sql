@@ -1,0 +1,180 @@
+-- Every statement the store runs, by name. Nothing newer than SQLite 3.40.
+
+-- name: insert_task
+INSERT INTO tasks (id, thread, status, version, run, batch, tool_call, hidden, updated, body)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;
+
+-- name: update_task
+UPDATE tasks SET status = ?, version = ?, run = ?, hidden = ?, updated = ?, body = ?
+WHERE id = ? AND version = ?;
+
+-- name: insert_event
+INSERT INTO events (kind, task_id, thread, run, status, at) VALUES (?, ?, ?, ?, ?, ?);
+
+-- name: next_number
+INSERT INTO threads (id, ended, claimed) VALUES (?, 1, ?)
+ON CONFLICT (id) DO UPDATE SET ended = ended + 1 RETURNING ended;
+
+-- name: insert_notice
+INSERT INTO notices (thread, number, task_id, run, state, at) VALUES (?, ?, ?, ?, ?, ?);
+
+-- name: insert_run
+INSERT INTO runs (task_id, run, body) VALUES (?, ?, ?);
+
+-- name: task_of_call
+SELECT id FROM tasks WHERE thread = ? AND tool_call = ?;
+
+-- name: task_by_id
+SELECT body FROM tasks WHERE id = ?;
+
+-- name: tasks_by_prefix
+SELECT body FROM tasks
+WHERE ((id >= ?1 AND id < ?2) OR (id >= ?3 AND id < ?4)) AND (?5 IS NULL OR thread = ?5)
+ORDER BY id LIMIT ?6;
+
+-- name: runs_of
+SELECT body FROM runs WHERE task_id = ? ORDER BY run;
+
+-- name: active_tasks
+SELECT body FROM tasks WHERE status IN ('queued', 'running', 'waiting', 'cancelling') ORDER BY seq;
+
+-- name: hot_newest
+SELECT n.number, t.body FROM notices AS n JOIN tasks AS t ON t.id = n.task_id AND t.run = n.run
+WHERE n.thread = ? AND t.hidden = 0 ORDER BY n.number DESC LIMIT ?;
+
+-- name: hot_untold
+SELECT n.number, t.body FROM notices AS n INDEXED BY notices_open
+JOIN tasks AS t ON t.id = n.task_id AND t.run = n.run
+WHERE n.thread = ? AND n.state IN ('unread', 'leased', 'parked') AND t.hidden = 0 AND n.number < ?
+ORDER BY n.number DESC;
+
+-- name: batch_count
+SELECT status, count(*) FROM tasks WHERE batch = ? GROUP BY status;
+
+-- name: count_tasks
+SELECT status, count(*) FROM tasks GROUP BY status;
+
+-- name: count_notices
+SELECT state, count(*) FROM notices GROUP BY state;
+
+-- name: held_by_others
+SELECT 1 FROM notices INDEXED BY notices_open
+WHERE thread = ? AND state IN ('unread', 'leased', 'parked') AND state = 'leased' AND turn != ? LIMIT 1;
+
+-- name: unpark_unclaimed
+UPDATE notices INDEXED BY notices_open SET state = 'unread', parked_for = NULL
+WHERE thread = ? AND state IN ('unread', 'leased', 'parked') AND state = 'parked' AND parked_for = 'unclaimed';
+
+-- name: unpark_all
+UPDATE notices INDEXED BY notices_open SET state = 'unread', parked_for = NULL, failures = 0
+WHERE thread = ? AND state IN ('unread', 'leased', 'parked') AND state = 'parked';
+
+-- name: unread_of
+SELECT number, failures FROM notices INDEXED BY notices_open
+WHERE thread = ? AND state IN ('unread', 'leased', 'parked') AND state = 'unread' ORDER BY number LIMIT ?;
+
+-- name: lease_notice
+UPDATE notices SET state = 'leased', turn = ?, deliveries = deliveries + 1 WHERE thread = ? AND number = ?;
+
+-- name: touch_thread
+UPDATE threads SET claimed = ? WHERE id = ?;
+
+-- name: leased_to
+SELECT n.number, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body
+FROM notices AS n INDEXED BY notices_open
+JOIN tasks AS t ON t.id = n.task_id LEFT JOIN runs AS r ON r.task_id = n.task_id AND r.run = n.run
+WHERE n.thread = ? AND n.state IN ('unread', 'leased', 'parked') AND n.turn = ? AND n.number >= ?
+ORDER BY n.number;
+
+-- name: notices_in
+SELECT n.number, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body
+FROM notices AS n JOIN tasks AS t ON t.id = n.task_id
+LEFT JOIN runs AS r ON r.task_id = n.task_id AND r.run = n.run
+WHERE (?1 IS NULL OR n.thread = ?1) AND n.state IN (SELECT value FROM json_each(?2))
+ORDER BY n.thread, n.number LIMIT ?3;
+
+-- name: open_notices_of
+SELECT n.number, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body
+FROM notices AS n INDEXED BY notices_open JOIN tasks AS t ON t.id = n.task_id
+LEFT JOIN runs AS r ON r.task_id = n.task_id AND r.run = n.run
+WHERE n.thread = ?1 AND n.state IN ('unread', 'leased', 'parked')
+  AND n.state IN (SELECT value FROM json_each(?2))
+ORDER BY n.number LIMIT ?3;
+
+-- name: read_notice
+UPDATE notices SET state = 'leased', turn = ?1, deliveries = deliveries + 1
+WHERE task_id = ?2 AND run = ?3 AND state = 'unread';
+
+-- name: held_by
+SELECT task_id || '.' || run, number FROM notices INDEXED BY notices_open
+WHERE thread = ? AND state IN ('unread', 'leased', 'parked') AND state = 'leased' AND turn = ?;
+
+-- name: told_by
+SELECT 1 FROM notices WHERE task_id = ? AND run = ? AND state = 'told' AND turn = ?;
+
+-- name: tell
+UPDATE notices SET state = 'told', told_at = ? WHERE thread = ? AND number = ?;
+
+-- name: release_turn
+UPDATE notices INDEXED BY notices_open SET
+  failures = failures + ?1,
+  state = CASE WHEN failures + ?1 >= ?2 THEN 'parked' ELSE 'unread' END,
+  parked_for = CASE WHEN failures + ?1 >= ?2 THEN 'failures' END,
+  turn = NULL
+WHERE thread = ?3 AND state IN ('unread', 'leased', 'parked') AND state = 'leased' AND turn = ?4
+RETURNING task_id || '.' || run, state;
+
+-- name: release_all
+UPDATE notices INDEXED BY notices_open SET
+  failures = failures + 1,
+  state = CASE WHEN failures + 1 >= ?1 THEN 'parked' ELSE 'unread' END,
+  parked_for = CASE WHEN failures + 1 >= ?1 THEN 'failures' END,
+  turn = NULL
+WHERE state IN ('unread', 'leased', 'parked') AND state = 'leased';
+
+-- name: unread_by_thread
+SELECT thread, count(*) FROM notices INDEXED BY notices_open
+WHERE state IN ('unread', 'leased', 'parked') AND state = 'unread' GROUP BY thread;
+
+-- name: park_unclaimed
+UPDATE notices INDEXED BY notices_open SET state = 'parked', parked_for = 'unclaimed'
+WHERE state IN ('unread', 'leased', 'parked') AND state = 'unread' AND at < ?1 AND thread IN (SELECT id FROM threads WHERE claimed < ?1);
+
+-- name: next_position
+SELECT coalesce(max(position), 0) + 1 FROM transcripts WHERE thread = ?;
+
+-- name: insert_entry
+INSERT INTO transcripts (thread, position, notice, body) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING;
+
+-- name: transcript
+SELECT position, notice, body FROM transcripts WHERE thread = ? ORDER BY position;
+
+-- name: has_entry
+SELECT 1 FROM transcripts WHERE thread = ? AND notice = ?;
+
+-- name: events_after
+SELECT kind, task_id, thread, run, status, at, seq FROM events WHERE seq > ? ORDER BY seq LIMIT ?;
+
+-- name: trim_events
+DELETE FROM events WHERE seq <= (SELECT max(seq) FROM events) - ?;
+
+-- name: forgettable
+SELECT t.id, t.body FROM tasks AS t
+WHERE t.status IN ('completed', 'failed', 'cancelled', 'timed_out', 'lost')
+  AND (t.updated < ?1 OR t.seq <= coalesce((SELECT seq FROM tasks ORDER BY seq DESC LIMIT 1 OFFSET ?2), -1))
+  AND NOT EXISTS (SELECT 1 FROM notices AS n
+                  WHERE n.task_id = t.id AND n.state IN ('unread', 'leased', 'parked'))
+ORDER BY t.seq LIMIT ?3;
+
+-- name: ended_by_id
+SELECT t.id, t.body FROM tasks AS t
+WHERE t.id = ? AND t.status IN ('completed', 'failed', 'cancelled', 'timed_out', 'lost');
+
+-- name: delete_task
+DELETE FROM tasks WHERE id = ?;
+
+-- name: delete_runs
+DELETE FROM runs WHERE task_id = ?;
+
+-- name: delete_notices
+DELETE FROM notices WHERE task_id = ?;

@@ -1,0 +1,120 @@
+"""The transactions of the inbox: lease, read, settle, release."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from meantime.kernel.lifecycle import ENDED, Status
+from meantime.kernel.model import BatchCount
+from meantime.kernel.notices import Notice, NoticeState
+from meantime.ports.store import Entry, Settled
+
+from .changing import SQL, decode, encode
+
+ALONE_AFTER = 2  # failed deliveries after which a notice is leased by itself
+
+
+def lease(cursor: sqlite3.Cursor, thread: str, turn: str, limit: int, now: float) -> Sequence[Notice]:
+    cursor.execute(SQL["unpark_unclaimed"], (thread,))
+    if cursor.execute(SQL["held_by_others"], (thread, turn)).fetchone():
+        return ()
+    numbers = _choose(cursor.execute(SQL["unread_of"], (thread, limit)).fetchall())
+    if not numbers:
+        return ()
+    cursor.executemany(SQL["lease_notice"], [(turn, thread, number) for number in numbers])
+    cursor.execute(SQL["touch_thread"], (now, thread))
+    rows = cursor.execute(SQL["leased_to"], (thread, turn, numbers[0])).fetchall()
+    return with_batches(cursor, [compose(row) for row in rows])
+
+
+def _choose(unread: Sequence[tuple[int, int]]) -> list[int]:
+    """In order; what failed twice goes alone, so that it cannot take its neighbours with it."""
+    chosen: list[int] = []
+    for number, failures in unread:
+        if failures >= ALONE_AFTER:
+            return chosen or [number]
+        chosen.append(number)
+    return chosen
+
+
+def compose(row: Sequence[Any]) -> Notice:
+    number, nonce, deliveries, state, is_current, body, archived = row
+    task = decode(body if is_current else archived)
+    return Notice(task, number, nonce, deliveries, NoticeState(state))
+
+
+def with_batches(cursor: sqlite3.Cursor, notices: list[Notice]) -> list[Notice]:
+    """n of m, as it was for each: the last one of a batch has the count of now."""
+    counts: dict[str, BatchCount | None] = {}
+    for place in reversed(range(len(notices))):
+        notice = notices[place]
+        batch = notice.task.batch
+        if not batch:
+            continue
+        if batch not in counts:
+            counts[batch] = count_batch(cursor, batch)
+        count = counts[batch]
+        if count is not None:
+            notices[place] = replace(notice, batch=count)
+            counts[batch] = replace(count, ended=max(1, count.ended - 1))
+    return notices
+
+
+def count_batch(cursor: sqlite3.Cursor, batch: str) -> BatchCount | None:
+    by_status: dict[str, int] = dict(cursor.execute(SQL["batch_count"], (batch,)).fetchall())
+    if not by_status:
+        return None
+    ended = sum(count for status, count in by_status.items() if status in ENDED)
+    good = by_status.get(Status.COMPLETED, 0)
+    return BatchCount(batch, ended, sum(by_status.values()), ended - good)
+
+
+def read(cursor: sqlite3.Cursor, turn: str, task_id: str, run: int) -> bool:
+    cursor.execute(SQL["read_notice"], (turn, task_id, run))
+    return bool(cursor.rowcount)
+
+
+def settle(
+    cursor: sqlite3.Cursor,
+    thread: str,
+    turn: str,
+    notices: Sequence[str],
+    entries: Sequence[Entry],
+    now: float,
+) -> Settled:
+    held: dict[str, int] = dict(cursor.execute(SQL["held_by"], (thread, turn)).fetchall())
+    wanted = notices or tuple(held)
+    told = [id for id in wanted if id in held]
+    cursor.executemany(SQL["tell"], [(now, thread, held[id]) for id in told])
+    append(cursor, thread, entries)
+    before = [id for id in wanted if id not in held and _told_by(cursor, id, turn)]
+    gone = tuple(id for id in wanted if id not in held and id not in before)
+    return Settled((*before, *told), gone)
+
+
+def _told_by(cursor: sqlite3.Cursor, notice: str, turn: str) -> bool:
+    task_id, _, run = notice.rpartition(".")
+    return run.isdigit() and cursor.execute(SQL["told_by"], (task_id, int(run), turn)).fetchone() is not None
+
+
+def release(cursor: sqlite3.Cursor, thread: str, turn: str, failed: bool, parks_after: int) -> Sequence[str]:
+    rows = cursor.execute(SQL["release_turn"], (1 if failed else 0, parks_after, thread, turn)).fetchall()
+    return [id for id, state in rows if state == NoticeState.UNREAD]
+
+
+def append(cursor: sqlite3.Cursor, thread: str, entries: Sequence[Entry]) -> None:
+    if not entries:
+        return
+    (position,) = cursor.execute(SQL["next_position"], (thread,)).fetchone()
+    for entry in entries:
+        cursor.execute(SQL["insert_entry"], (thread, position, entry.notice, encode(entry.message)))
+        position += max(0, cursor.rowcount)
+
+
+def changed(cursor: sqlite3.Cursor, name: str, *args: object) -> int:
+    """Runs a named statement and says how many rows it changed."""
+    return cursor.execute(SQL[name], args).rowcount

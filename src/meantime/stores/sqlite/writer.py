@@ -1,0 +1,207 @@
+"""One connection writes. All changes that wait when a commit starts share it.
+
+`full` writes on a thread of its own, where one fdatasync serves a whole group; `fast` writes on the
+event loop, once per tick, without fdatasync. Checkpoints belong to the writer: SQLite's own would
+stall readers, and with one writing connection its WAL-reset bug cannot happen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, NamedTuple
+
+from meantime.kernel.errors import Closed, Degraded, LedgerDamaged, LedgerError, MeantimeError
+
+from .files import Reserve
+
+Operation = Callable[..., Any]
+MAX_GROUP = 512  # bounds how long one commit can take, and so how long anybody waits for it
+WAL_IDLE = 4 << 20  # above this, checkpoint when nothing waits
+WAL_FULL = 16 << 20  # above this, checkpoint now
+
+
+class Write(NamedTuple):
+    operation: Operation
+    args: tuple[Any, ...]
+    future: asyncio.Future[Any]
+    durable: bool
+    spends: bool  # brings new work, so it is refused while the disk is full
+
+
+class Writer:
+    """Runs operations `fn(cursor, *args)` in transactions and resolves their futures in order."""
+
+    def __init__(self, path: Path, reserve: Reserve, *, threaded: bool) -> None:
+        self._path = path
+        self._wal = Path(f"{path}-wal")
+        self._reserve = reserve
+        self._threaded = threaded
+        self._waiting: SimpleQueue[Write | None] = SimpleQueue()
+        self._pending: list[Write] = []
+        self._closed = True
+        self._full_sync = True
+
+    async def open(self, setup: Callable[[sqlite3.Connection], None]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._db = connect(self._path)
+        try:
+            setup(self._db)
+        except BaseException:
+            self._db.close()
+            raise
+        self._cursor = self._db.cursor()
+        self._closed = False
+        if self._threaded:
+            self._thread = threading.Thread(target=self._serve, name="meantime-writer", daemon=True)
+            self._thread.start()
+
+    def submit(
+        self, operation: Operation, *args: Any, durable: bool = True, spends: bool = False
+    ) -> asyncio.Future[Any]:
+        future = self._loop.create_future()
+        if self._closed:
+            future.set_exception(Closed())
+            return future
+        write = Write(operation, args, future, durable and self._threaded, spends)
+        if self._threaded:
+            self._waiting.put(write)
+        else:
+            if not self._pending:
+                self._loop.call_soon(self._flush)
+            self._pending.append(write)
+        return future
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        if self._threaded:
+            self._waiting.put(None)
+            await asyncio.to_thread(self._thread.join)
+        else:
+            self._flush()
+        self._checkpoint(0)
+        self._db.close()
+
+    # -- on the writer's thread, or on the loop in the fast profile
+
+    def _serve(self) -> None:
+        while True:
+            group, last = self._next_group()
+            if group:
+                done = self._commit(group)
+                self._loop.call_soon_threadsafe(_resolve, done)
+            if last:
+                return
+            self._checkpoint(WAL_IDLE if self._waiting.empty() else WAL_FULL)
+
+    def _next_group(self) -> tuple[list[Write], bool]:
+        first = self._waiting.get()
+        if first is None:
+            return [], True
+        group = [first]
+        while len(group) < MAX_GROUP and not self._waiting.empty():
+            write = self._waiting.get()
+            if write is None:
+                return group, True
+            group.append(write)
+        return group, False
+
+    def _flush(self) -> None:
+        while self._pending:
+            group, self._pending = self._pending[:MAX_GROUP], self._pending[MAX_GROUP:]
+            _resolve(self._commit(group))
+        self._checkpoint(WAL_FULL)
+
+    def _commit(self, group: list[Write]) -> list[tuple[asyncio.Future[Any], Any]]:
+        """A group that fails is replayed one by one, so that nobody pays for a neighbour."""
+        if not self._reserve.spent:
+            with contextlib.suppress(Exception):
+                return list(zip((write.future for write in group), self._transact(group), strict=True))
+        return [(write.future, self._alone(write)) for write in group]
+
+    def _transact(self, group: list[Write]) -> list[Any]:
+        self._set_sync(any(write.durable for write in group))
+        cursor = self._cursor
+        cursor.execute("BEGIN IMMEDIATE")
+        try:
+            results = [write.operation(cursor, *write.args) for write in group]
+            cursor.execute("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:
+                cursor.execute("ROLLBACK")
+            raise
+        return results
+
+    def _alone(self, write: Write) -> Any:
+        if write.spends and self._reserve.spent:
+            return _disk_full()
+        try:
+            return self._transact([write])[0]
+        except sqlite3.Error as problem:
+            if not is_full(problem):
+                return translate(problem, self._path)
+            if write.spends or not self._reserve.spend():
+                return _disk_full()
+        except Exception as problem:
+            return problem
+        return self._alone(write)  # once more, with what the reserve gave back
+
+    def _set_sync(self, full: bool) -> None:
+        if full != self._full_sync:
+            self._cursor.execute(f"PRAGMA synchronous={'FULL' if full else 'NORMAL'}")
+            self._full_sync = full
+
+    def _checkpoint(self, over: int) -> None:
+        try:
+            if os.stat(self._wal).st_size > over:
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        except (OSError, sqlite3.Error):
+            return  # the WAL stays; the next one tries again
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    db = sqlite3.connect(
+        path, isolation_level=None, check_same_thread=False, cached_statements=256, timeout=0.5
+    )
+    db.execute("PRAGMA journal_mode=WAL")
+    db.execute("PRAGMA synchronous=FULL")
+    db.execute("PRAGMA wal_autocheckpoint=0")
+    return db
+
+
+def is_full(problem: sqlite3.Error) -> bool:
+    return problem.sqlite_errorcode == sqlite3.SQLITE_FULL if hasattr(problem, "sqlite_errorcode") else False
+
+
+def translate(problem: sqlite3.Error, path: Path) -> MeantimeError:
+    code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return LedgerDamaged(
+            f"The ledger {path} is damaged: {problem}.",
+            hint="Close and open it again: it is set aside and you are told what can be saved.",
+        )
+    return LedgerError(f"The ledger {path} could not be written: {problem}.")
+
+
+def _disk_full() -> Degraded:
+    return Degraded(
+        "The disk is full: nothing new is started; endings are still recorded.", hint="Free some space."
+    )
+
+
+def _resolve(done: list[tuple[asyncio.Future[Any], Any]]) -> None:
+    for future, result in done:
+        if future.done():  # its waiter is gone; what was written stays written
+            continue
+        if isinstance(result, Exception):
+            future.set_exception(result)
+        else:
+            future.set_result(result)
