@@ -172,7 +172,6 @@ def test_L1_the_current_run_passes_the_fence():
     assert apply(task, Move.COMPLETE, run=(2, 3)).task.status is Status.COMPLETED
 
 
-@pytest.mark.xfail(strict=True, reason="kernel bug: _too_late keeps a stale run's late result on the new run")
 def test_N22_a_stale_runs_late_result_is_not_given_to_the_new_run():
     """Run 1 was abandoned, run 2 completed; then run 1 comes back after all."""
     task = make_task(Status.COMPLETED, run=Run(number=2, started_at=110.0))
@@ -312,7 +311,6 @@ def test_L1_an_outcome_is_there_exactly_when_it_has_ended(status, moves):
         assert (change.task.outcome is not None) is change.task.ended
 
 
-@pytest.mark.xfail(strict=True, reason="kernel bug: _too_late keeps a stale run's late result on the new run")
 @given(st.sampled_from(Status), st.sampled_from(Move), lates, stale_runs)
 @example(Status.COMPLETED, Move.COMPLETE, "late", (1, 1))
 def test_L1_a_stale_fence_never_changes_anything(status, move, late, fence):

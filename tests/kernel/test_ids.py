@@ -80,7 +80,6 @@ def test_F10_no_sibling_shares_what_is_shown(id, others, shared):
     assert not [other for other in siblings if other != id and bare(other).startswith(shown)]
 
 
-@pytest.mark.xfail(strict=True, reason="kernel bug: `t_x` of ours and `x` of a host show alike")
 def test_F10_an_id_without_our_prefix_is_shown_apart():
     assert display("t_2qx7m4kd9a", ["2qx7m4kd9a"]) != display("2qx7m4kd9a", ["t_2qx7m4kd9a"])
 

@@ -91,7 +91,6 @@ def test_M1_an_impossible_limit_of_a_kind_names_the_kind():
         check_limits(Limits(per_kind={"shell": 0}))
 
 
-@pytest.mark.xfail(strict=True, reason="kernel bug: check_limits does not look at `queued`")
 @pytest.mark.parametrize("value", [-7, True, "many"])
 def test_M4_an_impossible_queue_is_refused(value):
     with pytest.raises(InvalidInput):
@@ -121,12 +120,10 @@ def test_M3_a_refusal_by_the_total_says_so():
     assert "in all" in str(refusal)
 
 
-@pytest.mark.xfail(strict=True, reason="kernel bug: the total is of every kind, the text names one kind")
 def test_M3_a_refusal_by_the_total_does_not_call_the_others_its_own_kind():
     assert "call tasks" not in str(fill(Slots(Limits(total=1)), AGENT, 1).refusal(A))
 
 
-@pytest.mark.xfail(strict=True, reason="kernel bug: refused behind a queue, the text says 'at most -1'")
 def test_M3_a_refusal_never_shows_minus_one():
     slots = queue(Slots(Limits(total=NO_LIMIT)), A, "t1")
     assert not slots.is_open(A)
@@ -156,7 +153,6 @@ def test_M2_an_admit_that_is_left_early_loses_nobody():
     assert list(slots.admit()) == ["t2"]
 
 
-@pytest.mark.xfail(strict=True, reason="kernel bug: give_back counts down before it knows the lane")
 def test_M2_a_slot_that_was_never_taken_does_not_break_the_count():
     slots = Slots(Limits())
     with pytest.raises(KeyError):

@@ -136,7 +136,7 @@ def test_N17_a_spilled_result_is_previewed_with_its_path():
 
 
 def test_L24_a_batch_says_how_far_it_is():
-    assert "Batch b1: 2/3 ended." in text_of(batch=BatchCount("b1", ended=2, total=3))
+    assert "2 of 3 tasks of its batch have ended." in text_of(batch=BatchCount("b1", ended=2, total=3))
 
 
 def test_L24_a_batch_of_one_is_not_worth_a_word():

@@ -70,7 +70,6 @@ def test_L3_work_that_cancels_itself_has_failed():
     assert (type(outcome), outcome.code) == (Failed, "cancelled_itself")
 
 
-@pytest.mark.xfail(strict=True, reason="kernel bug: report.partial is dropped on the way to Failed")
 @pytest.mark.parametrize(
     "report", [STOPPED, Report(error=Failed("no"), partial="half")], ids=["itself", "error"]
 )

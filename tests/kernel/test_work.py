@@ -87,9 +87,6 @@ def test_F2_every_callable_has_a_name(fn, name):
     assert function_name(fn) == name
 
 
-@pytest.mark.xfail(
-    strict=True, reason="kernel bug: what is bound in the callable is not stored, yet it is 'faithful'"
-)
 @pytest.mark.parametrize(
     "fn", [functools.partial(index_repo, "src"), Indexer().run], ids=["partial", "method"]
 )
@@ -127,9 +124,6 @@ def test_F13_a_prompt_that_cannot_be_stored_is_refused():
         Agent("reviewer", "look at \ud800")
 
 
-@pytest.mark.xfail(
-    strict=True, raises=TypeError, reason="kernel bug: jsonable gives a text, and ** wants a mapping"
-)
 def test_F1_an_agents_input_that_cannot_be_read_does_not_break_the_order():
     assert not Agent("reviewer", "look", gate=Unreadable()).order().work.faithful
 

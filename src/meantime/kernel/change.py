@@ -22,7 +22,7 @@ class Disposition(StrEnum):
     ILLEGAL = "illegal"
 
 
-class Facts(Struct, frozen=True):
+class Facts(Struct, frozen=True, gc=False):
     """What the outside knows about a move."""
 
     outcome: Outcome | None = None
@@ -37,7 +37,7 @@ class Facts(Struct, frozen=True):
 NOTHING = Facts()
 
 
-class Change(Struct, frozen=True):
+class Change(Struct, frozen=True, gc=False):
     """What one transaction writes: all of it, or nothing if the version moved on."""
 
     task: Task
@@ -82,7 +82,9 @@ def submit(task: Task) -> Change:
 def decide(task: Task, move: Move, facts: Facts, now: float) -> Change:
     """A second ending is a no-op that says so; an illegal move changes nothing."""
     stale = facts.run is not None and facts.run != (task.run.number, task.run.attempt)
-    if stale or (task.status in ENDED and move is not Move.RESUME):
+    if stale:
+        return Change(task, -1, Disposition.ALREADY_ENDED, durable=False)
+    if task.status in ENDED and move is not Move.RESUME:
         return _too_late(task, facts, now)
     status = after(task.status, move)
     if status is None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 
 def duration(seconds: float) -> str:
+    if not math.isfinite(seconds):
+        return "?"
     whole = max(0, int(seconds))
     hours, rest = divmod(whole, 3600)
     minutes, secs = divmod(rest, 60)

@@ -7,7 +7,7 @@ from msgspec import Struct
 from .lifecycle import Status
 
 
-class Event(Struct, frozen=True, omit_defaults=True):
+class Event(Struct, frozen=True, omit_defaults=True, gc=False):
     kind: str  # submitted, started, cancelling, ended, resumed, progress, cleared, …
     task_id: str
     thread: str

@@ -10,19 +10,19 @@ from .errors import InvalidInput
 CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
 ID = re.compile(r"[A-Za-z0-9._:-]{1,128}\Z")
 SHOWN = 8  # characters of an id that people see, without its `t_`
-BITS = 50  # of entropy in an id of ours: ten characters of five bits
+ENTROPY = 10  # bytes for an id of ours: ten characters of five bits
 
 
-def task_id(entropy: int) -> str:
-    return "t_" + crockford(entropy, 10)
+_PAIRS = [first + second for first in CROCKFORD for second in CROCKFORD]
 
 
-def crockford(entropy: int, length: int) -> str:
-    letters: list[str] = []
-    for _ in range(length):
-        entropy, digit = divmod(entropy, 32)
-        letters.append(CROCKFORD[digit])
-    return "".join(letters)
+def crockford(entropy: bytes) -> str:
+    """Two letters for every two bytes; 6 of their 16 bits are not used."""
+    return "".join([_PAIRS[(entropy[at] << 8 | entropy[at + 1]) & 1023] for at in range(0, len(entropy), 2)])
+
+
+def task_id(entropy: bytes) -> str:
+    return "t_" + crockford(entropy)
 
 
 def check_id(value: object, what: str) -> str:
@@ -51,6 +51,8 @@ def display(id: str, siblings: Iterable[str] = ()) -> str:
         if other == id:
             continue
         other = bare(other)
+        if other == short:
+            return id  # only the whole id tells `t_x` from a host's own `x`
         while length < len(short) and other.startswith(short[:length]):
             length += 1
     return short[:length]
@@ -58,4 +60,4 @@ def display(id: str, siblings: Iterable[str] = ()) -> str:
 
 def prefix_end(prefix: str) -> str:
     """The first string after everything that starts with `prefix` (our ids are ASCII)."""
-    return prefix[:-1] + chr(ord(prefix[-1]) + 1)
+    return prefix[:-1] + chr(ord(prefix[-1]) + 1) if prefix else "\x7f"

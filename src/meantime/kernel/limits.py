@@ -28,7 +28,11 @@ class Limits(Struct, frozen=True):
 
 
 def check_limits(limits: Limits) -> Limits:
-    named: list[tuple[str, Any]] = [("per_thread", limits.per_thread), ("total", limits.total)]
+    named: list[tuple[str, Any]] = [
+        ("per_thread", limits.per_thread),
+        ("total", limits.total),
+        ("queued", limits.queued),
+    ]
     named += [(f"per_kind[{kind!r}]", value) for kind, value in limits.per_kind.items()]
     for name, value in named:
         if isinstance(value, bool) or not isinstance(value, int) or value < -1 or value == 0:
@@ -64,8 +68,8 @@ class Slots:
         self._running[lane] = self._running.get(lane, 0) + 1
 
     def give_back(self, lane: Lane) -> None:
-        self.running -= 1
         left = self._running[lane] - 1
+        self.running -= 1
         if left:
             self._running[lane] = left
         else:
@@ -114,12 +118,14 @@ class Slots:
         return next((lane for lane in self._queues if self.fits(lane)), None)
 
     def refusal(self, lane: Lane) -> LimitReached:
-        own = self.limits.for_kind(lane[1])
+        own, total = self.limits.for_kind(lane[1]), self.limits.total
         if own != NO_LIMIT and self.running_in(lane) >= own:
-            running = self.running_in(lane)
-            where = "in this thread"
+            running, limit = self.running_in(lane), own
+            text = f"{running} of at most {own} {lane[1]} tasks are running in this thread."
+        elif total != NO_LIMIT and self.running >= total:
+            running, limit = self.running, total
+            text = f"{running} of at most {total} tasks are running in all."
         else:
-            own, running, where = self.limits.total, self.running, "in all"
-        return LimitReached(
-            f"{running} of at most {own} {lane[1]} tasks are running {where}.", running=running, limit=own
-        )
+            running, limit = self.running_in(lane), own
+            text = f"{len(self._queues.get(lane, ()))} {lane[1]} tasks of this thread wait already."
+        return LimitReached(text, running=running, limit=limit)

@@ -1,4 +1,7 @@
-"""The values everything else speaks in. All frozen; a change makes a new one with a higher version."""
+"""The values everything else speaks in. All frozen; a change makes a new one with a higher version.
+
+None of them can be part of a cycle, so the garbage collector need not look at them (`gc=False`).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from .lifecycle import ENDED, Status
 Json: TypeAlias = Any  # JSON as Python holds it: None, bool, int, float, str, list, dict
 
 
-class Work(Struct, frozen=True, omit_defaults=True):
+class Work(Struct, frozen=True, omit_defaults=True, gc=False):
     """The order: what kind of runner it needs, what it names there, and its input as JSON."""
 
     kind: str
@@ -20,7 +23,7 @@ class Work(Struct, frozen=True, omit_defaults=True):
     faithful: bool = True  # False: the input was not JSON, so what is stored is only a picture of it
 
 
-class Spill(Struct, frozen=True, omit_defaults=True):
+class Spill(Struct, frozen=True, omit_defaults=True, gc=False):
     """A payload that was over the limits: where it lies, how big it is, how it begins and ends."""
 
     path: str
@@ -31,7 +34,7 @@ class Spill(Struct, frozen=True, omit_defaults=True):
     is_text: bool = True  # False: the file holds JSON
 
 
-class Completed(Struct, frozen=True, omit_defaults=True, tag_field="ended", tag="completed"):
+class Completed(Struct, frozen=True, omit_defaults=True, gc=False, tag_field="ended", tag="completed"):
     result: Json = None
     spill: Spill | None = None
     lossy: bool = False  # parts of the result were not JSON and are kept as text
@@ -40,7 +43,7 @@ class Completed(Struct, frozen=True, omit_defaults=True, tag_field="ended", tag=
     terminate_reason: str = "GOAL"
 
 
-class Failed(Struct, frozen=True, omit_defaults=True, tag_field="ended", tag="failed"):
+class Failed(Struct, frozen=True, omit_defaults=True, gc=False, tag_field="ended", tag="failed"):
     message: str
     code: str = "error"
     detail: str = ""  # for debugging: a traceback, the end of stderr
@@ -51,7 +54,7 @@ class Failed(Struct, frozen=True, omit_defaults=True, tag_field="ended", tag="fa
     terminate_reason: str = "ERROR"
 
 
-class Cancelled(Struct, frozen=True, omit_defaults=True, tag_field="ended", tag="cancelled"):
+class Cancelled(Struct, frozen=True, omit_defaults=True, gc=False, tag_field="ended", tag="cancelled"):
     by: str = ""
     reason: str = ""
     partial: Json = None
@@ -59,7 +62,7 @@ class Cancelled(Struct, frozen=True, omit_defaults=True, tag_field="ended", tag=
     emitted_vars: dict[str, Json] = {}
 
 
-class TimedOut(Struct, frozen=True, omit_defaults=True, tag_field="ended", tag="timed_out"):
+class TimedOut(Struct, frozen=True, omit_defaults=True, gc=False, tag_field="ended", tag="timed_out"):
     seconds: float
     partial: Json = None
     abandoned: bool = False
@@ -67,7 +70,7 @@ class TimedOut(Struct, frozen=True, omit_defaults=True, tag_field="ended", tag="
     terminate_reason: str = "TIMEOUT"
 
 
-class Lost(Struct, frozen=True, omit_defaults=True, tag_field="ended", tag="lost"):
+class Lost(Struct, frozen=True, omit_defaults=True, gc=False, tag_field="ended", tag="lost"):
     reason: str
     partial: Json = None
     emitted_vars: dict[str, Json] = {}
@@ -76,7 +79,7 @@ class Lost(Struct, frozen=True, omit_defaults=True, tag_field="ended", tag="lost
 Outcome: TypeAlias = Completed | Failed | Cancelled | TimedOut | Lost
 
 
-class Progress(Struct, frozen=True, omit_defaults=True):
+class Progress(Struct, frozen=True, omit_defaults=True, gc=False):
     percent: float | None = None
     phase: str = ""
     message: str = ""
@@ -89,13 +92,13 @@ class Progress(Struct, frozen=True, omit_defaults=True):
         return sum(self.tool_calls.values())
 
 
-class CancelRequest(Struct, frozen=True, omit_defaults=True):
+class CancelRequest(Struct, frozen=True, omit_defaults=True, gc=False):
     by: str
     at: float
     reason: str = ""
 
 
-class Run(Struct, frozen=True, omit_defaults=True):
+class Run(Struct, frozen=True, omit_defaults=True, gc=False):
     """One attempt of a task: the first, or a resume."""
 
     number: int = 1
@@ -112,14 +115,14 @@ class Run(Struct, frozen=True, omit_defaults=True):
     emitted: dict[str, Json] = {}
 
 
-class InlineLimits(Struct, frozen=True, omit_defaults=True):
+class InlineLimits(Struct, frozen=True, omit_defaults=True, gc=False):
     """Up to here, and including it, a payload stays in the message; over it, it is spilled."""
 
     max_bytes: int = 51_200
     max_lines: int = 1_000
 
 
-class Task(Struct, frozen=True, omit_defaults=True, kw_only=True):
+class Task(Struct, frozen=True, omit_defaults=True, gc=False, kw_only=True):
     id: str
     thread: str
     work: Work
@@ -167,7 +170,7 @@ class Task(Struct, frozen=True, omit_defaults=True, kw_only=True):
         return self.description or self.work.name or self.work.kind
 
 
-class BatchCount(Struct, frozen=True):
+class BatchCount(Struct, frozen=True, gc=False):
     """How far a batch is: n of m have ended."""
 
     id: str

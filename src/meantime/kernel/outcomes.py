@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from .model import Cancelled, Completed, Failed, Json, Lost, Outcome, Task, TimedOut
 from .payloads import Jsonable
@@ -42,7 +43,7 @@ def judge(task: Task, report: Report, emitted: dict[str, Json]) -> Verdict:
     if report.result is not None:
         return Verdict(_completed(report, report.result, emitted))
     if report.error is not None:
-        return Verdict(_replace_emitted(report.error, emitted))
+        return Verdict(_failed(report.error, report.partial, emitted))
     if report.lost:
         return Verdict(Lost(report.lost, report.partial, emitted))
     if cancel is not None:
@@ -51,6 +52,7 @@ def judge(task: Task, report: Report, emitted: dict[str, Json]) -> Verdict:
         Failed(
             "The work was cancelled from inside; nobody asked it to stop.",
             "cancelled_itself",
+            partial=report.partial,
             emitted_vars=emitted,
         )
     )
@@ -75,16 +77,9 @@ def _completed(report: Report, result: Jsonable, emitted: dict[str, Json]) -> Co
     )
 
 
-def _replace_emitted(error: Failed, emitted: dict[str, Json]) -> Failed:
-    if not emitted:
-        return error
-    return Failed(
-        error.message,
-        error.code,
-        error.detail,
-        error.exit_code,
-        error.partial,
-        emitted,
-        error.final_message,
-        error.terminate_reason,
+def _failed(error: Failed, partial: Json, emitted: dict[str, Json]) -> Failed:
+    return replace(
+        error,
+        partial=partial if error.partial is None else error.partial,
+        emitted_vars=emitted or error.emitted_vars,
     )

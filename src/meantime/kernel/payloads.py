@@ -12,6 +12,8 @@ import msgspec
 from .model import InlineLimits, Json, Spill
 
 MAX_DEPTH = 64
+MAX_NODES = 1_000_000  # containers and objects visited in one payload
+MAX_BITS = 14_000  # an int of more does not print under Python's own limit of 4300 digits
 REPR = 2_000  # characters kept of something that is not JSON
 PREVIEW = 2_000  # characters of a spilled payload shown in the message, 80 % of them from its head
 
@@ -29,53 +31,82 @@ def jsonable(value: object) -> Jsonable:
     A function may have worked for an hour before it returned a set or a NaN: its ending is
     worth more than our taste in types.
     """
-    if value is None or type(value) is bool or type(value) is int:
+    if value is None or type(value) is bool:
         return Jsonable(value, True)
-    lost: list[object] = []
+    walk = _Walk()
     try:
-        return Jsonable(_convert(value, 0, lost), not lost)
-    except Exception as problem:  # a __repr__ or a property of the user's own that raises
-        return Jsonable(f"<{type(value).__name__} that could not be read: {type(problem).__name__}>", False)
+        plain = walk.convert(value, 0)
+    except Exception as problem:  # a property or an iterator of the user's own that raises
+        return Jsonable(_unreadable(value, problem), False)
+    return Jsonable(plain, walk.faithful)
 
 
-def _convert(value: Any, depth: int, lost: list[object]) -> Json:
-    if type(value) is str:
-        return value if is_unicode(value) else _lose(escape_surrogates(value), lost)
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else _lose(str(value), lost)
-    if isinstance(value, bool | int) or value is None:
-        return value
-    if depth >= MAX_DEPTH:
-        return _lose("…", lost)
-    if isinstance(value, Mapping):
-        pairs = cast("Mapping[object, object]", value).items()
-        return {_key(key, lost): _convert(item, depth + 1, lost) for key, item in pairs}
-    if isinstance(value, list | tuple):
-        return [_convert(item, depth + 1, lost) for item in cast("list[object]", value)]
-    return _convert_object(value, depth, lost)
+class _Walk:
+    """One conversion: it knows what it is inside of, and how much it may still visit."""
+
+    def __init__(self) -> None:
+        self.faithful = True
+        self._inside: set[int] = set()
+        self._left = MAX_NODES
+
+    def convert(self, value: Any, depth: int) -> Json:
+        if type(value) is str:
+            return value if is_unicode(value) else self._lose(escape_surrogates(value))
+        if isinstance(value, float):
+            return float(value) if math.isfinite(value) else self._lose(str(value))
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, int):
+            plain = int(value)
+            return plain if plain.bit_length() <= MAX_BITS else self._lose(hex(plain)[:REPR])
+        self._left -= 1
+        # A structure that holds itself never ends, one that shares its parts may grow without bound.
+        if depth >= MAX_DEPTH or self._left < 0 or id(value) in self._inside:
+            return self._lose("…")
+        self._inside.add(id(value))
+        try:
+            return self._convert_inside(value, depth)
+        finally:
+            self._inside.discard(id(value))
+
+    def _convert_inside(self, value: Any, depth: int) -> Json:
+        if isinstance(value, Mapping):
+            pairs = cast("Mapping[object, object]", value).items()
+            return {self._key(key): self.convert(item, depth + 1) for key, item in pairs}
+        if isinstance(value, list | tuple):
+            return [self.convert(item, depth + 1) for item in cast("list[object]", value)]
+        if isinstance(value, str):  # a subclass, an enum
+            return self.convert(str.__str__(value), depth)
+        return self._convert_object(value, depth)
+
+    def _convert_object(self, value: object, depth: int) -> Json:
+        """Dataclasses, structs, sets, dates, enums, bytes: msgspec knows how; the rest is kept as text."""
+        try:
+            plain = msgspec.to_builtins(value)
+        except (TypeError, ValueError, RecursionError, OverflowError):
+            return self._lose(_text(value))
+        if type(plain) is type(value) and not isinstance(plain, _BUILTIN):
+            return self._lose(_text(value))
+        return self.convert(plain, depth + 1)
+
+    def _key(self, key: object) -> str:
+        text = key if isinstance(key, str) else self._lose(str(key))
+        return text if is_unicode(text) else self._lose(escape_surrogates(text))
+
+    def _lose(self, text: str) -> str:
+        self.faithful = False
+        return text
 
 
-def _convert_object(value: object, depth: int, lost: list[object]) -> Json:
-    """Dataclasses, structs, sets, dates, enums, bytes: msgspec knows how; the rest is kept as text."""
-    if isinstance(value, str):  # a subclass, an enum
-        return _convert(str(value), depth, lost)
+def _text(value: object) -> str:
     try:
-        plain = msgspec.to_builtins(value)
-    except (TypeError, ValueError, RecursionError, OverflowError):
-        return _lose(escape_surrogates(repr(value)[:REPR]), lost)
-    if type(plain) is type(value) and not isinstance(plain, _BUILTIN):
-        return _lose(escape_surrogates(repr(value)[:REPR]), lost)
-    return _convert(plain, depth + 1, lost)
+        return escape_surrogates(repr(value)[:REPR])
+    except Exception as problem:
+        return _unreadable(value, problem)
 
 
-def _key(key: object, lost: list[object]) -> str:
-    text = key if isinstance(key, str) else _lose(str(key), lost)
-    return text if is_unicode(text) else _lose(escape_surrogates(text), lost)
-
-
-def _lose(text: str, lost: list[object]) -> str:
-    lost.append(None)
-    return text
+def _unreadable(value: object, problem: Exception) -> str:
+    return f"<{type(value).__name__} that could not be read: {type(problem).__name__}>"
 
 
 def is_unicode(text: str) -> bool:
@@ -122,7 +153,7 @@ def spill_record(path: str, text: str, *, is_text: bool = True) -> Spill:
         path=path,
         bytes=len(text.encode()),
         lines=count_lines(text),
-        head=text[:head],
+        head=text[:head] if len(text) > PREVIEW else text,
         tail=text[-(PREVIEW - head) :] if len(text) > PREVIEW else "",
     )
 
@@ -131,11 +162,12 @@ def preview(spill: Spill) -> str:
     return f"{spill.head}\n…\n{spill.tail}" if spill.tail else spill.head
 
 
-_ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-_]")
+_ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]")
 _CONTROL = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
-_OUR_TAGS = re.compile(r"<(?=/?\s*(?:task-notification|task-output|system-reminder)\b)", re.IGNORECASE)
+_OUR_TAGS = re.compile(r"<(?=\s*/?\s*(?:task-notification|task-output|system-reminder)\b)", re.IGNORECASE)
 
 
 def clean(text: str) -> str:

@@ -39,8 +39,12 @@ def _active(task: Task, ids: Sequence[str], now: float) -> str:
         return text
     percent = f"{progress.percent:g} %" if progress.percent is not None else ""
     said = " ".join(part for part in (percent, progress.phase, progress.message) if part)
-    return f"{text} ({clean(said)[:100]})" if said else text
+    return f"{text} ({_line(said)[:100]})" if said else text
 
 
 def _title(task: Task) -> str:
-    return clean(task.title).replace("\n", " ")[:100]
+    return _line(task.title)[:100]
+
+
+def _line(text: str) -> str:
+    return clean(text).replace("\n", " ")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 from .errors import InvalidInput
@@ -15,7 +14,12 @@ class Timeout(NamedTuple):
     note: str = ""  # says so where the request was reduced
 
 
+_UNBOUNDED = Timeout(None)
+
+
 def resolve(asked: float | None, default: float = UNBOUNDED, maximum: float = UNBOUNDED) -> Timeout:
+    if asked is None and default == maximum == UNBOUNDED:
+        return _UNBOUNDED
     seconds = check(default if asked is None else asked)
     ceiling = check(maximum)
     if ceiling == UNBOUNDED:
@@ -23,15 +27,14 @@ def resolve(asked: float | None, default: float = UNBOUNDED, maximum: float = UN
     if seconds == UNBOUNDED:
         return Timeout(ceiling)
     if seconds > ceiling:
-        return Timeout(ceiling, f"{seconds:g} s were asked for; {ceiling:g} s is the maximum.")
+        asked_for = "were asked for" if asked is not None else "is the default"
+        return Timeout(ceiling, f"{seconds:g} s {asked_for}; {ceiling:g} s is the maximum.")
     return Timeout(seconds)
 
 
 def check(seconds: object) -> float:
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         raise InvalidInput(f"A timeout is a number of seconds, not {type(seconds).__name__}.")
-    if not math.isfinite(seconds) or seconds > 1e10 or (seconds <= 0 and seconds != UNBOUNDED):
-        raise InvalidInput(
-            f"A timeout of {seconds} is not possible.", hint="Give seconds above 0, or -1 for none."
-        )
+    if not -1 <= seconds <= 1e10 or (seconds <= 0 and seconds != UNBOUNDED):
+        raise InvalidInput("That timeout is not possible.", hint="Give seconds above 0, or -1 for none.")
     return float(seconds)

@@ -36,7 +36,8 @@ class Call:
 
     def order(self) -> Order:
         stored: dict[str, Any] = {}
-        faithful = True
+        # What is bound to the function is not stored, so it could not be called again after a restart.
+        faithful = not hasattr(self.fn, "func") and getattr(self.fn, "__self__", None) is None
         for name, given in (("args", self.args), ("kwargs", self.kwargs)):
             if given:
                 stored[name], same = jsonable(given)
@@ -59,8 +60,8 @@ class Agent:
         self.input = input
 
     def order(self) -> Order:
-        extra, faithful = jsonable(self.input)
-        return Order(Work("agent", self.name, {"prompt": self.prompt, **extra}, faithful))
+        stored, faithful = jsonable({**self.input, "prompt": self.prompt})
+        return Order(Work("agent", self.name, stored, faithful))
 
     def __repr__(self) -> str:
         return f"Agent({self.name!r})"

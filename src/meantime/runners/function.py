@@ -112,6 +112,9 @@ def is_async(target: Callable[..., Any]) -> bool:
         target = cast("partial[Any]", target).func
     if isinstance(target, BackgroundFunction):
         return is_async(cast("Callable[..., Any]", target.fn))
+    code = getattr(target, "__code__", None)  # plain functions and methods, the common case, in one look
+    if code is not None:
+        return bool(code.co_flags & inspect.CO_COROUTINE)
     return inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(type(target).__call__)
 
 

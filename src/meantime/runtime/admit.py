@@ -8,7 +8,7 @@ from collections.abc import Callable
 from meantime.kernel.change import Change, Disposition, Facts
 from meantime.kernel.errors import InvalidInput, LimitReached
 from meantime.kernel.lifecycle import Move
-from meantime.kernel.limits import Limits, Slots, check_limits
+from meantime.kernel.limits import NO_LIMIT, Limits, Slots, check_limits
 from meantime.kernel.model import Task
 from meantime.ports.runner import Assignment
 from meantime.ports.store import Committed
@@ -28,9 +28,9 @@ class Admission:
         self._starting: set[asyncio.Task[None]] = set()
         self.closed = False
 
-    def is_open(self, task: Task, *, on_limit: str | None) -> bool:
-        """True if it may start now; False if it must queue; raises where the answer is no."""
-        lane = (task.thread, task.work.kind)
+    def is_open(self, thread: str, kind: str, *, on_limit: str | None) -> bool:
+        """True if work may start now; False if it must queue; raises where the answer is no."""
+        lane = (thread, kind)
         if self.slots.is_open(lane):
             return True
         policy = on_limit or self.slots.limits.on_limit
@@ -38,22 +38,23 @@ class Admission:
             raise self.slots.refusal(lane)
         if policy != "queue":
             raise InvalidInput(f"on_limit={policy!r} is unknown.", hint="Use 'queue' or 'reject'.")
-        if self.slots.waiting >= self.slots.limits.queued:
-            waiting = self.slots.waiting
+        waiting, most = self.slots.waiting, self.slots.limits.queued
+        if most != NO_LIMIT and waiting >= most:
             raise LimitReached(
                 f"{waiting} tasks wait for a slot, which is the most.", running=waiting, limit=waiting
             )
         return False
 
-    def reserve(self, task: Task) -> Then:
+    def reserve(self, assignment: Assignment, launch: Launch | None = None) -> Then:
         """Takes the slot before the commit, so that nobody else can. The commit launches the work,
         or, if it fails, gives the slot back."""
-        lane = (task.thread, task.work.kind)
+        lane = (assignment.task.thread, assignment.task.work.kind)
         self.slots.take(lane)
 
         def created(task: Task, done: bool) -> None:
             if done:
                 self._held.add(task.id)
+                (launch or self._launch)(assignment)
             else:
                 self.slots.give_back(lane)
                 self.admit()

@@ -7,7 +7,6 @@ A signal only says "look again", so a missed one costs at most a reconciler's ro
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import Coroutine, Iterable, Sequence
 
 from meantime.kernel.change import Change
@@ -21,6 +20,7 @@ from meantime.ports.clock import Alarm
 from meantime.ports.store import Committed, Entry, Settled
 from meantime.ports.tasks import OpenTurn
 
+from .entropy import entropy
 from .record import Record
 from .settings import Settings
 
@@ -87,8 +87,11 @@ class Announcing:
         thread = holding.thread
         if not self._unread.get(thread) and not await self._store.notices(thread, [NoticeState.PARKED], 1):
             return ()
+        parked = not self._unread.get(thread)
         notices = await self._store.lease(thread, holding.id, limit, self._record.clock.now())
         self._count(thread, -len(notices))
+        if parked:  # unclaimed notices came back, perhaps more than were leased
+            self._unread = dict(await self._store.unread())
         return notices
 
     async def ack(self, turn: str, notices: Sequence[str], entries: Sequence[Entry]) -> Settled:
@@ -245,4 +248,4 @@ class Announcing:
 
 
 def _turn_id() -> str:
-    return "turn_" + crockford(secrets.randbits(80), 16)
+    return "turn_" + crockford(entropy(16))

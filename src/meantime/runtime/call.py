@@ -5,10 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from msgspec.structs import replace
-
 from meantime.kernel.errors import Degraded, LedgerError
-from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Task
 from meantime.kernel.outcomes import Report
 from meantime.kernel.timeouts import check
@@ -37,8 +34,7 @@ class Calls:
         self._engine = engine
 
     async def call(self, thread: str, order: Order, options: Options, threshold: float | None) -> Answer:
-        task = self._submission.new_task(thread, order, options)
-        task = replace(task, status=Status.RUNNING, run=replace(task.run, started_at=task.created_at))
+        task = self._submission.new_task(thread, order, options, running=True)
         assignment = Assignment(task, order.target, order.args, order.kwargs)
         self._engine.runner(order.work.kind).check(task, assignment)
         context = self._runs.new_context(task)
@@ -76,15 +72,12 @@ class Calls:
     ) -> Task | None:
         """Records the running call as a task. If that fails we go on waiting inline: the work is
         never executed again."""
-        reserved = self._admission.reserve(assignment.task)
 
-        def created(task: Task, done: bool) -> None:
-            reserved(task, done)
-            if done:
-                self._runs.adopt(assignment, context, performing, began)
+        def adopt(assignment: Assignment) -> None:
+            self._runs.adopt(assignment, context, performing, began)
 
         try:
-            await self._record.create(assignment.task, created)
+            await self._record.create(assignment.task, self._admission.reserve(assignment, adopt))
         except (LedgerError, Degraded):
             return None
         return assignment.task

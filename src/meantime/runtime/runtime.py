@@ -42,7 +42,7 @@ class Runtime:
         self.record = Record(store, clock)
         self.runs = Runs(self.record, engine, settings)
         self.admission = Admission(self.record, settings.limits, self.runs.launch)
-        self.submission = Submission(self.record, self.admission, self.runs.launch, engine, settings)
+        self.submission = Submission(self.record, self.admission, engine, settings)
         self.looking = Looking(self.record, self.runs, settings)
         self.announcing = Announcing(self.record, settings)
         self.observing = Observing(self.record)

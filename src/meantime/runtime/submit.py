@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import secrets
-
 from msgspec.structs import replace
 
 from meantime.kernel.change import Change, Disposition, Facts
 from meantime.kernel.errors import InvalidInput, NotResumable
-from meantime.kernel.ids import BITS, check_id, task_id
+from meantime.kernel.ids import ENTROPY, check_id, task_id
 from meantime.kernel.lifecycle import Move, Status
 from meantime.kernel.model import InlineLimits, Run, Task
 from meantime.kernel.payloads import is_unicode
@@ -19,7 +17,8 @@ from meantime.ports.runner import CURRENT, Assignment
 from meantime.ports.store import Committed
 from meantime.ports.tasks import Options
 
-from .admit import Admission, Launch
+from .admit import Admission
+from .entropy import entropy
 from .record import Record, Then
 from .settings import Settings
 
@@ -27,40 +26,28 @@ MAX_DESCRIPTION = 2_000
 
 
 class Submission:
-    def __init__(
-        self, record: Record, admission: Admission, launch: Launch, engine: Engine, settings: Settings
-    ) -> None:
+    def __init__(self, record: Record, admission: Admission, engine: Engine, settings: Settings) -> None:
         self._record = record
         self._admission = admission
-        self._launch = launch
         self._engine = engine
         self._settings = settings
         self._open_batches: dict[str, tuple[str, int]] = {}  # by thread: the batch and its active tasks
 
     async def start(self, thread: str, order: Order, options: Options) -> Task:
-        task = self.new_task(thread, order, options)
-        assignment = Assignment(task, order.target, order.args, order.kwargs)
-        self._engine.runner(order.work.kind).check(task, assignment)
-        if not self._admission.is_open(task, on_limit=options.on_limit):
-            await self._record.create(task, self._enqueue(assignment))
-            return self._record.live.get(task.id, task)
+        runner = self._engine.runner(order.work.kind)
+        starts = self._admission.is_open(thread, order.work.kind, on_limit=options.on_limit)
         # With a free slot the task is created running: one commit, and the work starts after it.
-        task = running(task)
-        await self._record.create(task, self._launch_with(assignment, self._admission.reserve(task)))
+        task = self.new_task(thread, order, options, running=starts)
+        assignment = Assignment(task, order.target, order.args, order.kwargs)
+        runner.check(task, assignment)
+        then = self._admission.reserve(assignment) if starts else self._enqueue(assignment)
+        await self._record.create(task, then)
         return task
 
     def _enqueue(self, assignment: Assignment) -> Then:
         def created(task: Task, done: bool) -> None:
             if done:
                 self._admission.enqueue(replace(assignment, task=task))
-
-        return created
-
-    def _launch_with(self, assignment: Assignment, reserved: Then) -> Then:
-        def created(task: Task, done: bool) -> None:
-            reserved(task, done)
-            if done:
-                self._launch(replace(assignment, task=task))
 
         return created
 
@@ -92,7 +79,7 @@ class Submission:
             raise _busy(moved.task)
         return self._record.live.get(task.id, moved.task)
 
-    def new_task(self, thread: str, order: Order, options: Options) -> Task:
+    def new_task(self, thread: str, order: Order, options: Options, *, running: bool) -> Task:
         now = self._record.clock.now()
         timeout = resolve(options.timeout, self._settings.default_timeout, self._settings.max_timeout)
         if options.retry not in ("", "idempotent"):
@@ -104,10 +91,15 @@ class Submission:
             id=new_id() if options.id is None else check_id(options.id, "id"),
             thread=thread,
             work=order.work,
-            status=Status.QUEUED,
+            status=Status.RUNNING if running else Status.QUEUED,
             created_at=now,
             updated_at=now,
-            run=Run(queued_at=now, timeout=timeout.seconds, timeout_note=timeout.note),
+            run=Run(
+                queued_at=now,
+                started_at=now if running else None,
+                timeout=timeout.seconds,
+                timeout_note=timeout.note,
+            ),
             description=_text(options.description, "description", MAX_DESCRIPTION),
             batch=self._batch(thread, options.batch),
             tool_call_id=_optional_id(options.tool_call_id, "tool_call_id"),
@@ -143,12 +135,8 @@ class Submission:
                 del self._open_batches[task.thread]
 
 
-def running(task: Task) -> Task:
-    return replace(task, status=Status.RUNNING, run=replace(task.run, started_at=task.created_at))
-
-
 def new_id() -> str:
-    return task_id(secrets.randbits(BITS))
+    return task_id(entropy(ENTROPY))
 
 
 def _busy(task: Task) -> NotResumable:

@@ -83,8 +83,8 @@ UPDATE threads SET claimed = ? WHERE id = ?;
 SELECT n.number, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body
 FROM notices AS n INDEXED BY notices_open
 JOIN tasks AS t ON t.id = n.task_id LEFT JOIN runs AS r ON r.task_id = n.task_id AND r.run = n.run
-WHERE n.thread = ? AND n.state IN ('unread', 'leased', 'parked') AND n.turn = ? AND n.number >= ?
-ORDER BY n.number;
+WHERE n.thread = ? AND n.state IN ('unread', 'leased', 'parked') AND n.turn = ?
+  AND n.number IN (SELECT value FROM json_each(?)) ORDER BY n.number;
 
 -- name: notices_in
 SELECT n.number, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body
@@ -170,8 +170,15 @@ ORDER BY t.seq LIMIT ?3;
 SELECT t.id, t.body FROM tasks AS t
 WHERE t.id = ? AND t.status IN ('completed', 'failed', 'cancelled', 'timed_out', 'lost');
 
--- name: delete_task
-DELETE FROM tasks WHERE id = ?;
+-- name: delete_ended
+DELETE FROM tasks
+WHERE id = ? AND status IN ('completed', 'failed', 'cancelled', 'timed_out', 'lost');
+
+-- name: delete_told
+DELETE FROM tasks
+WHERE id = ?1 AND status IN ('completed', 'failed', 'cancelled', 'timed_out', 'lost')
+  AND NOT EXISTS (SELECT 1 FROM notices AS n
+                  WHERE n.task_id = ?1 AND n.state IN ('unread', 'leased', 'parked'));
 
 -- name: delete_runs
 DELETE FROM runs WHERE task_id = ?;

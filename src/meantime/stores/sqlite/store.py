@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -26,7 +27,7 @@ from .sql import migrate
 from .writer import Writer
 
 _OPEN_STATES = frozenset({NoticeState.UNREAD, NoticeState.LEASED, NoticeState.PARKED})
-_FORGET_AT_ONCE = 500  # per transaction, so that nobody waits long behind the upkeep
+_FORGET_AT_ONCE = 100  # per transaction, so that nobody waits long behind the upkeep
 
 
 class SqliteStore:
@@ -72,8 +73,11 @@ class SqliteStore:
             await self._writer.open(self._prepare)
         if aside is not None:
             await self._writer.submit(self._copy, aside / self.path.name)
+        self._reader = self._read_only()
+
+    def _read_only(self) -> sqlite3.Connection:
         uri = f"{self.path.as_uri()}?mode=ro"
-        self._reader = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+        return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
 
     def _prepare(self, db: sqlite3.Connection) -> None:
         """After a crash the whole file is checked; after a clean close its schema is enough."""
@@ -204,20 +208,29 @@ class SqliteStore:
         await self._writer.submit(telling.changed, "trim_events", retention.journal_events, durable=False)
         old = (now - retention.history_seconds, retention.history_tasks, _FORGET_AT_ONCE)
         gone = 0
-        while found := self._reader.execute(SQL["forgettable"], old).fetchall():
-            gone += await self._delete(found)
+        while found := await asyncio.to_thread(self._forgettable, old):
+            deleted = await self._delete("delete_told", found)
+            gone += deleted
+            if not deleted:
+                break  # all of them moved on while we looked
         return gone
 
-    async def purge(self, ids: Sequence[str]) -> int:
-        found = [row for id in ids if (row := self._reader.execute(SQL["ended_by_id"], (id,)).fetchone())]
-        return await self._delete(found)
+    def _forgettable(self, old: tuple[float, int, int]) -> list[tuple[str, bytes]]:
+        """It may read the whole history, so it runs beside the loop, on a connection of its own."""
+        with closing(self._read_only()) as db:
+            return db.execute(SQL["forgettable"], old).fetchall()
 
-    async def _delete(self, rows: Sequence[tuple[str, bytes]]) -> int:
-        spilled = [path for id, body in rows for path in _spilled((decode(body), *await self.runs(id)))]
-        await self._writer.submit(_delete_tasks, [(id,) for id, _ in rows])
-        for path in spilled:
-            self._spills.remove(path)
-        return len(rows)
+    async def purge(self, ids: Sequence[str]) -> int:
+        rows = [self._reader.execute(SQL["ended_by_id"], (id,)).fetchone() for id in dict.fromkeys(ids)]
+        return await self._delete("delete_ended", [row for row in rows if row])
+
+    async def _delete(self, statement: str, rows: Sequence[tuple[str, bytes]]) -> int:
+        spilled = {id: _spilled((decode(body), *await self.runs(id))) for id, body in rows}
+        deleted: list[str] = await self._writer.submit(_delete_tasks, statement, list(spilled))
+        for id in deleted:
+            for path in spilled[id]:
+                self._spills.remove(path)
+        return len(deleted)
 
     async def spill(self, payload: bytes) -> str:
         return await asyncio.to_thread(self._spills.write, payload)
@@ -230,6 +243,9 @@ def _spilled(tasks: Iterable[Task]) -> list[str]:
     return [t.outcome.spill.path for t in tasks if isinstance(t.outcome, Completed) and t.outcome.spill]
 
 
-def _delete_tasks(cursor: sqlite3.Cursor, ids: Sequence[tuple[str]]) -> None:
-    for name in ("delete_task", "delete_runs", "delete_notices"):
-        cursor.executemany(SQL[name], ids)
+def _delete_tasks(cursor: sqlite3.Cursor, statement: str, ids: Sequence[str]) -> list[str]:
+    """The statement looks again, in this transaction: what was resumed meanwhile stays."""
+    deleted = [id for id in ids if cursor.execute(SQL[statement], (id,)).rowcount]
+    for name in ("delete_runs", "delete_notices"):
+        cursor.executemany(SQL[name], [(id,) for id in deleted])
+    return deleted

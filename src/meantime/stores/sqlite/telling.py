@@ -27,7 +27,7 @@ def lease(cursor: sqlite3.Cursor, thread: str, turn: str, limit: int, now: float
         return ()
     cursor.executemany(SQL["lease_notice"], [(turn, thread, number) for number in numbers])
     cursor.execute(SQL["touch_thread"], (now, thread))
-    rows = cursor.execute(SQL["leased_to"], (thread, turn, numbers[0])).fetchall()
+    rows = cursor.execute(SQL["leased_to"], (thread, turn, encode(numbers).decode())).fetchall()
     return with_batches(cursor, [compose(row) for row in rows])
 
 

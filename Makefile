@@ -1,0 +1,49 @@
+# Everything from a bare clone with Python 3.11+, make and pip.
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+
+.PHONY: demo test check bench faults venv clean
+
+demo: $(VENV)/.ready
+	$(RUN) examples/demo.py
+
+test: $(VENV)/.tested
+	$(RUN) -m pytest -q -n 2
+
+check: $(VENV)/.tested
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/pyright
+	$(VENV)/bin/lint-imports
+
+faults: $(VENV)/.tested strace
+	$(RUN) -m pytest tests/faults -q -s
+
+bench: $(VENV)/.benched
+	$(RUN) -m benchmarks
+
+venv: $(VENV)/.tested
+
+# The package alone, then with what the tests need, then with what the benchmarks compare.
+$(VENV)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install -q -e .
+	touch $@
+
+$(VENV)/.tested: $(VENV)/.ready
+	$(RUN) -m pip install -q -e '.[dev]'
+	touch $@
+
+$(VENV)/.benched: $(VENV)/.tested
+	$(RUN) -m pip install -q -e '.[dev,bench]'
+	touch $@
+
+# The fault suite injects errors with strace: a Debian package, installed where that is allowed.
+.PHONY: strace
+strace:
+	@command -v strace >/dev/null || { command -v apt-get >/dev/null && apt-get install -qy strace; } || \
+	echo "strace is missing: the system-call faults are skipped"
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,17 @@
+"""`python -m benchmarks [name …]`: all of them, or those named."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import sys
+
+NAMES = ("latency", "end_to_end", "memory", "history", "peers")
+
+
+def main() -> None:
+    for name in sys.argv[1:] or NAMES:
+        asyncio.run(importlib.import_module(f"benchmarks.{name}").run())
+
+
+main()

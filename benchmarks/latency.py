@@ -1,0 +1,57 @@
+"""One at a time: a durable submit, and an ending that wakes a waiting turn, beside a bare commit."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from meantime import Call, Meantime
+from meantime.api import Thread
+
+from .measure import UNLIMITED, Bare, folder, p50, ratio, table, us, verdict
+
+ROUNDS = 400
+
+
+async def run() -> None:
+    with folder() as path:
+        bare = Bare(path / "bare.db")
+        async with Meantime.open(path / "work.db", settings=UNLIMITED) as mt:
+            thread = mt.thread("bench")
+            submits, wakes, bares = [], [], []
+            for _ in range(ROUNDS):  # interleaved, so that a slow moment of the disk hits all alike
+                bares.append(bare.once())
+                submit, wake = await _one(thread)
+                submits.append(submit)
+                wakes.append(wake)
+        bare.close()
+    base = p50(bares)
+    rows = [["bare INSERT + COMMIT, FULL", us(base), "1.00×", ""]]
+    for name, times in (("durable submit", submits), ("ending → waiting turn woken", wakes)):
+        value = p50(times)
+        rows.append([name, us(value), ratio(value, base), verdict(value / base, 2)])
+    table("One at a time (p50)", ["", "time", "ratio", "target"], rows)
+
+
+async def _one(thread: Thread) -> tuple[float, float]:
+    gate = asyncio.Event()
+    ended = 0.0
+
+    async def work() -> None:
+        nonlocal ended
+        await gate.wait()
+        ended = time.perf_counter()
+
+    began = time.perf_counter()
+    await thread.start(Call(work))
+    submit = time.perf_counter() - began
+    wakeups = thread.wakeups()
+    woken = asyncio.ensure_future(anext(wakeups))
+    await asyncio.sleep(0)
+    gate.set()
+    await woken
+    wake = time.perf_counter() - ended
+    await wakeups.aclose()
+    async with thread.turn() as turn:
+        await turn.ack()
+    return submit, wake

@@ -1,0 +1,75 @@
+"""Clocks, tables and the bare SQLite commit that durable work is compared with."""
+
+from __future__ import annotations
+
+import resource
+import sqlite3
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from meantime import Limits, Settings
+
+UNLIMITED = Settings(limits=Limits(per_thread=-1, total=-1))
+
+
+def cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+@contextmanager
+def folder() -> Iterator[Path]:
+    """Beside the code, so on a real disk: /tmp may be memory."""
+    with tempfile.TemporaryDirectory(dir=Path(__file__).parent, prefix=".bench-") as path:
+        yield Path(path)
+
+
+class Bare:
+    """INSERT and COMMIT with synchronous=FULL, nothing else: what the disk itself costs."""
+
+    def __init__(self, path: Path) -> None:
+        self._db = sqlite3.connect(path, isolation_level=None)
+        self._db.execute("PRAGMA journal_mode=WAL")
+        self._db.execute("PRAGMA synchronous=FULL")
+        self._db.execute("CREATE TABLE t (id TEXT PRIMARY KEY, body TEXT)")
+        self._next = 0
+
+    def once(self) -> float:
+        self._next += 1
+        began = time.perf_counter()
+        self._db.execute("BEGIN IMMEDIATE")
+        self._db.execute("INSERT INTO t VALUES (?, ?)", (f"t_{self._next:010}", "x" * 300))
+        self._db.execute("COMMIT")
+        return time.perf_counter() - began
+
+    def close(self) -> None:
+        self._db.close()
+
+
+def p50(times: Sequence[float]) -> float:
+    return statistics.median(times)
+
+
+def table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    print(f"\n{title}")
+    cells = [list(map(str, row)) for row in (head, *rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
+    for row in cells:
+        print("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def us(seconds: float) -> str:
+    return f"{seconds * 1e6:,.0f} µs"
+
+
+def ratio(ours: float, theirs: float) -> str:
+    return f"{ours / theirs:.2f}×"
+
+
+def verdict(value: float, target: float, *, at_most: bool = True) -> str:
+    good = value <= target if at_most else value >= target
+    return ("met" if good else "MISSED") + f" ({'≤' if at_most else '≥'} {target:g})"

@@ -1,0 +1,185 @@
+"""The notices of every thread: who is owed one, who holds one, what was told."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from meantime.kernel.notices import NoticeState
+from meantime.ports.store import Settled
+
+from .records import NoticeRecord, TaskRecord, by_number
+
+ALONE_AFTER = 2  # failed deliveries; then a notice is leased alone
+OPEN = frozenset({NoticeState.UNREAD, NoticeState.LEASED, NoticeState.PARKED})
+
+
+class Thread:
+    """One thread's notices, by completion number."""
+
+    __slots__ = ("all", "claimed_at", "held", "last", "open", "waits")
+
+    def __init__(self) -> None:
+        self.last = 0  # the completion number that was given last; none is given twice
+        self.all: dict[int, NoticeRecord] = {}
+        # Untold; a told one never comes back, so this stays in order. A plain dict would walk over the
+        # holes that a long inbox left at its front.
+        self.open: OrderedDict[int, NoticeRecord] = OrderedDict()
+        self.held: dict[str, dict[int, NoticeRecord]] = {}  # by turn
+        self.claimed_at = float("-inf")
+        self.waits = False  # some of its notices were parked because nobody came
+
+    def held_by(self, turn: str) -> list[NoticeRecord]:
+        return sorted(self.held.get(turn, {}).values(), key=by_number)
+
+    def next_unread(self, turn: str, limit: int) -> list[NoticeRecord]:
+        """What the turn may lease now: in order, and one that failed twice by itself."""
+        taken: list[NoticeRecord] = []
+        if any(holder != turn for holder in self.held):
+            return taken
+        for notice in self.open.values():
+            if len(taken) >= limit:
+                break
+            if notice.state is not NoticeState.UNREAD:
+                continue
+            if notice.failures >= ALONE_AFTER:
+                return taken or [notice]
+            taken.append(notice)
+        return taken
+
+
+class Inbox:
+    def __init__(self) -> None:
+        self.all: dict[str, NoticeRecord] = {}  # by id, in commit order
+        self.open: OrderedDict[str, NoticeRecord] = OrderedDict()  # the untold ones of them
+        self.states: Counter[NoticeState] = Counter()
+        self.unread: Counter[str] = Counter()  # by thread; none is not listed
+        self._threads: defaultdict[str, Thread] = defaultdict(Thread)
+
+    def add(self, record: TaskRecord) -> int:
+        """The notice of an ending; returns its completion number."""
+        thread = self._threads[record.task.thread]
+        thread.last += 1
+        notice = NoticeRecord(record, thread.last)
+        record.notices.append(notice)
+        thread.all[notice.number] = self.all[notice.id] = notice
+        self.states[notice.state] += 1
+        if notice.state is NoticeState.UNREAD:
+            thread.open[notice.number] = self.open[notice.id] = notice
+            self.unread[record.task.thread] += 1
+        return notice.number
+
+    def drop(self, record: TaskRecord) -> None:
+        thread = self._threads[record.task.thread]
+        for notice in record.notices:
+            if notice.state in OPEN:
+                self._move(notice, NoticeState.TOLD)
+            self.states[notice.state] -= 1
+            del thread.all[notice.number], self.all[notice.id]
+
+    def _move(self, notice: NoticeRecord, state: NoticeState, turn: str = "") -> None:
+        """The one place that moves a notice, so that its indexes cannot disagree."""
+        name = notice.of.task.thread
+        thread = self._threads[name]
+        if notice.state is NoticeState.UNREAD:
+            self.unread[name] -= 1
+            if not self.unread[name]:
+                del self.unread[name]
+        elif notice.state is NoticeState.LEASED:
+            del thread.held[notice.turn][notice.number]
+            if not thread.held[notice.turn]:
+                del thread.held[notice.turn]
+        self.states[notice.state] -= 1
+        self.states[state] += 1
+        notice.state, notice.turn, notice.waits = state, turn, False
+        if state is NoticeState.UNREAD:
+            self.unread[name] += 1
+        elif state is NoticeState.LEASED:
+            notice.deliveries += 1
+            thread.held.setdefault(turn, {})[notice.number] = notice
+        elif state is NoticeState.TOLD:
+            del thread.open[notice.number], self.open[notice.id]
+
+    # -- a turn
+    def lease(self, thread: str, turn: str, limit: int, now: float) -> Sequence[NoticeRecord]:
+        home = self._threads[thread]
+        home.claimed_at = now
+        if home.waits:
+            home.waits = False
+            for notice in home.open.values():
+                if notice.waits:
+                    self._move(notice, NoticeState.UNREAD)
+        leased = home.next_unread(turn, limit)
+        for notice in leased:
+            self._move(notice, NoticeState.LEASED, turn)
+        return leased
+
+    def read(self, turn: str, id: str) -> bool:
+        notice = self.all.get(id)
+        if notice is None or notice.state is not NoticeState.UNREAD:
+            return False
+        self._move(notice, NoticeState.LEASED, turn)
+        return True
+
+    def settle(self, thread: str, turn: str, ids: Sequence[str]) -> Settled:
+        held = {notice.id: notice for notice in self._threads[thread].held_by(turn)}
+        told: list[str] = []
+        gone: list[str] = []
+        for id in dict.fromkeys(ids or held):
+            if id in held:
+                self._move(held[id], NoticeState.TOLD, turn)
+            (told if self._was_told_by(turn, id) else gone).append(id)
+        return Settled(tuple(told), tuple(gone))
+
+    def _was_told_by(self, turn: str, id: str) -> bool:
+        notice = self.all.get(id)
+        return notice is not None and notice.state is NoticeState.TOLD and notice.turn == turn
+
+    def release(self, thread: str, turn: str, *, failed: bool, parks_after: int) -> Sequence[str]:
+        held = self._threads[thread].held_by(turn)
+        for notice in held:
+            self._give_back(notice, failed=failed, parks_after=parks_after)
+        return [notice.id for notice in held if notice.state is NoticeState.UNREAD]
+
+    def _give_back(self, notice: NoticeRecord, *, failed: bool, parks_after: int) -> None:
+        notice.failures += failed
+        parks = failed and notice.failures >= parks_after
+        self._move(notice, NoticeState.PARKED if parks else NoticeState.UNREAD)
+
+    # -- everybody
+    def untold(self, thread: str) -> Iterable[NoticeRecord]:
+        home = self._threads.get(thread)
+        return home.open.values() if home else ()
+
+    def select(self, thread: str | None, states: frozenset[NoticeState]) -> Iterator[NoticeRecord]:
+        """In the order of their endings."""
+        home = self if thread is None else self._threads.get(thread) or Thread()
+        notices = home.open if states <= OPEN else home.all
+        return (notice for notice in notices.values() if notice.state in states)
+
+    def unpark(self, thread: str) -> int:
+        """Somebody looked at it: its failures are forgiven, so that one more does not park it again."""
+        parked = [notice for notice in self.untold(thread) if notice.state is NoticeState.PARKED]
+        for notice in parked:
+            notice.failures = 0
+            self._move(notice, NoticeState.UNREAD)
+        return len(parked)
+
+    def park_unclaimed(self, before: float) -> int:
+        """An ending younger than `before` is left alone: nobody had the time yet to claim it."""
+        parked = 0
+        for home in [self._threads[name] for name in self.unread]:
+            if home.claimed_at >= before:
+                continue
+            for notice in home.open.values():
+                if notice.state is NoticeState.UNREAD and (notice.task.run.ended_at or 0.0) < before:
+                    self._move(notice, NoticeState.PARKED)
+                    notice.waits = home.waits = True
+                    parked += 1
+        return parked
+
+    def recover(self, parks_after: int) -> int:
+        leased = [notice for notice in self.open.values() if notice.state is NoticeState.LEASED]
+        for notice in leased:
+            self._give_back(notice, failed=True, parks_after=parks_after)
+        return len(leased)

@@ -1,0 +1,58 @@
+"""What is kept of one task, and of each of its notices."""
+
+from __future__ import annotations
+
+import secrets
+
+from meantime.kernel.model import Task
+from meantime.kernel.notices import NoticeState, notice_id
+
+
+class TaskRecord:
+    """A task, what its earlier runs left, and its notices."""
+
+    __slots__ = ("born", "notices", "runs", "task")
+
+    def __init__(self, task: Task, born: int) -> None:
+        self.task = task
+        self.born = born
+        self.runs: list[Task] = []
+        self.notices: list[NoticeRecord] = []
+
+    @property
+    def number(self) -> int:
+        """The completion number of its last ending."""
+        return self.notices[-1].number if self.notices else 0
+
+    def left_by(self, run: int) -> Task:
+        return self.task if self.task.run.number == run else next(t for t in self.runs if t.run.number == run)
+
+
+class NoticeRecord:
+    """A notice as the store keeps it: what happened to it, beside what it says."""
+
+    __slots__ = ("deliveries", "failures", "id", "nonce", "number", "of", "run", "state", "turn", "waits")
+
+    def __init__(self, of: TaskRecord, number: int) -> None:
+        self.of = of
+        self.run = of.task.run.number
+        self.id = notice_id(of.task.id, self.run)
+        self.number = number
+        self.nonce = secrets.token_hex(6)
+        self.state = NoticeState.UNREAD if of.task.notify else NoticeState.MUTED
+        self.turn = ""  # who holds it, or who told it
+        self.deliveries = 0
+        self.failures = 0
+        self.waits = False  # parked because nobody came, not because its delivery failed
+
+    @property
+    def task(self) -> Task:
+        return self.of.left_by(self.run)
+
+
+def by_number(record: TaskRecord | NoticeRecord) -> int:
+    return record.number
+
+
+def by_birth(record: TaskRecord) -> int:
+    return record.born

@@ -1,0 +1,203 @@
+"""The Store that forgets."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+
+from msgspec.structs import replace
+
+from meantime.kernel.change import Change
+from meantime.kernel.events import Event
+from meantime.kernel.model import BatchCount, Completed, Task
+from meantime.kernel.notices import Notice, NoticeState, notice_id
+from meantime.kernel.retention import Retention
+from meantime.ports.store import CommitResult, Committed, Entry, Query, Settled
+
+from .inbox import Inbox
+from .journal import Journal
+from .records import NoticeRecord, TaskRecord
+from .spills import Spills
+from .tasks import Tasks
+from .transcript import Transcript
+
+
+class MemoryStore:
+    """Nothing in it waits, but for files; so every method is atomic by itself."""
+
+    def __init__(self) -> None:
+        self._reset()
+
+    def _reset(self) -> None:
+        self._tasks = Tasks()
+        self._inbox = Inbox()
+        self._transcripts: defaultdict[str, Transcript] = defaultdict(Transcript)
+        self._journal = Journal()
+        self._spills = Spills()
+
+    async def open(self) -> None:
+        """There is nothing to open."""
+
+    async def close(self) -> None:
+        spills = self._spills
+        self._reset()
+        await spills.close()
+
+    # -- writing tasks
+    def commit(self, change: Change) -> asyncio.Future[Committed]:
+        """Done before it returns: there is nothing left that a cancel could take back."""
+        done: asyncio.Future[Committed] = asyncio.get_running_loop().create_future()
+        done.set_result(self._commit(change))
+        return done
+
+    def _commit(self, change: Change) -> Committed:
+        if not change.writes:
+            return Committed(CommitResult.DONE)
+        creates = change.replaces == 0
+        refusal = self._refuse_new(change.task) if creates else self._refuse(change)
+        if refusal is not None:
+            return refusal
+        record = self._tasks.create(change.task) if creates else self._tasks.replace(change.task)
+        if change.archives is not None:
+            record.runs.append(change.archives)
+        number = 0
+        if change.ends:
+            number = self._inbox.add(record)
+            self._tasks.end(record)
+        return Committed(CommitResult.DONE, self._journal.write(change.event), number)
+
+    def _refuse_new(self, task: Task) -> Committed | None:
+        if task.id in self._tasks.records:
+            return Committed(CommitResult.SAME_ID, existing=task.id)
+        existing = self._tasks.called(task)
+        return None if existing is None else Committed(CommitResult.SAME_CALL, existing=existing)
+
+    def _refuse(self, change: Change) -> Committed | None:
+        task = change.task
+        record = self._tasks.records.get(task.id)
+        stale = record is None or record.task.version != change.replaces
+        # A run ends once, whatever version the change was decided on.
+        again = change.ends and notice_id(task.id, task.run.number) in self._inbox.all
+        return Committed(CommitResult.CONFLICT) if stale or again else None
+
+    # -- reading tasks
+    async def load(self, id: str) -> Task | None:
+        record = self._tasks.records.get(id)
+        return record.task if record else None
+
+    async def find(self, prefix: str, thread: str | None, limit: int) -> Sequence[Task]:
+        return self._tasks.find(prefix, thread, limit)
+
+    async def list(self, query: Query) -> Sequence[Task]:
+        return self._tasks.page(query)
+
+    async def hot(self, thread: str, keep: int) -> Sequence[Task]:
+        return self._tasks.hot(thread, keep, (notice.of for notice in self._inbox.untold(thread)))
+
+    async def runs(self, task_id: str) -> Sequence[Task]:
+        record = self._tasks.records.get(task_id)
+        return tuple(record.runs) if record else ()
+
+    async def active(self) -> Sequence[Task]:
+        return self._tasks.active()
+
+    async def batch(self, id: str) -> BatchCount | None:
+        return self._tasks.batch(id)
+
+    async def counts(self) -> Mapping[str, int]:
+        tasks = {str(status): count for status, count in self._tasks.statuses.items() if count}
+        return tasks | {f"notices.{state}": count for state, count in self._inbox.states.items() if count}
+
+    # -- telling
+    async def lease(self, thread: str, turn: str, limit: int, now: float) -> Sequence[Notice]:
+        """Notices told together count their batch up to where it stands: 3/5, then 4/5."""
+        later: Counter[str] = Counter()
+        notices: list[Notice] = []
+        for leased in reversed(self._inbox.lease(thread, turn, limit, now)):
+            notice = self._notice(leased)
+            if notice.batch is not None:
+                ended = max(0, notice.batch.ended - later[notice.batch.id])
+                later[notice.batch.id] += 1
+                notice = replace(notice, batch=replace(notice.batch, ended=ended))
+            notices.append(notice)
+        notices.reverse()
+        return notices
+
+    def _notice(self, kept: NoticeRecord) -> Notice:
+        task = kept.task
+        batch = self._tasks.batch(task.batch) if task.batch else None
+        return Notice(task, kept.number, kept.nonce, kept.deliveries, kept.state, batch)
+
+    async def read(self, turn: str, task_id: str, run: int, now: float) -> bool:
+        return self._inbox.read(turn, notice_id(task_id, run))
+
+    async def settle(
+        self, thread: str, turn: str, notices: Sequence[str], entries: Sequence[Entry], now: float
+    ) -> Settled:
+        settled = self._inbox.settle(thread, turn, notices)
+        self._transcripts[thread].append(entries)
+        return settled
+
+    async def release(self, thread: str, turn: str, *, failed: bool, parks_after: int) -> Sequence[str]:
+        return self._inbox.release(thread, turn, failed=failed, parks_after=parks_after)
+
+    async def notices(
+        self, thread: str | None, states: Iterable[NoticeState], limit: int
+    ) -> Sequence[Notice]:
+        selected = self._inbox.select(thread, frozenset(states))
+        return [self._notice(kept) for kept in islice(selected, limit)]
+
+    async def unread(self) -> Mapping[str, int]:
+        return dict(self._inbox.unread)
+
+    async def unpark(self, thread: str) -> int:
+        return self._inbox.unpark(thread)
+
+    async def park_unclaimed(self, before: float) -> int:
+        return self._inbox.park_unclaimed(before)
+
+    async def recover(self, parks_after: int) -> int:
+        return self._inbox.recover(parks_after)
+
+    # -- a transcript of our own
+    async def append(self, thread: str, entries: Sequence[Entry]) -> None:
+        self._transcripts[thread].append(entries)
+
+    async def transcript(self, thread: str) -> Sequence[Entry]:
+        kept = self._transcripts.get(thread)
+        return tuple(kept.entries) if kept else ()
+
+    async def has_entry(self, thread: str, notice: str) -> bool:
+        kept = self._transcripts.get(thread)
+        return kept is not None and notice in kept.notices
+
+    # -- observing, upkeep, files
+    async def events(self, after: int, limit: int) -> Sequence[Event]:
+        return self._journal.after(after, limit)
+
+    async def forget(self, retention: Retention, now: float) -> int:
+        untold = {notice.of.task.id for notice in self._inbox.open.values()}
+        self._journal.trim(retention.journal_events)
+        return await self._delete(self._tasks.forgettable(retention, now, untold))
+
+    async def purge(self, ids: Sequence[str]) -> int:
+        ended = self._tasks.ended
+        return await self._delete([ended[id] for id in dict.fromkeys(ids) if id in ended])
+
+    async def _delete(self, records: Sequence[TaskRecord]) -> int:
+        for record in records:
+            self._inbox.drop(record)
+        self._tasks.drop(records)
+        outcomes = (task.outcome for record in records for task in (record.task, *record.runs))
+        await self._spills.delete(
+            end.spill.path for end in outcomes if isinstance(end, Completed) and end.spill
+        )
+        return len(records)
+
+    async def spill(self, payload: bytes) -> str:
+        return await self._spills.write(payload)
+
+    async def unspill(self, path: str) -> bytes:
+        return await self._spills.read(path)

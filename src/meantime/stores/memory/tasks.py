@@ -1,0 +1,174 @@
+"""The tasks, and the indexes that find them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Iterable, Iterator, Sequence, Set
+from itertools import chain, count, islice
+
+from meantime.kernel.lifecycle import ACTIVE, ENDED, Status
+from meantime.kernel.model import BatchCount, Task
+from meantime.kernel.retention import Retention
+from meantime.ports.store import Query
+
+from .records import TaskRecord, by_birth, by_number
+
+
+class Batch:
+    __slots__ = ("records", "statuses")
+
+    def __init__(self) -> None:
+        self.records: dict[str, TaskRecord] = {}
+        self.statuses: Counter[Status] = Counter()
+
+
+class Tasks:
+    """Every dict of records has them by task id."""
+
+    def __init__(self) -> None:
+        self.records: dict[str, TaskRecord] = {}  # by birth
+        self.ended: OrderedDict[str, TaskRecord] = OrderedDict()  # by the commit of the last ending
+        self.statuses: Counter[Status] = Counter()
+        self._births = count(1)
+        self._ids: list[str] = []  # sorted, for prefixes
+        self._calls: dict[tuple[str, str], str] = {}
+        self._active: dict[str, TaskRecord] = {}
+        self._threads: defaultdict[str, dict[str, TaskRecord]] = defaultdict(dict)  # by birth
+        # Ended and not cleared, by completion number.
+        self._shown: defaultdict[str, dict[str, TaskRecord]] = defaultdict(dict)
+        self._batches: dict[str, Batch] = {}
+
+    # -- writing
+    def create(self, task: Task) -> TaskRecord:
+        record = TaskRecord(task, next(self._births))
+        self.records[task.id] = self._threads[task.thread][task.id] = record
+        insort(self._ids, task.id)
+        if task.tool_call_id is not None:
+            self._calls[task.thread, task.tool_call_id] = task.id
+        if task.batch:
+            self._batches.setdefault(task.batch, Batch()).records[task.id] = record
+        self._count(task, 1)
+        if not task.ended:
+            self._active[task.id] = record
+        return record
+
+    def replace(self, task: Task) -> TaskRecord:
+        record = self.records[task.id]
+        before, record.task = record.task, task
+        self._count(before, -1)
+        self._count(task, 1)
+        if not task.ended:
+            self._active[task.id] = record
+            self.ended.pop(task.id, None)
+        if task.hidden or not task.ended:
+            self._shown[task.thread].pop(task.id, None)
+        elif before.hidden and record.notices:  # taken back into the listing: into its old place
+            shown = {**self._shown[task.thread], task.id: record}
+            self._shown[task.thread] = dict(sorted(shown.items(), key=lambda item: item[1].number))
+        return record
+
+    def end(self, record: TaskRecord) -> None:
+        """Its last ending is the newest now."""
+        task = record.task
+        self._active.pop(task.id, None)
+        self.ended.pop(task.id, None)
+        self.ended[task.id] = record
+        shown = self._shown[task.thread]
+        shown.pop(task.id, None)
+        if not task.hidden:
+            shown[task.id] = record
+
+    def drop(self, records: Sequence[TaskRecord]) -> None:
+        for record in records:
+            self._drop(record.task)
+        if records:  # once for all: taking them out one by one moves the rest every time
+            self._ids = [id for id in self._ids if id in self.records]
+
+    def _drop(self, task: Task) -> None:
+        self._count(task, -1)
+        if task.tool_call_id is not None:
+            del self._calls[task.thread, task.tool_call_id]
+        if task.batch:
+            del self._batches[task.batch].records[task.id]
+            if not self._batches[task.batch].records:
+                del self._batches[task.batch]
+        self._shown[task.thread].pop(task.id, None)
+        del self._threads[task.thread][task.id], self.ended[task.id], self.records[task.id]
+
+    def _count(self, task: Task, by: int) -> None:
+        self.statuses[task.status] += by
+        if task.batch:
+            self._batches[task.batch].statuses[task.status] += by
+
+    # -- reading
+    def called(self, task: Task) -> str | None:
+        """The id of the task that the same tool call made."""
+        return None if task.tool_call_id is None else self._calls.get((task.thread, task.tool_call_id))
+
+    def find(self, prefix: str, thread: str | None, limit: int) -> Sequence[Task]:
+        """By id, so that an exact one comes first."""
+        ours = "t_".startswith(prefix) or prefix.startswith("t_")
+        ids = self._starting(prefix) if ours else chain(self._starting(prefix), self._starting("t_" + prefix))
+        tasks = (self.records[id].task for id in ids)
+        return list(islice((task for task in tasks if thread is None or task.thread == thread), limit))
+
+    def _starting(self, prefix: str) -> Iterator[str]:
+        for place in range(bisect_left(self._ids, prefix), len(self._ids)):
+            if not self._ids[place].startswith(prefix):
+                return
+            yield self._ids[place]
+
+    def page(self, query: Query) -> Sequence[Task]:
+        fitting = (record.task for record in self._newest_first(query) if _fits(query, record.task))
+        return list(islice(fitting, query.offset, query.offset + query.limit))
+
+    def _newest_first(self, query: Query) -> Iterable[TaskRecord]:
+        """From the smallest index that holds everything the query may want."""
+        if query.statuses is not None and query.statuses <= ACTIVE:
+            return sorted(self._active.values(), key=by_birth, reverse=True)
+        if query.batch is not None:
+            batch = self._batches.get(query.batch)
+            return reversed(batch.records.values()) if batch else ()
+        if query.thread is not None:
+            return reversed(self._threads.get(query.thread, {}).values())
+        return reversed(self.records.values())
+
+    def hot(self, thread: str, keep: int, untold: Iterable[TaskRecord]) -> Sequence[Task]:
+        """A task that runs again is active, not an ending: it is left to whoever lists those."""
+        shown = self._shown.get(thread, {})
+        kept = dict(islice(reversed(shown.items()), keep))
+        kept.update((record.task.id, record) for record in untold if record.task.id in shown)
+        return [record.task for record in sorted(kept.values(), key=by_number, reverse=True)]
+
+    def active(self) -> Sequence[Task]:
+        return [record.task for record in sorted(self._active.values(), key=by_birth)]
+
+    def forgettable(self, retention: Retention, now: float, untold: Set[str]) -> Sequence[TaskRecord]:
+        """Oldest endings first; it stops at the first that may stay, so its cost is what it finds."""
+        excess = len(self.ended) - len(untold & self.ended.keys()) - retention.history_tasks
+        oldest = now - retention.history_seconds
+        found: list[TaskRecord] = []
+        for id, record in self.ended.items():
+            if id in untold:
+                continue
+            if len(found) >= excess and (record.task.run.ended_at or 0.0) >= oldest:
+                break
+            found.append(record)
+        return found
+
+    def batch(self, id: str) -> BatchCount | None:
+        batch = self._batches.get(id)
+        if batch is None:
+            return None
+        ended = sum(batch.statuses[status] for status in ENDED)
+        return BatchCount(id, ended, len(batch.records), ended - batch.statuses[Status.COMPLETED])
+
+
+def _fits(query: Query, task: Task) -> bool:
+    return (
+        (query.thread is None or task.thread == query.thread)
+        and (query.statuses is None or task.status in query.statuses)
+        and (query.batch is None or task.batch == query.batch)
+        and (query.hidden or not task.hidden)
+    )

@@ -1,0 +1,23 @@
+"""For the tests of those who use Meantime, or write a store, an engine or a host for it."""
+
+from __future__ import annotations
+
+from .clock import FakeClock
+from .engine import ENGINE_CHECKS, engine_runners, exercise_engine
+from .host import FakeHost, HostDown
+from .session import FakeSessionRunner, Reply, Session
+from .store import STORE_CHECKS, exercise_store
+
+__all__ = [
+    "ENGINE_CHECKS",
+    "STORE_CHECKS",
+    "FakeClock",
+    "FakeHost",
+    "FakeSessionRunner",
+    "HostDown",
+    "Reply",
+    "Session",
+    "engine_runners",
+    "exercise_engine",
+    "exercise_store",
+]

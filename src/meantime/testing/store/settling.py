@@ -1,0 +1,64 @@
+"""What a turn holds is told once, together with its transcript."""
+
+from __future__ import annotations
+
+from meantime.ports.store import Store
+
+from .bench import Bench, Check, ids, said, same
+
+
+async def settling_tells_and_writes_the_transcript(store: Store) -> None:
+    bench = Bench(store)
+    await bench.ended("t_1", "t_2", "t_3")
+    await store.append("a", [said("hello"), said("early", "t_2.1")])
+    await bench.lease("turn")
+    entries = [said("one", "t_1.1"), said("two", "t_2.1"), said("größe 漢字"), said("one again", "t_1.1")]
+    settled = await bench.settle("turn", "t_1.1", "t_2.1", entries=entries)
+    same((set(settled.told), settled.gone), ({"t_1.1", "t_2.1"}, ()), "what was settled")
+    same(await bench.states(), {"t_1.1": "told", "t_2.1": "told", "t_3.1": "leased"}, "the states")
+    kept = await store.transcript("a")
+    texts = [entry.message.text for entry in kept]
+    same(texts, ["hello", "early", "one", "größe 漢字"], "the transcript, nothing doubled")
+    same([entry.notice for entry in kept], [None, "t_2.1", "t_1.1", None], "the notices of the transcript")
+    positions = [entry.position for entry in kept]
+    same(positions, sorted(set(positions)), "positions that go up")
+    same((await bench.settle("turn")).told, ("t_3.1",), "no ids settle all that it holds")
+    await bench.tell()
+    same(dict(await store.unread()), {}, "what is unread")
+    same(ids(await bench.lease("later")), [], "what was told is not told again")
+
+
+async def settling_twice_is_harmless(store: Store) -> None:
+    bench = Bench(store)
+    await bench.ended("t_1")
+    await bench.lease("turn")
+    for _ in range(2):
+        settled = await bench.settle("turn", "t_1.1", entries=[said("one", "t_1.1")])
+        same((settled.told, settled.gone), (("t_1.1",), ()), "told by this same turn")
+    same(len(await store.transcript("a")), 1, "entries")
+    same((await bench.settle("other", "t_1.1")).gone, ("t_1.1",), "told by another turn")
+
+
+async def what_a_turn_lost_is_gone(store: Store) -> None:
+    bench = Bench(store)
+    await bench.ended("t_1", "t_2")
+    await bench.lease("one")
+    await bench.give_back("one")
+    same((await bench.settle("one", "t_1.1")).gone, ("t_1.1",), "back in the inbox")
+    same((await bench.states())["t_1.1"], "unread", "it was not told")
+    await bench.lease("two", limit=1)
+    settled = await bench.settle("one", "t_1.1", "t_2.1", "t_nobody.1")
+    same((settled.told, set(settled.gone)), ((), {"t_1.1", "t_2.1", "t_nobody.1"}), "leased by somebody else")
+    same(await bench.states(), {"t_1.1": "leased", "t_2.1": "unread"}, "the states")
+    same((await bench.settle("one")).told, (), "a turn that holds nothing settles nothing")
+    same(list(await bench.give_back("one")), [], "and gives nothing back")
+    same((await bench.settle("two", "t_1.1")).told, ("t_1.1",), "the other turn's lease stands")
+    await bench.lease("elsewhere", "b")
+    same((await bench.settle("two", "t_2.1", thread="b")).gone, ("t_2.1",), "not in that thread")
+
+
+CHECKS: tuple[Check, ...] = (
+    settling_tells_and_writes_the_transcript,
+    settling_twice_is_harmless,
+    what_a_turn_lost_is_gone,
+)

@@ -1,0 +1,61 @@
+"""A seeded event loop: tasks take their steps in an order that a random generator chooses.
+
+Plain callbacks keep their order, and no task overtakes a callback that was scheduled before it:
+asyncio promises both. A task may only come later, as if its code had one more `await` in it.
+Time is virtual: when nothing is ready, the clock goes to its next alarm.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Any
+
+from .clock import FakeClock
+
+DAY = 86_400.0
+
+
+class Stuck(BaseException):
+    """Nothing can happen any more, or a whole virtual day was not enough."""
+
+
+class SeededLoop(asyncio.SelectorEventLoop):
+    def __init__(self, seed: int, clock: FakeClock, *, threads: bool = False) -> None:
+        super().__init__()
+        self._rng = random.Random(seed)
+        self.clock = clock
+        self._held: list[Any] = []
+        self._threads = threads  # real threads may still call back: wait for them a little first
+        self.until = clock.monotonic() + DAY
+        self.set_exception_handler(lambda loop, context: None)
+
+    @property
+    def idle(self) -> bool:
+        return not self._ready and not self._held  # type: ignore[attr-defined]
+
+    def _run_once(self) -> None:
+        ready = self._ready  # type: ignore[attr-defined]
+        if not ready and not self._held and not self._stopping:  # type: ignore[attr-defined]
+            self._pass_time()
+        handles, late = [*self._held, *ready], []
+        self._held = []
+        ready.clear()
+        for handle in handles:
+            if not isinstance(getattr(handle._callback, "__self__", None), asyncio.Task):
+                ready.append(handle)
+                continue
+            late.append(handle)
+            while late and self._rng.random() < 0.3:
+                ready.append(late.pop(self._rng.randrange(len(late))))
+        self._rng.shuffle(late)
+        keep = self._rng.randrange(len(late) + 1) if late and ready else 0
+        self._held = late[:keep]
+        ready.extend(late[keep:])
+        super()._run_once()  # type: ignore[misc]
+
+    def _pass_time(self) -> None:
+        if self.clock.monotonic() > self.until:
+            raise Stuck("a virtual day has passed, and it is not over")
+        if not self._threads and not self.clock.ring() and not self._scheduled:  # type: ignore[attr-defined]
+            raise Stuck("nothing is ready and no alarm is set")

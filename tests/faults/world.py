@@ -1,0 +1,223 @@
+"""A runtime with everything around it in our hands: gated work, a virtual clock, an outside ledger."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from meantime import Agent, Meantime, MeantimeError, Refused, Settings, Thread
+from meantime.kernel.limits import Limits
+from meantime.kernel.model import Task
+from meantime.kernel.notices import Notice, notice_id
+from meantime.kernel.outcomes import Report
+from meantime.kernel.payloads import jsonable
+from meantime.ports.runner import Abilities, Assignment, Context
+from meantime.ports.store import Store
+
+from .clock import FakeClock
+from .judge import Fact, Told, Verdict, judge
+
+LIMITS = Limits(per_thread=4, total=8, per_kind={})
+
+
+class GateRunner:
+    """Work that does nothing until it is let go; what was let go before it began is let go at once."""
+
+    kind = "agent"
+    abilities = Abilities(resume=True)
+
+    def __init__(self, ledger: list[Fact]) -> None:
+        self._ledger = ledger
+        self.gates: dict[str, asyncio.Future[bool]] = {}
+        self.orders: dict[str, bool] = {}  # how each run is to end, once that is decided
+
+    def check(self, task: Task, assignment: Assignment) -> None:
+        """Anything can run here."""
+
+    def can_run(self, task: Task) -> bool:
+        return True
+
+    async def exists(self, session: str) -> bool:
+        return True
+
+    async def run(self, assignment: Assignment, context: Context) -> Report:
+        task = assignment.task
+        id = notice_id(task.id, task.run.number)
+        self._ledger.append(Fact("ran", task.thread, id))
+        gate = self.gates[id] = asyncio.get_running_loop().create_future()
+        if id in self.orders:
+            gate.set_result(self.orders[id])
+        stubborn = bool((task.work.input or {}).get("stubborn"))
+        while True:
+            try:
+                good = await asyncio.shield(gate) if stubborn else await gate
+                break
+            except asyncio.CancelledError:
+                if not stubborn or context.stops < 2:
+                    raise
+        if not good:
+            raise ValueError("it failed, as it was told to")
+        return Report(result=jsonable(id), session=f"s_{task.id}")
+
+    def let_go(self, id: str, good: bool) -> None:
+        self.orders.setdefault(id, good)
+        gate = self.gates.get(id)
+        if gate is not None and not gate.done():
+            gate.set_result(self.orders[id])
+
+
+class World:
+    def __init__(self, make_store: Callable[[], Store], clock: FakeClock, **settings: Any) -> None:
+        self.make_store = make_store
+        self.clock = clock
+        self.settings = Settings(**{"limits": LIMITS, **settings})
+        self.ledger: list[Fact] = []
+        self.runner = GateRunner(self.ledger)
+        self.active: dict[str, str] = {}  # notice id -> thread, of what was asked for and not seen ended
+        self.over: dict[str, str] = {}  # the same, of what was seen ended
+        self.acked: set[str] = set()
+        self.threads: list[str] = []
+        self._count = 0
+
+    async def open(self) -> None:
+        self.runner = GateRunner(self.ledger)
+        self.store = self.make_store()
+        self.meantime = await Meantime.open(
+            ":none:", store=self.store, clock=self.clock, runners=[self.runner], settings=self.settings
+        )
+        await self.observe()
+
+    def say(self, what: str, thread: str, id: str, note: str = "") -> None:
+        self.ledger.append(Fact(what, thread, id, note))
+
+    def thread(self, name: str) -> Thread:
+        if name not in self.threads:
+            self.threads.append(name)
+        return self.meantime.thread(name)
+
+    # -- asking
+
+    async def start(self, thread: str, *, retry: str = "", stubborn: bool = False, **options: Any) -> str:
+        self._count += 1
+        task = f"{thread}-{self._count}"
+        work = Agent("gate", "go", stubborn=stubborn)
+        return await self._ask(
+            thread, f"{task}.1", retry, self.thread(thread).start(work, id=task, retry=retry, **options)
+        )
+
+    async def resume(self, id: str) -> str:
+        task, _, run = id.rpartition(".")
+        thread = self.over[id]
+        return await self._ask(
+            thread, f"{task}.{int(run) + 1}", "", self.thread(thread).resume(task, "go on")
+        )
+
+    async def _ask(self, thread: str, id: str, note: str, asking: Any) -> str:
+        self.say("attempt", thread, id)
+        self.active[id] = thread
+        try:
+            await asking
+        except Refused:
+            self.say("refused", thread, id)
+            self.active.pop(id, None)
+            raise
+        self.say("accepted", thread, id, note)
+        return id
+
+    def finish(self, id: str, good: bool = True) -> None:
+        self.say("finishing", self.active.get(id, ""), id)
+        self.runner.let_go(id, good)
+
+    async def cancel(self, id: str, *, wait: bool = False) -> None:
+        thread = self.active[id]
+        self.say("finishing", thread, id)
+        await self.thread(thread).cancel(id.rpartition(".")[0], wait=wait)
+
+    # -- telling: a class A host, with the transcript in our own store
+
+    async def turn(
+        self, thread: str, *, limit: int = 100, ack: int | None = None, read: str = "", fail: bool = False
+    ) -> Sequence[Notice]:
+        """Leases, adds, acks. `ack` only the first so many; `read` an ending; or `fail` before the ack."""
+        home = self.thread(thread)
+        transcript = home.transcript
+        async with home.turn(limit=limit) as turn:
+            if read:
+                await self._read(turn, transcript, thread, read)
+            chosen = turn.notices if ack is None else turn.notices[:ack]
+            for notice in chosen:
+                transcript.add(notice.id, line(notice.id, notice.task.status))
+            if fail:
+                raise Failure
+            if chosen or read:
+                names = [notice.id for notice in chosen] + ([read] if read else [])
+                names = [] if ack is None else list(dict.fromkeys(names))
+                settled = await turn.ack(*names, transcript=transcript)
+                self._acked(thread, settled.told)
+            return turn.notices
+
+    async def _read(self, turn: Any, transcript: Any, thread: str, id: str) -> None:
+        output = await turn.output(id.rpartition(".")[0])
+        seen = notice_id(output.task.id, output.task.run.number)
+        self.say("read", thread, seen)
+        if output.task.ended and seen not in self.acked:
+            transcript.add(seen, line(seen, output.task.status))
+
+    def _acked(self, thread: str, told: Sequence[str]) -> None:
+        for id in told:
+            self.say("acked", thread, id)
+            self.acked.add(id)
+
+    # -- looking
+
+    async def observe(self) -> None:
+        """Writes down every ending that can be seen now. What nobody knows of was never accepted."""
+        for id, thread in list(self.active.items()):
+            task_id, _, run = id.rpartition(".")
+            try:
+                task = await self.thread(thread).get(task_id)
+            except MeantimeError:
+                continue
+            if task.ended and task.run.number == int(run):
+                self.say("ended", thread, id, task.status)
+                self.over[id] = thread
+                self.active.pop(id, None)
+
+    async def park_report(self) -> None:
+        for notice in await self.meantime.notices("parked"):
+            self.say("parked", notice.thread, notice.id)
+
+    async def drain(self, settle: Callable[[], Any]) -> Verdict:
+        """Lets everything go, tells everything, and judges."""
+        for _ in range(200):
+            for id in list(self.active):
+                self.finish(id)
+            await settle()
+            await self.observe()
+            await self.park_report()
+            for thread in self.threads:
+                await self.thread(thread).unpark()
+                await self.turn(thread)
+            if not await self.meantime.notices() and not await self.meantime.list(("running", "queued")):
+                return judge(self.ledger, await self.transcripts())
+        return judge(self.ledger, await self.transcripts())
+
+    async def transcripts(self) -> dict[str, list[Told]]:
+        found: dict[str, list[Told]] = {}
+        for thread in self.threads:
+            entries = await self.thread(thread).transcript.entries()
+            found[thread] = [told(entry.message.text) for entry in entries]
+        return found
+
+
+class Failure(Exception):
+    """The host's own failure, inside a turn."""
+
+
+def line(id: str, status: str) -> str:
+    return f"{id} {status}"
+
+
+def told(text: str) -> Told:
+    return Told(*text.split(" "))

@@ -1,0 +1,176 @@
+"""Seed 004, boundaries of one process: B1, B3, B5 to B8. The races are in test_004_races.py."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from jobs import Job, finished, messages, start, take_turn
+
+from meantime import Completed, InlineLimits, Meantime, Settings, Status, Thread
+from meantime.kernel.payloads import count_lines
+from meantime.testing import FakeClock
+
+pytestmark = pytest.mark.anyio
+
+LIMITS = InlineLimits()
+
+
+@pytest.mark.parametrize("finishes_at", [4.999, 5.0, 5.001])
+@pytest.mark.parametrize("alarm_first", [True, False])
+async def test_psi_B1_sync_async_boundary(
+    mt: Meantime, thread: Thread, clock: FakeClock, finishes_at: float, alarm_first: bool
+) -> None:
+    """A tool that finishes at the threshold gives a result or a job, never both; it runs once."""
+    job = Job()
+    if alarm_first:
+        clock.call_later(finishes_at, lambda: job.finish("result"))
+    calling = asyncio.ensure_future(thread.call(job.call, threshold=5))
+    await clock.until(lambda: 5.0 in clock.due_in)
+    if not alarm_first:
+        clock.call_later(finishes_at, lambda: job.finish("result"))
+    await clock.advance(6)
+    await _one_mode(mt, thread, job, calling)
+
+
+@pytest.mark.parametrize("rounds", range(12))
+async def test_psi_B1_finishing_while_it_becomes_a_job(
+    mt: Meantime, thread: Thread, clock: FakeClock, rounds: int
+) -> None:
+    """The tool finishes while the hand-off is on its way to the disk: still one mode."""
+    job = Job()
+    calling = asyncio.ensure_future(thread.call(job.call, threshold=5))
+    await clock.until(lambda: 5.0 in clock.due_in)
+
+    async def finish_soon() -> None:
+        for _ in range(rounds):
+            await asyncio.sleep(0)
+        job.finish("result")
+
+    finishing: list[asyncio.Future[None]] = []
+    clock.call_later(5, lambda: finishing.append(asyncio.ensure_future(finish_soon())))
+    await clock.advance(5)
+    await _one_mode(mt, thread, job, calling)
+
+
+async def _one_mode(mt: Meantime, thread: Thread, job: Job, calling: asyncio.Future) -> None:
+    answer = await calling
+    if answer.mode == "synchronous":
+        assert (answer.result, answer.task) == ("result", None)
+        assert await mt.list("all") == []
+        assert await take_turn(thread) == []
+    else:
+        assert (answer.mode, answer.result) == ("background", None)
+        (ended,) = await thread.wait(answer.task)
+        assert ended.outcome == Completed("result")
+        assert await take_turn(thread) == [answer.task.id]
+    assert job.executions == 1
+    assert (await mt.stats())["slots.running"] == 0
+
+
+async def test_psi_B3_same_timestamp_ordering_tie(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
+    """Jobs that end at one and the same time are ordered by commit, the same in every view."""
+    jobs = [await start(thread) for _ in range(10)]
+    order = [3, 1, 4, 0, 5, 9, 2, 6, 8, 7]
+    for place in order:
+        jobs[place][0].finish()
+        await jobs[place][1].wait()
+    clock.jump(-3600)  # and a clock that goes back changes nothing
+    late, handle = await start(thread)
+    late.finish()
+    await handle.wait()
+    wanted = [jobs[place][1].id for place in order] + [handle.id]
+    listed = [task.id for task in await thread.list("completed")]
+    assert listed == wanted[::-1]
+    notices = await mt.notices("unread")
+    assert [notice.task_id for notice in notices] == wanted
+    assert [notice.number for notice in notices] == list(range(1, 12))
+    assert len({notice.task.run.ended_at for notice in notices[:10]}) == 1
+    assert await take_turn(thread) == wanted
+
+
+async def test_psi_B3_all_at_once(thread: Thread) -> None:
+    """Jobs that are let go in one moment are told in one order, which the ledger keeps."""
+    jobs = [await start(thread) for _ in range(10)]
+    for job, _ in jobs:
+        job.finish()
+    ended = await thread.wait(*(handle for _, handle in jobs))
+    told = await take_turn(thread)
+    assert sorted(told) == sorted(task.id for task in ended)
+    assert [task.id for task in await thread.list("completed")] == told[::-1]
+
+
+@pytest.mark.parametrize("extra", [0, 1])
+@pytest.mark.parametrize("what", ["bytes", "lines"])
+async def test_psi_B5_payload_size_boundaries(thread: Thread, what: str, extra: int) -> None:
+    """At max_bytes and at max_lines the payload stays inline; one more spills to a file."""
+    if what == "bytes":
+        payload = "x" * (LIMITS.max_bytes + extra)
+    else:
+        payload = "\n".join(["line"] * (LIMITS.max_lines + extra))
+        assert count_lines(payload) == LIMITS.max_lines + extra
+    handle = await finished(thread, payload)
+    await take_turn(thread)
+    outcome = (await handle.get()).outcome
+    (message,) = await messages(thread)
+    assert isinstance(outcome, Completed)
+    if extra:
+        assert outcome.result is None
+        assert outcome.spill is not None
+        assert (outcome.spill.bytes, outcome.spill.lines) == (len(payload), count_lines(payload))
+        assert Path(outcome.spill.path).read_text() == payload  # noqa: ASYNC240  nobody else waits here
+        assert outcome.spill.path in message.text
+        assert payload not in message.text
+    else:
+        assert outcome.spill is None
+        assert outcome.result == payload
+        assert payload in message.text
+
+
+async def _ended_and_told(thread: Thread, count: int) -> list[str]:
+    ids = [(await finished(thread)).id for _ in range(count)]
+    await take_turn(thread)
+    return ids
+
+
+async def test_psi_B6_retention_at_limit(thread: Thread) -> None:
+    """Exactly 20 ended jobs are all listed."""
+    ids = await _ended_and_told(thread, 20)
+    assert [task.id for task in await thread.list("all")] == ids[::-1]
+
+
+async def test_psi_B7_retention_overflow(thread: Thread) -> None:
+    """From the 21st on, the oldest by completion leaves the list, not the oldest by start."""
+    slow, first_started = await start(thread)
+    ids = await _ended_and_told(thread, 21)
+    assert [task.id for task in await thread.list("completed")] == ids[:0:-1]
+    slow.finish()
+    await first_started.wait()
+    await take_turn(thread)
+    assert [task.id for task in await thread.list("all")] == [first_started.id, *ids[:1:-1]]
+    gone = await thread.get(ids[0])  # the ledger still has it
+    assert gone.status is Status.COMPLETED
+    assert len(await thread.list("all", history=True)) == 22
+
+
+async def test_psi_B7_what_was_not_told_is_never_evicted(thread: Thread) -> None:
+    """The original evicted jobs that its conversation had not heard of; ours stay until they are told."""
+    ids = [(await finished(thread)).id for _ in range(25)]
+    assert [task.id for task in await thread.list("all")] == ids[::-1]
+    assert await take_turn(thread) == ids
+    assert [task.id for task in await thread.list("all")] == ids[:4:-1]
+
+
+async def test_psi_B8_mixed_retention_set(ledger: str, clock: FakeClock) -> None:
+    """Active jobs never leave the list and take no place of an ended one."""
+    async with Meantime.open(ledger, clock=clock, settings=Settings()) as mt:
+        thread = mt.thread("conv-1")
+        active = [await start(thread) for _ in range(5)]
+        ids = await _ended_and_told(thread, 23)
+        listed = await thread.list("all")
+        assert {task.id for task in listed if not task.ended} == {handle.id for _, handle in active}
+        assert [task.id for task in listed if task.ended] == ids[:2:-1]
+        assert len(await thread.list()) == 5
+        for job, _ in active:
+            job.finish()

@@ -1,0 +1,154 @@
+"""Seed 004 under real threads and real processes: B2 and B4."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jobs import finished, messages, take_turn
+
+from meantime import Call, Duplicate, LedgerBusy, Meantime, Thread
+
+pytestmark = pytest.mark.anyio
+
+RACING = str(Path(__file__).with_name("racing.py"))
+
+
+async def in_threads(count: int, make: Callable[[int], Coroutine[Any, Any, Any]]) -> list[Any]:
+    """Real threads, each of which hands its coroutine to the one loop, at the same moment."""
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Barrier(count + 1)
+
+    def one(number: int) -> Any:
+        asyncio.run_coroutine_threadsafe(_pass(ready), loop).result(30)
+        return asyncio.run_coroutine_threadsafe(make(number), loop).result(30)
+
+    running = [asyncio.create_task(asyncio.to_thread(one, number)) for number in range(count)]
+    await ready.wait()
+    return await asyncio.gather(*running)
+
+
+async def _pass(barrier: asyncio.Barrier) -> None:
+    await barrier.wait()
+
+
+async def in_processes(*orders: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Real processes, let go together; what each one printed."""
+    pipe = asyncio.subprocess.PIPE
+    started = [
+        await asyncio.create_subprocess_exec(sys.executable, RACING, *order, stdin=pipe, stdout=pipe)
+        for order in orders
+    ]
+    said = await asyncio.gather(*(process.communicate(b"go\n") for process in started))
+    assert [process.returncode for process in started] == [0] * len(orders)
+    return [json.loads(stdout) for stdout, _ in said]
+
+
+# -- B2
+
+
+async def test_psi_B2_many_threads_never_share_an_id(mt: Meantime) -> None:
+    """Jobs that many threads create at once all have ids of their own."""
+
+    async def start_some(number: int) -> list[str]:
+        thread = mt.thread(f"conv-{number}")
+        handles = [await thread.start(Call(asyncio.sleep, 0)) for _ in range(25)]
+        await thread.wait(*handles)
+        return [handle.id for handle in handles]
+
+    started = await in_threads(16, start_some)
+    ids = [id for some in started for id in some]
+    assert len(ids) == len(set(ids)) == 400
+    assert {task.id for task in await mt.list("all", limit=1_000)} == set(ids)
+
+
+async def test_psi_B2_many_processes_never_share_an_id(tmp_path: Path) -> None:
+    """Processes with ledgers of their own, and one ledger after another, never give an id twice."""
+    said = await in_processes(*(("ids", str(tmp_path / f"{n % 3}.db"), "300") for n in range(6)))
+    ids = [id for one in said for id in one["answer"]]
+    assert len(ids) == len(set(ids)) == 1_800
+
+
+async def test_psi_B2_one_of_many_threads_gets_the_id(mt: Meantime) -> None:
+    """An id that many threads ask for goes to exactly one of them; its work runs once."""
+    ran: list[int] = []
+
+    async def claim(number: int) -> str:
+        try:
+            await mt.thread(f"conv-{number}").start(Call(ran.append, number), id="the-one")
+        except Duplicate as refused:
+            assert refused.existing == "the-one"
+            return "refused"
+        return "won"
+
+    answers = await in_threads(16, claim)
+    assert sorted(answers) == ["refused"] * 15 + ["won"]
+    task = await mt.get("the-one")
+    await mt.thread(task.thread).wait("the-one")
+    assert ran == [answers.index("won")]
+    assert len(await mt.list("all")) == 1
+
+
+async def test_psi_B2_one_of_many_processes_gets_the_id(tmp_path: Path) -> None:
+    """The same with processes that follow each other as owners of one ledger."""
+    said = await in_processes(*[("claim", str(tmp_path / "work.db"), "the-one")] * 5)
+    assert sorted(one["answer"] for one in said) == ["duplicate_id"] * 4 + ["won"]
+
+
+# -- B4
+
+
+async def test_psi_B4_concurrent_emitters_in_threads(mt: Meantime, thread: Thread) -> None:
+    """Emitters on many threads race for the same ended jobs: one message each, in order."""
+    ids = [(await finished(thread, number)).id for number in range(5)]
+
+    async def emit(_: int) -> Any:
+        return await take_turn(thread)
+
+    told = [id for some in await in_threads(16, emit) for id in some]
+    assert told == ids
+    assert len(await messages(thread)) == 5
+    assert [notice.task_id for notice in await mt.notices("told")] == ids
+    assert await mt.notices() == []
+
+
+async def test_psi_B4_emitters_race_with_completions(mt: Meantime, thread: Thread) -> None:
+    """Jobs end while emitters look: each is told once, and the conversation has the ledger's order."""
+
+    async def work_and_tell(number: int) -> Any:
+        if number % 2:
+            return [await take_turn(thread) for _ in range(10)]
+        return [await thread.start(Call(asyncio.sleep, 0, step)) for step in range(10)]
+
+    await in_threads(8, work_and_tell)
+    await thread.wait()
+    await take_turn(thread)
+    told = sorted(await mt.notices("told"), key=lambda notice: notice.number)
+    assert [notice.number for notice in told] == list(range(1, 41))
+    entries = await thread.transcript.entries()
+    assert [entry.notice for entry in entries] == [notice.id for notice in told]
+
+
+async def test_psi_B4_concurrent_emitters_in_processes(tmp_path: Path) -> None:
+    """Processes race to own the ledger and to tell: exactly one message is persisted per job."""
+    ledger = str(tmp_path / "work.db")
+    async with Meantime.open(ledger) as mt:
+        notices = [(await finished(mt.thread("conv-1"), n)).id + ".1" for n in range(3)]
+        with pytest.raises(LedgerBusy):
+            await Meantime.open(ledger)
+        racing = asyncio.ensure_future(in_processes(*[("tell", ledger, "conv-1")] * 5))
+        # The ledger stays ours until they are at the door; then they fight for it.
+        await asyncio.wait({racing}, timeout=0.3)
+        assert not racing.done()
+    said = await racing
+    assert sorted(one["answer"] for one in said) == [[], [], [], [], notices]
+    assert sum(one["busy"] for one in said) > 0
+    async with Meantime.open(ledger) as mt:
+        thread = mt.thread("conv-1")
+        assert [entry.notice for entry in await thread.transcript.entries()] == notices
+        assert await take_turn(thread) == []
