@@ -60,7 +60,9 @@ def judge(facts: Sequence[Fact], transcripts: Transcripts) -> Verdict:
     return Verdict(
         tuple(_lost(facts, transcripts)),
         tuple([*_doubled(facts, transcripts), *_two_endings(facts, transcripts)]),
-        tuple(problem for thread in transcripts for problem in _misordered(facts, thread, transcripts[thread])),
+        tuple(
+            problem for thread in transcripts for problem in _misordered(facts, thread, transcripts[thread])
+        ),
     )
 
 

@@ -77,6 +77,7 @@ class World:
         self.active: dict[str, str] = {}  # notice id -> thread, of what was asked for and not seen ended
         self.over: dict[str, str] = {}  # the same, of what was seen ended
         self.acked: set[str] = set()
+        self.retries: dict[str, str] = {}
         self.threads: list[str] = []
         self._count = 0
 
@@ -86,7 +87,15 @@ class World:
         self.meantime = await Meantime.open(
             ":none:", store=self.store, clock=self.clock, runners=[self.runner], settings=self.settings
         )
+        await self._forget_unborn()
         await self.observe()
+
+    async def _forget_unborn(self) -> None:
+        """What was asked for in a former life and is not there: if it was accepted, the judge will say so."""
+        for id, thread in list(self.active.items()):
+            found = await self.meantime.list("all", thread=thread, limit=1_000)
+            if id not in {notice_id(task.id, task.run.number) for task in found}:
+                del self.active[id]
 
     def say(self, what: str, thread: str, id: str, note: str = "") -> None:
         self.ledger.append(Fact(what, thread, id, note))
@@ -101,17 +110,22 @@ class World:
     async def start(self, thread: str, *, retry: str = "", stubborn: bool = False, **options: Any) -> str:
         self._count += 1
         task = f"{thread}-{self._count}"
+        self.retries[task] = retry
         work = Agent("gate", "go", stubborn=stubborn)
         return await self._ask(
             thread, f"{task}.1", retry, self.thread(thread).start(work, id=task, retry=retry, **options)
         )
 
     async def resume(self, id: str) -> str:
-        task, _, run = id.rpartition(".")
-        thread = self.over[id]
-        return await self._ask(
-            thread, f"{task}.{int(run) + 1}", "", self.thread(thread).resume(task, "go on")
-        )
+        """The next run of the task; while that is on its way, a second resume must be refused."""
+        task, _, _ = id.rpartition(".")
+        runs = [int(known.rpartition(".")[2]) for known in self.over if known.rpartition(".")[0] == task]
+        busy = any(known.rpartition(".")[0] == task for known in self.active)
+        resuming = self.thread(self.over[id]).resume(task, "go on")
+        if busy:
+            await resuming
+            raise AssertionError(f"{task} was resumed twice at once")
+        return await self._ask(self.over[id], f"{task}.{max(runs) + 1}", self.retries.get(task, ""), resuming)
 
     async def _ask(self, thread: str, id: str, note: str, asking: Any) -> str:
         self.say("attempt", thread, id)

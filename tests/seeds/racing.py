@@ -41,14 +41,16 @@ async def tell(mt: Meantime, thread_id: str) -> list[str]:
 VERBS = {"ids": ids, "claim": claim, "tell": tell}
 
 
-async def main(verb: str, ledger: str, argument: str) -> dict[str, Any]:
-    busy = 0
+async def main(verb: str, ledger: str, argument: str) -> Any:
+    busy = False
     while True:
         try:
             async with Meantime.open(ledger) as mt:
-                return {"answer": await VERBS[verb](mt, argument), "busy": busy}
+                return await VERBS[verb](mt, argument)
         except LedgerBusy:
-            busy += 1
+            if not busy:
+                print("busy", flush=True)  # noqa: T201  so that the owner knows that we stand at the door
+            busy = True
             await asyncio.sleep(0.005)  # the owner is at work: ask again, as its hint says
 
 

@@ -6,8 +6,8 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from jobs import Job, finished, messages, start, take_turn
 
+from jobs import Job, finished, messages, start, take_turn
 from meantime import Completed, InlineLimits, Meantime, Settings, Status, Thread
 from meantime.kernel.payloads import count_lines
 from meantime.testing import FakeClock

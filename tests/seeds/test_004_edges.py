@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from jobs import Job, finished, messages, start, take_turn
 
+from jobs import Job, finished, messages, start, take_turn
 from meantime import (
     Agent,
     Call,

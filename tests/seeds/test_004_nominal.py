@@ -6,8 +6,8 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from jobs import finished, messages, start, take_turn
 
+from jobs import finished, messages, start, take_turn
 from meantime import Call, Cancelled, Completed, Failed, Meantime, Status, Thread, TimedOut
 from meantime.testing import FakeClock
 
@@ -124,7 +124,7 @@ async def test_psi_N7_oversize_payload_path(thread: Thread) -> None:
     (message,) = await messages(thread)
     assert outcome.spill.path in message.text
     assert len(message.text) < 5_000
-    assert Path(outcome.spill.path).read_text() == payload
+    assert Path(outcome.spill.path).read_text() == payload  # noqa: ASYNC240  nobody else waits here
     assert await handle.result() == payload
 
 

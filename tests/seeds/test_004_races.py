@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+import threading
+from asyncio.subprocess import Process
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from jobs import finished, messages, take_turn
 
-from meantime import Call, Duplicate, LedgerBusy, Meantime, Thread
+from jobs import finished, messages, take_turn
+from meantime import Call, Duplicate, LedgerBusy, Meantime, Thread, blocking
 
 pytestmark = pytest.mark.anyio
 
@@ -28,25 +31,34 @@ async def in_threads(count: int, make: Callable[[int], Coroutine[Any, Any, Any]]
         asyncio.run_coroutine_threadsafe(_pass(ready), loop).result(30)
         return asyncio.run_coroutine_threadsafe(make(number), loop).result(30)
 
-    running = [asyncio.create_task(asyncio.to_thread(one, number)) for number in range(count)]
-    await ready.wait()
-    return await asyncio.gather(*running)
+    with ThreadPoolExecutor(count) as threads:
+        running = [loop.run_in_executor(threads, one, number) for number in range(count)]
+        await ready.wait()
+        return await asyncio.gather(*running)
 
 
 async def _pass(barrier: asyncio.Barrier) -> None:
     await barrier.wait()
 
 
-async def in_processes(*orders: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Real processes, let go together; what each one printed."""
+async def processes(*orders: tuple[str, ...]) -> list[Process]:
+    """Real processes, let go together."""
     pipe = asyncio.subprocess.PIPE
     started = [
         await asyncio.create_subprocess_exec(sys.executable, RACING, *order, stdin=pipe, stdout=pipe)
         for order in orders
     ]
-    said = await asyncio.gather(*(process.communicate(b"go\n") for process in started))
-    assert [process.returncode for process in started] == [0] * len(orders)
-    return [json.loads(stdout) for stdout, _ in said]
+    for process in started:
+        assert process.stdin is not None
+        process.stdin.write(b"go\n")
+    return started
+
+
+async def said(started: list[Process]) -> list[Any]:
+    """What each one answered, when all have ended."""
+    printed = await asyncio.gather(*(process.communicate() for process in started))
+    assert [process.returncode for process in started] == [0] * len(started)
+    return [json.loads(stdout.splitlines()[-1]) for stdout, _ in printed]
 
 
 # -- B2
@@ -69,8 +81,8 @@ async def test_psi_B2_many_threads_never_share_an_id(mt: Meantime) -> None:
 
 async def test_psi_B2_many_processes_never_share_an_id(tmp_path: Path) -> None:
     """Processes with ledgers of their own, and one ledger after another, never give an id twice."""
-    said = await in_processes(*(("ids", str(tmp_path / f"{n % 3}.db"), "300") for n in range(6)))
-    ids = [id for one in said for id in one["answer"]]
+    racing = await processes(*(("ids", str(tmp_path / f"{n % 3}.db"), "300") for n in range(6)))
+    ids = [id for answer in await said(racing) for id in answer]
     assert len(ids) == len(set(ids)) == 1_800
 
 
@@ -82,12 +94,11 @@ async def test_psi_B2_one_of_many_threads_gets_the_id(mt: Meantime) -> None:
         try:
             await mt.thread(f"conv-{number}").start(Call(ran.append, number), id="the-one")
         except Duplicate as refused:
-            assert refused.existing == "the-one"
-            return "refused"
+            return f"{refused.existing} exists"
         return "won"
 
     answers = await in_threads(16, claim)
-    assert sorted(answers) == ["refused"] * 15 + ["won"]
+    assert sorted(answers) == ["the-one exists"] * 15 + ["won"]
     task = await mt.get("the-one")
     await mt.thread(task.thread).wait("the-one")
     assert ran == [answers.index("won")]
@@ -96,8 +107,25 @@ async def test_psi_B2_one_of_many_threads_gets_the_id(mt: Meantime) -> None:
 
 async def test_psi_B2_one_of_many_processes_gets_the_id(tmp_path: Path) -> None:
     """The same with processes that follow each other as owners of one ledger."""
-    said = await in_processes(*[("claim", str(tmp_path / "work.db"), "the-one")] * 5)
-    assert sorted(one["answer"] for one in said) == ["duplicate_id"] * 4 + ["won"]
+    racing = await processes(*[("claim", str(tmp_path / "work.db"), "the-one")] * 5)
+    assert sorted(await said(racing)) == ["duplicate_id"] * 4 + ["won"]
+
+
+def test_psi_B2_one_of_many_blocking_callers_gets_the_id(ledger: str) -> None:
+    """The same through the blocking face, whose callers are threads by nature."""
+    with blocking.Meantime.open(ledger) as mt, ThreadPoolExecutor(16) as threads:
+        together = threading.Barrier(16)
+
+        def claim(number: int) -> bool:
+            together.wait(30)
+            try:
+                mt.thread(f"conv-{number}").start(Call(len, "abc"), id="the-one").wait()
+            except Duplicate:
+                return False
+            return True
+
+        assert sum(threads.map(claim, range(16))) == 1
+        assert len(mt.list("all")) == 1
 
 
 # -- B4
@@ -115,6 +143,26 @@ async def test_psi_B4_concurrent_emitters_in_threads(mt: Meantime, thread: Threa
     assert len(await messages(thread)) == 5
     assert [notice.task_id for notice in await mt.notices("told")] == ids
     assert await mt.notices() == []
+
+
+def test_psi_B4_concurrent_emitters_that_block(ledger: str) -> None:
+    """The same through the blocking face."""
+    with blocking.Meantime.open(ledger) as mt, ThreadPoolExecutor(16) as threads:
+        thread = mt.thread("conv-1")
+        ids = [thread.start(Call(len, "abc")).wait().id for _ in range(5)]
+        together = threading.Barrier(16)
+
+        def emit(_: int) -> list[str]:
+            transcript = thread.transcript
+            together.wait(30)
+            with thread.turn() as turn:
+                for notice in turn.notices:
+                    transcript.add(notice.id, notice.message())
+                turn.ack(transcript=transcript)
+            return [notice.task_id for notice in turn.notices]
+
+        assert [id for some in threads.map(emit, range(16)) for id in some] == ids
+        assert len(thread.transcript.messages()) == 5
 
 
 async def test_psi_B4_emitters_race_with_completions(mt: Meantime, thread: Thread) -> None:
@@ -141,13 +189,11 @@ async def test_psi_B4_concurrent_emitters_in_processes(tmp_path: Path) -> None:
         notices = [(await finished(mt.thread("conv-1"), n)).id + ".1" for n in range(3)]
         with pytest.raises(LedgerBusy):
             await Meantime.open(ledger)
-        racing = asyncio.ensure_future(in_processes(*[("tell", ledger, "conv-1")] * 5))
-        # The ledger stays ours until they are at the door; then they fight for it.
-        await asyncio.wait({racing}, timeout=0.3)
-        assert not racing.done()
-    said = await racing
-    assert sorted(one["answer"] for one in said) == [[], [], [], [], notices]
-    assert sum(one["busy"] for one in said) > 0
+        racing = await processes(*[("tell", ledger, "conv-1")] * 5)
+        for process in racing:  # the ledger stays ours until all stand at the door; then they fight for it
+            assert process.stdout is not None
+            assert await process.stdout.readline() == b"busy\n"
+    assert sorted(await said(racing)) == [[], [], [], [], notices]
     async with Meantime.open(ledger) as mt:
         thread = mt.thread("conv-1")
         assert [entry.notice for entry in await thread.transcript.entries()] == notices

@@ -40,7 +40,8 @@ class LocalEngine:
         me = asyncio.current_task()
         assert me is not None
         id = assignment.task.id
-        self._performing[id] = (me, context)
+        mine = (me, context)
+        self._performing[id] = mine
         try:
             return await self.runner(assignment.task.work.kind).run(assignment, context)
         except asyncio.CancelledError as problem:
@@ -56,7 +57,8 @@ class LocalEngine:
         except BaseException as problem:  # SystemExit and KeyboardInterrupt would end our loop, too
             return Report(error=failure(problem), exception=problem)
         finally:
-            self._performing.pop(id, None)
+            if self._performing.get(id) is mine:  # not that of a later run of the same task
+                del self._performing[id]
             while context.stops and me.cancelling():
                 me.uncancel()  # the stop was for the work; what follows it must not be interrupted
 

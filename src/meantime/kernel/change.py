@@ -10,7 +10,19 @@ from msgspec.structs import replace
 
 from .events import Event
 from .lifecycle import ENDED, Move, Status, after
-from .model import Cancelled, CancelRequest, Completed, Failed, Json, Lost, Outcome, Run, Task, TimedOut
+from .model import (
+    Cancelled,
+    CancelRequest,
+    Completed,
+    Failed,
+    Json,
+    Lost,
+    Outcome,
+    Progress,
+    Run,
+    Task,
+    TimedOut,
+)
 
 
 class Disposition(StrEnum):
@@ -31,6 +43,7 @@ class Facts(Struct, frozen=True, gc=False):
     elapsed: float | None = None
     run: tuple[int, int] | None = None  # number and attempt of the run that reports: fences stale ones
     late: Json = None  # what a run has to say after its ending
+    progress: Progress | None = None  # the last it said
     next_run: Run | None = None  # for RESUME and RETRY
 
 
@@ -128,6 +141,7 @@ def _end(task: Task, move: Move, status: Status, facts: Facts, now: float) -> Ch
         updated_at=now,
         run=run,
         outcome=outcome,
+        progress=facts.progress or task.progress,
         late_result=task.late_result if facts.late is None else facts.late,
     )
     return Change(new, task.version, event=_event("ended", new, now), ends=True)

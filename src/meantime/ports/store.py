@@ -79,6 +79,10 @@ class Store(Protocol):
         """Tasks whose id starts with `prefix`, with or without our own `t_`; at most `limit`."""
         ...
 
+    async def called(self, thread: str, tool_call: str) -> str | None:
+        """The id of the task that this tool call of the thread has, if it has one."""
+        ...
+
     async def list(self, query: Query) -> Sequence[Task]: ...
 
     async def hot(self, thread: str, keep: int) -> Sequence[Task]:

@@ -20,6 +20,7 @@ from meantime.ports.clock import Alarm
 from meantime.ports.store import Committed, Entry, Settled
 from meantime.ports.tasks import OpenTurn
 
+from .batches import Batches
 from .entropy import entropy
 from .record import Record
 from .settings import Settings
@@ -42,8 +43,9 @@ class Holding:
 
 
 class Announcing:
-    def __init__(self, record: Record, settings: Settings) -> None:
+    def __init__(self, record: Record, batches: Batches, settings: Settings) -> None:
         self._record = record
+        self._batches = batches
         self._store = record.store
         self._settings = settings
         self._turns: dict[str, Holding] = {}
@@ -92,7 +94,7 @@ class Announcing:
         self._count(thread, -len(notices))
         if parked:  # unclaimed notices came back, perhaps more than were leased
             self._unread = dict(await self._store.unread())
-        return notices
+        return await self._batches.label(notices)
 
     async def ack(self, turn: str, notices: Sequence[str], entries: Sequence[Entry]) -> Settled:
         holding = self._holding(turn)
@@ -224,7 +226,7 @@ class Announcing:
             wanted = [NoticeState(state) for state in states]
         except ValueError as problem:
             raise InvalidInput(f"{problem}.", hint=f"States are {', '.join(NoticeState)}.") from None
-        return await self._store.notices(thread, wanted, MAX_LEASED)
+        return await self._batches.label(await self._store.notices(thread, wanted, MAX_LEASED))
 
     def unread(self, thread: str) -> int:
         return self._unread.get(thread, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from meantime.kernel.errors import Degraded, LedgerError
+from meantime.kernel.errors import Degraded, Duplicate, LedgerError, TaskFailed, TaskLost, TaskTimedOut
 from meantime.kernel.model import Task
 from meantime.kernel.outcomes import Report
 from meantime.kernel.timeouts import check
@@ -15,78 +15,142 @@ from meantime.ports.runner import CURRENT, Assignment
 from meantime.ports.tasks import Answer, Options
 
 from .admit import Admission
+from .batches import Batches
 from .context import WorkContext
-from .record import Record
+from .record import Record, duplicate_call, duplicate_id
 from .run import Runs
+from .settings import Settings
 from .submit import Submission
+
+
+class Foreground:
+    """One call while somebody waits for it: the work, and what it would be as a task."""
+
+    def __init__(self, assignment: Assignment, context: WorkContext, began: float) -> None:
+        self.assignment = assignment
+        self.context = context
+        self.began = began
+        self.performing: asyncio.Task[Report]
+
+    @property
+    def task(self) -> Task:
+        return self.assignment.task
 
 
 class Calls:
     """A foreground call has no slot and waits for none: background work cannot starve it."""
 
     def __init__(
-        self, record: Record, submission: Submission, admission: Admission, runs: Runs, engine: Engine
+        self,
+        record: Record,
+        submission: Submission,
+        batches: Batches,
+        admission: Admission,
+        runs: Runs,
+        engine: Engine,
+        settings: Settings,
     ) -> None:
         self._record = record
         self._submission = submission
+        self._batches = batches
         self._admission = admission
         self._runs = runs
         self._engine = engine
+        self._settings = settings
+        self._called: set[tuple[str, str]] = set()  # tool calls that run inline now
 
     async def call(self, thread: str, order: Order, options: Options, threshold: float | None) -> Answer:
-        task = self._submission.new_task(thread, order, options, running=True)
+        batch = await self._batches.choose(thread, options.batch)
+        task = self._submission.new_task(thread, order, options, batch, running=True)
         assignment = Assignment(task, order.target, order.args, order.kwargs)
         self._engine.runner(order.work.kind).check(task, assignment)
-        context = self._runs.new_context(task)
-        began = self._record.clock.monotonic()
-        performing = asyncio.get_running_loop().create_task(self._perform(assignment, context))
+        limit = None if threshold is None else check(threshold)
+        await self._check_new(task)
+        key = (thread, task.tool_call_id or task.id)
+        self._called.add(key)
         try:
-            if threshold is not None and not await self._ends_within(performing, check(threshold)):
-                promoted = await self._promote(assignment, context, performing, began)
-                if promoted is not None:
-                    return Answer("background", task=promoted)
-            return _answer(await asyncio.shield(performing))
+            return await self._answer(self._begin(assignment), limit)
+        finally:
+            self._called.discard(key)
+
+    async def _check_new(self, task: Task) -> None:
+        """Before the work runs: a call that has its task already must not be executed again."""
+        call = task.tool_call_id
+        if await self._record.store.load(task.id) is not None:
+            raise duplicate_id(task.id)
+        if call is None:
+            return
+        existing = await self._record.store.called(task.thread, call)
+        if existing is not None or (task.thread, call) in self._called:
+            raise duplicate_call(call, existing or "still running in the foreground")
+
+    def _begin(self, assignment: Assignment) -> Foreground:
+        began = self._record.clock.monotonic()
+        call = Foreground(assignment, self._runs.new_context(assignment.task), began)
+        call.performing = asyncio.get_running_loop().create_task(self._perform(call))
+        return call
+
+    async def _perform(self, call: Foreground) -> Report:
+        CURRENT.set(call.context)
+        return await self._engine.perform(call.assignment, call.context)
+
+    async def _answer(self, call: Foreground, threshold: float | None) -> Answer:
+        timeout = call.task.run.timeout
+        try:
+            if threshold is not None and (timeout is None or threshold < timeout):
+                ended = await self._ends_within(call, threshold)
+                if not ended and await self._promote(call):
+                    return Answer("background", task=call.task)
+            if timeout is not None and not await self._ends_within(call, timeout):
+                raise await self._time_out(call, timeout)
+            return _in_time(call.task, await asyncio.shield(call.performing))
         except asyncio.CancelledError:
             # The caller is gone. What is a task goes on; what is not is stopped with it.
-            if task.id not in self._record.live:
-                context.ask_to_stop()
-                self._engine.stop(task)
+            if call.task.id not in self._record.live:
+                self._stop(call)
             raise
 
-    async def _perform(self, assignment: Assignment, context: WorkContext) -> Report:
-        CURRENT.set(context)
-        return await self._engine.perform(assignment, context)
-
-    async def _ends_within(self, performing: asyncio.Task[Report], threshold: float) -> bool:
+    async def _ends_within(self, call: Foreground, seconds: float) -> bool:
+        """Whether the work ends before it has run for so long."""
         over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        alarm = self._record.clock.call_later(threshold, lambda: over.done() or over.set_result(None))
-        waits: set[asyncio.Future[Any]] = {performing, over}
+        left = max(0.0, seconds - (self._record.clock.monotonic() - call.began))
+        alarm = self._record.clock.call_later(left, lambda: over.done() or over.set_result(None))
+        waits: set[asyncio.Future[Any]] = {call.performing, over}
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
             alarm.cancel()
-        return performing.done()
+        return call.performing.done()
 
-    async def _promote(
-        self, assignment: Assignment, context: WorkContext, performing: asyncio.Task[Report], began: float
-    ) -> Task | None:
+    async def _promote(self, call: Foreground) -> bool:
         """Records the running call as a task. If that fails we go on waiting inline: the work is
         never executed again."""
 
         def adopt(assignment: Assignment) -> None:
-            self._runs.adopt(assignment, context, performing, began)
+            self._runs.adopt(assignment, call.context, call.performing, call.began)
 
         try:
-            await self._record.create(assignment.task, self._admission.reserve(assignment, adopt))
-        except (LedgerError, Degraded):
-            return None
-        return assignment.task
+            await self._record.create(call.task, self._admission.reserve(call.assignment, adopt))
+        except (LedgerError, Degraded, Duplicate):
+            return False
+        return True
+
+    async def _time_out(self, call: Foreground, timeout: float) -> TaskTimedOut:
+        self._stop(call)
+        await self._ends_within(call, timeout + self._settings.stop_deadline)
+        return TaskTimedOut(f"The call did not end within {timeout:g} s.", call.task)
+
+    def _stop(self, call: Foreground) -> None:
+        call.context.ask_to_stop()
+        self._engine.stop(call.task)
 
 
-def _answer(report: Report) -> Answer:
+def _in_time(task: Task, report: Report) -> Answer:
     """The tool's own exception is the tool's own failure, a TimeoutError too."""
     if report.result is not None:
         return Answer("synchronous", report.result.value)
     if report.exception is not None:
         raise report.exception
-    raise asyncio.CancelledError
+    if report.error is not None:
+        raise TaskFailed(report.error.message, task)
+    raise TaskLost(report.lost or "The call was stopped.", task)

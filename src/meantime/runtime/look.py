@@ -134,7 +134,7 @@ class Looking:
             raise InvalidInput(f"until={until!r} is unknown.", hint="Use 'all' or 'any'.")
         if timeout is not None:
             _check_wait(timeout)
-        ids = [(await self.find(ref, thread)).id for ref in refs]
+        ids = list(dict.fromkeys([(await self.find(ref, thread)).id for ref in refs]))
         need = 1 if until == "any" else len(ids)
         pending = {id: self._ended(id) for id in ids if id in self._record.live}
         need -= len(ids) - len(pending)

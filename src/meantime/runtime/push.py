@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from meantime.kernel.errors import MeantimeError
 from meantime.kernel.notices import Notice
 from meantime.ports.host import Host
 
@@ -38,7 +39,11 @@ class Pushing:
         seen, failures = -1, 0
         while True:
             seen = await self._announcing.wait_wake(thread, seen)
-            if await self._tell(thread, host):
+            try:
+                told = await self._tell(thread, host)
+            except MeantimeError:  # the ledger itself fails for a while: it is tried again, like a host
+                told = False
+            if told:
                 failures = 0
             else:
                 await self._record.sleep(BACK_OFF[min(failures, len(BACK_OFF) - 1)])

@@ -39,13 +39,9 @@ class Record:
         """`then` is called once, with the commit: True if the task is there, False if it is not."""
         committed = await self._commit(submit(task), then)
         if committed.result is CommitResult.SAME_ID:
-            raise Duplicate(f"A task with the id {task.id!r} exists already.", task.id, code="duplicate_id")
+            raise duplicate_id(task.id)
         if committed.result is CommitResult.SAME_CALL:
-            raise Duplicate(
-                f"Tool call {task.tool_call_id!r} of this thread has its task already.",
-                committed.existing,
-                code="duplicate_tool_call",
-            )
+            raise duplicate_call(task.tool_call_id or "", committed.existing)
 
     async def move(self, id: str, move: Move, facts: Facts, then: Then | None = None) -> Moved:
         """One move by compare-and-swap: who comes second decides again on what the first made of it."""
@@ -136,3 +132,12 @@ class Record:
             await done
         finally:
             alarm.cancel()
+
+
+def duplicate_id(id: str) -> Duplicate:
+    return Duplicate(f"A task with the id {id!r} exists already.", id, code="duplicate_id")
+
+
+def duplicate_call(call: str, existing: str) -> Duplicate:
+    text = f"Tool call {call!r} of this thread has its task already."
+    return Duplicate(text, existing, code="duplicate_tool_call")

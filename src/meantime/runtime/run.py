@@ -94,7 +94,8 @@ class Runs:
         else:
             verdict = judge(task, report, live.context.emitted)
             named = await self._spill(task, verdict.outcome)
-            facts = Facts(outcome=named, elapsed=elapsed, run=live.fence, late=verdict.late)
+            said = live.context.said
+            facts = Facts(outcome=named, elapsed=elapsed, run=live.fence, late=verdict.late, progress=said)
             outcome = ending(named)
         await self._record.insist(id, outcome, facts)
         if self.live.get(id) is live:
@@ -142,7 +143,9 @@ class Runs:
         if self.live.get(id) is not live or task is None or (task.run.number, task.run.attempt) != live.fence:
             return None
         outcome = abandon(task, live.context.emitted)
-        return await self._record.insist(id, ending(outcome), Facts(outcome=outcome, run=live.fence))
+        return await self._record.insist(
+            id, ending(outcome), Facts(outcome=outcome, run=live.fence, progress=live.context.said)
+        )
 
     async def _time_out(self, id: str, live: Live) -> None:
         if self.live.get(id) is not live:

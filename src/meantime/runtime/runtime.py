@@ -9,7 +9,7 @@ from meantime.kernel.change import Disposition, Facts
 from meantime.kernel.errors import Closed, InvalidInput, NotFound, RetryNotSupported
 from meantime.kernel.events import Event
 from meantime.kernel.ids import check_id
-from meantime.kernel.lifecycle import Move, Status
+from meantime.kernel.lifecycle import ENDED, Move, Status
 from meantime.kernel.limits import Limits
 from meantime.kernel.model import BatchCount, Json, Output, Task
 from meantime.kernel.notices import Notice
@@ -23,6 +23,7 @@ from meantime.ports.tasks import Answer, CancelAnswer, OpenTurn, Options
 
 from .admit import Admission
 from .announce import Announcing
+from .batches import Batches
 from .call import Calls
 from .look import Looking
 from .observe import Observing
@@ -42,14 +43,17 @@ class Runtime:
         self.record = Record(store, clock)
         self.runs = Runs(self.record, engine, settings)
         self.admission = Admission(self.record, settings.limits, self.runs.launch)
-        self.submission = Submission(self.record, self.admission, engine, settings)
+        self.batches = Batches(self.record)
+        self.submission = Submission(self.record, self.admission, self.batches, engine, settings)
         self.looking = Looking(self.record, self.runs, settings)
-        self.announcing = Announcing(self.record, settings)
+        self.announcing = Announcing(self.record, self.batches, settings)
         self.observing = Observing(self.record)
-        self.calls = Calls(self.record, self.submission, self.admission, self.runs, engine)
+        self.calls = Calls(
+            self.record, self.submission, self.batches, self.admission, self.runs, engine, settings
+        )
         self.pushing = Pushing(self.record, self.announcing)
-        self.upkeep = Upkeep(self.record, self.admission, self.announcing, engine, settings)
-        stages = (self.admission, self.submission, self.looking, self.announcing, self.observing)
+        self.upkeep = Upkeep(self.record, self.admission, self.batches, self.announcing, engine, settings)
+        stages = (self.batches, self.admission, self.looking, self.announcing, self.observing)
         self.record.listeners += [stage.heard for stage in stages]
         self._open = False
 
@@ -169,7 +173,7 @@ class Runtime:
         return tasks
 
     async def batch(self, id: str, thread: str | None) -> BatchCount:
-        count = await self.store.batch(check_id(id, "batch"))
+        count = await self.batches.count(check_id(id, "batch"))
         if count is None or (thread is not None and not await self._in_batch(id, thread)):
             raise NotFound(
                 f"No batch {id!r} in this thread.", hint="List the thread's tasks to see their batches."
@@ -226,8 +230,7 @@ class Runtime:
         if refs is not None:
             found = [await self.looking.find(ref, thread) for ref in refs]
         else:
-            ended = frozenset(Status) if batch is None else None
-            found = await self.looking.list(thread, ended or frozenset(Status), batch=batch, limit=1_000)
+            found = await self.looking.list(thread, ENDED, batch=batch, limit=1_000)
         ended_tasks = [task for task in found if task.ended and not task.hidden]
         hide = {"hidden": True}
         for task in ended_tasks:

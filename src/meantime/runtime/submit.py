@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from meantime.kernel.change import Change, Disposition, Facts
+from meantime.kernel.change import Disposition, Facts
 from meantime.kernel.errors import InvalidInput, NotResumable
 from meantime.kernel.ids import ENTROPY, check_id, task_id
 from meantime.kernel.lifecycle import Move, Status
@@ -14,10 +14,10 @@ from meantime.kernel.timeouts import resolve
 from meantime.kernel.work import Order
 from meantime.ports.engine import Engine
 from meantime.ports.runner import CURRENT, Assignment
-from meantime.ports.store import Committed
 from meantime.ports.tasks import Options
 
 from .admit import Admission
+from .batches import Batches
 from .entropy import entropy
 from .record import Record, Then
 from .settings import Settings
@@ -26,18 +26,21 @@ MAX_DESCRIPTION = 2_000
 
 
 class Submission:
-    def __init__(self, record: Record, admission: Admission, engine: Engine, settings: Settings) -> None:
+    def __init__(
+        self, record: Record, admission: Admission, batches: Batches, engine: Engine, settings: Settings
+    ) -> None:
         self._record = record
         self._admission = admission
         self._engine = engine
         self._settings = settings
-        self._open_batches: dict[str, tuple[str, int]] = {}  # by thread: the batch and its active tasks
+        self._batches = batches
 
     async def start(self, thread: str, order: Order, options: Options) -> Task:
         runner = self._engine.runner(order.work.kind)
-        starts = self._admission.is_open(thread, order.work.kind, on_limit=options.on_limit)
+        batch = await self._batches.choose(thread, options.batch)
         # With a free slot the task is created running: one commit, and the work starts after it.
-        task = self.new_task(thread, order, options, running=starts)
+        starts = self._admission.is_open(thread, order.work.kind, on_limit=options.on_limit)
+        task = self.new_task(thread, order, options, batch, running=starts)
         assignment = Assignment(task, order.target, order.args, order.kwargs)
         runner.check(task, assignment)
         then = self._admission.reserve(assignment) if starts else self._enqueue(assignment)
@@ -79,7 +82,7 @@ class Submission:
             raise _busy(moved.task)
         return self._record.live.get(task.id, moved.task)
 
-    def new_task(self, thread: str, order: Order, options: Options, *, running: bool) -> Task:
+    def new_task(self, thread: str, order: Order, options: Options, batch: str, *, running: bool) -> Task:
         now = self._record.clock.now()
         timeout = resolve(options.timeout, self._settings.default_timeout, self._settings.max_timeout)
         if options.retry not in ("", "idempotent"):
@@ -101,7 +104,7 @@ class Submission:
                 timeout_note=timeout.note,
             ),
             description=_text(options.description, "description", MAX_DESCRIPTION),
-            batch=self._batch(thread, options.batch),
+            batch=batch,
             tool_call_id=_optional_id(options.tool_call_id, "tool_call_id"),
             message_id=_optional_id(options.message_id, "message_id"),
             parent=parent.task_id if parent is not None else None,
@@ -112,27 +115,6 @@ class Submission:
             retry=options.retry,
             inline=_inline(options.inline),
         )
-
-    # -- batches: what is started without one joins the thread's open batch
-
-    def _batch(self, thread: str, asked: str | None) -> str:
-        if asked is not None:
-            return check_id(asked, "batch")
-        open_batch = self._open_batches.get(thread)
-        return open_batch[0] if open_batch else "b_" + new_id()[2:]
-
-    def heard(self, change: Change, committed: Committed) -> None:
-        """Keeps the open batch of a thread: the newest that still has something active."""
-        task = change.task
-        known = self._open_batches.get(task.thread)
-        same = known is not None and known[0] == task.batch
-        if change.replaces == 0:
-            self._open_batches[task.thread] = (task.batch, known[1] + 1 if known and same else 1)
-        elif change.ends and known and same:
-            if known[1] > 1:
-                self._open_batches[task.thread] = (task.batch, known[1] - 1)
-            else:
-                del self._open_batches[task.thread]
 
 
 def new_id() -> str:

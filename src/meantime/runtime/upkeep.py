@@ -16,6 +16,7 @@ from meantime.ports.runner import Assignment
 
 from .admit import Admission
 from .announce import Announcing
+from .batches import Batches
 from .record import Record
 from .settings import Settings
 
@@ -25,9 +26,16 @@ GONE = "It was queued when its process ended, and its function cannot be found i
 
 class Upkeep:
     def __init__(
-        self, record: Record, admission: Admission, announcing: Announcing, engine: Engine, settings: Settings
+        self,
+        record: Record,
+        admission: Admission,
+        batches: Batches,
+        announcing: Announcing,
+        engine: Engine,
+        settings: Settings,
     ) -> None:
         self._record = record
+        self._batches = batches
         self._admission = admission
         self._announcing = announcing
         self._engine = engine
@@ -39,6 +47,7 @@ class Upkeep:
         left = await self._record.store.active()
         for task in left:
             self._record.keep(task)
+        await self._batches.recover(left)
         await asyncio.gather(*(self._mend(task) for task in left))
 
     async def _mend(self, task: Task) -> None:

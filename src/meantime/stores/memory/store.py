@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-
-from msgspec.structs import replace
 
 from meantime.kernel.change import Change
 from meantime.kernel.events import Event
@@ -71,7 +69,7 @@ class MemoryStore:
     def _refuse_new(self, task: Task) -> Committed | None:
         if task.id in self._tasks.records:
             return Committed(CommitResult.SAME_ID, existing=task.id)
-        existing = self._tasks.called(task)
+        existing = self._tasks.called(task.thread, task.tool_call_id)
         return None if existing is None else Committed(CommitResult.SAME_CALL, existing=existing)
 
     def _refuse(self, change: Change) -> Committed | None:
@@ -89,6 +87,9 @@ class MemoryStore:
 
     async def find(self, prefix: str, thread: str | None, limit: int) -> Sequence[Task]:
         return self._tasks.find(prefix, thread, limit)
+
+    async def called(self, thread: str, tool_call: str) -> str | None:
+        return self._tasks.called(thread, tool_call)
 
     async def list(self, query: Query) -> Sequence[Task]:
         return self._tasks.page(query)
@@ -112,23 +113,7 @@ class MemoryStore:
 
     # -- telling
     async def lease(self, thread: str, turn: str, limit: int, now: float) -> Sequence[Notice]:
-        """Notices told together count their batch up to where it stands: 3/5, then 4/5."""
-        later: Counter[str] = Counter()
-        notices: list[Notice] = []
-        for leased in reversed(self._inbox.lease(thread, turn, limit, now)):
-            notice = self._notice(leased)
-            if notice.batch is not None:
-                ended = max(0, notice.batch.ended - later[notice.batch.id])
-                later[notice.batch.id] += 1
-                notice = replace(notice, batch=replace(notice.batch, ended=ended))
-            notices.append(notice)
-        notices.reverse()
-        return notices
-
-    def _notice(self, kept: NoticeRecord) -> Notice:
-        task = kept.task
-        batch = self._tasks.batch(task.batch) if task.batch else None
-        return Notice(task, kept.number, kept.nonce, kept.deliveries, kept.state, batch)
+        return [_notice(kept) for kept in self._inbox.lease(thread, turn, limit, now)]
 
     async def read(self, turn: str, task_id: str, run: int, now: float) -> bool:
         return self._inbox.read(turn, notice_id(task_id, run))
@@ -147,7 +132,7 @@ class MemoryStore:
         self, thread: str | None, states: Iterable[NoticeState], limit: int
     ) -> Sequence[Notice]:
         selected = self._inbox.select(thread, frozenset(states))
-        return [self._notice(kept) for kept in islice(selected, limit)]
+        return [_notice(kept) for kept in islice(selected, limit)]
 
     async def unread(self) -> Mapping[str, int]:
         return dict(self._inbox.unread)
@@ -201,3 +186,7 @@ class MemoryStore:
 
     async def unspill(self, path: str) -> bytes:
         return await self._spills.read(path)
+
+
+def _notice(kept: NoticeRecord) -> Notice:
+    return Notice(kept.task, kept.number, kept.nonce, kept.deliveries, kept.state)

@@ -102,9 +102,9 @@ class Tasks:
             self._batches[task.batch].statuses[task.status] += by
 
     # -- reading
-    def called(self, task: Task) -> str | None:
-        """The id of the task that the same tool call made."""
-        return None if task.tool_call_id is None else self._calls.get((task.thread, task.tool_call_id))
+    def called(self, thread: str, tool_call: str | None) -> str | None:
+        """The id of the task that this tool call made."""
+        return None if tool_call is None else self._calls.get((thread, tool_call))
 
     def find(self, prefix: str, thread: str | None, limit: int) -> Sequence[Task]:
         """By id, so that an exact one comes first."""

@@ -114,6 +114,10 @@ class SqliteStore:
         bounds = (prefix, prefix_end(prefix), ours, prefix_end(ours), thread, limit)
         return self._tasks(SQL["tasks_by_prefix"], bounds)
 
+    async def called(self, thread: str, tool_call: str) -> str | None:
+        row = self._reader.execute(SQL["task_of_call"], (thread, tool_call)).fetchone()
+        return row[0] if row else None
+
     async def list(self, query: Query) -> Sequence[Task]:
         return self._tasks(*page(query))
 
@@ -164,7 +168,7 @@ class SqliteStore:
         wanted = frozenset(states)
         name = "open_notices_of" if thread is not None and wanted <= _OPEN_STATES else "notices_in"
         rows = self._reader.execute(SQL[name], (thread, msgspec.json.encode(sorted(wanted)).decode(), limit))
-        return telling.with_batches(self._reader.cursor(), [telling.compose(row) for row in rows.fetchall()])
+        return [telling.compose(row) for row in rows]
 
     async def unread(self) -> Mapping[str, int]:
         return dict(self._reader.execute(SQL["unread_by_thread"]).fetchall())

@@ -6,8 +6,6 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
-from msgspec.structs import replace
-
 from meantime.kernel.lifecycle import ENDED, Status
 from meantime.kernel.model import BatchCount
 from meantime.kernel.notices import Notice, NoticeState
@@ -28,7 +26,7 @@ def lease(cursor: sqlite3.Cursor, thread: str, turn: str, limit: int, now: float
     cursor.executemany(SQL["lease_notice"], [(turn, thread, number) for number in numbers])
     cursor.execute(SQL["touch_thread"], (now, thread))
     rows = cursor.execute(SQL["leased_to"], (thread, turn, encode(numbers).decode())).fetchall()
-    return with_batches(cursor, [compose(row) for row in rows])
+    return [compose(row) for row in rows]
 
 
 def _choose(unread: Sequence[tuple[int, int]]) -> list[int]:
@@ -45,23 +43,6 @@ def compose(row: Sequence[Any]) -> Notice:
     number, nonce, deliveries, state, is_current, body, archived = row
     task = decode(body if is_current else archived)
     return Notice(task, number, nonce, deliveries, NoticeState(state))
-
-
-def with_batches(cursor: sqlite3.Cursor, notices: list[Notice]) -> list[Notice]:
-    """n of m, as it was for each: the last one of a batch has the count of now."""
-    counts: dict[str, BatchCount | None] = {}
-    for place in reversed(range(len(notices))):
-        notice = notices[place]
-        batch = notice.task.batch
-        if not batch:
-            continue
-        if batch not in counts:
-            counts[batch] = count_batch(cursor, batch)
-        count = counts[batch]
-        if count is not None:
-            notices[place] = replace(notice, batch=count)
-            counts[batch] = replace(count, ended=max(1, count.ended - 1))
-    return notices
 
 
 def count_batch(cursor: sqlite3.Cursor, batch: str) -> BatchCount | None:

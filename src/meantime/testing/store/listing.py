@@ -138,14 +138,9 @@ async def batches_are_counted(store: Store) -> None:
     count = await store.batch("b")
     assert count is not None, "the batch is not there"
     same((count.id, count.ended, count.total, count.failed), ("b", 3, 4, 1), "the count")
-    told = await bench.lease("turn")
-    counts = [notice.batch and (notice.batch.ended, notice.batch.total) for notice in told]
-    same(counts, [(1, 4), (2, 4), (3, 4)], "each its count, up to now")
     await bench.resume(ended)
     count = await store.batch("b")
     same(count and (count.ended, count.total, count.failed), (2, 4, 0), "the count after a resume")
-    await bench.ended("t_alone", thread="z")
-    same([notice.batch for notice in await bench.lease("turn", "z")], [None], "a task without a batch")
 
 
 async def notices_are_listed_by_state(store: Store) -> None:

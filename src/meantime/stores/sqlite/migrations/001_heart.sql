@@ -16,7 +16,7 @@ CREATE TABLE tasks (
 ) STRICT;
 CREATE INDEX tasks_by_thread ON tasks (thread, status, seq);
 CREATE INDEX tasks_by_status ON tasks (status, seq);
-CREATE INDEX tasks_by_batch ON tasks (batch, status) WHERE batch IS NOT NULL;
+CREATE INDEX tasks_by_batch ON tasks (batch) WHERE batch IS NOT NULL;
 CREATE UNIQUE INDEX tasks_by_call ON tasks (thread, tool_call) WHERE tool_call IS NOT NULL;
 
 -- An earlier run of a resumed task, as its ending left it.
