@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from meantime import Call, Handle, Message, Thread
@@ -43,6 +43,23 @@ class Job:
         return Call(self.work)
 
 
+class Deaf(Job):
+    """Ignores every request to stop; `asked` counts them. Finish it, or the loop cannot close."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = 0
+
+    async def work(self) -> Any:
+        self.started.set()
+        while not self._over.is_set():
+            try:
+                await self._over.wait()
+            except asyncio.CancelledError:
+                self.asked += 1
+        return self._result
+
+
 async def start(thread: Thread, **options: Any) -> tuple[Job, Handle]:
     """A job that really runs."""
     job = Job(stubborn=options.pop("stubborn", False))
@@ -70,3 +87,10 @@ async def take_turn(thread: Thread) -> Sequence[str]:
 
 async def messages(thread: Thread) -> list[Message]:
     return await thread.transcript.messages()
+
+
+async def eventually(condition: Callable[[], Awaitable[bool]], patience: float = 10.0) -> None:
+    """For what a commit or a thread brings about in its own time; `patience` is in real seconds."""
+    async with asyncio.timeout(patience):
+        while not await condition():  # noqa: ASYNC110  what we wait for has no event
+            await asyncio.sleep(0.001)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         NotResumable,
         Refused,
         RetryNotSupported,
+        StillRunning,
         TaskCancelled,
         TaskEnded,
         TaskFailed,
@@ -61,7 +62,7 @@ _HOMES = {
     "kernel.errors": (
         "Ambiguous Closed Degraded Duplicate InvalidInput LeaseLost LedgerBusy LedgerDamaged LedgerError "
         "LedgerTooNew LimitReached MeantimeError NotFound NotResumable Refused RetryNotSupported "
-        "TaskCancelled TaskEnded TaskFailed TaskLost TaskTimedOut"
+        "StillRunning TaskCancelled TaskEnded TaskFailed TaskLost TaskTimedOut"
     ),
     "kernel.lifecycle": "Status",
     "kernel.limits": "Limits",
@@ -116,6 +117,7 @@ __all__ = [
     "Run",
     "Settings",
     "Status",
+    "StillRunning",
     "Stopped",
     "Task",
     "TaskCancelled",

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from types import TracebackType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
-from meantime.kernel.errors import InvalidInput
+from meantime.kernel.errors import Closed, InvalidInput
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import BatchCount, InlineLimits, Json, Output, Task
-from meantime.kernel.notices import Message, Notice, Part, Renderer
+from meantime.kernel.notices import Message, Notice, Part, Renderer, notice_id
 from meantime.kernel.work import Agent, Order, Orderable
 from meantime.ports.store import Entry, Settled
 from meantime.ports.tasks import Answer, CancelAnswer, Options, Tasks
 
+T = TypeVar("T")
 Until = Literal["all", "any"]
 Ref: TypeAlias = "str | Handle | Task"
 
@@ -212,10 +214,13 @@ class Thread:
         return Turn(self._tasks, self.id, lease, limit, reads_settle)
 
     async def wakeups(self) -> AsyncIterator[None]:
-        """Yields whenever the thread is idle with something unread."""
+        """Yields whenever the thread is idle with something unread, until this Meantime is closed."""
         seen = -1
         while True:
-            seen = await self._tasks.wait_wake(self.id, seen)
+            try:
+                seen = await self._tasks.wait_wake(self.id, seen)
+            except Closed:
+                return
             yield
 
     async def unpark(self) -> int:
@@ -239,6 +244,7 @@ class Turn:
         self._reads_settle = reads_settle
         self.id = ""
         self.notices: list[Notice] = []
+        self._reads: list[str] = []  # notices of endings that the agent read itself
 
     async def __aenter__(self) -> Turn:
         opened = await self._tasks.open_turn(self._thread, lease=self._lease, limit=self._limit)
@@ -261,9 +267,11 @@ class Turn:
         """The conversation holds them now: all of this turn's notices, or those you name.
 
         With a transcript of ours, what was added to it is saved in the same transaction."""
-        ids = [ref_of(notice) for notice in notices]
-        entries = transcript.take() if transcript is not None else ()
-        return await self._tasks.ack(self.id, ids, entries)
+        ids = [ref_of(notice) for notice in notices or self.notices]
+        reads = () if notices else tuple(self._reads)
+        if transcript is None:
+            return await self._tasks.ack(self.id, ids, (), reads)
+        return await transcript.saving(lambda entries: self._tasks.ack(self.id, ids, entries, reads))
 
     async def renew(self) -> None:
         await self._tasks.renew(self.id)
@@ -277,16 +285,26 @@ class Turn:
     # -- an agent's reads in this turn: they count as told with its ack, if the turn says so
 
     async def output(self, ref: Ref, *, wait: float = 0) -> Output:
-        return await self._tasks.output(ref_of(ref), self._thread, wait=wait, turn=self._settling)
+        output = await self._tasks.output(ref_of(ref), self._thread, wait=wait, turn=self._settling)
+        self._saw(output.task)
+        return output
 
     async def wait(self, *refs: Ref, until: Until = "all", timeout: float | None = None) -> Sequence[Task]:
         ids = [ref_of(ref) for ref in refs]
-        return await self._tasks.wait(ids, self._thread, until=until, timeout=timeout, turn=self._settling)
+        turn = self._settling
+        tasks = await self._tasks.wait(ids, self._thread, until=until, timeout=timeout, turn=turn)
+        self._saw(*tasks)
+        return tasks
 
     async def cancel(self, ref: Ref, *, reason: str = "", wait: bool = True) -> CancelAnswer:
-        return await self._tasks.cancel(
+        answer = await self._tasks.cancel(
             ref_of(ref), self._thread, by="agent", reason=reason, wait=wait, turn=self._settling
         )
+        self._saw(answer.task)
+        return answer
+
+    def _saw(self, *tasks: Task) -> None:
+        self._reads += [notice_id(task.id, task.run.number) for task in tasks if task.ended]
 
     @property
     def _settling(self) -> str | None:
@@ -335,7 +353,7 @@ class Transcript:
         self._added.append(Entry(message, notice))
 
     async def save(self) -> None:
-        await self._tasks.append(self._thread, self.take())
+        await self.saving(lambda entries: self._tasks.append(self._thread, entries))
 
     async def has(self, notice: Notice | str) -> bool:
         return await self._tasks.has_entry(self._thread, ref_of(notice))
@@ -346,9 +364,17 @@ class Transcript:
     async def entries(self) -> Sequence[Entry]:
         return await self._tasks.transcript(self._thread)
 
-    def take(self) -> list[Entry]:
-        added, self._added = self._added, []
-        return added
+    async def saving(self, write: Callable[[list[Entry]], Coroutine[Any, Any, T]]) -> T:
+        """What was added is dropped here once it is written, whether or not our caller still waits."""
+        entries = list(self._added)
+        writing = asyncio.ensure_future(write(entries))
+
+        def written(done: asyncio.Future[T]) -> None:
+            if not done.cancelled() and done.exception() is None:
+                self._added = [entry for entry in self._added if not any(entry is one for one in entries)]
+
+        writing.add_done_callback(written)
+        return await asyncio.shield(writing)
 
 
 def order_of(work: Any) -> Order:

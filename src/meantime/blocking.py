@@ -13,7 +13,7 @@ import functools
 import inspect
 import os
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any, TypeVar, cast
 
 from meantime import api
@@ -171,14 +171,14 @@ def _member(name: str, member: Any) -> Any:
 async def _invoke(call: Callable[[], Any]) -> Any:
     """Also what is not async is called here, on the loop: some of it needs the loop to be running."""
     found = call()
-    return await cast("Awaitable[Any]", found) if inspect.isawaitable(found) else found
+    return await found if inspect.isawaitable(found) else found
 
 
 def _wrap(near: Proxy, value: Any) -> Any:
     if value is near._target:  # pyright: ignore[reportPrivateUsage]  the other half of Proxy
         return near
     portal = near._portal  # pyright: ignore[reportPrivateUsage]
-    kind = _KINDS.get(cast("type", type(value)))
+    kind = _KINDS.get(value.__class__)
     if kind is not None:
         return kind(portal, value)
     if isinstance(value, AsyncIterator):

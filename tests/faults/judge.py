@@ -18,6 +18,7 @@ An id is that of the notice: `<task>.<run>`.
 from __future__ import annotations
 
 import json
+import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -141,12 +142,14 @@ class Tally:
         self.faults = 0
         self.lost = self.doubled = self.misordered = 0
         self.problems: list[str] = []
+        self._lock = threading.Lock()  # victims run side by side
 
     def add(self, verdict: Verdict, where: str, faults: int = 1) -> None:
-        self.faults += faults
-        self.lost += len(verdict.lost)
-        self.doubled += len(verdict.doubled)
-        self.misordered += len(verdict.misordered)
+        with self._lock:
+            self.faults += faults
+            self.lost += len(verdict.lost)
+            self.doubled += len(verdict.doubled)
+            self.misordered += len(verdict.misordered)
         if not verdict.clean:
             self.problems.append(f"[{self.family}] {where}\n{verdict}\nreproduce: {self.reproduce}")
 

@@ -8,10 +8,11 @@ Time is virtual: when nothing is ready, the clock goes to its next alarm.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from typing import Any
 
-from .clock import FakeClock
+from .clock import FaultClock
 
 DAY = 86_400.0
 
@@ -21,12 +22,11 @@ class Stuck(BaseException):
 
 
 class SeededLoop(asyncio.SelectorEventLoop):
-    def __init__(self, seed: int, clock: FakeClock, *, threads: bool = False) -> None:
+    def __init__(self, seed: int, clock: FaultClock) -> None:
         super().__init__()
         self._rng = random.Random(seed)
         self.clock = clock
         self._held: list[Any] = []
-        self._threads = threads  # real threads may still call back: wait for them a little first
         self.until = clock.monotonic() + DAY
         self.set_exception_handler(lambda loop, context: None)
 
@@ -55,7 +55,19 @@ class SeededLoop(asyncio.SelectorEventLoop):
         super()._run_once()  # type: ignore[misc]
 
     def _pass_time(self) -> None:
-        if self.clock.monotonic() > self.until:
-            raise Stuck("a virtual day has passed, and it is not over")
-        if not self._threads and not self.clock.ring() and not self._scheduled:  # type: ignore[attr-defined]
-            raise Stuck("nothing is ready and no alarm is set")
+        while not self._ready:  # type: ignore[attr-defined]
+            if self.clock.monotonic() > self.until:
+                raise Stuck("a virtual day has passed, and it is not over")
+            if not self.clock.ring():
+                raise Stuck("nothing is ready and no alarm is set")
+
+
+def leave(loop: asyncio.AbstractEventLoop) -> None:
+    """Ends what is left on a loop, without a word, and closes it."""
+    pending = asyncio.all_tasks(loop)
+    for task in pending:
+        task.cancel()
+    with contextlib.suppress(Stuck):
+        if pending:
+            loop.run_until_complete(asyncio.wait(pending))
+    loop.close()

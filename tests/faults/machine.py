@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 from meantime import MeantimeError
 from meantime.stores.sqlite.store import SqliteStore
 
-from .clock import FakeClock
+from .clock import FaultClock
 from .judge import Tally
 from .world import Failure, World
 
@@ -34,7 +34,7 @@ class Life:
         self.cuts = 0
         self.loop = asyncio.new_event_loop()
         self.loop.set_exception_handler(lambda loop, context: None)
-        self.world = World(self._store, FakeClock(), parks_after=5)
+        self.world = World(self._store, FaultClock(), parks_after=5)
         self.run(self.world.open())
 
     def _store(self) -> SqliteStore:
@@ -150,7 +150,7 @@ class Machine(RuleBasedStateMachine):
 
     async def advance(self, seconds: float, jump: float) -> None:
         self.world.clock.jump(jump)
-        self.world.clock.advance(seconds)
+        await self.world.clock.advance(seconds)
 
     @rule(thread=THREADS, limit=st.sampled_from([1, 2, 100]), ack=st.sampled_from([None, None, 0, 1, 2]))
     def turn(self, thread: str, limit: int, ack: int | None) -> None:
@@ -161,10 +161,10 @@ class Machine(RuleBasedStateMachine):
         self.do(self.world.turn(thread, fail=True))
         self.life.run(self.world.park_report())
 
-    @rule(pick=PICK, limit=st.sampled_from([1, 100]), ack=st.sampled_from([None, 1]))
-    def read_in_turn(self, pick: int, limit: int, ack: int | None) -> None:
+    @rule(pick=PICK, limit=st.sampled_from([1, 100]), ack=st.sampled_from([None, 1]), boundary=st.booleans())
+    def read_in_turn(self, pick: int, **options: Any) -> None:
         if id := self.one(self.world.over, pick):
-            self.do(self.world.turn(self.world.over[id], limit=limit, ack=ack, read=id))
+            self.do(self.world.turn(self.world.over[id], read=id, **options))
 
     @rule(pick=PICK)
     def read_as_a_person(self, pick: int) -> None:

@@ -15,7 +15,7 @@ from meantime.kernel.payloads import jsonable
 from meantime.ports.runner import Abilities, Assignment, Context
 from meantime.ports.store import Store
 
-from .clock import FakeClock
+from .clock import FaultClock
 from .judge import Fact, Told, Verdict, judge
 
 LIMITS = Limits(per_thread=4, total=8, per_kind={})
@@ -54,7 +54,7 @@ class GateRunner:
                 good = await asyncio.shield(gate) if stubborn else await gate
                 break
             except asyncio.CancelledError:
-                if not stubborn or context.stops < 2:
+                if not stubborn:
                     raise
         if not good:
             raise ValueError("it failed, as it was told to")
@@ -68,7 +68,7 @@ class GateRunner:
 
 
 class World:
-    def __init__(self, make_store: Callable[[], Store], clock: FakeClock, **settings: Any) -> None:
+    def __init__(self, make_store: Callable[[], Store], clock: FaultClock, **settings: Any) -> None:
         self.make_store = make_store
         self.clock = clock
         self.settings = Settings(**{"limits": LIMITS, **settings})
@@ -151,14 +151,17 @@ class World:
     # -- telling: a class A host, with the transcript in our own store
 
     async def turn(
-        self, thread: str, *, limit: int = 100, ack: int | None = None, read: str = "", fail: bool = False
-    ) -> Sequence[Notice]:
+        self, thread: str, *, limit: int = 100, ack: int | None = None, read: str = "", fail: bool = False,
+        boundary: bool = False,
+    ) -> Sequence[Notice]:  # fmt: skip
         """Leases, adds, acks. `ack` only the first so many; `read` an ending; or `fail` before the ack."""
         home = self.thread(thread)
         transcript = home.transcript
         async with home.turn(limit=limit) as turn:
             if read:
                 await self._read(turn, transcript, thread, read)
+            if boundary:
+                await turn.boundary()
             chosen = turn.notices if ack is None else turn.notices[:ack]
             for notice in chosen:
                 transcript.add(notice.id, line(notice.id, notice.task.status))

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from meantime.api import Thread, statuses_of
 from meantime.engines.local import LocalEngine
-from meantime.kernel.errors import InvalidInput
+from meantime.kernel.errors import Closed, InvalidInput
 from meantime.kernel.events import Event
 from meantime.kernel.ids import check_id
 from meantime.kernel.limits import Limits
@@ -112,7 +112,10 @@ class Meantime:
             for event in await self._runtime.events(after, 500):
                 after = event.seq
                 yield event
-            await self._runtime.wait_events(after)
+            try:
+                await self._runtime.wait_events(after)
+            except Closed:
+                return
 
     def limits(self) -> Limits:
         return self._runtime.limits()

@@ -12,6 +12,7 @@ MeantimeError                 .code is stable, .hint says what to do next
 │   └── Degraded              the disk is full: nothing new is accepted, endings still are
 ├── LeaseLost                 the turn's notices went back to the inbox before the ack; .notices
 ├── Closed                    this Meantime is closed
+├── StillRunning              a result was asked for before there is one (also a TimeoutError)
 ├── TaskEnded                 raised by `handle.result()` for every ending but completed; .task
 │   └── TaskFailed, TaskCancelled, TaskTimedOut, TaskLost
 └── LedgerError               the ledger on disk
@@ -120,6 +121,10 @@ class Closed(MeantimeError):
 
     def __init__(self) -> None:
         super().__init__("This Meantime is closed.", hint="Open it again with Meantime.open(path).")
+
+
+class StillRunning(MeantimeError, TimeoutError):
+    code = "still_running"
 
 
 class TaskEnded(MeantimeError):

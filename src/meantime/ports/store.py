@@ -87,7 +87,8 @@ class Store(Protocol):
 
     async def hot(self, thread: str, keep: int) -> Sequence[Task]:
         """The thread's newest `keep` endings by completion number and every untold one, newest
-        first, without the cleared ones; one entry a task."""
+        first; one entry a task. Cleared ones are left out, but keep their place among the newest,
+        so that clearing never brings older ones back."""
         ...
 
     async def runs(self, task_id: str) -> Sequence[Task]:

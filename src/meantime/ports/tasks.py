@@ -137,7 +137,12 @@ class Tasks(Protocol):
 
     async def boundary(self, turn: str, *, limit: int) -> Sequence[Notice]: ...
 
-    async def ack(self, turn: str, notices: Sequence[str], entries: Sequence[Entry]) -> Settled: ...
+    async def ack(
+        self, turn: str, notices: Sequence[str], entries: Sequence[Entry], reads: Sequence[str] = ()
+    ) -> Settled:
+        """Settles exactly `notices`, which the turn must still hold (LeaseLost otherwise), and those
+        of `reads` that it holds; appends `entries` to our own transcript in the same transaction."""
+        ...
 
     async def renew(self, turn: str) -> None: ...
 

@@ -32,7 +32,7 @@ class Batches:
             self._open[task.thread] = task.batch
 
     async def choose(self, thread: str, asked: str | None) -> str:
-        """The batch asked for; else the thread's open one, that still has something active; else a new one."""
+        """The batch asked for; else the thread's open one, where something is active; else a new one."""
         if asked is not None:
             await self._know(check_id(asked, "batch"))
             return asked

@@ -12,8 +12,10 @@ from msgspec.structs import replace
 from meantime.kernel.change import Change
 from meantime.kernel.errors import (
     Ambiguous,
+    Closed,
     InvalidInput,
     NotFound,
+    StillRunning,
     TaskCancelled,
     TaskEnded,
     TaskFailed,
@@ -118,7 +120,7 @@ class Looking:
         if isinstance(outcome, Completed):
             return outcome.result if outcome.spill is None else await self._whole(outcome)
         if outcome is None:
-            raise TaskEnded(f"Task {task.id} is still {task.status}.", task)
+            raise StillRunning(f"Task {task.id} is still {task.status}.", hint="Wait longer, or cancel it.")
         raise _ERRORS[type(outcome)](summary(task), task)
 
     async def _whole(self, outcome: Completed) -> Json:
@@ -153,7 +155,7 @@ class Looking:
         try:
             while need > 0 and not over.done():
                 done, waits = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-                need -= len(done)
+                need -= len([future.result() for future in done])
         finally:
             if alarm is not None:
                 alarm.cancel()
@@ -171,6 +173,13 @@ class Looking:
             waiting.remove(future)
             if not waiting:
                 del self._waiting[id]
+
+    def close(self) -> None:
+        """Nobody waits for ever: what is queued stays queued, and its waiters hear that we closed."""
+        for futures in self._waiting.values():
+            for future in futures:
+                if not future.done():
+                    future.set_exception(Closed())
 
     def heard(self, change: Change, committed: Committed) -> None:
         if change.ends:

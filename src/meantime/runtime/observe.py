@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from meantime.kernel.change import Change
+from meantime.kernel.errors import Closed
 from meantime.kernel.events import Event
 from meantime.ports.store import Committed
 
@@ -17,16 +18,24 @@ class Observing:
         self._record = record
         self._newest = 0
         self._sleepers: list[asyncio.Future[None]] = []
+        self._closed = False
 
     def heard(self, change: Change, committed: Committed) -> None:
         if not committed.seq:
             return
         self._newest = max(self._newest, committed.seq)
         if self._sleepers:
-            sleepers, self._sleepers = self._sleepers, []
-            for sleeper in sleepers:
-                if not sleeper.done():
-                    sleeper.set_result(None)
+            self._wake()
+
+    def _wake(self) -> None:
+        sleepers, self._sleepers = self._sleepers, []
+        for sleeper in sleepers:
+            if not sleeper.done():
+                sleeper.set_result(None)
+
+    def close(self) -> None:
+        self._closed = True
+        self._wake()
 
     async def events(self, after: int, limit: int) -> Sequence[Event]:
         return await self._record.store.events(after, limit)
@@ -34,6 +43,8 @@ class Observing:
     async def wait_events(self, after: int) -> None:
         """Returns when the journal may hold something newer than `after`."""
         while self._newest <= after:
+            if self._closed:
+                raise Closed
             if await self._record.store.events(after, 1):
                 return
             sleeper: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -11,14 +11,16 @@ from meantime.ports.host import Host
 
 from .announce import Announcing
 from .record import Record
+from .wake import Waking
 
 BACK_OFF = (0.5, 1.0, 2.0, 5.0, 15.0, 60.0)  # seconds after the first, second, … failure in a row
 AT_ONCE = 100
 
 
 class Pushing:
-    def __init__(self, record: Record, announcing: Announcing) -> None:
+    def __init__(self, record: Record, announcing: Announcing, waking: Waking) -> None:
         self._record = record
+        self._waking = waking
         self._announcing = announcing
         self._loops: dict[str, asyncio.Task[None]] = {}
         self.hosts: dict[str, Host] = {}
@@ -38,7 +40,7 @@ class Pushing:
     async def _serve(self, thread: str, host: Host) -> None:
         seen, failures = -1, 0
         while True:
-            seen = await self._announcing.wait_wake(thread, seen)
+            seen = await self._waking.wait(thread, seen)
             try:
                 told = await self._tell(thread, host)
             except MeantimeError:  # the ledger itself fails for a while: it is tried again, like a host
@@ -56,7 +58,7 @@ class Pushing:
             fresh = await _not_there_yet(thread, host, turn.notices)
             if fresh:
                 await host.deliver(thread, fresh)
-            await self._announcing.ack(turn.id, [notice.id for notice in turn.notices], ())
+            await self._announcing.ack(turn.id, [notice.id for notice in turn.notices], (), ())
             told = True
         except Exception:
             told = False  # a host's failure is not ours: the notices go back, and come again

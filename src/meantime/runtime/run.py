@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
 
 from meantime.kernel.change import Facts, ending
+from meantime.kernel.errors import Closed
 from meantime.kernel.lifecycle import Move
 from meantime.kernel.model import Completed, Outcome, Task
 from meantime.kernel.outcomes import TIMEOUT, Report, abandon, judge
@@ -25,15 +28,20 @@ from .settings import Settings
 class Live:
     """A run of this process, from its launch until its report is recorded."""
 
-    __slots__ = ("alarm", "began", "context", "fence", "flushing", "runner")
+    __slots__ = ("alarms", "began", "context", "fence", "flushing", "runner")
 
     def __init__(self, context: WorkContext, fence: tuple[int, int], began: float) -> None:
         self.context = context
         self.fence = fence
         self.began = began
-        self.alarm: Alarm | None = None
+        self.alarms: tuple[Alarm, ...] = ()
         self.flushing = False
         self.runner: asyncio.Task[None] | None = None
+
+    def quiet(self) -> None:
+        for alarm in self.alarms:
+            alarm.cancel()
+        self.alarms = ()
 
 
 class Runs:
@@ -65,9 +73,8 @@ class Runs:
         self.live[task.id] = live
         if task.run.timeout is not None:
             left = max(0.0, task.run.timeout - (self._record.clock.monotonic() - live.began))
-            live.alarm = self._record.clock.call_later(
-                left, lambda: self._beside(self._time_out(task.id, live))
-            )
+            timing_out = partial(self._time_out, task.id, live)
+            live.alarms = (self._record.clock.call_later(left, lambda: self._beside(timing_out())),)
         live.runner = asyncio.get_running_loop().create_task(coroutine)
 
     # -- the pipeline
@@ -82,8 +89,7 @@ class Runs:
 
     async def _finish(self, id: str, live: Live, report: Report) -> None:
         elapsed = self._record.clock.monotonic() - live.began
-        if live.alarm is not None:
-            live.alarm.cancel()
+        live.quiet()
         task = self._record.live.get(id)
         if report.session is not None and task is not None and task.session != report.session:
             task = await self._record.amend(id, lambda _: {"session": report.session})
@@ -97,7 +103,8 @@ class Runs:
             said = live.context.said
             facts = Facts(outcome=named, elapsed=elapsed, run=live.fence, late=verdict.late, progress=said)
             outcome = ending(named)
-        await self._record.insist(id, outcome, facts)
+        with suppress(Closed):  # what was left behind may end after us
+            await self._record.insist(id, outcome, facts)
         if self.live.get(id) is live:
             del self.live[id]
 
@@ -128,10 +135,13 @@ class Runs:
         live = self.live.get(task.id)
         if live is None:
             return
+        live.quiet()
         self._ask(task, live)
         clock, settings = self._record.clock, self._settings
-        clock.call_later(settings.stop_grace, lambda: self._ask(task, live))
-        clock.call_later(settings.stop_deadline, lambda: self._beside(self._abandon(task.id, live)))
+        live.alarms = (
+            clock.call_later(settings.stop_grace, lambda: self._ask(task, live)),
+            clock.call_later(settings.stop_deadline, lambda: self._beside(self._abandon(task.id, live))),
+        )
 
     def _ask(self, task: Task, live: Live) -> None:
         if self.live.get(task.id) is live:
@@ -196,10 +206,7 @@ class Runs:
         task.add_done_callback(self._side.discard)
 
     async def close(self) -> None:
-        """Waits until what was asked to stop has ended or was left behind."""
-        runners = [live.runner for id, live in self.live.items() if live.runner and id in self._record.live]
-        if runners:
-            await asyncio.wait(runners)
+        """Every run has ended or was left behind; what they still wrote beside is dropped."""
         for task in list(self._side):
             task.cancel()
         await asyncio.gather(*self._side, return_exceptions=True)

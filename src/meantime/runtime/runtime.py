@@ -33,6 +33,7 @@ from .run import Runs
 from .settings import Settings
 from .submit import Submission
 from .upkeep import Upkeep
+from .wake import Waking
 
 
 class Runtime:
@@ -46,14 +47,17 @@ class Runtime:
         self.batches = Batches(self.record)
         self.submission = Submission(self.record, self.admission, self.batches, engine, settings)
         self.looking = Looking(self.record, self.runs, settings)
-        self.announcing = Announcing(self.record, self.batches, settings)
+        self.waking = Waking(store)
+        self.announcing = Announcing(self.record, self.batches, self.waking, settings)
         self.observing = Observing(self.record)
         self.calls = Calls(
             self.record, self.submission, self.batches, self.admission, self.runs, engine, settings
         )
-        self.pushing = Pushing(self.record, self.announcing)
-        self.upkeep = Upkeep(self.record, self.admission, self.batches, self.announcing, engine, settings)
-        stages = (self.batches, self.admission, self.looking, self.announcing, self.observing)
+        self.pushing = Pushing(self.record, self.announcing, self.waking)
+        self.upkeep = Upkeep(
+            self.record, self.admission, self.batches, self.announcing, self.waking, engine, settings
+        )
+        stages = (self.batches, self.admission, self.looking, self.waking, self.observing)
         self.record.listeners += [stage.heard for stage in stages]
         self._open = False
 
@@ -82,6 +86,10 @@ class Runtime:
         await asyncio.gather(
             *(self._cancel(task, "shutdown", "this Meantime was closed") for task in running)
         )
+        await self.looking.wait([task.id for task in running], None)  # ended, or left behind
+        self.looking.close()
+        self.waking.close()
+        self.observing.close()
         await self.runs.close()
         await self.announcing.close()
         await self.upkeep.close()
@@ -254,8 +262,10 @@ class Runtime:
     async def boundary(self, turn: str, *, limit: int) -> Sequence[Notice]:
         return await self.announcing.boundary(turn, limit=limit)
 
-    async def ack(self, turn: str, notices: Sequence[str], entries: Sequence[Entry]) -> Settled:
-        return await self.announcing.ack(turn, notices, entries)
+    async def ack(
+        self, turn: str, notices: Sequence[str], entries: Sequence[Entry], reads: Sequence[str] = ()
+    ) -> Settled:
+        return await self.announcing.ack(turn, notices, entries, reads)
 
     async def renew(self, turn: str) -> None:
         await self.announcing.renew(turn)
@@ -265,7 +275,7 @@ class Runtime:
 
     async def wait_wake(self, thread: str, seen: int) -> int:
         self._check_open()
-        return await self.announcing.wait_wake(thread, seen)
+        return await self.waking.wait(thread, seen)
 
     async def unpark(self, thread: str) -> int:
         return await self.announcing.unpark(thread)

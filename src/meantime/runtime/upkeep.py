@@ -19,6 +19,7 @@ from .announce import Announcing
 from .batches import Batches
 from .record import Record
 from .settings import Settings
+from .wake import Waking
 
 RESTARTED = "The process that ran it ended before it did; how far it got is not known."
 GONE = "It was queued when its process ended, and its function cannot be found in this one."
@@ -31,6 +32,7 @@ class Upkeep:
         admission: Admission,
         batches: Batches,
         announcing: Announcing,
+        waking: Waking,
         engine: Engine,
         settings: Settings,
     ) -> None:
@@ -38,6 +40,7 @@ class Upkeep:
         self._batches = batches
         self._admission = admission
         self._announcing = announcing
+        self._waking = waking
         self._engine = engine
         self._settings = settings
         self._loop: asyncio.Task[None] | None = None
@@ -75,7 +78,9 @@ class Upkeep:
     async def _go_round(self) -> None:
         next_upkeep = 0.0
         while True:
-            self._announcing.reconcile()
+            with suppress(MeantimeError):
+                await self._announcing.settle_debts()
+            await self._waking.reconcile()
             if self._record.clock.monotonic() >= next_upkeep:
                 next_upkeep = self._record.clock.monotonic() + self._settings.upkeep_every
                 with suppress(MeantimeError):  # a full disk: the next round tries again

@@ -70,6 +70,10 @@ class FakeSessionRunner:
         for agent in agents or list(self._gates):
             self._gates.pop(agent, asyncio.Event()).set()
 
+    def new_session(self, id: str, agent: str) -> Session:
+        """A session that is there already, as an agent's own store would still have it after a restart."""
+        return self.sessions.setdefault(id, Session(id, agent))
+
     def lose(self, session: str) -> None:
         """The session is gone, as if its store had been deleted."""
         del self.sessions[session]
@@ -115,8 +119,7 @@ class FakeSessionRunner:
     # -- the steps of a run
 
     def _session(self, task: Task) -> Session:
-        id = task.session or f"s-{task.id}"
-        return self.sessions.setdefault(id, Session(id, task.work.name))
+        return self.new_session(task.session or f"s-{task.id}", task.work.name)
 
     def _reply(self, session: Session) -> Reply:
         script = self._by_agent.get(session.agent, self._replies)

@@ -36,7 +36,7 @@ class Tasks:
         self._active: dict[str, TaskRecord] = {}
         self._threads: defaultdict[str, dict[str, TaskRecord]] = defaultdict(dict)  # by birth
         # Ended and not cleared, by completion number.
-        self._shown: defaultdict[str, dict[str, TaskRecord]] = defaultdict(dict)
+        self._endings: defaultdict[str, dict[str, TaskRecord]] = defaultdict(dict)
         self._batches: dict[str, Batch] = {}
 
     # -- writing
@@ -61,11 +61,8 @@ class Tasks:
         if not task.ended:
             self._active[task.id] = record
             self.ended.pop(task.id, None)
-        if task.hidden or not task.ended:
-            self._shown[task.thread].pop(task.id, None)
-        elif before.hidden and record.notices:  # taken back into the listing: into its old place
-            shown = {**self._shown[task.thread], task.id: record}
-            self._shown[task.thread] = dict(sorted(shown.items(), key=lambda item: item[1].number))
+        if not task.ended:
+            self._endings[task.thread].pop(task.id, None)
         return record
 
     def end(self, record: TaskRecord) -> None:
@@ -74,10 +71,9 @@ class Tasks:
         self._active.pop(task.id, None)
         self.ended.pop(task.id, None)
         self.ended[task.id] = record
-        shown = self._shown[task.thread]
-        shown.pop(task.id, None)
-        if not task.hidden:
-            shown[task.id] = record
+        endings = self._endings[task.thread]
+        endings.pop(task.id, None)
+        endings[task.id] = record
 
     def drop(self, records: Sequence[TaskRecord]) -> None:
         for record in records:
@@ -93,7 +89,7 @@ class Tasks:
             del self._batches[task.batch].records[task.id]
             if not self._batches[task.batch].records:
                 del self._batches[task.batch]
-        self._shown[task.thread].pop(task.id, None)
+        self._endings[task.thread].pop(task.id, None)
         del self._threads[task.thread][task.id], self.ended[task.id], self.records[task.id]
 
     def _count(self, task: Task, by: int) -> None:
@@ -136,10 +132,11 @@ class Tasks:
 
     def hot(self, thread: str, keep: int, untold: Iterable[TaskRecord]) -> Sequence[Task]:
         """A task that runs again is active, not an ending: it is left to whoever lists those."""
-        shown = self._shown.get(thread, {})
-        kept = dict(islice(reversed(shown.items()), keep))
-        kept.update((record.task.id, record) for record in untold if record.task.id in shown)
-        return [record.task for record in sorted(kept.values(), key=by_number, reverse=True)]
+        endings = self._endings.get(thread, {})
+        kept = dict(islice(reversed(endings.items()), keep))
+        kept.update((record.task.id, record) for record in untold if record.task.id in endings)
+        newest_first = sorted(kept.values(), key=by_number, reverse=True)
+        return [record.task for record in newest_first if not record.task.hidden]
 
     def active(self) -> Sequence[Task]:
         return [record.task for record in sorted(self._active.values(), key=by_birth)]

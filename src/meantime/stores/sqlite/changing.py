@@ -20,42 +20,70 @@ decode = _decoder.decode
 INSERT_TASK = SQL["insert_task"]
 UPDATE_TASK = SQL["update_task"]
 INSERT_EVENT = SQL["insert_event"]
-NEXT_NUMBER = SQL["next_number"]
+KEEP_NUMBERS = SQL["keep_numbers"]
 INSERT_NOTICE = SQL["insert_notice"]
+MAX_NUMBERS = 10_000  # threads whose number is remembered; others are read again
 _CONFLICT = Committed(CommitResult.CONFLICT)
 
 
-def apply(cursor: sqlite3.Cursor, change: Change, body: bytes, archived: bytes | None) -> Committed:
-    """The first statement decides: if it changes nothing, nothing else is written."""
-    task = change.task
-    if change.replaces == 0:
-        cursor.execute(INSERT_TASK, _new_row(task, body))
-        if not cursor.rowcount:
-            return _in_the_way(cursor, task)
-    else:
-        hidden = 1 if task.hidden else 0
-        row = (
-            task.status,
-            task.version,
-            task.run.number,
-            hidden,
-            task.updated_at,
-            body,
-            task.id,
-            change.replaces,
-        )
-        cursor.execute(UPDATE_TASK, row)
-        if not cursor.rowcount:
-            return _CONFLICT
-    if archived is not None and change.archives is not None:
-        cursor.execute(SQL["insert_run"], (task.id, change.archives.run.number, archived))
-    number = _end(cursor, task) if change.ends else 0
-    seq = 0
-    event = change.event
-    if event is not None:
-        cursor.execute(INSERT_EVENT, (event.kind, task.id, task.thread, event.run, event.status, event.at))
-        seq = cursor.lastrowid or 0
-    return Committed(CommitResult.DONE, seq, number)
+class Changes:
+    """Applies changes for the writer. Completion numbers are counted here, since there is one writer,
+    and kept once a group: a row per ending would cost more than the ending itself."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._given: dict[str, float] = {}  # threads with new numbers in this group, and when
+
+    def apply(self, cursor: sqlite3.Cursor, change: Change, body: bytes, archived: bytes | None) -> Committed:
+        """The first statement decides: if it changes nothing, nothing else is written."""
+        task = change.task
+        if change.replaces == 0:
+            cursor.execute(INSERT_TASK, _new_row(task, body))
+            if not cursor.rowcount:
+                return _in_the_way(cursor, task)
+            at = cursor.lastrowid
+        else:
+            row = cursor.execute(UPDATE_TASK, _next_row(change, body)).fetchone()
+            if row is None:
+                return _CONFLICT
+            (at,) = row
+        if archived is not None and change.archives is not None:
+            cursor.execute(SQL["insert_run"], (task.id, change.archives.run.number, archived))
+        number = self._end(cursor, task, at) if change.ends else 0
+        seq = 0
+        event = change.event
+        if event is not None:
+            cursor.execute(
+                INSERT_EVENT, (event.kind, task.id, task.thread, event.run, event.status, event.at)
+            )
+            seq = cursor.lastrowid or 0
+        return Committed(CommitResult.DONE, seq, number)
+
+    def _end(self, cursor: sqlite3.Cursor, task: Task, at: int | None) -> int:
+        thread = task.thread
+        number = self._numbers.get(thread)
+        if number is None:
+            row = cursor.execute(SQL["numbers_given"], (thread,)).fetchone()
+            number = row[0] if row else 0
+        number += 1
+        self._numbers[thread] = number
+        self._given[thread] = task.updated_at
+        state = "unread" if task.notify else "muted"
+        cursor.execute(INSERT_NOTICE, (thread, number, at, task.run.number, state, task.updated_at))
+        return number
+
+    def finish(self, cursor: sqlite3.Cursor) -> None:
+        if self._given:
+            rows = [(thread, self._numbers[thread], when) for thread, when in self._given.items()]
+            cursor.executemany(KEEP_NUMBERS, rows)
+            self._given.clear()
+        if len(self._numbers) > MAX_NUMBERS:
+            self._numbers.clear()
+
+    def forget(self) -> None:
+        """The group was rolled back: what was counted in it did not happen."""
+        self._numbers.clear()
+        self._given.clear()
 
 
 def _new_row(task: Task, body: bytes) -> tuple[object, ...]:
@@ -65,12 +93,12 @@ def _new_row(task: Task, body: bytes) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def _end(cursor: sqlite3.Cursor, task: Task) -> int:
-    at = task.updated_at
-    (number,) = cursor.execute(NEXT_NUMBER, (task.thread, at)).fetchone()
-    state = "unread" if task.notify else "muted"
-    cursor.execute(INSERT_NOTICE, (task.thread, number, task.id, task.run.number, state, at))
-    return number
+def _next_row(change: Change, body: bytes) -> tuple[object, ...]:
+    task = change.task
+    hidden = 1 if task.hidden else 0
+    return (
+        task.status, task.version, task.run.number, hidden, task.updated_at, body, task.id, change.replaces,
+    )  # fmt: skip
 
 
 def _in_the_way(cursor: sqlite3.Cursor, task: Task) -> Committed:

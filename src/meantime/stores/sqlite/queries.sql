@@ -6,17 +6,20 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;
 
 -- name: update_task
 UPDATE tasks SET status = ?, version = ?, run = ?, hidden = ?, updated = ?, body = ?
-WHERE id = ? AND version = ?;
+WHERE id = ? AND version = ? RETURNING seq;
 
 -- name: insert_event
 INSERT INTO events (kind, task_id, thread, run, status, at) VALUES (?, ?, ?, ?, ?, ?);
 
--- name: next_number
-INSERT INTO threads (id, ended, claimed) VALUES (?, 1, ?)
-ON CONFLICT (id) DO UPDATE SET ended = ended + 1 RETURNING ended;
+-- name: numbers_given
+SELECT ended FROM threads WHERE id = ?;
+
+-- name: keep_numbers
+INSERT INTO threads (id, ended, claimed) VALUES (?1, ?2, ?3)
+ON CONFLICT (id) DO UPDATE SET ended = ?2;
 
 -- name: insert_notice
-INSERT INTO notices (thread, number, task_id, run, state, at) VALUES (?, ?, ?, ?, ?, ?);
+INSERT INTO notices (thread, number, task, run, state, at) VALUES (?, ?, ?, ?, ?, ?);
 
 -- name: insert_run
 INSERT INTO runs (task_id, run, body) VALUES (?, ?, ?);
@@ -39,12 +42,12 @@ SELECT body FROM runs WHERE task_id = ? ORDER BY run;
 SELECT body FROM tasks WHERE status IN ('queued', 'running', 'waiting', 'cancelling') ORDER BY seq;
 
 -- name: hot_newest
-SELECT n.number, t.body FROM notices AS n JOIN tasks AS t ON t.id = n.task_id AND t.run = n.run
-WHERE n.thread = ? AND t.hidden = 0 ORDER BY n.number DESC LIMIT ?;
+SELECT n.number, t.body, t.hidden FROM notices AS n JOIN tasks AS t ON t.seq = n.task AND t.run = n.run
+WHERE n.thread = ? ORDER BY n.number DESC LIMIT ?;
 
 -- name: hot_untold
-SELECT n.number, t.body FROM notices AS n INDEXED BY notices_open
-JOIN tasks AS t ON t.id = n.task_id AND t.run = n.run
+SELECT n.number, t.body, t.hidden FROM notices AS n INDEXED BY notices_open
+JOIN tasks AS t ON t.seq = n.task AND t.run = n.run
 WHERE n.thread = ? AND n.state IN ('unread', 'leased', 'parked') AND t.hidden = 0 AND n.number < ?
 ORDER BY n.number DESC;
 
@@ -73,8 +76,9 @@ WHERE thread = ? AND state IN ('unread', 'leased', 'parked') AND state = 'parked
 SELECT number, failures FROM notices INDEXED BY notices_open
 WHERE thread = ? AND state IN ('unread', 'leased', 'parked') AND state = 'unread' ORDER BY number LIMIT ?;
 
--- name: lease_notice
-UPDATE notices SET state = 'leased', turn = ?, deliveries = deliveries + 1 WHERE thread = ? AND number = ?;
+-- name: lease_notices
+UPDATE notices INDEXED BY notices_open SET state = 'leased', turn = ?1, deliveries = deliveries + 1
+WHERE thread = ?2 AND state IN ('unread', 'leased', 'parked') AND state = 'unread' AND number <= ?3;
 
 -- name: touch_thread
 UPDATE threads SET claimed = ? WHERE id = ?;
@@ -82,38 +86,44 @@ UPDATE threads SET claimed = ? WHERE id = ?;
 -- name: leased_to
 SELECT n.number, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body
 FROM notices AS n INDEXED BY notices_open
-JOIN tasks AS t ON t.id = n.task_id LEFT JOIN runs AS r ON r.task_id = n.task_id AND r.run = n.run
+JOIN tasks AS t ON t.seq = n.task LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
 WHERE n.thread = ? AND n.state IN ('unread', 'leased', 'parked') AND n.turn = ?
   AND n.number IN (SELECT value FROM json_each(?)) ORDER BY n.number;
 
 -- name: notices_in
 SELECT n.number, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body
-FROM notices AS n JOIN tasks AS t ON t.id = n.task_id
-LEFT JOIN runs AS r ON r.task_id = n.task_id AND r.run = n.run
+FROM notices AS n JOIN tasks AS t ON t.seq = n.task
+LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
 WHERE (?1 IS NULL OR n.thread = ?1) AND n.state IN (SELECT value FROM json_each(?2))
 ORDER BY n.thread, n.number LIMIT ?3;
 
 -- name: open_notices_of
 SELECT n.number, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body
-FROM notices AS n INDEXED BY notices_open JOIN tasks AS t ON t.id = n.task_id
-LEFT JOIN runs AS r ON r.task_id = n.task_id AND r.run = n.run
+FROM notices AS n INDEXED BY notices_open JOIN tasks AS t ON t.seq = n.task
+LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
 WHERE n.thread = ?1 AND n.state IN ('unread', 'leased', 'parked')
   AND n.state IN (SELECT value FROM json_each(?2))
 ORDER BY n.number LIMIT ?3;
 
 -- name: read_notice
 UPDATE notices SET state = 'leased', turn = ?1, deliveries = deliveries + 1
-WHERE task_id = ?2 AND run = ?3 AND state = 'unread';
+WHERE task = (SELECT seq FROM tasks WHERE id = ?2) AND run = ?3 AND state = 'unread';
 
 -- name: held_by
-SELECT task_id || '.' || run, number FROM notices INDEXED BY notices_open
-WHERE thread = ? AND state IN ('unread', 'leased', 'parked') AND state = 'leased' AND turn = ?;
+SELECT t.id || '.' || n.run, n.number FROM notices AS n INDEXED BY notices_open
+JOIN tasks AS t ON t.seq = n.task
+WHERE n.thread = ? AND n.state IN ('unread', 'leased', 'parked') AND n.state = 'leased' AND n.turn = ?;
 
 -- name: told_by
-SELECT 1 FROM notices WHERE task_id = ? AND run = ? AND state = 'told' AND turn = ?;
+SELECT 1 FROM notices
+WHERE task = (SELECT seq FROM tasks WHERE id = ?) AND run = ? AND state = 'told' AND turn = ?;
 
 -- name: tell
 UPDATE notices SET state = 'told', told_at = ? WHERE thread = ? AND number = ?;
+
+-- name: tell_all
+UPDATE notices INDEXED BY notices_open SET state = 'told', told_at = ?1
+WHERE thread = ?2 AND state IN ('unread', 'leased', 'parked') AND state = 'leased' AND turn = ?3;
 
 -- name: release_turn
 UPDATE notices INDEXED BY notices_open SET
@@ -122,7 +132,7 @@ UPDATE notices INDEXED BY notices_open SET
   parked_for = CASE WHEN failures + ?1 >= ?2 THEN 'failures' END,
   turn = NULL
 WHERE thread = ?3 AND state IN ('unread', 'leased', 'parked') AND state = 'leased' AND turn = ?4
-RETURNING task_id || '.' || run, state;
+RETURNING (SELECT id FROM tasks WHERE seq = task) || '.' || run, state;
 
 -- name: release_all
 UPDATE notices INDEXED BY notices_open SET
@@ -163,7 +173,7 @@ SELECT t.id, t.body FROM tasks AS t
 WHERE t.status IN ('completed', 'failed', 'cancelled', 'timed_out', 'lost')
   AND (t.updated < ?1 OR t.seq <= coalesce((SELECT seq FROM tasks ORDER BY seq DESC LIMIT 1 OFFSET ?2), -1))
   AND NOT EXISTS (SELECT 1 FROM notices AS n
-                  WHERE n.task_id = t.id AND n.state IN ('unread', 'leased', 'parked'))
+                  WHERE n.task = t.seq AND n.state IN ('unread', 'leased', 'parked'))
 ORDER BY t.seq LIMIT ?3;
 
 -- name: ended_by_id
@@ -172,16 +182,16 @@ WHERE t.id = ? AND t.status IN ('completed', 'failed', 'cancelled', 'timed_out',
 
 -- name: delete_ended
 DELETE FROM tasks
-WHERE id = ? AND status IN ('completed', 'failed', 'cancelled', 'timed_out', 'lost');
+WHERE id = ? AND status IN ('completed', 'failed', 'cancelled', 'timed_out', 'lost') RETURNING seq;
 
 -- name: delete_told
 DELETE FROM tasks
 WHERE id = ?1 AND status IN ('completed', 'failed', 'cancelled', 'timed_out', 'lost')
   AND NOT EXISTS (SELECT 1 FROM notices AS n
-                  WHERE n.task_id = ?1 AND n.state IN ('unread', 'leased', 'parked'));
+                  WHERE n.task = tasks.seq AND n.state IN ('unread', 'leased', 'parked')) RETURNING seq;
 
 -- name: delete_runs
 DELETE FROM runs WHERE task_id = ?;
 
 -- name: delete_notices
-DELETE FROM notices WHERE task_id = ?;
+DELETE FROM notices WHERE task = ?;

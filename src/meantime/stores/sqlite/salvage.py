@@ -79,7 +79,7 @@ def copy_readable(damaged: Path, into: sqlite3.Connection) -> dict[str, int]:
                 saved[table] += done.rowcount
             except sqlite3.DatabaseError:  # a row that breaks a constraint is damage, too
                 continue
-    into.execute("DELETE FROM notices WHERE task_id NOT IN (SELECT id FROM tasks)")
+    into.execute("DELETE FROM notices WHERE task NOT IN (SELECT seq FROM tasks)")
     into.execute("COMMIT")
     return saved
 

@@ -43,7 +43,8 @@ class SqliteStore:
         self._lock = files.Lock(self.path)
         self._reserve = files.Reserve(self.path)
         self._spills = files.Spills(Path(f"{self.path}.files"))
-        self._writer = Writer(self.path, self._reserve, threaded=durability == "full")
+        self._changes = changing.Changes()
+        self._writer = Writer(self.path, self._reserve, self._changes, threaded=durability == "full")
 
     async def open(self) -> None:
         self.path = self.path.parent.resolve() / self.path.name
@@ -100,7 +101,7 @@ class SqliteStore:
         archived = None if change.archives is None else encode(change.archives)
         body = encode(change.task)
         return self._writer.submit(
-            changing.apply, change, body, archived, durable=change.durable, spends=change.replaces == 0
+            self._changes.apply, change, body, archived, durable=change.durable, spends=change.replaces == 0
         )
 
     # -- reading tasks
@@ -125,7 +126,7 @@ class SqliteStore:
         newest = self._reader.execute(SQL["hot_newest"], (thread, keep)).fetchall()
         oldest = newest[-1][0] if newest else 1 << 62
         untold = self._reader.execute(SQL["hot_untold"], (thread, oldest)).fetchall()
-        return [decode(body) for _, body in (*newest, *untold)]
+        return [decode(body) for _, body, hidden in (*newest, *untold) if not hidden]
 
     async def runs(self, task_id: str) -> Sequence[Task]:
         return self._tasks(SQL["runs_of"], (task_id,))
@@ -249,7 +250,11 @@ def _spilled(tasks: Iterable[Task]) -> list[str]:
 
 def _delete_tasks(cursor: sqlite3.Cursor, statement: str, ids: Sequence[str]) -> list[str]:
     """The statement looks again, in this transaction: what was resumed meanwhile stays."""
-    deleted = [id for id in ids if cursor.execute(SQL[statement], (id,)).rowcount]
-    for name in ("delete_runs", "delete_notices"):
-        cursor.executemany(SQL[name], [(id,) for id in deleted])
+    deleted: list[str] = []
+    for id in ids:
+        row = cursor.execute(SQL[statement], (id,)).fetchone()
+        if row:
+            deleted.append(id)
+            cursor.execute(SQL["delete_runs"], (id,))
+            cursor.execute(SQL["delete_notices"], row)
     return deleted

@@ -23,7 +23,7 @@ def lease(cursor: sqlite3.Cursor, thread: str, turn: str, limit: int, now: float
     numbers = _choose(cursor.execute(SQL["unread_of"], (thread, limit)).fetchall())
     if not numbers:
         return ()
-    cursor.executemany(SQL["lease_notice"], [(turn, thread, number) for number in numbers])
+    cursor.execute(SQL["lease_notices"], (turn, thread, numbers[-1]))
     cursor.execute(SQL["touch_thread"], (now, thread))
     rows = cursor.execute(SQL["leased_to"], (thread, turn, encode(numbers).decode())).fetchall()
     return [compose(row) for row in rows]
@@ -70,7 +70,10 @@ def settle(
     held: dict[str, int] = dict(cursor.execute(SQL["held_by"], (thread, turn)).fetchall())
     wanted = notices or tuple(held)
     told = [id for id in wanted if id in held]
-    cursor.executemany(SQL["tell"], [(now, thread, held[id]) for id in told])
+    if len(told) == len(held):
+        cursor.execute(SQL["tell_all"], (now, thread, turn))
+    else:
+        cursor.executemany(SQL["tell"], [(now, thread, held[id]) for id in told])
     append(cursor, thread, entries)
     before = [id for id in wanted if id not in held and _told_by(cursor, id, turn)]
     gone = tuple(id for id in wanted if id not in held and id not in before)

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from meantime.kernel.errors import Closed, Degraded, LedgerDamaged, LedgerError, MeantimeError
 
@@ -35,11 +35,20 @@ class Write(NamedTuple):
     spends: bool  # brings new work, so it is refused while the disk is full
 
 
+class Group(Protocol):
+    """What operations keep for their whole group: written before the commit, dropped with it."""
+
+    def finish(self, cursor: sqlite3.Cursor) -> None: ...
+
+    def forget(self) -> None: ...
+
+
 class Writer:
     """Runs operations `fn(cursor, *args)` in transactions and resolves their futures in order."""
 
-    def __init__(self, path: Path, reserve: Reserve, *, threaded: bool) -> None:
+    def __init__(self, path: Path, reserve: Reserve, group: Group, *, threaded: bool) -> None:
         self._path = path
+        self._group = group
         self._wal = Path(f"{path}-wal")
         self._reserve = reserve
         self._threaded = threaded
@@ -133,8 +142,10 @@ class Writer:
         cursor.execute("BEGIN IMMEDIATE")
         try:
             results = [write.operation(cursor, *write.args) for write in group]
+            self._group.finish(cursor)
             cursor.execute("COMMIT")
         except BaseException:
+            self._group.forget()
             if self._db.in_transaction:
                 cursor.execute("ROLLBACK")
             raise

@@ -97,11 +97,22 @@ async def hot_is_the_newest_and_the_untold(store: Store) -> None:
     same(list(await store.hot("a", 20)), everything, "the tasks as they are")
 
 
+async def clearing_brings_nothing_back(store: Store) -> None:
+    """A cleared ending keeps its place among the newest: what had left the listing stays out."""
+    bench = Bench(store)
+    *_, newest = await bench.ended("t_1", "t_2", "t_3")
+    await bench.lease("turn")
+    await bench.settle("turn")
+    same(ids(await store.hot("a", 2)), ["t_3", "t_2"], "the newest two")
+    await bench.hide(newest)
+    same(ids(await store.hot("a", 2)), ["t_2"], "the newest is cleared, t_1 does not come back")
+
+
 async def hot_leaves_out_what_is_cleared(store: Store) -> None:
     bench = Bench(store)
     old, middle, _ = await bench.ended("t_old", "t_middle", "t_new")
     await bench.hide(middle)
-    same(ids(await store.hot("a", 2)), ["t_new", "t_old"], "cleared ones are left out and take no place")
+    same(ids(await store.hot("a", 2)), ["t_new", "t_old"], "cleared ones are left out")
     await bench.lease("turn", limit=1)
     same(ids(await store.hot("a", 0)), ["t_new", "t_old"], "a leased one is untold")
     await bench.fail("turn", parks_after=1)
@@ -174,6 +185,7 @@ CHECKS: tuple[Check, ...] = (
     prefixes_find_tasks,
     hot_is_the_newest_and_the_untold,
     hot_leaves_out_what_is_cleared,
+    clearing_brings_nothing_back,
     counts_count,
     batches_are_counted,
     notices_are_listed_by_state,

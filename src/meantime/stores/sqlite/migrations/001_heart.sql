@@ -1,7 +1,7 @@
 -- The ledger. Statuses and states repeat kernel/lifecycle.py and kernel/notices.py; a test compares them.
 
 CREATE TABLE tasks (
-  seq       INTEGER PRIMARY KEY AUTOINCREMENT,
+  seq       INTEGER PRIMARY KEY,
   id        TEXT    NOT NULL UNIQUE,
   thread    TEXT    NOT NULL,
   status    TEXT    NOT NULL CHECK (status IN
@@ -13,8 +13,8 @@ CREATE TABLE tasks (
   hidden    INTEGER NOT NULL DEFAULT 0 CHECK (hidden IN (0, 1)),
   updated   REAL    NOT NULL,
   body      BLOB    NOT NULL
-) STRICT;
-CREATE INDEX tasks_by_thread ON tasks (thread, status, seq);
+);
+CREATE INDEX tasks_by_thread ON tasks (thread, seq);
 CREATE INDEX tasks_by_status ON tasks (status, seq);
 CREATE INDEX tasks_by_batch ON tasks (batch) WHERE batch IS NOT NULL;
 CREATE UNIQUE INDEX tasks_by_call ON tasks (thread, tool_call) WHERE tool_call IS NOT NULL;
@@ -25,19 +25,19 @@ CREATE TABLE runs (
   run     INTEGER NOT NULL,
   body    BLOB    NOT NULL,
   PRIMARY KEY (task_id, run)
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;
 
 -- Completion numbers are given here: the order in which a thread is told.
 CREATE TABLE threads (
   id      TEXT    PRIMARY KEY,
   ended   INTEGER NOT NULL DEFAULT 0,
   claimed REAL    NOT NULL DEFAULT 0
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;
 
 CREATE TABLE notices (
   thread     TEXT    NOT NULL,
   number     INTEGER NOT NULL,
-  task_id    TEXT    NOT NULL,
+  task       INTEGER NOT NULL,  -- tasks.seq: it grows, so that new notices lie together, which random ids do not
   run        INTEGER NOT NULL,
   state      TEXT    NOT NULL CHECK (state IN ('unread','leased','told','parked','muted')),
   turn       TEXT    CHECK (turn IS NOT NULL OR state != 'leased'),
@@ -48,8 +48,8 @@ CREATE TABLE notices (
   told_at    REAL    CHECK ((told_at IS NOT NULL) = (state = 'told')),
   nonce      TEXT    NOT NULL DEFAULT (lower(hex(randomblob(6)))),
   PRIMARY KEY (thread, number),
-  UNIQUE (task_id, run)
-) STRICT, WITHOUT ROWID;
+  UNIQUE (task, run)
+) WITHOUT ROWID;
 -- What is still to be told: its size is what a turn costs, whatever the history.
 CREATE INDEX notices_open ON notices (thread, number) WHERE state IN ('unread', 'leased', 'parked');
 
@@ -59,15 +59,15 @@ CREATE TABLE transcripts (
   notice   TEXT,
   body     BLOB    NOT NULL,
   PRIMARY KEY (thread, position)
-) STRICT, WITHOUT ROWID;
+) WITHOUT ROWID;
 CREATE UNIQUE INDEX transcripts_once ON transcripts (thread, notice) WHERE notice IS NOT NULL;
 
 CREATE TABLE events (
-  seq     INTEGER PRIMARY KEY AUTOINCREMENT,
+  seq     INTEGER PRIMARY KEY,
   kind    TEXT    NOT NULL,
   task_id TEXT    NOT NULL,
   thread  TEXT    NOT NULL,
   run     INTEGER NOT NULL,
   status  TEXT    NOT NULL,
   at      REAL    NOT NULL
-) STRICT;
+);

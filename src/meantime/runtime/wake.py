@@ -1,0 +1,100 @@
+"""wake: which threads are idle with something unread, and who waits to hear it.
+
+Level-triggered: whoever waits is woken while there is something unread and no turn open. A signal
+only says "look again", so a missed one costs at most a reconciler's round, never a notice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from meantime.kernel.change import Change
+from meantime.kernel.errors import Closed
+from meantime.ports.store import Committed, Store
+
+
+class Waking:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._unread: dict[str, int] = {}
+        self._busy: dict[str, int] = {}  # open turns by thread
+        self._signals: dict[str, int] = {}  # the newest signal of a thread
+        self._newest = 0
+        self._sleepers: dict[str, list[asyncio.Future[None]]] = {}
+        self._closed = False
+
+    async def refresh(self) -> None:
+        """Counts again in the store: whatever went wrong with our own count is mended."""
+        self._unread = dict(await self._store.unread())
+
+    def heard(self, change: Change, committed: Committed) -> None:
+        if change.ends and change.task.notify:
+            self.count(change.task.thread, 1)
+            self.signal(change.task.thread)
+
+    def count(self, thread: str, change: int) -> None:
+        left = self._unread.get(thread, 0) + change
+        if left > 0:
+            self._unread[thread] = left
+        else:
+            self._unread.pop(thread, None)
+
+    def unread(self, thread: str) -> int:
+        return self._unread.get(thread, 0)
+
+    def enter(self, thread: str) -> None:
+        self._busy[thread] = self._busy.get(thread, 0) + 1
+
+    def leave(self, thread: str) -> None:
+        left = self._busy[thread] - 1
+        if left:
+            self._busy[thread] = left
+        else:
+            del self._busy[thread]
+        self.signal(thread)
+
+    def is_due(self, thread: str) -> bool:
+        return thread not in self._busy and self._unread.get(thread, 0) > 0
+
+    def signal(self, thread: str) -> None:
+        self._newest += 1
+        self._signals[thread] = self._newest
+        for sleeper in self._sleepers.pop(thread, ()):
+            if not sleeper.done():
+                sleeper.set_result(None)
+
+    async def wait(self, thread: str, seen: int) -> int:
+        while True:
+            if self._closed:
+                raise Closed
+            signal = self._signals.get(thread, 0)
+            if signal != seen and self.is_due(thread):
+                return signal
+            sleeper: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._sleepers.setdefault(thread, []).append(sleeper)
+            try:
+                await sleeper
+            except asyncio.CancelledError:
+                sleepers = self._sleepers.get(thread, [])
+                if sleeper in sleepers:
+                    sleepers.remove(sleeper)
+                raise
+
+    async def reconcile(self) -> None:
+        """At most every few seconds: every idle thread with something unread is looked at again."""
+        await self.refresh()
+        for thread in [thread for thread in self._unread if self.is_due(thread)]:
+            self.signal(thread)
+        quiet = [one for one in self._signals if one not in self._unread and not self._sleepers.get(one)]
+        for thread in quiet:
+            del self._signals[thread]
+
+    def close(self) -> None:
+        """Nobody waits for ever: those who wait hear that it is closed."""
+        self._closed = True
+        for thread in list(self._sleepers):
+            self.signal(thread)
+
+    def counts(self) -> Mapping[str, int]:
+        return self._unread

@@ -1,0 +1,44 @@
+"""The work that victims hand off, in a module of its own: what was queued is found again after a restart."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from pathlib import Path
+
+LEDGER: int = -1  # the outside ledger of this process
+GATES: dict[str, asyncio.Event] = {}  # closed ones; what has none is let go at once
+SYNC_GATES: dict[str, bool] = {}
+BIG = "x" * 60_000
+
+
+def open_ledger(folder: Path) -> None:
+    global LEDGER
+    LEDGER = os.open(folder / "ledger.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+
+
+def say(what: str, thread: str, id: str, note: str = "") -> None:
+    """One line, one write, on the disk before anybody goes on."""
+    os.write(LEDGER, json.dumps([what, thread, id, note]).encode() + b"\n")
+    os.fsync(LEDGER)
+
+
+async def gated(id: str, thread: str, how: str = "") -> str:
+    say("ran", thread, id)
+    gate = GATES.get(id)
+    if gate is not None:
+        await gate.wait()
+    say("finishing", thread, id)
+    if how == "fail":
+        raise ValueError("it failed, as it was told to")
+    return BIG if how == "big" else id
+
+
+def threaded(id: str, thread: str) -> str:
+    say("ran", thread, id)
+    while SYNC_GATES.get(id):
+        time.sleep(0.002)
+    say("finishing", thread, id)
+    return id

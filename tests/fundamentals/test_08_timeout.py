@@ -1,0 +1,33 @@
+"""Lesson 8: a timeout is a cancel by the clock."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from meantime import Call, InvalidInput, TaskTimedOut, Thread, TimedOut, current
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_timeout(thread: Thread):
+    """Seconds, given to `start`. What the work emitted until then is kept."""
+
+    async def endless() -> None:
+        current().emit("found", 3)
+        await asyncio.Event().wait()
+
+    handle = await thread.start(Call(endless), timeout=0.05)
+
+    task = await handle.wait()
+    assert task.status == "timed_out"
+    assert task.outcome == TimedOut(0.05, emitted_vars={"found": 3})
+    with pytest.raises(TaskTimedOut):
+        await handle.result()
+
+
+async def test_zero_is_not_a_timeout(thread: Thread):
+    """No timeout is the default; -1 says so in words. Zero is refused, before anything starts."""
+    with pytest.raises(InvalidInput, match="not possible"):
+        await thread.start(Call(abs, 1), timeout=0)

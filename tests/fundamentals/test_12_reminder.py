@@ -1,0 +1,34 @@
+"""Lesson 12: the reminder says, on every turn, what goes on."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from meantime import Call, Thread
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_reminder(thread: Thread):
+    """A short text for the model: what runs, and what ended but was not yet told.
+
+    It is only a view: reading it settles nothing. When there is nothing to say, it is empty.
+    """
+    assert await thread.reminder() == ""
+
+    running = await thread.start(Call(asyncio.Event().wait), description="watch the build")
+    ended = await thread.start(Call(abs, -1), description="count")
+    await ended.wait()
+
+    text = await thread.reminder()
+    assert "1 active, 1 ended, not yet told" in text
+    assert "watch the build" in text
+
+    async with thread.turn() as turn:
+        await turn.ack()
+    await running.cancel(wait=True)
+    async with thread.turn() as turn:
+        await turn.ack()
+    assert await thread.reminder() == ""

@@ -1,0 +1,39 @@
+"""Lesson 17: wait a little, and hand off only what is slow."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from meantime import Call, Thread
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_quick_call_is_answered_at_once(thread: Thread):
+    """Under the threshold you get the result, as from a plain call. No task was ever there."""
+    answer = await thread.call(Call(abs, -4), threshold=30)
+
+    assert (answer.mode, answer.result, answer.task) == ("synchronous", 4, None)
+    assert await thread.list("all") == []
+
+
+async def test_a_slow_call_becomes_a_task(thread: Thread):
+    """Over it you get a task. It is the same run, which goes on: nothing is executed twice."""
+    runs: list[str] = []
+    may_finish = asyncio.Event()
+
+    async def slow() -> str:
+        runs.append("run")
+        await may_finish.wait()
+        return "at last"
+
+    answer = await thread.call(Call(slow), threshold=0.01)
+    assert answer.mode == "background"
+    assert answer.result is None
+
+    may_finish.set()
+    await thread.wait(answer.task)
+    assert await thread.result(answer.task) == "at last"
+    assert runs == ["run"]

@@ -1,0 +1,107 @@
+"""A process that dies by `kill -9` at a chosen place: `python crashing.py PLACE LEDGER`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from typing import NoReturn
+
+import chores
+
+from meantime import Agent, Call, Handle, Limits, Meantime, Settings
+from meantime.testing import FakeSessionRunner
+
+
+def die(**handles: Handle | str) -> NoReturn:
+    """Says what there was, and is gone: no close, no `finally`."""
+    ids = {name: handle if isinstance(handle, str) else handle.id for name, handle in handles.items()}
+    print(json.dumps(ids), flush=True)  # noqa: T201
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError("dead")
+
+
+async def working(mt: Meantime, ledger: str) -> NoReturn:
+    """With work in every state that a restart must mend."""
+    thread = mt.thread("conv-1")
+    stopping = await thread.start(Call(stubborn))
+    await RUNNING.wait()
+    await stopping.cancel()
+    running = await thread.start(Call(chores.forever), description="index", timeout=60)
+    witness = f"{ledger}.witness"
+    again = await thread.start(Call(chores.once_or_twice, witness), retry="idempotent")
+    while not os.path.exists(witness) or not os.path.getsize(witness):  # noqa: ASYNC110, ASYNC240
+        await asyncio.sleep(0.001)
+    queued = await thread.start(Call(chores.add, 2, second=3))
+    unfindable = await thread.start(Call(lambda: "gone"))
+    unfaithful = await thread.start(Call(chores.add, {1, 2}, object()))
+    die(
+        stopping=stopping, running=running, again=again, queued=queued,
+        unfindable=unfindable, unfaithful=unfaithful,
+    )  # fmt: skip
+
+
+RUNNING = asyncio.Event()
+
+
+async def stubborn() -> None:
+    RUNNING.set()
+    while True:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            continue
+
+
+async def agent(mt: Meantime, ledger: str) -> NoReturn:
+    """While an agent works in a session that outlives us."""
+    die(agent=await mt.thread("conv-1").start(Agent("held", "one"), session="s-1"))
+
+
+async def leased(mt: Meantime, ledger: str) -> NoReturn:
+    """In a turn, before its ack."""
+    handle = await _ended(mt)
+    async with mt.thread("conv-1").turn() as turn:
+        die(handle=handle, notice=turn.notices[0].id)
+
+
+async def saved(mt: Meantime, ledger: str) -> NoReturn:
+    """In a turn whose conversation is saved, before the ack."""
+    handle = await _ended(mt)
+    transcript = mt.thread("conv-1").transcript
+    async with mt.thread("conv-1").turn() as turn:
+        (notice,) = turn.notices
+        transcript.add(notice.id, notice.message())
+        await transcript.save()
+        die(handle=handle, notice=notice.id)
+
+
+async def acked(mt: Meantime, ledger: str) -> NoReturn:
+    """Right after the ack."""
+    handle = await _ended(mt)
+    transcript = mt.thread("conv-1").transcript
+    async with mt.thread("conv-1").turn() as turn:
+        (notice,) = turn.notices
+        transcript.add(notice.id, notice.message())
+        await turn.ack(transcript=transcript)
+        die(handle=handle, notice=notice.id)
+
+
+async def _ended(mt: Meantime) -> Handle:
+    handle = await mt.thread("conv-1").start(Call(chores.add, 2, 3))
+    await handle.wait()
+    return handle
+
+
+async def main(place: str, ledger: str) -> None:
+    agents = FakeSessionRunner()
+    agents.hold()
+    settings = Settings(limits=Limits(per_thread=3))
+    mt = await Meantime.open(ledger, settings=settings, runners=[agents])
+    await globals()[place](mt, ledger)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))

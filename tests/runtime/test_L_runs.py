@@ -1,0 +1,252 @@
+"""L18 to L26 of the matrix: resumes, batches, retries."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from jobs import Deaf, finished, start, take_turn
+from meantime import (
+    Agent,
+    Call,
+    Cancelled,
+    Completed,
+    Failed,
+    Handle,
+    Meantime,
+    NotFound,
+    NotResumable,
+    RetryNotSupported,
+    Status,
+    Thread,
+)
+from meantime.testing import FakeClock, FakeSessionRunner, Session
+
+pytestmark = pytest.mark.anyio
+
+
+def _recall(session: Session) -> str:
+    return f"heard: {', '.join(text for role, text in session.history if role == 'user')}"
+
+
+@pytest.fixture
+def agents() -> FakeSessionRunner:
+    return FakeSessionRunner(_recall)
+
+
+async def _ended_agent(thread: Thread, prompt: str = "one") -> Handle:
+    handle = await thread.start(Agent("reader", prompt))
+    await handle.wait()
+    return handle
+
+
+async def test_L16_resume_goes_on_with_the_whole_history(thread: Thread) -> None:
+    handle = await _ended_agent(thread)
+    again = await thread.resume(handle, "two")
+    assert again.id == handle.id
+    assert await again.result() == "heard: one, two"
+
+
+async def test_L16_a_cancelled_agent_can_be_resumed(
+    thread: Thread, agents: FakeSessionRunner, clock: FakeClock
+) -> None:
+    """Any ending can be taken up again, as long as the session is there."""
+    agents.hold()
+    handle = await thread.start(Agent("reader", "one"))
+    await clock.until(lambda: agents.at_gate)
+    await handle.cancel(wait=True)
+    agents.release()
+    again = await thread.resume(handle, "two")
+    assert await again.result() == "heard: one, two"
+
+
+async def test_L18_concurrent_resume_is_refused(thread: Thread, agents: FakeSessionRunner) -> None:
+    """Of many resumes at once, one is accepted; the others get the seed's text."""
+    handle = await _ended_agent(thread)
+    agents.hold()
+    answers = await asyncio.gather(
+        *(thread.resume(handle, f"try {n}") for n in range(5)), return_exceptions=True
+    )
+    refused = [answer for answer in answers if isinstance(answer, NotResumable)]
+    assert len(refused) == 4
+    assert {problem.code for problem in refused} == {"being_resumed"}
+    assert "currently being resumed" in str(refused[0])
+    agents.release()
+    ended = await handle.wait()
+    assert ended.run.number == 2
+    (session,) = agents.sessions.values()
+    assert len([text for role, text in session.history if role == "user"]) == 2
+
+
+async def test_L18_a_running_task_cannot_be_resumed(thread: Thread, agents: FakeSessionRunner) -> None:
+    agents.hold()
+    handle = await thread.start(Agent("reader", "one"))
+    with pytest.raises(NotResumable) as refused:
+        await thread.resume(handle, "two")
+    assert refused.value.code == "still_active"
+    agents.release()
+
+
+async def test_L19_session_gone(thread: Thread, agents: FakeSessionRunner) -> None:
+    """The error suggests what to do, and the task is as it was."""
+    handle = await _ended_agent(thread)
+    before = await handle.get()
+    assert before.session is not None
+    agents.lose(before.session)
+    with pytest.raises(NotResumable, match="Start a new task") as refused:
+        await thread.resume(handle, "two")
+    assert refused.value.code == "session_gone"
+    assert await handle.get() == before
+
+
+async def test_L19_a_function_has_no_session(thread: Thread) -> None:
+    with pytest.raises(NotResumable) as refused:
+        await thread.resume(await finished(thread), "two")
+    assert refused.value.code == "not_resumable"
+
+
+async def test_L20_resume_count_and_run_history(thread: Thread, clock: FakeClock) -> None:
+    """Every run keeps its prompt, its times and its ending."""
+    handle = await _ended_agent(thread)
+    for prompt in ("two", "three"):
+        await clock.advance(10)
+        await (await thread.resume(handle, prompt, timeout=30)).wait()
+    task = await handle.get()
+    assert (task.resume_count, task.resumed) == (2, True)
+    runs = await thread.runs(handle)
+    assert [run.run.number for run in runs] == [1, 2, 3]
+    assert [run.run.prompt for run in runs] == ["", "two", "three"]
+    assert [run.run.timeout for run in runs] == [None, 30, 30]
+    assert [run.outcome for run in runs] == [
+        Completed("heard: one"),
+        Completed("heard: one, two"),
+        Completed("heard: one, two, three"),
+    ]
+    assert runs[2].run.ended_at - runs[0].run.ended_at == 20
+
+
+async def test_L21_a_notice_per_run(thread: Thread) -> None:
+    """Each run is told, once, under an id of its own, also where two are told together."""
+    handle = await _ended_agent(thread)
+    assert await take_turn(thread) == [handle.id]
+    for prompt in ("two", "three"):
+        await (await thread.resume(handle, prompt)).wait()
+    async with thread.turn() as turn:
+        assert [notice.id for notice in turn.notices] == [f"{handle.id}.2", f"{handle.id}.3"]
+        second, third = turn.render()
+        await turn.ack()
+    assert "resume #1" in second.text
+    assert "heard: one, two, three" not in second.text
+    assert "heard: one, two, three" in third.text
+
+
+async def test_L21_a_run_left_behind_cannot_touch_the_next(thread: Thread, clock: FakeClock) -> None:
+    """A run that was abandoned ends while its successor runs: that one goes on, and can be stopped."""
+    deaf = Deaf()
+    handle = await thread.start(deaf.call, retry="idempotent")
+    await deaf.started.wait()
+    await handle.cancel()
+    await clock.advance(10)
+    assert (await handle.wait()).outcome == Cancelled("agent", abandoned=True)
+    job, other = await start(thread)
+    deaf.finish("late")
+    await clock.settle()
+    await other.cancel()
+    assert (await other.wait()).status is Status.CANCELLED
+    assert job.asked_to_stop.is_set()
+
+
+async def test_L24_batches_count_wait_and_cancel(thread: Thread) -> None:
+    """A shared id; n of m in the notice; waiting and cancelling reach the whole batch."""
+    batch = thread.batch("survey")
+    jobs = [await start(thread, batch="survey") for _ in range(3)]
+    alone, outside = await start(thread, batch="other")
+    count = await batch.count()
+    assert (count.ended, count.total, count.active) == (0, 3, 3)
+    jobs[0][0].finish()
+    await batch.wait(until="any")
+    jobs[1][0].finish(OSError("no"))
+    await jobs[1][1].wait()
+    await batch.cancel()
+    ended = await batch.wait()
+    assert {task.status for task in ended} == {Status.COMPLETED, Status.FAILED, Status.CANCELLED}
+    count = await batch.count()
+    assert (count.ended, count.total, count.failed) == (3, 3, 2)
+    async with thread.turn() as turn:
+        texts = [message.text for message in turn.render()]
+        await turn.ack()
+    assert [f"{n} of 3 tasks" in text for n, text in enumerate(texts, 1)] == [True] * 3
+    assert (await outside.get()).status is Status.RUNNING
+    alone.finish()
+
+
+async def test_L24_work_without_a_batch_joins_the_open_one(thread: Thread) -> None:
+    """The open batch is the one that still has something running; with none, a new one begins."""
+    first_job, first = await start(thread)
+    second_job, second = await start(thread)
+    assert first.task.batch == second.task.batch
+    first_job.finish()
+    await first.wait()
+    third = await finished(thread)
+    assert third.task.batch == first.task.batch
+    second_job.finish()
+    await second.wait()
+    assert (await finished(thread)).task.batch != first.task.batch
+
+
+async def test_L24_a_resumed_task_counts_as_running(thread: Thread, agents: FakeSessionRunner) -> None:
+    batch = thread.batch("survey")
+    handle = await batch.start(Agent("reader", "one"))
+    await handle.wait()
+    agents.hold()
+    await thread.resume(handle, "two")
+    assert (await batch.count()).active == 1
+    agents.release()
+    await handle.wait()
+    assert (await batch.count()).ended == 1
+
+
+async def test_L24_another_threads_batch_is_not_found(mt: Meantime, thread: Thread) -> None:
+    await finished(thread, batch="survey")
+    with pytest.raises(NotFound):
+        await mt.thread("other").batch("survey").count()
+    assert await mt.thread("other").batch("survey").list() == []
+
+
+async def test_L25_manual_retry_is_refused(mt: Meantime, thread: Thread) -> None:
+    """In every state, and nothing changes."""
+    job, running = await start(thread)
+    ended = await finished(thread, OSError("no"))
+    before = await mt.list("all")
+    for handle in (running, ended):
+        with pytest.raises(RetryNotSupported, match="Manual retry is not supported"):
+            await thread.retry(handle)
+    assert await mt.list("all") == before
+    job.finish()
+
+
+async def test_L26_retryable_model_errors_stay_invisible(
+    mt: Meantime, thread: Thread, agents: FakeSessionRunner
+) -> None:
+    """The ledger sees one run that completes; a refusal that no retry can mend is a failure."""
+    agents.fail_requests(429, 500, 503)
+    handle = await _ended_agent(thread)
+    assert (await handle.get()).run == (await thread.runs(handle))[0].run
+    assert (await handle.get()).run.attempt == 1
+    assert len(await mt.notices("unread")) == 1
+    agents.fail_requests(429, 403)
+    refused = await _ended_agent(thread)
+    assert (await refused.get()).outcome == Failed("The model answered HTTP 403.", "http_403")
+
+
+async def test_L26_a_function_is_never_run_twice(thread: Thread) -> None:
+    """Whatever it raises: at most once is the default (P3)."""
+    ran: list[int] = []
+
+    def fails() -> None:
+        ran.append(1)
+        raise ConnectionError("reset")
+
+    await (await thread.start(Call(fails))).wait()
+    assert ran == [1]
