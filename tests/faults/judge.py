@@ -78,7 +78,7 @@ def _lost(facts: Sequence[Fact], transcripts: Transcripts) -> Iterable[str]:
 def _doubled(facts: Sequence[Fact], transcripts: Transcripts) -> Iterable[str]:
     attempts = {fact.id for fact in facts if fact.what == "attempt"}
     refused = {fact.id for fact in facts if fact.what == "refused"}
-    again = {fact.id for fact in facts if fact.what == "accepted" and fact.note == "idempotent"}
+    again = {fact.id for fact in facts if fact.what == "attempt" and fact.note == "idempotent"}
     counts = Counter(line.id for lines in transcripts.values() for line in lines)
     for id, count in counts.items():
         if count > 1:

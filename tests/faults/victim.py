@@ -15,7 +15,8 @@ import json
 import os
 import random
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,13 @@ from meantime.kernel.limits import Limits
 from . import works
 from .judge import Told
 
+PATIENCE = 2.0  # seconds for a call that has nothing to wait for but the disk
 WATCHDOG = 30  # seconds; nothing here takes one
 DB = "ledger.db"
+
+
+class Hang(BaseException):
+    """Nothing may hang."""
 
 
 class File:
@@ -64,11 +70,27 @@ class Victim:
     async def open(self) -> None:
         limits = Limits(per_thread=2, total=20, per_kind={})
         settings = Settings(limits=limits, stop_grace=0.5, stop_deadline=2.0, reconcile_every=0.5, progress_every=0.01)
-        self.meantime = await Meantime.open(self.folder / DB, settings=settings)
+        for patience in reversed(range(50)):
+            try:
+                self.meantime = await Meantime.open(self.folder / DB, settings=settings)
+                break
+            except (LedgerError, Refusal):  # the disk is full or failing for a while
+                if not patience:
+                    raise
+                await asyncio.sleep(0.01)
         self.meantime.attach("c", self.files["c"])
 
     def thread(self, name: str) -> Thread:
         return self.meantime.thread(name)
+
+    @asynccontextmanager
+    async def prompt(self) -> AsyncIterator[None]:
+        """What is in this block is answered, whatever the disk does; else it hangs, and that is said."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                yield
+        except TimeoutError:
+            raise Hang("a call was not answered") from None
 
     # -- asking
 
@@ -83,9 +105,10 @@ class Victim:
             if closed:
                 works.GATES[id] = asyncio.Event()
             work = Call(works.gated, id, name, how)
-        works.say("attempt", name, id)
+        works.say("attempt", name, id, options.get("retry", ""))
         try:
-            await self.thread(name).start(work, id=task, **options)
+            async with self.prompt():
+                await self.thread(name).start(work, id=task, **options)
         except LedgerError:
             return None  # it may be there, or not
         except Refusal:
@@ -124,7 +147,7 @@ class Victim:
         """Class A: one transaction. Class B: look, write, then acknowledge."""
         home = self.thread(name)
         try:
-            async with home.turn() as turn:
+            async with self.prompt(), home.turn() as turn:
                 if not ack or not turn.notices:
                     return 0
                 if name == "a":
@@ -167,6 +190,15 @@ class Victim:
         await self.cancel(c[1])
         await self.come_out()
         await self.meantime.close()
+
+    async def starved(self) -> None:
+        """The story on a disk that fails for good: it cannot come to its end, but no call may hang."""
+        try:
+            async with asyncio.timeout(2 * PATIENCE):
+                await self.story()
+        except TimeoutError:
+            os.write(1, b"starved\n")
+            os._exit(0)  # its ledger cannot be closed
 
     async def come_out(self) -> None:
         """Until nothing is active and everything was told; parked ones are seen, and taken up again."""

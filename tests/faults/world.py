@@ -128,7 +128,7 @@ class World:
         return await self._ask(self.over[id], f"{task}.{max(runs) + 1}", self.retries.get(task, ""), resuming)
 
     async def _ask(self, thread: str, id: str, note: str, asking: Any) -> str:
-        self.say("attempt", thread, id)
+        self.say("attempt", thread, id, note)
         self.active[id] = thread
         try:
             await asking
@@ -136,7 +136,7 @@ class World:
             self.say("refused", thread, id)
             self.active.pop(id, None)
             raise
-        self.say("accepted", thread, id, note)
+        self.say("accepted", thread, id)
         return id
 
     def finish(self, id: str, good: bool = True) -> None:

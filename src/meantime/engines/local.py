@@ -52,9 +52,9 @@ class LocalEngine:
             return Report(stopped=True, exception=problem)
         except Stopped as problem:
             return Report(stopped=True, exception=problem)
-        except GeneratorExit:
-            raise
         except BaseException as problem:  # SystemExit and KeyboardInterrupt would end our loop, too
+            if isinstance(problem, GeneratorExit) and not _is_running(me):
+                raise  # this coroutine is being closed; the work did not raise it
             return Report(error=failure(problem), exception=problem)
         finally:
             if self._performing.get(id) is mine:  # not that of a later run of the same task
@@ -68,6 +68,13 @@ class LocalEngine:
             me, context = found
             context.count_stop()
             me.cancel()
+
+
+def _is_running(task: asyncio.Task[object]) -> bool:
+    try:
+        return asyncio.current_task() is task
+    except RuntimeError:
+        return False  # no loop is left
 
 
 def failure(problem: BaseException) -> Failed:

@@ -59,16 +59,12 @@ class FunctionRunner:
     async def _in_thread(self, call: Callable[[], Any], context: Context) -> Any:
         """A thread cannot be interrupted: a cancel sets `context.cancelled`, and we go on waiting."""
         loop = asyncio.get_running_loop()
-        ended: asyncio.Future[Any] = loop.create_future()
+        ended: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
         copied = contextvars.copy_context()
 
         def deliver(result: Any, problem: BaseException | None) -> None:
-            if ended.done():
-                return
-            if problem is None:
-                ended.set_result(result)
-            else:
-                ended.set_exception(_holdable(problem))
+            if not ended.done():
+                ended.set_result((result, problem))
 
         def job() -> None:
             result, problem = None, None
@@ -82,7 +78,10 @@ class FunctionRunner:
                 return  # the loop is closed: nobody waits for this any more
 
         self._threads.submit(job)
-        return await _outlast(ended, context)
+        result, problem = await _outlast(ended, context)
+        if problem is not None:
+            raise problem  # here, in our own coroutine: a future refuses some of them
+        return result
 
 
 async def _outlast(ended: asyncio.Future[Any], context: Context) -> Any:
@@ -96,15 +95,6 @@ async def _outlast(ended: asyncio.Future[Any], context: Context) -> Any:
                 return ended.result()
             if me.cancelling() > context.stops:
                 raise
-
-
-def _holdable(problem: BaseException) -> BaseException:
-    """A future refuses StopIteration, and these two would end our loop."""
-    if isinstance(problem, StopIteration | KeyboardInterrupt | SystemExit):
-        wrapped = RuntimeError(f"{type(problem).__name__}: {problem}")
-        wrapped.__cause__ = problem
-        return wrapped
-    return problem
 
 
 def is_async(target: Callable[..., Any]) -> bool:

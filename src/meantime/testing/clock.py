@@ -22,7 +22,8 @@ class FakeAlarm:
         self.cancelled = True
 
     def ring(self) -> None:
-        self._callback()
+        if not self.cancelled:
+            self._callback()
 
 
 class FakeClock:
@@ -46,6 +47,9 @@ class FakeClock:
 
     def call_later(self, seconds: float, callback: Callable[[], object]) -> FakeAlarm:
         alarm = FakeAlarm(self._monotonic + max(0.0, seconds), callback)
+        if seconds <= 0:  # it is due: nobody has to move the clock for it
+            asyncio.get_running_loop().call_soon(alarm.ring)
+            return alarm
         self._made += 1
         heapq.heappush(self._alarms, (alarm.due, self._made, alarm))
         return alarm
@@ -65,11 +69,10 @@ class FakeClock:
         await self.settle()
         while self._alarms and self._alarms[0][0] <= end:
             _, _, alarm = heapq.heappop(self._alarms)
-            if alarm.cancelled:
-                continue
-            self._move(alarm.due)
-            alarm.ring()
-            await self.settle()
+            if not alarm.cancelled:
+                self._move(alarm.due)
+                alarm.ring()
+                await self.settle()
         self._move(end)
         await self.settle()
 

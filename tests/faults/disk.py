@@ -1,0 +1,65 @@
+"""Family 4: a disk that is full or failing, for a while or for good. Starts may be refused with a typed
+error; what was accepted is not lost; endings are recorded when the disk recovers; nothing hangs."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from typing import NamedTuple
+
+from . import strace
+from .judge import Tally
+from .kills import new_folder, recover, side_by_side
+
+
+class Failing(NamedTuple):
+    """Which calls fail, with which error, from the Nth on, and how often; 0 is for good."""
+
+    syscalls: str
+    error: str
+    first: int
+    times: int
+
+    @property
+    def inject(self) -> str:
+        when = f"{self.first}+" if not self.times else f"{self.first}..{self.first + self.times - 1}"
+        return f"inject={self.syscalls}:error={self.error}:when={when}"
+
+    def __str__(self) -> str:
+        return f"strace -e {self.inject}"
+
+
+def run(seed: int, faults: int, reproduce: str) -> Tally:
+    tally = Tally("full and failing disk (ENOSPC, EIO)", reproduce)
+    rng = random.Random(seed)
+    folder = new_folder()
+    found = strace.points("story", folder)
+    shutil.rmtree(folder)
+    kinds = [("pwrite64", "ENOSPC"), ("pwrite64", "EIO"), ("fdatasync", "EIO"), ("fdatasync", "ENOSPC")]
+    kinds += [("pwrite64,fallocate", "ENOSPC"), ("ftruncate", "EIO")]
+    jobs: list[Failing] = []
+    for number in range(faults):
+        syscalls, error = kinds[number % len(kinds)]
+        numbers = [point.number for point in found if point.syscall == syscalls.partition(",")[0]]
+        times = 0 if number % 3 == 2 else rng.choice([1, 2, 3, 6])
+        jobs.append(Failing(syscalls, error, rng.choice(numbers), times))
+    side_by_side(jobs, lambda failing: _starve(tally, failing))
+    return tally
+
+
+def _starve(tally: Tally, failing: Failing) -> None:
+    folder = new_folder()
+    mode = "story" if failing.times else "starved"
+    where = f"{mode} under {failing}, files in {folder}"
+    trace = ["-o", str(folder / "trace"), "-e", f"trace={failing.syscalls}", "-e", failing.inject]
+    try:
+        ended = strace.run(mode, folder, *trace)
+        if ended.code != 0:
+            tally.broke(f"the victim ended with {ended.code}:\n{ended.output}", where)
+            return
+        verdict = recover(folder)
+        tally.add(verdict, where)
+        if verdict.clean:
+            shutil.rmtree(folder)
+    except Exception as problem:
+        tally.broke(f"{type(problem).__name__}: {problem}", where)

@@ -1,0 +1,66 @@
+"""Runs every family and prints what it found: `python -m tests.faults.run`.
+
+MEANTIME_FAULT_SEED repeats a run; MEANTIME_FAULT_FAMILY runs one family only, by its number.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+
+from . import disk, kills, machine, schedules, strace
+from .judge import Tally
+
+SEED = "MEANTIME_FAULT_SEED"
+FAMILY = "MEANTIME_FAULT_FAMILY"
+
+
+def families(seed: int) -> dict[str, Callable[[], Tally]]:
+    def again(family: str) -> str:
+        return f"{SEED}={seed} {FAMILY}={family} python -m tests.faults.run"
+
+    return {
+        "1": lambda: machine.run(seed, 60, 40, again("1")),
+        "2": lambda: kills.sweep(seed, 84, 28, again("2")),
+        "3": lambda: kills.at_random(seed, 6, 4, again("3")),
+        "4": lambda: disk.run(seed, 24, again("4")),
+        "5": lambda: schedules.run(seed, 240, again("5")),
+    }
+
+
+NEED_STRACE = {"2", "4"}
+
+
+def main() -> int:
+    seed = int(os.environ.get(SEED) or time.time_ns() % 1_000_000)
+    print(f"seed {seed} (repeat with {SEED}={seed})", flush=True)
+    chosen = os.environ.get(FAMILY, "")
+    why_not = strace.missing()
+    tallies: list[Tally] = []
+    for name, family in families(seed).items():
+        if chosen and name != chosen:
+            continue
+        if name in NEED_STRACE and why_not:
+            print(f"family {name} skipped: {why_not}", flush=True)
+            if strace.is_ci():
+                return 1
+            continue
+        began = time.monotonic()
+        tally = family()
+        tallies.append(tally)
+        print(f"{tally}  ({time.monotonic() - began:.1f} s)", flush=True)
+    problems = [problem for tally in tallies for problem in tally.problems]
+    for problem in problems:
+        print(f"\n{problem}", file=sys.stderr)
+    print(
+        f"{sum(t.faults for t in tallies)} faults, {sum(t.lost for t in tallies)} lost, "
+        f"{sum(t.doubled for t in tallies)} doubled, {sum(t.misordered for t in tallies)} misordered"
+    )
+    print(f"seed {seed}")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,45 @@
+"""A few faults of every family, for every `make test`; `python -m tests.faults.run` makes all of them."""
+
+from __future__ import annotations
+
+import os
+import random
+
+import pytest
+
+from . import disk, kills, machine, schedules, strace
+from .run import SEED
+
+seed = int(os.environ.get(SEED) or random.randrange(1_000_000))
+again = f"{SEED}={seed} pytest tests/faults/test_families.py"
+
+
+@pytest.fixture
+def needs_strace() -> None:
+    why_not = strace.missing()
+    if why_not:
+        assert not strace.is_ci(), why_not
+        print(f"skipped: {why_not}")
+        pytest.skip(why_not)
+
+
+def test_state_machine_with_crashes() -> None:
+    machine.run(seed, 12, 30, again).check()
+
+
+@pytest.mark.usefixtures("needs_strace")
+def test_kill_at_swept_system_calls() -> None:
+    kills.sweep(seed, 8, 3, again).check()
+
+
+def test_kill_at_random_moments_under_load() -> None:
+    kills.at_random(seed, 2, 2, again).check()
+
+
+@pytest.mark.usefixtures("needs_strace")
+def test_full_and_failing_disk() -> None:
+    disk.run(seed, 4, again).check()
+
+
+def test_seeded_event_loop_schedules() -> None:
+    schedules.run(seed, 40, again).check()
