@@ -105,7 +105,7 @@ class Portal:
             raise
 
     def _check_place(self, coroutine: Coroutine[Any, Any, object]) -> None:
-        if threading.get_ident() == self._thread.ident:
+        if threading.current_thread() is self._thread:  # by object: idents are used again
             coroutine.close()
             raise InvalidInput(
                 "A blocking call from Meantime's own event loop would wait for itself for ever.",

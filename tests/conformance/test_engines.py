@@ -34,7 +34,7 @@ async def test_exercise_engine_runs_every_check_on_a_fresh_engine() -> None:
 
 
 async def test_exercise_engine_names_the_check_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("meantime.testing.performance.PATIENCE", 0.1)
+    monkeypatch.setattr("meantime.testing.engine.performance.PATIENCE", 0.1)
 
     class Deaf(LocalEngine):
         def stop(self, task: Task) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs import Job, finished, start
+from jobs import Job, eventually, finished, start
 from meantime import (
     Agent,
     Ambiguous,
@@ -60,6 +60,36 @@ async def test_F6_an_agent_that_fails_inline_raises(thread: Thread, agents: Fake
     agents.fail_requests(400)
     with pytest.raises(TaskFailed, match="HTTP 400"):
         await thread.call(Agent("reader", "read it"))
+
+
+@pytest.mark.parametrize("rounds", range(6))
+async def test_F6_a_caller_that_goes_away(
+    mt: Meantime, thread: Thread, clock: FakeClock, rounds: int
+) -> None:
+    """Around the hand-off: what is a task goes on, what is none is stopped; never a task that was stopped
+    although nobody asked for it."""
+    job = Job()
+    calling = asyncio.ensure_future(thread.call(job.call, threshold=5))
+    await clock.until(lambda: 5.0 in clock.due_in)
+
+    async def go_away() -> None:
+        for _ in range(rounds):
+            await asyncio.sleep(0)
+        calling.cancel()
+
+    leaving: list[asyncio.Future[None]] = []
+    clock.call_later(5, lambda: leaving.append(asyncio.ensure_future(go_away())))
+    await clock.advance(5)
+    await asyncio.wait([calling])
+
+    async def is_decided() -> bool:
+        return job.asked_to_stop.is_set() or bool(await mt.list("all"))
+
+    await eventually(is_decided)
+    for task in await mt.list("all"):
+        assert not job.asked_to_stop.is_set()
+        job.finish("done")
+        assert (await thread.wait(task))[0].status is Status.COMPLETED
 
 
 async def test_F7_one_task_per_tool_call(mt: Meantime, thread: Thread) -> None:

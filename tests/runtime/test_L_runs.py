@@ -21,6 +21,9 @@ from meantime import (
     Status,
     Thread,
 )
+from meantime.kernel.outcomes import Report
+from meantime.kernel.payloads import jsonable
+from meantime.ports.runner import Assignment, Context
 from meantime.testing import FakeClock, FakeSessionRunner, Session
 
 pytestmark = pytest.mark.anyio
@@ -141,20 +144,40 @@ async def test_L21_a_notice_per_run(thread: Thread) -> None:
     assert "heard: one, two, three" in third.text
 
 
-async def test_L21_a_run_left_behind_cannot_touch_the_next(thread: Thread, clock: FakeClock) -> None:
+class DeafFirst(FakeSessionRunner):
+    """An agent whose first run ignores every stop; the next ones are as they should be."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.deaf = Deaf()
+
+    async def run(self, assignment: Assignment, context: Context) -> Report:
+        if assignment.task.run.number > 1:
+            return await super().run(assignment, context)
+        return Report(result=jsonable(await self.deaf.work()), session="s-1")
+
+
+async def test_L21_a_run_left_behind_cannot_touch_the_next(ledger: str, clock: FakeClock) -> None:
     """A run that was abandoned ends while its successor runs: that one goes on, and can be stopped."""
-    deaf = Deaf()
-    handle = await thread.start(deaf.call, retry="idempotent")
-    await deaf.started.wait()
-    await handle.cancel()
-    await clock.advance(10)
-    assert (await handle.wait()).outcome == Cancelled("agent", abandoned=True)
-    job, other = await start(thread)
-    deaf.finish("late")
-    await clock.settle()
-    await other.cancel()
-    assert (await other.wait()).status is Status.CANCELLED
-    assert job.asked_to_stop.is_set()
+    agents = DeafFirst()
+    agents.new_session("s-1", "reader")
+    agents.hold()
+    async with Meantime.open(ledger, clock=clock, runners=[agents]) as mt:
+        thread = mt.thread("conv-1")
+        handle = await thread.start(Agent("reader", "one"), session="s-1")
+        await agents.deaf.started.wait()
+        await handle.cancel()
+        await clock.advance(10)
+        assert (await handle.wait()).outcome == Cancelled("agent", abandoned=True)
+        again = await thread.resume(handle, "two")
+        await clock.until(lambda: agents.at_gate)
+        agents.deaf.finish("late")
+        await clock.settle()
+        assert (await again.get()).status is Status.RUNNING
+        await again.cancel(reason="enough")
+        task = await asyncio.wait_for(again.wait(), 10)
+        assert (task.outcome, task.late_result) == (Cancelled("agent", "enough"), None)
+        assert await take_turn(thread) == [handle.id, handle.id]
 
 
 async def test_L24_batches_count_wait_and_cancel(thread: Thread) -> None:

@@ -78,6 +78,11 @@ class Context(Protocol):
         tool: str | None = None,
     ) -> None: ...
 
+    def in_session(self, id: str) -> None:
+        """The session this run works in, as soon as it has one: it is recorded at once, so that the
+        task can be resumed even if this process is killed."""
+        ...
+
     def emit(self, name: str, value: Json) -> None:
         """A named value that is kept with the outcome, whatever the outcome will be."""
         ...

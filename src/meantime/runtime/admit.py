@@ -100,5 +100,10 @@ class Admission:
         self.slots.limits = check_limits(limits)
         self.admit()
 
+    async def drain(self) -> None:
+        """After `closed`: waits for the starts that were under way."""
+        while self._starting:
+            await asyncio.wait(self._starting)
+
     def position(self, task: Task) -> int | None:
         return self.slots.position((task.thread, task.work.kind), task.id)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from meantime.kernel.errors import InvalidInput
+from meantime.kernel.ids import check_id
 from meantime.kernel.model import Json, Progress, Task
 from meantime.kernel.payloads import escape_surrogates, jsonable
 from meantime.ports.runner import Stopped
@@ -32,6 +33,7 @@ class WorkContext:
         "emitted",
         "noticed",
         "said",
+        "session",
         "stops",
         "task_id",
         "thread",
@@ -42,7 +44,7 @@ class WorkContext:
         task: Task,
         loop: asyncio.AbstractEventLoop,
         now: Callable[[], float],
-        changed: Callable[[str], object],
+        changed: Callable[[str, bool], object],
     ) -> None:
         self.task_id = task.id
         self.thread = task.thread
@@ -51,6 +53,7 @@ class WorkContext:
         self.emitted = _NO_VALUES
         self.noticed = False
         self.stops = 0
+        self.session = task.session
         self._stopping = False
         self._loop = loop
         self._now = now
@@ -97,6 +100,10 @@ class WorkContext:
         )
         self._say()
 
+    def in_session(self, id: str) -> None:
+        self.session = check_id(id, "session")
+        self._say(now=True)
+
     def emit(self, name: str, value: Json) -> None:
         name = _short(name)
         if name not in self.emitted and len(self.emitted) >= MAX_EMITTED:
@@ -105,15 +112,15 @@ class WorkContext:
         self.said = replace(self.said or _NO_PROGRESS, updated_at=self._now())
         self._say()
 
-    def _say(self) -> None:
+    def _say(self, *, now: bool = False) -> None:
         try:
             if asyncio.get_running_loop() is self._loop:
-                self._changed(self.task_id)
+                self._changed(self.task_id, now)
                 return
         except RuntimeError:
             pass  # a worker thread
         try:
-            self._loop.call_soon_threadsafe(self._changed, self.task_id)
+            self._loop.call_soon_threadsafe(self._changed, self.task_id, now)
         except RuntimeError:
             return  # the loop is closed; nobody is left to hear it
 

@@ -34,6 +34,7 @@ class Record:
         self.live: dict[str, Task] = {}  # every task that has not ended, as last committed
         self.of_thread: dict[str, dict[str, Task]] = {}  # the same, by thread
         self.listeners: list[Listener] = []  # called in the order of commits; they must not fail
+        self._pending: set[asyncio.Future[Committed]] = set()
 
     async def create(self, task: Task, then: Then) -> None:
         """`then` is called once, with the commit: True if the task is there, False if it is not."""
@@ -93,6 +94,7 @@ class Record:
         waiter: asyncio.Future[Committed] = asyncio.get_running_loop().create_future()
 
         def committed(inner: asyncio.Future[Committed]) -> None:
+            self._pending.discard(inner)
             problem = inner.exception()
             done = problem is None and inner.result().result is CommitResult.DONE
             if done:
@@ -106,8 +108,16 @@ class Record:
             else:
                 waiter.set_exception(problem)
 
-        self.store.commit(change).add_done_callback(committed)
+        commit = self.store.commit(change)
+        self._pending.add(commit)
+        commit.add_done_callback(committed)
         return waiter
+
+    async def drain(self) -> None:
+        """Waits until every commit that is on its way has taken effect."""
+        while self._pending:
+            await asyncio.wait(self._pending)
+            await asyncio.sleep(0)
 
     def _took(self, change: Change, committed: Committed) -> None:
         task = change.task

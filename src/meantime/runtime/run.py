@@ -167,9 +167,14 @@ class Runs:
 
     # -- progress
 
-    def _flush_soon(self, id: str) -> None:
+    def _flush_soon(self, id: str, now: bool) -> None:
         live = self.live.get(id)
-        if live is None or live.flushing:
+        if live is None:
+            return
+        if now:
+            self._beside(self._flush(id, live))
+            return
+        if live.flushing:
             return
         live.flushing = True
         wait = self._settings.progress_every
@@ -185,7 +190,7 @@ class Runs:
             if task.ended or (task.run.number, task.run.attempt) != live.fence:
                 return None
             run = replace(task.run, emitted=context.emitted) if context.emitted else task.run
-            return {"progress": context.said, "run": run}
+            return {"progress": context.said, "run": run, "session": context.session}
 
         await self._record.amend(id, said, event="progress")
 

@@ -82,11 +82,7 @@ class Runtime:
         self._open = False
         self.admission.closed = True
         await self.pushing.close()
-        running = [task for task in self.record.live.values() if task.status is not Status.QUEUED]
-        await asyncio.gather(
-            *(self._cancel(task, "shutdown", "this Meantime was closed") for task in running)
-        )
-        await self.looking.wait([task.id for task in running], None)  # ended, or left behind
+        await self._stop_everything()
         self.looking.close()
         self.waking.close()
         self.observing.close()
@@ -95,6 +91,18 @@ class Runtime:
         await self.upkeep.close()
         await self.engine.close()
         await self.store.close()
+
+    async def _stop_everything(self) -> None:
+        """Until nothing runs: a start that was on its way when we closed may still come in."""
+        while True:
+            await self.record.drain()
+            await self.admission.drain()
+            running = [task for task in self.record.live.values() if task.status is not Status.QUEUED]
+            if not running:
+                return
+            reason = "this Meantime was closed"
+            await asyncio.gather(*(self._cancel(task, "shutdown", reason) for task in running))
+            await self.looking.wait([task.id for task in running], None)  # ended, or left behind
 
     def _check_open(self) -> None:
         if not self._open:

@@ -68,6 +68,7 @@ class Submission:
             raise NotResumable(
                 "The session of this task is gone.", code="session_gone", hint="Start a new task instead."
             )
+        self._admission.is_open(task.thread, task.work.kind, on_limit=options.on_limit)  # or raises
         timeout = resolve(options.timeout, self._settings.default_timeout, self._settings.max_timeout)
         run = Run(
             number=task.run.number + 1,

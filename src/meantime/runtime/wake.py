@@ -7,7 +7,6 @@ only says "look again", so a missed one costs at most a reconciler's round, neve
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 
 from meantime.kernel.change import Change
 from meantime.kernel.errors import Closed
@@ -21,12 +20,19 @@ class Waking:
         self._busy: dict[str, int] = {}  # open turns by thread
         self._signals: dict[str, int] = {}  # the newest signal of a thread
         self._newest = 0
+        self._changes = 0  # of our own count, to notice those that come while we look
         self._sleepers: dict[str, list[asyncio.Future[None]]] = {}
         self._closed = False
 
     async def refresh(self) -> None:
-        """Counts again in the store: whatever went wrong with our own count is mended."""
-        self._unread = dict(await self._store.unread())
+        """Counts again in the store: whatever went wrong with our own count is mended. What changes
+        while we look is looked at again; a store that never holds still is left to the next round."""
+        for _ in range(3):
+            before = self._changes
+            found = dict(await self._store.unread())
+            if self._changes == before:
+                self._unread = found
+                return
 
     def heard(self, change: Change, committed: Committed) -> None:
         if change.ends and change.task.notify:
@@ -34,6 +40,7 @@ class Waking:
             self.signal(change.task.thread)
 
     def count(self, thread: str, change: int) -> None:
+        self._changes += 1
         left = self._unread.get(thread, 0) + change
         if left > 0:
             self._unread[thread] = left
@@ -95,6 +102,3 @@ class Waking:
         self._closed = True
         for thread in list(self._sleepers):
             self.signal(thread)
-
-    def counts(self) -> Mapping[str, int]:
-        return self._unread

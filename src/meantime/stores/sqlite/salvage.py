@@ -20,6 +20,10 @@ _TABLES = {
 }
 
 
+class Damaged(Exception):
+    """The database is not what SQLite wrote: its text says what is wrong."""
+
+
 def check(db: sqlite3.Connection, *, thorough: bool) -> str:
     """What is wrong with the database, or the empty string."""
     try:
@@ -28,8 +32,16 @@ def check(db: sqlite3.Connection, *, thorough: bool) -> str:
             (verdict,) = db.execute("PRAGMA quick_check(1)").fetchone()
             return "" if verdict == "ok" else str(verdict)
     except sqlite3.DatabaseError as problem:
-        return str(problem)
+        if is_damage(problem):
+            return str(problem)
+        raise
     return ""
+
+
+def is_damage(problem: sqlite3.Error) -> bool:
+    """A disk that is full, failing or locked for a while is no damage: the ledger itself is healthy."""
+    code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
+    return code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def set_aside(ledger: Path) -> Path:

@@ -45,7 +45,8 @@ def migrate(db: sqlite3.Connection) -> None:
             db.execute(f"PRAGMA user_version = {number}")
             db.execute("COMMIT")
         except BaseException:
-            db.execute("ROLLBACK")
+            if db.in_transaction:  # a full disk rolls back by itself
+                db.execute("ROLLBACK")
             raise
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from meantime.kernel.change import Change
-from meantime.kernel.errors import InvalidInput
+from meantime.kernel.errors import InvalidInput, LedgerError
 from meantime.kernel.events import Event
 from meantime.kernel.ids import prefix_end
 from meantime.kernel.lifecycle import Status
@@ -24,7 +24,7 @@ from . import changing, files, salvage, telling
 from .changing import SQL, decode, encode
 from .pages import page
 from .sql import migrate
-from .writer import Writer
+from .writer import Writer, translate
 
 _OPEN_STATES = frozenset({NoticeState.UNREAD, NoticeState.LEASED, NoticeState.PARKED})
 _FORGET_AT_ONCE = 100  # per transaction, so that nobody waits long behind the upkeep
@@ -37,7 +37,7 @@ class SqliteStore:
     def __init__(self, path: Path, durability: str = "full", *, salvage: bool = False) -> None:
         if durability not in ("full", "fast"):
             raise InvalidInput(f"durability={durability!r} is unknown.", hint="Use 'full' or 'fast'.")
-        self.path = Path(path).absolute()
+        self.path = Path(path).resolve()  # the lock must be the same, whichever link one comes by
         self.saved: dict[str, int] = {}  # rows that a salvage brought over, by table
         self._salvage = salvage
         self._lock = files.Lock(self.path)
@@ -47,11 +47,19 @@ class SqliteStore:
         self._writer = Writer(self.path, self._reserve, self._changes, threaded=durability == "full")
 
     async def open(self) -> None:
-        self.path = self.path.parent.resolve() / self.path.name
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._lock.take()
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._lock.take()
+        except OSError as problem:
+            raise _not_opened(self.path, problem) from problem
         try:
             await self._open_database()
+        except sqlite3.Error as problem:
+            self._lock.drop()
+            raise translate(problem, self.path) from problem
+        except OSError as problem:
+            self._lock.drop()
+            raise _not_opened(self.path, problem) from problem
         except BaseException:
             self._lock.drop()
             raise
@@ -64,12 +72,12 @@ class SqliteStore:
         files.make_private(self.path)
         try:
             await self._writer.open(self._prepare)
-        except sqlite3.DatabaseError as problem:
-            if isinstance(problem, sqlite3.OperationalError):
+        except (salvage.Damaged, sqlite3.DatabaseError) as damage:
+            if isinstance(damage, sqlite3.Error) and not salvage.is_damage(damage):
                 raise
             aside = salvage.set_aside(self.path)
             if not self._salvage:
-                raise salvage.report(self.path, aside, str(problem)) from problem
+                raise salvage.report(self.path, aside, str(damage)) from damage
             files.make_private(self.path)
             await self._writer.open(self._prepare)
         if aside is not None:
@@ -84,7 +92,7 @@ class SqliteStore:
         """After a crash the whole file is checked; after a clean close its schema is enough."""
         problem = salvage.check(db, thorough=not self._lock.was_clean)
         if problem:
-            raise sqlite3.DatabaseError(problem)
+            raise salvage.Damaged(problem)
         migrate(db)
 
     def _copy(self, cursor: sqlite3.Cursor, damaged: Path) -> None:
@@ -242,6 +250,11 @@ class SqliteStore:
 
     async def unspill(self, path: str) -> bytes:
         return await asyncio.to_thread(self._spills.read, path)
+
+
+def _not_opened(path: Path, problem: OSError) -> LedgerError:
+    hint = "Name a file in a folder that you may write to, on a disk with room."
+    return LedgerError(f"{path} cannot be opened: {problem.strerror or problem}.", hint=hint)
 
 
 def _spilled(tasks: Iterable[Task]) -> list[str]:

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Protocol
 from meantime.kernel.errors import Closed, Degraded, LedgerDamaged, LedgerError, MeantimeError
 
 from .files import Reserve
+from .salvage import is_damage
 
 Operation = Callable[..., Any]
 MAX_GROUP = 512  # bounds how long one commit can take, and so how long anybody waits for it
@@ -193,13 +194,15 @@ def is_full(problem: sqlite3.Error) -> bool:
 
 
 def translate(problem: sqlite3.Error, path: Path) -> MeantimeError:
-    code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
-    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+    if is_full(problem):
+        return _disk_full()
+    if is_damage(problem):
         return LedgerDamaged(
             f"The ledger {path} is damaged: {problem}.",
             hint="Close and open it again: it is set aside and you are told what can be saved.",
         )
-    return LedgerError(f"The ledger {path} could not be written: {problem}.")
+    hint = "Look at the disk and at who else uses the file, then try again."
+    return LedgerError(f"The ledger {path} cannot be used now: {problem}.", hint=hint)
 
 
 def _disk_full() -> Degraded:

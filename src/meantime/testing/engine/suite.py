@@ -1,0 +1,59 @@
+"""All checks of the Engine port, and the one call that runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
+
+from meantime.ports.engine import Engine
+from meantime.ports.runner import Runner
+from meantime.runners.function import FunctionRunner
+
+from ..session import FakeSessionRunner
+from . import endings, stopping
+
+Check: TypeAlias = Callable[[Engine], Awaitable[None]]
+
+
+def engine_runners() -> list[Runner]:
+    """What the checks need their engine to know: functions and agents."""
+    return [FunctionRunner(), FakeSessionRunner()]
+
+
+async def exercise_engine(make: Callable[[Sequence[Runner]], Engine]) -> None:
+    """Runs every check on a fresh engine; the first that fails is named in the AssertionError."""
+    for check in ENGINE_CHECKS:
+        name = getattr(check, "__name__", repr(check))
+        engine = make(engine_runners())
+        await engine.open()
+        try:
+            await check(engine)
+        except Exception as problem:
+            raise AssertionError(f"{name}: {problem or type(problem).__name__}") from problem
+        finally:
+            await engine.close()
+
+
+ENGINE_CHECKS: tuple[Check, ...] = (
+    endings.a_result_is_a_report,
+    endings.none_is_a_result,
+    endings.an_exception_is_a_report,
+    endings.a_base_exception_is_a_report,
+    endings.an_exception_that_cannot_be_read_is_a_report,
+    endings.cancelling_itself_is_no_stop,
+    endings.runs_do_not_share_their_context,
+    stopping.a_stop_stops,
+    stopping.stopping_twice_is_harmless,
+    stopping.stopping_what_has_ended_is_harmless,
+    stopping.work_may_finish_in_spite_of_a_stop,
+    stopping.work_may_clean_up_after_a_stop,
+    stopping.work_may_fail_after_a_stop,
+    stopping.a_stop_reaches_the_newest_run,
+    stopping.the_callers_own_cancellation_is_raised,
+    stopping.sync_functions_do_not_block_the_loop,
+    stopping.a_sync_function_stops_when_it_looks,
+    stopping.a_sync_function_stops_when_it_checks,
+    stopping.a_sync_function_that_does_not_look_finishes,
+    endings.an_unknown_kind_lists_the_known,
+    endings.every_kind_has_its_own_runner,
+)

@@ -1,0 +1,136 @@
+"""I3, I8 to I11 and I14 of the matrix: waiting, lists, and whose they are."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from jobs import finished, start, take_turn
+from meantime import (
+    Agent,
+    InvalidInput,
+    Meantime,
+    NotFound,
+    Status,
+    StillRunning,
+    TaskCancelled,
+    TaskFailed,
+    Thread,
+)
+from meantime.testing import FakeClock
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_I3_wait_for_one_any_all(thread: Thread, clock: FakeClock) -> None:
+    (first, one), (second, two), (third, three) = [await start(thread) for _ in range(3)]
+    second.finish()
+    statuses = [task.status for task in await thread.wait(one, two, three, until="any")]
+    assert statuses == [Status.RUNNING, Status.COMPLETED, Status.RUNNING]
+    waiting = asyncio.ensure_future(thread.wait(one, two, three))
+    await clock.settle()
+    first.finish()
+    await one.wait()
+    assert not waiting.done()
+    third.finish()
+    assert {task.status for task in await waiting} == {Status.COMPLETED}
+    assert [task.id for task in await thread.wait(three, one)] == [three.id, one.id]
+
+
+async def test_I3_wait_has_a_timeout(thread: Thread, clock: FakeClock) -> None:
+    """When it is over, the tasks come back as they are, and go on."""
+    job, handle = await start(thread)
+    waiting = asyncio.ensure_future(handle.wait(timeout=5))
+    await clock.advance_to_alarm(5)
+    assert (await waiting).status is Status.RUNNING
+    assert (await handle.wait(timeout=0)).status is Status.RUNNING
+    job.finish()
+    assert (await handle.wait()).status is Status.COMPLETED
+
+
+async def test_I3_the_same_task_twice_is_waited_for_once(thread: Thread, clock: FakeClock) -> None:
+    job, handle = await start(thread)
+    waiting = asyncio.ensure_future(thread.wait(handle, handle.id, until="any"))
+    await clock.settle()
+    assert not waiting.done()
+    job.finish()
+    assert {task.status for task in await waiting} == {Status.COMPLETED}
+
+
+async def test_I3_a_result_or_the_ending_as_an_error(thread: Thread) -> None:
+    failed = await finished(thread, OSError("no"))
+    _, cancelled = await start(thread)
+    await cancelled.cancel()
+    job, running = await start(thread)
+    with pytest.raises(TaskFailed) as problem:
+        await failed.result()
+    assert problem.value.task.id == failed.id
+    with pytest.raises(TaskCancelled):
+        await cancelled.result()
+    with pytest.raises(StillRunning, match="still running"):
+        await running.result(timeout=0)
+    job.finish()
+
+
+async def test_I8_lists(mt: Meantime, thread: Thread) -> None:
+    """Active by default, by statuses, all; newest first; paged; a person's list is of all."""
+    ended = [(await finished(thread)).id for _ in range(3)]
+    job, running = await start(thread)
+    assert [task.id for task in await thread.list()] == [running.id]
+    assert [task.id for task in await thread.list("completed")] == ended[::-1]
+    assert [task.id for task in await thread.list("all")] == [running.id, *ended[::-1]]
+    assert [task.id for task in await thread.list("all", limit=2, offset=1)] == [ended[2], ended[1]]
+    assert {task.id for task in await mt.list()} == {running.id, *ended}
+    assert [task.id for task in await mt.list("running", thread="conv-1")] == [running.id]
+    for bad in ({"limit": 0}, {"limit": 5_000}, {"offset": -1}):
+        with pytest.raises(InvalidInput):
+            await thread.list("all", **bad)
+    job.finish()
+
+
+async def test_I9_only_the_callers_own(mt: Meantime, thread: Thread) -> None:
+    handle = await finished(thread)
+    other = mt.thread("other")
+    assert await other.list("all") == []
+    assert await other.list("all", history=True) == []
+    assert await other.reminder() == ""
+    assert await other.clear() == 0
+    assert [task.id for task in await mt.list("all")] == [handle.id]
+
+
+async def test_I10_wrong_thread_is_the_canonical_not_found(mt: Meantime, thread: Thread) -> None:
+    """Every verb that names a task; it reads as if the task never was."""
+    job, handle = await start(thread)
+    other = mt.thread("other")
+    for verb in (other.get, other.output, other.wait, other.result, other.cancel, other.runs, other.clear):
+        with pytest.raises(NotFound, match=f"No task '{handle.id}' in this thread."):
+            await verb(handle.id)
+    with pytest.raises(NotFound):
+        await other.resume(handle.id, "go on")
+    async with other.turn() as turn:
+        with pytest.raises(NotFound):
+            await turn.output(handle.id)
+    job.finish()
+
+
+async def test_I11_resumed_and_forked_are_marked(thread: Thread) -> None:
+    plain = await thread.start(Agent("reader", "one"))
+    await plain.wait()
+    forked = await thread.start(Agent("reader", "one"), fork=True)
+    await forked.wait()
+    await (await thread.resume(plain, "two")).wait()
+    assert [(task.resumed, task.forked) for task in await thread.list("all")] == [
+        (True, False),
+        (False, True),
+    ]
+
+
+async def test_I14_retention(thread: Thread) -> None:
+    """The newest 20 endings and every untold one; an evicted id still answers."""
+    ids = [(await finished(thread)).id for _ in range(22)]
+    assert len(await thread.list("all")) == 22
+    await take_turn(thread)
+    assert [task.id for task in await thread.list("all")] == ids[:1:-1]
+    assert (await thread.get(ids[0])).ended
+    assert (await thread.output(ids[0])).value == "done"

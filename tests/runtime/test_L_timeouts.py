@@ -1,0 +1,125 @@
+"""L13 of the matrix: timeouts, on the monotonic clock."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+
+import pytest
+
+from jobs import Job, start
+from meantime import (
+    Agent,
+    Call,
+    Completed,
+    InvalidInput,
+    Limits,
+    Meantime,
+    Settings,
+    Status,
+    Thread,
+    TimedOut,
+    current,
+)
+from meantime.testing import FakeClock, FakeSessionRunner, Reply
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("kind", ["coroutine", "thread", "agent"])
+async def test_L13_timeouts_are_enforced_for_every_kind(
+    thread: Thread, agents: FakeSessionRunner, clock: FakeClock, kind: str
+) -> None:
+    """On the monotonic clock; a jump of the wall clock changes nothing (P9); partial output is kept."""
+    started = threading.Event()
+
+    def sync() -> str:
+        current().emit("found", 3)
+        started.set()
+        while not current().cancelled:
+            time.sleep(0.001)
+        return "half"
+
+    async def coroutine() -> None:
+        current().emit("found", 3)
+        started.set()
+        await asyncio.Event().wait()
+
+    agents._replies = lambda _: started.set() or Reply(emits={"found": 3})
+    agents.hold()
+    work = {"coroutine": Call(coroutine), "thread": Call(sync), "agent": Agent("reader", "x")}[kind]
+    handle = await thread.start(work, timeout=60)
+    await clock.until(started.is_set)
+    clock.jump(86_400)
+    await clock.advance(59.9)
+    assert (await handle.get()).status is Status.RUNNING
+    clock.jump(-2 * 86_400)
+    await clock.advance(0.1)
+    task = await handle.wait()
+    partial = "half" if kind == "thread" else None
+    assert task.outcome == TimedOut(60, partial, emitted_vars={"found": 3})
+    assert task.run.duration == pytest.approx(60)
+
+
+async def test_L13_default_maximum_and_note(ledger: str, clock: FakeClock) -> None:
+    """Asked, else the default, never over the maximum; a reduced request says so."""
+    settings = Settings(default_timeout=30, max_timeout=90, limits=Limits(per_thread=-1))
+    async with Meantime.open(ledger, clock=clock, settings=settings) as mt:
+        thread = mt.thread("a")
+        given = [(await start(thread, timeout=asked))[1].task.run for asked in (None, 60.5, 900, -1)]
+        assert [run.timeout for run in given] == [30, 60.5, 90, 90]
+        assert [run.timeout_note for run in given] == [
+            "",
+            "",
+            "900 s were asked for; 90 s is the maximum.",
+            "",
+        ]
+        for bad in (0, -2, float("nan"), float("inf"), "60", True):
+            with pytest.raises(InvalidInput):
+                await thread.start(Call(len, ""), timeout=bad)  # pyright: ignore
+        await clock.advance(90)
+        await thread.wait()
+        assert len(await thread.list("timed_out")) == 4
+
+
+async def test_L13_a_queued_task_has_its_whole_time(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
+    """The clock starts with the run, not with the start call."""
+    await mt.set_limits(per_thread=1)
+    first, _ = await start(thread)
+    second = Job()
+    handle = await thread.start(second.call, timeout=10)
+    await clock.advance(60)
+    first.finish()
+    await second.started.wait()
+    await clock.advance(9)
+    second.finish("in time")
+    assert (await handle.wait()).outcome == Completed("in time")
+
+
+async def test_L13_finished_after_the_deadline_is_timed_out(thread: Thread, clock: FakeClock) -> None:
+    """Against the clock, finishing late does not win: the result is kept as a late one."""
+    job, handle = await start(thread, stubborn=True, timeout=10)
+    await clock.advance(10)
+    await job.asked_to_stop.wait()
+    job.finish("late")
+    task = await handle.wait()
+    assert (task.outcome, task.late_result) == (TimedOut(10), "late")
+
+
+async def test_L13_a_call_is_timed_out_inline_and_as_a_task(thread: Thread, clock: FakeClock) -> None:
+    """The time of a call begins with the call, also where it becomes a task on the way."""
+    job = Job()
+    calling = asyncio.ensure_future(thread.call(job.call, threshold=5, timeout=12))
+    await clock.advance_to_alarm(5)
+    answer = await calling
+    assert answer.task is not None
+    await clock.advance(7)
+    (ended,) = await thread.wait(answer.task)
+    assert ended.outcome == TimedOut(12)
+    inline = Job()
+    calling = asyncio.ensure_future(thread.call(inline.call, timeout=12))
+    await clock.advance_to_alarm(12)
+    with pytest.raises(Exception, match="12 s"):
+        await calling
+    assert inline.asked_to_stop.is_set()
