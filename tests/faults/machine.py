@@ -23,6 +23,7 @@ from .world import Failure, World
 
 THREADS = st.sampled_from(["a", "b"])
 PICK = st.integers(0, 1 << 16)
+SHRINK = [Phase.shrink] if os.environ.get("MEANTIME_FAULT_SHRINK") else []  # minutes, for the shortest story
 
 
 class Life:
@@ -241,7 +242,7 @@ def run(seed: int, examples: int, steps: int, reproduce: str) -> Tally:
     Seeded.tally = tally
     checked = settings(
         max_examples=examples, stateful_step_count=steps, database=None, deadline=None,
-        suppress_health_check=list(HealthCheck), phases=[Phase.generate, Phase.shrink], print_blob=False,
+        suppress_health_check=list(HealthCheck), phases=[Phase.generate, *SHRINK], print_blob=False,
         report_multiple_bugs=False,
     )  # fmt: skip
     try:

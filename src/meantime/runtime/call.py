@@ -31,6 +31,8 @@ class Foreground:
         self.context = context
         self.began = began
         self.performing: asyncio.Task[Report]
+        self.promoting = False  # on its way to the ledger: the commit decides what it is
+        self.left = False  # its caller is gone
 
     @property
     def task(self) -> Task:
@@ -106,7 +108,8 @@ class Calls:
             return _in_time(call.task, await asyncio.shield(call.performing))
         except asyncio.CancelledError:
             # The caller is gone. What is a task goes on; what is not is stopped with it.
-            if call.task.id not in self._record.live:
+            call.left = True
+            if not call.promoting and call.task.id not in self._record.live:
                 self._stop(call)
             raise
 
@@ -129,8 +132,17 @@ class Calls:
         def adopt(assignment: Assignment) -> None:
             self._runs.adopt(assignment, call.context, call.performing, call.began)
 
+        reserved = self._admission.reserve(call.assignment, adopt)
+
+        def decided(task: Task, done: bool) -> None:
+            call.promoting = False
+            reserved(task, done)
+            if call.left and not done:
+                self._stop(call)
+
+        call.promoting = True
         try:
-            await self._record.create(call.task, self._admission.reserve(call.assignment, adopt))
+            await self._record.create(call.task, decided)
         except (LedgerError, Degraded, Duplicate):
             return False
         return True

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from meantime.kernel.change import Facts, ending
-from meantime.kernel.errors import Closed
+from meantime.kernel.errors import Closed, MeantimeError
 from meantime.kernel.lifecycle import Move
 from meantime.kernel.model import Completed, Outcome, Task
 from meantime.kernel.outcomes import TIMEOUT, Report, abandon, judge
@@ -192,7 +192,8 @@ class Runs:
             run = replace(task.run, emitted=context.emitted) if context.emitted else task.run
             return {"progress": context.said, "run": run, "session": context.session}
 
-        await self._record.amend(id, said, event="progress")
+        with suppress(MeantimeError):  # progress is worth no trouble: the next one, or the ending, has it
+            await self._record.amend(id, said, event="progress")
 
     def seen(self, task: Task) -> Task:
         """The task with what its work has said since the last flush."""

@@ -149,6 +149,8 @@ class SqliteStore:
         found: dict[str, int] = dict(self._reader.execute(SQL["count_tasks"]).fetchall())
         for state, count in self._reader.execute(SQL["count_notices"]):
             found[f"notices.{state}"] = count
+        if self._reserve.spent:
+            found["degraded"] = 1  # the disk was full, and has no room for a new reserve yet
         return found
 
     def _tasks(self, sql: str, values: Iterable[object]) -> list[Task]:
@@ -216,8 +218,6 @@ class SqliteStore:
         ]
 
     async def forget(self, retention: Retention, now: float) -> int:
-        if self._reserve.spent:
-            self._reserve.keep()
         await self._writer.submit(telling.changed, "trim_events", retention.journal_events, durable=False)
         old = (now - retention.history_seconds, retention.history_tasks, _FORGET_AT_ONCE)
         gone = 0

@@ -153,7 +153,7 @@ class Writer:
         return results
 
     def _alone(self, write: Write) -> Any:
-        if write.spends and self._reserve.spent:
+        if write.spends and self._reserve.spent and not self._reserve.keep():
             return _disk_full()
         try:
             return self._transact([write])[0]
