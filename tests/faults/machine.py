@@ -70,6 +70,7 @@ class Life:
 
     def abandon(self) -> None:
         self.world.clock.forget()
+        self.world.runner.cut = True
         writer = self.world.store._writer
         writer._closed = True
         writer._pending.clear()

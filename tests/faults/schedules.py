@@ -58,7 +58,7 @@ class Scenario:
     async def play(self) -> Verdict:
         await self._open()
         actors = [self._starter, self._starter, self._finisher, self._canceller, self._turner, self._turner,
-                  self._upkeeper, self._impatient]  # fmt: skip
+                  self._upkeeper, self._impatient, self._person]  # fmt: skip
         self.running = [asyncio.ensure_future(self._act(actor)) for actor in actors]
         await self._pause(self.rng.randrange(60))
         if self.closes:
@@ -123,7 +123,10 @@ class Scenario:
         ids = sorted(self.world.active)
         for id in self.rng.sample(ids, min(len(ids), self.rng.choice([1, 2, 5]))):
             self.world.finish(id, self.rng.random() < 0.7)
-        await self._pause(self.rng.randrange(10))
+        if ids and self.rng.random() < 0.5:
+            last = self.rng.choice(ids)
+            await self.world.thread(last.partition("-")[0]).wait(last.rpartition(".")[0], timeout=1.0)
+        self.clock.jump(self.rng.choice([0.0, -1e3, 1e3]))
         await self.world.observe()
 
     async def _canceller(self) -> None:
@@ -141,17 +144,19 @@ class Scenario:
 
     async def _upkeeper(self) -> None:
         self.clock.jump(self.rng.choice([0.0, -1e6, 1e6]))
-        deed = self.rng.randrange(4)
+        deed = self.rng.randrange(3)
         if deed == 0:
             await self.world.thread(self.rng.choice(THREADS)).clear()
         elif deed == 1:
-            await self.world.meantime.set_limits(per_thread=self.rng.choice([1, 3, -1]), total=self.rng.choice([2, 8]))
-        elif deed == 2:
-            self._let_time_pass()
+            per_thread, total = self.rng.choice([1, 3, -1]), self.rng.choice([2, 8])
+            await self.world.meantime.set_limits(per_thread=per_thread, total=total)
         else:
-            await self.world.meantime.output(self.rng.choice(sorted(self.world.over)).rpartition(".")[0]) if (
-                self.world.over
-            ) else None
+            self._let_time_pass()
+
+    async def _person(self) -> None:
+        """Looks at everything that has ended; that is nobody's business but theirs."""
+        for id in sorted(self.world.over):
+            await self.world.meantime.output(id.rpartition(".")[0])
 
     def _let_time_pass(self) -> None:
         for id, thread in self.world.active.items():  # any of them may time out now

@@ -29,6 +29,7 @@ class GateRunner:
 
     def __init__(self, ledger: list[Fact]) -> None:
         self._ledger = ledger
+        self.cut = False  # the process is gone, and even stubborn work with it
         self.gates: dict[str, asyncio.Future[bool]] = {}
         self.orders: dict[str, bool] = {}  # how each run is to end, once that is decided
 
@@ -54,7 +55,7 @@ class GateRunner:
                 good = await asyncio.shield(gate) if stubborn else await gate
                 break
             except asyncio.CancelledError:
-                if not stubborn:
+                if not stubborn or self.cut:
                     raise
         if not good:
             raise ValueError("it failed, as it was told to")
@@ -169,7 +170,7 @@ class World:
                 raise Failure
             if chosen or read:
                 names = [notice.id for notice in chosen] + ([read] if read else [])
-                names = [] if ack is None else list(dict.fromkeys(names))
+                names = [] if ack is None else names + names[:1]  # a host may name one twice
                 settled = await turn.ack(*names, transcript=transcript)
                 self._acked(thread, settled.told)
             return turn.notices
@@ -200,6 +201,9 @@ class World:
                 self.say("ended", thread, id, task.status)
                 self.over[id] = thread
                 self.active.pop(id, None)
+
+    def over_tasks(self) -> set[str]:
+        return {id.rpartition(".")[0] for id in self.over}
 
     async def park_report(self) -> None:
         for notice in await self.meantime.notices("parked"):

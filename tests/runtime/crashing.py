@@ -57,7 +57,13 @@ async def stubborn() -> None:
 
 async def agent(mt: Meantime, ledger: str) -> NoReturn:
     """While an agent works in a session that outlives us."""
-    die(agent=await mt.thread("conv-1").start(Agent("held", "one"), session="s-1"))
+    handle = await mt.thread("conv-1").start(Agent("held", "one"))
+    session = None
+    while session is None:  # until the ledger itself knows it
+        await asyncio.sleep(0.001)
+        stored = await mt._runtime.store.load(handle.id)
+        session = stored.session if stored else None
+    die(agent=handle, session=session)
 
 
 async def leased(mt: Meantime, ledger: str) -> NoReturn:

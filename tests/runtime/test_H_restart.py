@@ -149,7 +149,7 @@ async def test_P4_an_agent_is_resumed_from_its_session(path: str) -> None:
     """The run that the crash cut off is lost; its session is still there, and goes on."""
     ids = await crash("agent", path)
     agents = FakeSessionRunner()
-    session = agents.new_session("s-1", "held")
+    session = agents.new_session(ids["session"], "held")
     session.history.append(("user", "one"))
     async with Meantime.open(path, runners=[agents]) as mt:
         thread = mt.thread("conv-1")

@@ -146,6 +146,21 @@ async def test_M4_queue_or_reject(mt: Meantime, thread: Thread) -> None:
     assert [await queued.result(), await second.result()] == [3, 2]
 
 
+async def test_M4_a_resume_obeys_the_limits(mt: Meantime, thread: Thread, agents: FakeSessionRunner) -> None:
+    """It is a run like any other: refused where starts are refused, and the task stays as it was."""
+    ended = await thread.start(Agent("reader", "one"))
+    before = await ended.wait()
+    agents.hold()
+    await mt.set_limits(per_kind={"agent": 1}, on_limit="reject")
+    running = await thread.start(Agent("reader", "other"))
+    with pytest.raises(LimitReached):
+        await thread.resume(ended, "two")
+    assert await ended.get() == before
+    agents.release()
+    await running.wait()
+    assert (await (await thread.resume(ended, "two")).wait()).run.number == 2
+
+
 async def test_M4_a_full_queue_refuses(ledger: str, clock: FakeClock) -> None:
     settings = Settings(limits=Limits(per_thread=1, queued=2))
     async with Meantime.open(ledger, clock=clock, settings=settings) as mt:

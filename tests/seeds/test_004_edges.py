@@ -252,7 +252,7 @@ async def test_psi_E13_retryable_model_error(
     (session,) = agents.sessions.values()
     assert session.requests == 4
     assert (await handle.get()).status is Status.RUNNING
-    assert (await handle.get()).version == handle.task.version
+    assert (await handle.get()).run == handle.task.run
     assert await mt.notices() == []
     assert await take_turn(thread) == []
     agents.release()

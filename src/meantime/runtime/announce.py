@@ -34,7 +34,7 @@ _UNTOLD = (NoticeState.UNREAD, NoticeState.LEASED)
 class Holding:
     """An open turn: its thread is busy while it lasts."""
 
-    __slots__ = ("alarm", "held", "id", "lapsed", "lease", "thread")
+    __slots__ = ("alarm", "held", "id", "lapsed", "lease", "thread", "under_way")
 
     def __init__(self, thread: str, lease: float | None) -> None:
         self.id = "turn_" + crockford(entropy(16))
@@ -43,6 +43,12 @@ class Holding:
         self.alarm: Alarm | None = None
         self.lapsed = False
         self.held: set[str] = set()  # leased to it and not acknowledged
+        self.under_way: set[asyncio.Task[Any]] = set()  # leases and reads that are being written
+
+    async def settled(self) -> None:
+        """What is under way may still lease something to this turn: it ends first."""
+        while self.under_way:
+            await asyncio.wait(self.under_way)
 
 
 class Announcing:
@@ -67,7 +73,7 @@ class Announcing:
         holding = Holding(thread, None if lease is None else check(lease))
         self._turns[holding.id] = holding
         self._waking.enter(thread)
-        leasing = self._begin(self._lease(holding, limit))
+        leasing = self._begin(self._lease(holding, limit), holding)
         try:
             notices = await asyncio.shield(leasing)
         except BaseException:
@@ -82,7 +88,8 @@ class Announcing:
 
     async def boundary(self, turn: str, *, limit: int) -> Sequence[Notice]:
         """What a cancelled caller did not see is not acknowledged, and comes again after this turn."""
-        return await self._finish(self._lease(self._holding(turn), limit))
+        holding = self._holding(turn)
+        return await self._finish(self._lease(holding, limit), holding)
 
     async def _lease(self, holding: Holding, limit: int) -> Sequence[Notice]:
         if not 0 < limit <= MAX_LEASED:
@@ -102,7 +109,8 @@ class Announcing:
         self, turn: str, notices: Sequence[str], entries: Sequence[Entry], reads: Sequence[str]
     ) -> Settled:
         """Exactly these: what the turn showed, and what its agent read."""
-        return await self._finish(self._settle(self._holding(turn), notices, entries, reads))
+        holding = self._holding(turn)
+        return await self._finish(self._settle(holding, notices, entries, reads), holding)
 
     async def _settle(
         self, holding: Holding, notices: Sequence[str], entries: Sequence[Entry], reads: Sequence[str]
@@ -123,7 +131,7 @@ class Announcing:
         """The turn's agent sees this ending: its ack may settle the notice."""
         holding = self._holding(turn)
         if holding.thread == task.thread:
-            await self._finish(self._read(holding, task))
+            await self._finish(self._read(holding, task), holding)
 
     async def _read(self, holding: Holding, task: Task) -> None:
         now = self._record.clock.now()
@@ -145,6 +153,7 @@ class Announcing:
             return
         if holding.alarm is not None:
             holding.alarm.cancel()
+        await holding.settled()
         await self._give_back(holding, failed=failed)
         if not holding.lapsed:
             self._waking.leave(holding.thread)
@@ -180,6 +189,7 @@ class Announcing:
         if holding.lapsed or holding.id not in self._turns:
             return
         holding.lapsed = True
+        await holding.settled()
         await self._give_back(holding, failed=True)
         self._waking.leave(holding.thread)
 
@@ -225,14 +235,17 @@ class Announcing:
 
     # -- work that outlasts its caller
 
-    def _begin(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    def _begin(self, coroutine: Coroutine[Any, Any, T], holding: Holding | None = None) -> asyncio.Task[T]:
         task = asyncio.get_running_loop().create_task(coroutine)
         self._beside.add(task)
         task.add_done_callback(self._beside.discard)
+        if holding is not None:
+            holding.under_way.add(task)
+            task.add_done_callback(holding.under_way.discard)
         return task
 
-    async def _finish(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        return await asyncio.shield(self._begin(coroutine))
+    async def _finish(self, coroutine: Coroutine[Any, Any, T], holding: Holding | None = None) -> T:
+        return await asyncio.shield(self._begin(coroutine, holding))
 
     async def close(self) -> None:
         await asyncio.gather(*self._beside, return_exceptions=True)

@@ -95,7 +95,8 @@ class FakeSessionRunner:
 
     async def run(self, assignment: Assignment, context: Context) -> Report:
         task = assignment.task
-        session = self._session(task)
+        session = self.new_session(task.session or f"s-{task.id}", task.work.name)
+        context.in_session(session.id)
         session.history.append(("user", task.run.prompt or str(task.work.input["prompt"])))
         reply = self._reply(session)
         try:
@@ -117,9 +118,6 @@ class FakeSessionRunner:
         )
 
     # -- the steps of a run
-
-    def _session(self, task: Task) -> Session:
-        return self.new_session(task.session or f"s-{task.id}", task.work.name)
 
     def _reply(self, session: Session) -> Reply:
         script = self._by_agent.get(session.agent, self._replies)

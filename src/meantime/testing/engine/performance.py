@@ -27,7 +27,7 @@ class Performance:
         self.task = Task(id=id, thread="a", work=order.work, status=Status.RUNNING, run=Run(number=run))
         self._assignment = Assignment(self.task, order.target, order.args, order.kwargs)
         loop = asyncio.get_running_loop()
-        self.context = WorkContext(self.task, loop, lambda: 0.0, lambda _: None)
+        self.context = WorkContext(self.task, loop, lambda: 0.0, lambda _, __: None)
         self.reports: list[Report] = []
         self._performing = loop.create_task(self._perform())
 
