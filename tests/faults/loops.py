@@ -14,11 +14,11 @@ from typing import Any
 
 from .clock import FaultClock
 
-DAY = 86_400.0
+LONG = 7_200.0  # virtual seconds; the longest wait of our own is an hour
 
 
 class Stuck(BaseException):
-    """Nothing can happen any more, or a whole virtual day was not enough."""
+    """Nothing can happen any more, or two virtual hours were not enough."""
 
 
 class SeededLoop(asyncio.SelectorEventLoop):
@@ -27,7 +27,7 @@ class SeededLoop(asyncio.SelectorEventLoop):
         self._rng = random.Random(seed)
         self.clock = clock
         self._held: list[Any] = []
-        self.until = clock.monotonic() + DAY
+        self.until = clock.monotonic() + LONG
         self.set_exception_handler(lambda loop, context: None)
 
     @property
@@ -57,7 +57,7 @@ class SeededLoop(asyncio.SelectorEventLoop):
     def _pass_time(self) -> None:
         while not self._ready:  # type: ignore[attr-defined]
             if self.clock.monotonic() > self.until:
-                raise Stuck("a virtual day has passed, and it is not over")
+                raise Stuck("two virtual hours have passed, and it is not over")
             if not self.clock.ring():
                 raise Stuck("nothing is ready and no alarm is set")
 

@@ -68,7 +68,7 @@ def settle(
     now: float,
 ) -> Settled:
     held: dict[str, int] = dict(cursor.execute(SQL["held_by"], (thread, turn)).fetchall())
-    wanted = notices or tuple(held)
+    wanted = tuple(dict.fromkeys(notices or held))
     told = [id for id in wanted if id in held]
     if len(told) == len(held):
         cursor.execute(SQL["tell_all"], (now, thread, turn))

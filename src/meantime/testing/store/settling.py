@@ -57,8 +57,17 @@ async def what_a_turn_lost_is_gone(store: Store) -> None:
     same((await bench.settle("two", "t_2.1", thread="b")).gone, ("t_2.1",), "not in that thread")
 
 
+async def naming_one_twice_settles_only_that_one(store: Store) -> None:
+    bench = Bench(store)
+    await bench.ended("t_1", "t_2")
+    await bench.lease("turn")
+    same((await bench.settle("turn", "t_1.1", "t_1.1")).told, ("t_1.1",), "what was settled")
+    same(await bench.states(), {"t_1.1": "told", "t_2.1": "leased"}, "the states")
+
+
 CHECKS: tuple[Check, ...] = (
     settling_tells_and_writes_the_transcript,
     settling_twice_is_harmless,
+    naming_one_twice_settles_only_that_one,
     what_a_turn_lost_is_gone,
 )
