@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -169,6 +170,44 @@ async def test_numbers_and_text_come_back_exactly(mt):
 
     handle = await mt.thread("conv-1").start(Call(work))
     assert await handle.result() == value
+
+
+async def test_arguments_too_big_for_the_ledger_run_but_only_once(mt):
+    big = "x" * 2_000_000
+
+    async def work(text):
+        return len(text)
+
+    handle = await mt.thread("conv-1").start(Call(work, big))
+    assert await handle.result() == 2_000_000
+    stored = (await handle.get()).work
+    assert not stored.faithful
+    assert len(str(stored.input)) < 10_000
+
+
+async def test_a_huge_partial_output_is_spilled_like_a_result(mt):
+    going = threading.Event()
+
+    def work():
+        going.set()
+        while not current().cancelled:
+            threading.Event().wait(0.001)
+        return "half " * 20_000
+
+    thread = mt.thread("conv-1")
+    handle = await thread.start(Call(work))
+    await asyncio.to_thread(going.wait)
+    answer = await handle.cancel(wait=True)
+    assert isinstance(answer.task.outcome, Cancelled)
+    assert answer.task.outcome.spill is not None
+    assert Path(answer.task.outcome.spill.path).read_text() == "half " * 20_000
+    async with thread.turn() as turn:
+        assert answer.task.outcome.spill.path in turn.notices[0].message().text
+    output = await handle.output()
+    assert output.partial
+    assert output.spill is not None
+    await mt.purge(handle.id)
+    assert not Path(answer.task.outcome.spill.path).exists()
 
 
 def raiser(kind):

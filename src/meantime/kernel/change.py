@@ -44,6 +44,7 @@ class Facts(Struct, frozen=True, gc=False):
     run: tuple[int, int] | None = None  # number and attempt of the run that reports: fences stale ones
     late: Json = None  # what a run has to say after its ending
     progress: Progress | None = None  # the last it said
+    session: str | None = None  # where it worked
     next_run: Run | None = None  # for RESUME and RETRY
 
 
@@ -142,6 +143,7 @@ def _end(task: Task, move: Move, status: Status, facts: Facts, now: float) -> Ch
         run=run,
         outcome=outcome,
         progress=facts.progress or task.progress,
+        session=facts.session or task.session,
         late_result=task.late_result if facts.late is None else facts.late,
     )
     return Change(new, task.version, event=_event("ended", new, now), ends=True)

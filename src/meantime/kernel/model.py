@@ -52,6 +52,7 @@ class Failed(Struct, frozen=True, omit_defaults=True, gc=False, tag_field="ended
     emitted_vars: dict[str, Json] = {}
     final_message: str = ""
     terminate_reason: str = "ERROR"
+    spill: Spill | None = None  # the whole partial output, where it was over the limits
 
 
 class Cancelled(Struct, frozen=True, omit_defaults=True, gc=False, tag_field="ended", tag="cancelled"):
@@ -60,6 +61,7 @@ class Cancelled(Struct, frozen=True, omit_defaults=True, gc=False, tag_field="en
     partial: Json = None
     abandoned: bool = False  # it would not stop; we stopped waiting, and a late result will be kept
     emitted_vars: dict[str, Json] = {}
+    spill: Spill | None = None  # the whole partial output, where it was over the limits
 
 
 class TimedOut(Struct, frozen=True, omit_defaults=True, gc=False, tag_field="ended", tag="timed_out"):
@@ -68,12 +70,14 @@ class TimedOut(Struct, frozen=True, omit_defaults=True, gc=False, tag_field="end
     abandoned: bool = False
     emitted_vars: dict[str, Json] = {}
     terminate_reason: str = "TIMEOUT"
+    spill: Spill | None = None  # the whole partial output, where it was over the limits
 
 
 class Lost(Struct, frozen=True, omit_defaults=True, gc=False, tag_field="ended", tag="lost"):
     reason: str
     partial: Json = None
     emitted_vars: dict[str, Json] = {}
+    spill: Spill | None = None  # the whole partial output, where it was over the limits
 
 
 Outcome: TypeAlias = Completed | Failed | Cancelled | TimedOut | Lost

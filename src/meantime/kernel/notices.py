@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from .durations import duration
 from .ids import display
-from .model import BatchCount, Cancelled, Completed, Failed, Json, Lost, Outcome, Task, TimedOut
+from .model import BatchCount, Cancelled, Completed, Failed, Lost, Outcome, Task, TimedOut
 from .payloads import as_text, clean, preview
 
 
@@ -104,7 +104,7 @@ def canonical(notice: Notice) -> Message:
             clean(body),
             f"</{fence}>",
         ]
-    spill = notice.outcome.spill if isinstance(notice.outcome, Completed) else None
+    spill = notice.outcome.spill
     if spill is not None:
         head.append(
             f"This is a part: the whole output ({spill.bytes} bytes, {spill.lines} lines) is in {spill.path}"
@@ -149,18 +149,17 @@ def payload_text(outcome: Outcome) -> str:
             shown = preview(outcome.spill) if outcome.spill else as_text(outcome.result)
             return shown or outcome.final_message
         case Failed():
-            return _with_partial(outcome.message, outcome.partial)
+            return _with_partial(outcome.message, outcome)
         case Cancelled():
-            return _with_partial(outcome.reason, outcome.partial)
+            return _with_partial(outcome.reason, outcome)
         case TimedOut():
-            return _with_partial("", outcome.partial)
+            return _with_partial("", outcome)
         case Lost():
-            return _with_partial(outcome.reason, outcome.partial)
+            return _with_partial(outcome.reason, outcome)
         case _:
             assert_never(outcome)
 
 
-def _with_partial(text: str, partial: Json) -> str:
-    if partial is None:
-        return text
-    return f"{text}\nPartial output:\n{as_text(partial)}".lstrip("\n")
+def _with_partial(text: str, outcome: Failed | Cancelled | TimedOut | Lost) -> str:
+    partial = preview(outcome.spill) if outcome.spill else as_text(outcome.partial)
+    return f"{text}\nPartial output:\n{partial}".lstrip("\n") if partial else text

@@ -147,19 +147,32 @@ def is_over(text: str, limits: InlineLimits) -> bool:
 
 
 def spill_record(path: str, text: str, *, is_text: bool = True) -> Spill:
+    head, tail = _ends(text)
+    return Spill(path, len(text.encode()), count_lines(text), head, tail, is_text)
+
+
+def _ends(text: str) -> tuple[str, str]:
+    if len(text) <= PREVIEW:
+        return text, ""
     head = int(PREVIEW * 0.8)
-    return Spill(
-        is_text=is_text,
-        path=path,
-        bytes=len(text.encode()),
-        lines=count_lines(text),
-        head=text[:head] if len(text) > PREVIEW else text,
-        tail=text[-(PREVIEW - head) :] if len(text) > PREVIEW else "",
-    )
+    return text[:head], text[head - PREVIEW :]
 
 
-def preview(spill: Spill) -> str:
-    return f"{spill.head}\n…\n{spill.tail}" if spill.tail else spill.head
+def preview(of: Spill | str) -> str:
+    """The beginning and the end of what is too long to show."""
+    head, tail = _ends(of) if isinstance(of, str) else (of.head, of.tail)
+    return f"{head}\n…\n{tail}" if tail else head
+
+
+_SIDE = InlineLimits()
+
+
+def short(value: Json) -> Json:
+    """The value itself, or, over the limits, only its two ends: for what is kept on the side."""
+    if value is None:
+        return None
+    text = as_text(value)
+    return preview(text) if is_over(text, _SIDE) else value
 
 
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]")

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
+import msgspec
+
 from .errors import InvalidInput
 from .model import Work
-from .payloads import is_unicode, jsonable
+from .payloads import as_text, is_unicode, jsonable, short
+
+MAX_INPUT = 1_000_000  # bytes of arguments kept in the ledger; more can be run, but not run again
 
 
 class Order(NamedTuple):
@@ -42,6 +46,8 @@ class Call:
             if given:
                 stored[name], same = jsonable(given)
                 faithful = faithful and same
+        if stored and len(msgspec.json.encode(stored)) > MAX_INPUT:
+            stored, faithful = {"too_big": short(as_text(stored))}, False
         work = Work("call", function_name(self.fn), stored or None, faithful)
         return Order(work, self.fn, self.args, self.kwargs)
 

@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Callable
 
 from meantime.kernel.change import Change, Disposition, Facts
-from meantime.kernel.errors import InvalidInput, LimitReached
+from meantime.kernel.errors import Closed, InvalidInput, LimitReached
 from meantime.kernel.lifecycle import Move
 from meantime.kernel.limits import NO_LIMIT, Limits, Slots, check_limits
 from meantime.kernel.model import Task
 from meantime.ports.runner import Assignment
 from meantime.ports.store import Committed
 
-from .record import Record, Then
+from .record import DRAIN, Record, Then
 
 Launch = Callable[[Assignment], None]
 
@@ -79,7 +79,10 @@ class Admission:
             starting.add_done_callback(self._starting.discard)
 
     async def _start(self, assignment: Assignment) -> None:
-        moved = await self._record.insist(assignment.task.id, Move.START, Facts())
+        try:
+            moved = await self._record.insist(assignment.task.id, Move.START, Facts())
+        except Closed:
+            return  # still queued, for the next owner
         if moved.disposition is Disposition.APPLIED:
             self._launch(Assignment(moved.task, assignment.target, assignment.args, assignment.kwargs))
 
@@ -102,8 +105,8 @@ class Admission:
 
     async def drain(self) -> None:
         """After `closed`: waits for the starts that were under way."""
-        while self._starting:
-            await asyncio.wait(self._starting)
+        if self._starting:
+            await asyncio.wait(self._starting, timeout=DRAIN)  # not for ever: the disk may be failing
 
     def position(self, task: Task) -> int | None:
         return self.slots.position((task.thread, task.work.kind), task.id)

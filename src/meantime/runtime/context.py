@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.ids import check_id
 from meantime.kernel.model import Json, Progress, Task
-from meantime.kernel.payloads import escape_surrogates, jsonable
+from meantime.kernel.payloads import escape_surrogates, jsonable, short
 from meantime.ports.runner import Stopped
 
 MAX_EMITTED = 100  # named values of one run
@@ -108,7 +108,7 @@ class WorkContext:
         name = _short(name)
         if name not in self.emitted and len(self.emitted) >= MAX_EMITTED:
             raise InvalidInput(f"A run can emit at most {MAX_EMITTED} names.", hint="Emit one dict instead.")
-        self.emitted = {**self.emitted, name: jsonable(value).value}
+        self.emitted = {**self.emitted, name: short(jsonable(value).value)}
         self.said = replace(self.said or _NO_PROGRESS, updated_at=self._now())
         self._say()
 

@@ -202,4 +202,5 @@ def output_of(task: Task) -> Output:
             value = preview(outcome.spill) if outcome.spill else outcome.result
             return Output(task, value, outcome.emitted_vars, spill=outcome.spill)
         case _:
-            return Output(task, outcome.partial, outcome.emitted_vars, partial=True)
+            value = preview(outcome.spill) if outcome.spill else outcome.partial
+            return Output(task, value, outcome.emitted_vars, partial=True, spill=outcome.spill)

@@ -19,6 +19,7 @@ from meantime.ports.store import CommitResult, Committed, Store
 
 Listener = Callable[[Change, Committed], None]
 Then = Callable[[Task, bool], None]
+DRAIN = 5.0  # seconds that a close waits for the disk
 _RETRY = (0.05, 0.2, 1.0, 5.0)  # seconds between tries to record what must not be lost
 
 
@@ -115,8 +116,8 @@ class Record:
 
     async def drain(self) -> None:
         """Waits until every commit that is on its way has taken effect."""
-        while self._pending:
-            await asyncio.wait(self._pending)
+        if self._pending:
+            await asyncio.wait(set(self._pending), timeout=DRAIN)
             await asyncio.sleep(0)
 
     def _took(self, change: Change, committed: Committed) -> None:

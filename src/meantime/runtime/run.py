@@ -15,7 +15,7 @@ from meantime.kernel.errors import Closed, MeantimeError
 from meantime.kernel.lifecycle import Move
 from meantime.kernel.model import Completed, Outcome, Task
 from meantime.kernel.outcomes import TIMEOUT, Report, abandon, judge
-from meantime.kernel.payloads import as_text, is_over, preview, spill_record
+from meantime.kernel.payloads import as_text, is_over, preview, short, spill_record
 from meantime.ports.clock import Alarm
 from meantime.ports.engine import Engine
 from meantime.ports.runner import CURRENT, Assignment
@@ -91,42 +91,45 @@ class Runs:
         elapsed = self._record.clock.monotonic() - live.began
         live.quiet()
         task = self._record.live.get(id)
-        if report.session is not None and task is not None and task.session != report.session:
-            task = await self._record.amend(id, lambda _: {"session": report.session})
         if task is None:  # left behind by a cancel that it ignored: what it says now comes late
-            late = report.result.value if report.result else None
-            facts = Facts(run=live.fence, late=late)
-            outcome = Move.COMPLETE
+            late = short(report.result.value) if report.result else None
+            move, facts = Move.COMPLETE, Facts(run=live.fence, late=late)
         else:
             verdict = judge(task, report, live.context.emitted)
-            named = await self._spill(task, verdict.outcome)
-            said = live.context.said
-            facts = Facts(outcome=named, elapsed=elapsed, run=live.fence, late=verdict.late, progress=said)
-            outcome = ending(named)
+            outcome = await self._spill(task, verdict.outcome)
+            move = ending(outcome)
+            facts = Facts(
+                outcome=outcome,
+                elapsed=elapsed,
+                run=live.fence,
+                late=short(verdict.late),
+                progress=live.context.said,
+                session=report.session or live.context.session,
+            )
         with suppress(Closed):  # what was left behind may end after us
-            await self._record.insist(id, outcome, facts)
+            await self._record.insist(id, move, facts)
         if self.live.get(id) is live:
             del self.live[id]
 
     async def _spill(self, task: Task, outcome: Outcome) -> Outcome:
         """Over the limits the whole payload goes to a file, before the ending that points to it."""
-        if not isinstance(outcome, Completed) or outcome.result is None:
+        value = outcome.result if isinstance(outcome, Completed) else outcome.partial
+        if value is None:
             return outcome
         named = self._settings.inline_by_name.get(task.work.name)
-        text = as_text(outcome.result)
+        text = as_text(value)
         if not is_over(text, task.inline or named or self._settings.inline):
             return outcome
-        payload = text.encode()
         try:
-            path = await self._record.store.spill(payload)
+            path = await self._record.store.spill(text.encode())
         except OSError as problem:
-            # The ending must not be lost with its payload: what fits inline is kept, and says why.
-            spill = spill_record("", text)
-            note = f"{preview(spill)}\n(the whole output could not be written to a file: {problem})"
-            return replace(outcome, result=note, lossy=True)
-        return replace(
-            outcome, result=None, spill=spill_record(path, text, is_text=isinstance(outcome.result, str))
-        )
+            # The ending must not be lost with its payload: a part is kept inline, and says why.
+            path = ""
+            text = f"{preview(text)}\n(the whole output could not be written to a file: {problem})"
+        spill = spill_record(path, text, is_text=isinstance(value, str)) if path else None
+        if isinstance(outcome, Completed):
+            return replace(outcome, result=None if spill else text, spill=spill, lossy=not spill)
+        return replace(outcome, partial=None if spill else text, spill=spill)
 
     # -- stopping
 

@@ -81,28 +81,32 @@ class Runtime:
             return
         self._open = False
         self.admission.closed = True
-        await self.pushing.close()
-        await self._stop_everything()
-        self.looking.close()
-        self.waking.close()
-        self.observing.close()
-        await self.runs.close()
-        await self.announcing.close()
-        await self.upkeep.close()
-        await self.engine.close()
-        await self.store.close()
+        try:
+            await self.pushing.close()
+            await self._stop_everything()
+            self.looking.close()
+            self.waking.close()
+            self.observing.close()
+            await self.runs.close()
+            await self.announcing.close()
+            await self.upkeep.close()
+            await self.engine.close()
+        finally:
+            await self.store.close()
 
     async def _stop_everything(self) -> None:
-        """Until nothing runs: a start that was on its way when we closed may still come in."""
-        while True:
+        """Until nothing runs: a start that was on its way when we closed may still come in. Where the
+        disk does not take the endings we give up after a while; the next owner finds those lost."""
+        deadline = self.record.clock.monotonic() + 2 * self.settings.stop_deadline
+        while (left := deadline - self.record.clock.monotonic()) > 0:
             await self.record.drain()
             await self.admission.drain()
             running = [task for task in self.record.live.values() if task.status is not Status.QUEUED]
             if not running:
                 return
-            reason = "this Meantime was closed"
-            await asyncio.gather(*(self._cancel(task, "shutdown", reason) for task in running))
-            await self.looking.wait([task.id for task in running], None)  # ended, or left behind
+            stops = (self._cancel(task, "shutdown", "this Meantime was closed") for task in running)
+            await asyncio.gather(*stops, return_exceptions=True)
+            await self.looking.wait([task.id for task in running], None, timeout=left)
 
     def _check_open(self) -> None:
         if not self._open:

@@ -9,7 +9,7 @@ from itertools import islice
 
 from meantime.kernel.change import Change
 from meantime.kernel.events import Event
-from meantime.kernel.model import BatchCount, Completed, Task
+from meantime.kernel.model import BatchCount, Task
 from meantime.kernel.notices import Notice, NoticeState, notice_id
 from meantime.kernel.retention import Retention
 from meantime.ports.store import CommitResult, Committed, Entry, Query, Settled
@@ -176,9 +176,7 @@ class MemoryStore:
             self._inbox.drop(record)
         self._tasks.drop(records)
         outcomes = (task.outcome for record in records for task in (record.task, *record.runs))
-        await self._spills.delete(
-            end.spill.path for end in outcomes if isinstance(end, Completed) and end.spill
-        )
+        await self._spills.delete(end.spill.path for end in outcomes if end and end.spill)
         return len(records)
 
     async def spill(self, payload: bytes) -> str:

@@ -15,7 +15,7 @@ from meantime.kernel.errors import InvalidInput, LedgerError
 from meantime.kernel.events import Event
 from meantime.kernel.ids import prefix_end
 from meantime.kernel.lifecycle import Status
-from meantime.kernel.model import BatchCount, Completed, Task
+from meantime.kernel.model import BatchCount, Task
 from meantime.kernel.notices import Message, Notice, NoticeState
 from meantime.kernel.retention import Retention
 from meantime.ports.store import Committed, Entry, Query, Settled
@@ -258,7 +258,7 @@ def _not_opened(path: Path, problem: OSError) -> LedgerError:
 
 
 def _spilled(tasks: Iterable[Task]) -> list[str]:
-    return [t.outcome.spill.path for t in tasks if isinstance(t.outcome, Completed) and t.outcome.spill]
+    return [task.outcome.spill.path for task in tasks if task.outcome and task.outcome.spill]
 
 
 def _delete_tasks(cursor: sqlite3.Cursor, statement: str, ids: Sequence[str]) -> list[str]:
