@@ -75,7 +75,7 @@ async def test_memory_store_forgets_at_close() -> None:
     await store.close()
     await store.open()
     assert await store.load("t_a") is None
-    assert not os.path.exists(os.path.dirname(path))  # noqa: ASYNC240  nobody else waits here
+    assert not os.path.exists(os.path.dirname(path))
     with pytest.raises(FileNotFoundError):
         await store.unspill(path)
 

@@ -69,7 +69,9 @@ class Victim:
 
     async def open(self) -> None:
         limits = Limits(per_thread=2, total=20, per_kind={})
-        settings = Settings(limits=limits, stop_grace=0.5, stop_deadline=2.0, reconcile_every=0.5, progress_every=0.01)
+        settings = Settings(
+            limits=limits, stop_grace=0.5, stop_deadline=2.0, reconcile_every=0.5, progress_every=0.01
+        )
         for patience in reversed(range(50)):
             try:
                 self.meantime = await Meantime.open(self.folder / DB, settings=settings)
@@ -226,7 +228,9 @@ class Victim:
     async def load(self) -> None:
         """Until somebody kills it: many tasks, many turns, on all three at once."""
         await self.open()
-        await asyncio.gather(*(self._start_on(name) for name in "aabbcc"), *(self._tell_on(name) for name in "aabb"))
+        await asyncio.gather(
+            *(self._start_on(name) for name in "aabbcc"), *(self._tell_on(name) for name in "aabb")
+        )
 
     async def _start_on(self, name: str) -> None:
         while True:

@@ -18,6 +18,6 @@ async def once_or_twice(witness: str) -> str:
     """Writes down that it runs; the first time it never ends, the second time it does."""
     with Path(witness).open("a") as file:  # noqa: ASYNC230  the kill that follows must not lose it
         file.write("ran\n")
-    if Path(witness).read_text() == "ran\n":  # noqa: ASYNC240
+    if Path(witness).read_text() == "ran\n":
         await asyncio.Event().wait()
     return "the second time"

@@ -32,7 +32,7 @@ async def working(mt: Meantime, ledger: str) -> NoReturn:
     running = await thread.start(Call(chores.forever), description="index", timeout=60)
     witness = f"{ledger}.witness"
     again = await thread.start(Call(chores.once_or_twice, witness), retry="idempotent")
-    while not os.path.exists(witness) or not os.path.getsize(witness):  # noqa: ASYNC110, ASYNC240
+    while not os.path.exists(witness) or not os.path.getsize(witness):  # noqa: ASYNC110
         await asyncio.sleep(0.001)
     queued = await thread.start(Call(chores.add, 2, second=3))
     unfindable = await thread.start(Call(lambda: "gone"))

@@ -119,7 +119,7 @@ async def test_psi_B5_payload_size_boundaries(thread: Thread, what: str, extra: 
         assert outcome.result is None
         assert outcome.spill is not None
         assert (outcome.spill.bytes, outcome.spill.lines) == (len(payload), count_lines(payload))
-        assert Path(outcome.spill.path).read_text() == payload  # noqa: ASYNC240  nobody else waits here
+        assert Path(outcome.spill.path).read_text() == payload
         assert outcome.spill.path in message.text
         assert payload not in message.text
     else:

@@ -124,7 +124,7 @@ async def test_psi_N7_oversize_payload_path(thread: Thread) -> None:
     (message,) = await messages(thread)
     assert outcome.spill.path in message.text
     assert len(message.text) < 5_000
-    assert Path(outcome.spill.path).read_text() == payload  # noqa: ASYNC240  nobody else waits here
+    assert Path(outcome.spill.path).read_text() == payload
     assert await handle.result() == payload
 
 
