@@ -6,9 +6,14 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from meantime import Meantime, Thread
 from meantime.testing import FakeClock, FakeSessionRunner
+
+# How long an example takes says nothing here: machines are shared and times are noisy.
+settings.register_profile("meantime", deadline=None)
+settings.load_profile("meantime")
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         LimitReached,
         MeantimeError,
         NotFound,
+        NotInWork,
         NotResumable,
         Refused,
         RetryNotSupported,
@@ -61,7 +62,7 @@ _HOMES = {
     "ports.runner": "Context Stopped current",
     "kernel.errors": (
         "Ambiguous Closed Degraded Duplicate InvalidInput LeaseLost LedgerBusy LedgerDamaged LedgerError "
-        "LedgerTooNew LimitReached MeantimeError NotFound NotResumable Refused RetryNotSupported "
+        "LedgerTooNew LimitReached MeantimeError NotFound NotInWork NotResumable Refused RetryNotSupported "
         "StillRunning TaskCancelled TaskEnded TaskFailed TaskLost TaskTimedOut"
     ),
     "kernel.lifecycle": "Status",
@@ -106,6 +107,7 @@ __all__ = [
     "MeantimeError",
     "Message",
     "NotFound",
+    "NotInWork",
     "NotResumable",
     "Notice",
     "Output",

@@ -73,7 +73,7 @@ class Handle:
         return await self._tasks.cancel(self.id, self._thread, by="agent", reason=reason, wait=wait)
 
     def __repr__(self) -> str:
-        return f"<Handle {self.id}>"
+        return f"<Handle {self.id} {self.task.title!r}>"
 
 
 class Thread:
@@ -94,7 +94,7 @@ class Thread:
         *,
         timeout: float | None = None,
         description: str = "",
-        batch: str | None = None,
+        batch: str | Batch | None = None,
         tool_call_id: str | None = None,
         message_id: str | None = None,
         id: str | None = None,
@@ -110,7 +110,7 @@ class Thread:
         options = Options(
             timeout=timeout,
             description=description,
-            batch=batch,
+            batch=batch.id if isinstance(batch, Batch) else batch,
             tool_call_id=tool_call_id,
             message_id=message_id,
             id=id,
@@ -243,13 +243,20 @@ class Turn:
         self._limit = limit
         self._reads_settle = reads_settle
         self.id = ""
-        self.notices: list[Notice] = []
+        self._notices: list[Notice] = []
         self._reads: list[str] = []  # notices of endings that the agent read itself
+
+    @property
+    def notices(self) -> list[Notice]:
+        """What this turn tells, in the order of completion."""
+        if not self.id:
+            raise InvalidInput("This turn is not open.", hint="Enter it: async with thread.turn() as turn.")
+        return self._notices
 
     async def __aenter__(self) -> Turn:
         opened = await self._tasks.open_turn(self._thread, lease=self._lease, limit=self._limit)
         self.id = opened.id
-        self.notices = list(opened.notices)
+        self._notices = list(opened.notices)
         return self
 
     async def __aexit__(
@@ -260,7 +267,7 @@ class Turn:
     async def boundary(self) -> Sequence[Notice]:
         """Leases what came in since, for a turn of many steps; the new ones join `notices`."""
         fresh = await self._tasks.boundary(self.id, limit=self._limit)
-        self.notices += fresh
+        self._notices += fresh
         return fresh
 
     async def ack(self, *notices: Notice | str, transcript: Transcript | None = None) -> Settled:
@@ -329,7 +336,8 @@ class Batch:
         return await self._thread.list(status, batch=self.id, limit=1_000)
 
     async def wait(self, *, until: Until = "all", timeout: float | None = None) -> Sequence[Task]:
-        return await self._thread.wait(*await self.list(), until=until, timeout=timeout)
+        """All of them, in the order in which they were started."""
+        return await self._thread.wait(*reversed(await self.list()), until=until, timeout=timeout)
 
     async def cancel(self, *, by: str = "agent") -> Sequence[CancelAnswer]:
         return await self._tasks.cancel_all(self._thread.id, batch=self.id, by=by)
@@ -380,7 +388,5 @@ class Transcript:
 def order_of(work: Any) -> Order:
     order = getattr(work, "order", None)
     if order is None:
-        raise InvalidInput(
-            f"{type(work).__name__} is not work.", hint="Hand over Call(fn, *args) or Agent(name, prompt)."
-        )
+        raise InvalidInput(f"{type(work).__name__} is not work.", hint="Hand over Call(fn, *args).")
     return order()

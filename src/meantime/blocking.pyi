@@ -68,7 +68,12 @@ class Meantime:
 
     def limits(self) -> Limits: ...
     def set_limits(
-        self, *, per_thread: int = ..., total: int = ..., per_kind: dict[str, int] = ..., on_limit: str = ...
+        self,
+        *,
+        per_thread: int | None = None,
+        total: int | None = None,
+        per_kind: dict[str, int] | None = None,
+        on_limit: str | None = None,
     ) -> Limits:
         """Takes effect at once; -1 is no limit. What is not named stays as it is."""
 
@@ -96,7 +101,7 @@ class Thread:
         *,
         timeout: float | None = None,
         description: str = "",
-        batch: str | None = None,
+        batch: str | Batch | None = None,
         tool_call_id: str | None = None,
         message_id: str | None = None,
         id: str | None = None,
@@ -170,7 +175,10 @@ class Turn:
     """Busy while its block is open. Leaving without `ack()` gives the notices back."""
 
     id: str
-    notices: list[Notice]
+
+    @property
+    def notices(self) -> list[Notice]:
+        """What this turn tells, in the order of completion."""
 
     def __enter__(self) -> Turn: ...
     def __exit__(
@@ -216,7 +224,9 @@ class Batch:
     def start(self, work: Orderable, **options: Any) -> Handle: ...
     def count(self) -> BatchCount: ...
     def list(self, status: str | Iterable[str] | None = "all") -> Sequence[Task]: ...
-    def wait(self, *, until: Until = "all", timeout: float | None = None) -> Sequence[Task]: ...
+    def wait(self, *, until: Until = "all", timeout: float | None = None) -> Sequence[Task]:
+        """All of them, in the order in which they were started."""
+
     def cancel(self, *, by: str = "agent") -> Sequence[CancelAnswer]: ...
     def clear(self) -> int: ...
 

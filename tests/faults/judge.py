@@ -60,7 +60,7 @@ class Verdict(NamedTuple):
 def judge(facts: Sequence[Fact], transcripts: Transcripts) -> Verdict:
     return Verdict(
         tuple(_lost(facts, transcripts)),
-        tuple([*_doubled(facts, transcripts), *_two_endings(facts, transcripts)]),
+        (*_doubled(facts, transcripts), *_two_endings(facts, transcripts)),
         tuple(
             problem for thread in transcripts for problem in _misordered(facts, thread, transcripts[thread])
         ),
@@ -68,11 +68,10 @@ def judge(facts: Sequence[Fact], transcripts: Transcripts) -> Verdict:
 
 
 def _lost(facts: Sequence[Fact], transcripts: Transcripts) -> Iterable[str]:
+    told = {(thread, line.id) for thread, lines in transcripts.items() for line in lines}
     for fact in facts:
-        if fact.what == "accepted":
-            told = {line.id for line in transcripts.get(fact.thread, ())}
-            if fact.id not in told:
-                yield f"{fact.id} was accepted in {fact.thread} and never told"
+        if fact.what == "accepted" and (fact.thread, fact.id) not in told:
+            yield f"{fact.id} was accepted in {fact.thread} and never told"
 
 
 def _doubled(facts: Sequence[Fact], transcripts: Transcripts) -> Iterable[str]:

@@ -30,7 +30,7 @@ class LaggingStore(MemoryStore):
         self._queue, self._pumping = [], False
 
     async def close(self) -> None:
-        while self._pumping:
+        while self._pumping:  # noqa: ASYNC110  ticks are the time of this store
             await asyncio.sleep(0)
         self.closed = True
 

@@ -22,11 +22,11 @@ def families(seed: int) -> dict[str, Callable[[], Tally]]:
         return f"{SEED}={seed} {FAMILY}={family} python -m tests.faults.run"
 
     return {
-        "1": lambda: machine.run(seed, 60, 40, again("1")),
+        "1": lambda: machine.run(seed, 80, 40, again("1")),
         "2": lambda: kills.sweep(seed, 84, 28, again("2")),
         "3": lambda: kills.at_random(seed, 6, 4, again("3")),
         "4": lambda: disk.run(seed, 24, again("4")),
-        "5": lambda: schedules.run(seed, 240, again("5")),
+        "5": lambda: schedules.run(seed, 600, again("5")),
     }
 
 

@@ -16,8 +16,9 @@ SEEDS = range(60)
 def found(kind: str, plant: Callable[[schedules.Scenario], None] | None = None) -> list[str]:
     """What the judge says first of this kind over a stretch of schedules."""
     for seed in SEEDS:
-        if problems := getattr(schedules.play(seed, plant), kind):
-            return list(problems)
+        problems = [one for one in getattr(schedules.play(seed, plant), kind) if not one.startswith("hang")]
+        if problems:
+            return problems
     return []
 
 

@@ -198,8 +198,8 @@ class Victim:
         try:
             async with asyncio.timeout(2 * PATIENCE):
                 await self.story()
-        except TimeoutError:
-            os.write(1, b"starved\n")
+        except (TimeoutError, LedgerError, Refusal) as problem:
+            os.write(1, f"starved: {problem!r}\n".encode())
             os._exit(0)  # its ledger cannot be closed
 
     async def come_out(self) -> None:
@@ -224,6 +224,10 @@ class Victim:
             works.say("ended", task.thread, f"{task.id}.{task.run.number}", task.status)
         await self.come_out()
         await self.meantime.close()
+
+    async def salvage(self) -> None:
+        async with Meantime.open(self.folder / DB, salvage=True):
+            return
 
     async def load(self) -> None:
         """Until somebody kills it: many tasks, many turns, on all three at once."""

@@ -83,7 +83,7 @@ def test_I11_a_resumed_task_says_so():
 
 
 def test_N1_a_task_without_a_description_is_called_by_its_work():
-    assert '"tests:index_repo"' in summary(make_notice().task)
+    assert '"index_repo"' in summary(make_notice().task)
 
 
 def test_N1_a_title_stays_on_its_line_and_is_bounded():

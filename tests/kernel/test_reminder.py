@@ -58,7 +58,7 @@ def test_I1_zero_percent_is_progress_too():
 
 
 def test_I1_progress_without_words_adds_nothing():
-    assert lines([make_task(progress=Progress())])[1].endswith("tests:index_repo")
+    assert lines([make_task(progress=Progress())])[1].endswith(": index_repo")
 
 
 def test_F10_siblings_that_collide_are_shown_longer():

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import threading
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,10 +19,12 @@ from meantime import (
     Failed,
     InlineLimits,
     InvalidInput,
+    LedgerError,
     Meantime,
     MeantimeError,
     NotFound,
     Settings,
+    TaskFailed,
     TimedOut,
     current,
 )
@@ -389,3 +393,71 @@ async def test_everything_says_closed_after_close(tmp_path):
     for verb in (thread.start(Call(noop)), thread.get("t_1"), thread.list(), thread.reminder(), mt.get("x")):
         with pytest.raises(MeantimeError, match="closed"):
             await verb
+
+
+async def test_somebody_elses_database_is_left_alone(tmp_path):
+    path = tmp_path / "app.db"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE users (name TEXT)")
+        db.commit()
+    before = path.read_bytes()
+    with pytest.raises(LedgerError, match="not a ledger of Meantime"):
+        await Meantime.open(path)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["app.db"]
+
+
+async def test_a_clean_close_leaves_little_behind(tmp_path):
+    async with Meantime.open(tmp_path / "work.db") as mt:
+        await (await mt.thread("conv-1").start(Call(noop))).wait()
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["work.db", "work.db.lock"]
+
+
+async def test_a_turn_that_is_not_open_says_so(mt):
+    with pytest.raises(InvalidInput, match="Enter it"):
+        mt.thread("conv-1").turn().notices
+
+
+async def test_current_outside_of_work_says_so():
+    with pytest.raises(MeantimeError, match="inside background work"):
+        current()
+
+
+async def test_a_retry_that_could_never_happen_is_refused(mt):
+    with pytest.raises(InvalidInput, match="cannot be retried"):
+        await mt.thread("conv-1").start(Call(lambda: 1), retry="idempotent")
+    assert await mt.list() == []
+
+
+async def test_a_failed_result_says_why(mt):
+    handle = await mt.thread("conv-1").start(Call(async_raiser(ValueError)))
+    with pytest.raises(TaskFailed, match="ValueError: out"):
+        await handle.result()
+
+
+async def test_forgetting_the_ack_is_said_once_and_does_not_spin(caplog):
+    """The next wake comes with the next ending, or with the reconciler; not at once, for ever."""
+    clock = FakeClock()
+    async with Meantime.open(":memory:", clock=clock) as mt:
+        thread = mt.thread("conv-1")
+        await (await thread.start(Call(noop))).wait()
+        wakes = 0
+
+        async def forgetful():
+            nonlocal wakes
+            async for _ in thread.wakeups():
+                wakes += 1
+                async with thread.turn():
+                    pass
+
+        agent = asyncio.ensure_future(forgetful())
+        await clock.settle()
+        assert wakes == 1
+        await clock.advance(5)
+        assert wakes == 2
+        await (await thread.start(Call(noop))).wait()
+        await clock.settle()
+        assert wakes == 3
+        agent.cancel()
+        warnings = [record for record in caplog.records if "without ack" in record.getMessage()]
+        assert len(warnings) == 1

@@ -31,13 +31,13 @@ from meantime.stores.sqlite.store import SqliteStore
 
 from .clock import SystemClock
 
-UNSET: Any = object()
-
 
 class Meantime:
     """The ledger and everything that runs on it. A person's view: it sees every thread."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Any) -> None:
+        if not isinstance(runtime, Runtime):
+            raise InvalidInput("Meantime(...) is not how to open one.", hint="Use Meantime.open(path).")
         self._runtime = runtime
 
     @classmethod
@@ -123,14 +123,14 @@ class Meantime:
     async def set_limits(
         self,
         *,
-        per_thread: int = UNSET,
-        total: int = UNSET,
-        per_kind: dict[str, int] = UNSET,
-        on_limit: str = UNSET,
+        per_thread: int | None = None,
+        total: int | None = None,
+        per_kind: dict[str, int] | None = None,
+        on_limit: str | None = None,
     ) -> Limits:
         """Takes effect at once; -1 is no limit. What is not named stays as it is."""
         given = {"per_thread": per_thread, "total": total, "per_kind": per_kind, "on_limit": on_limit}
-        changes = {name: value for name, value in given.items() if value is not UNSET}
+        changes = {name: value for name, value in given.items() if value is not None}
         await self._runtime.set_limits(replace(self.limits(), **changes))
         return self.limits()
 

@@ -45,11 +45,8 @@ class LocalEngine:
         try:
             return await self.runner(assignment.task.work.kind).run(assignment, context)
         except asyncio.CancelledError as problem:
-            if me.cancelling() > context.stops:
-                raise  # the whole process is coming down, not this run
-            if not context.stops:
-                return Report(exception=problem)
-            return Report(stopped=True, exception=problem)
+            # Without a stop of ours it cancelled itself, or its loop is coming down: an ending, too.
+            return Report(stopped=context.stops > 0, exception=problem)
         except Stopped as problem:
             return Report(stopped=True, exception=problem)
         except BaseException as problem:  # SystemExit and KeyboardInterrupt would end our loop, too
@@ -59,8 +56,8 @@ class LocalEngine:
         finally:
             if self._performing.get(id) is mine:  # not that of a later run of the same task
                 del self._performing[id]
-            while context.stops and me.cancelling():
-                me.uncancel()  # the stop was for the work; what follows it must not be interrupted
+            while me.cancelling():
+                me.uncancel()  # that was for the work; what follows it must not be interrupted
 
     def stop(self, task: Task) -> None:
         found = self._performing.get(task.id)

@@ -11,6 +11,7 @@ MeantimeError                 .code is stable, .hint says what to do next
 │   ├── RetryNotSupported     there is no manual retry; resume is the way
 │   └── Degraded              the disk is full: nothing new is accepted, endings still are
 ├── LeaseLost                 the turn's notices went back to the inbox before the ack; .notices
+├── NotInWork                 current() was asked outside of background work
 ├── Closed                    this Meantime is closed
 ├── StillRunning              a result was asked for before there is one (also a TimeoutError)
 ├── TaskEnded                 raised by `handle.result()` for every ending but completed; .task
@@ -110,10 +111,14 @@ class LeaseLost(MeantimeError):
 
     def __init__(self, notices: Sequence[str]) -> None:
         super().__init__(
-            f"{len(notices)} notices went back to the inbox before this ack: {', '.join(notices)}.",
+            f"This turn does not hold {', '.join(notices)} (any more).",
             hint="They come again with the same ids; check the transcript for an id before adding it.",
         )
         self.notices = tuple(notices)
+
+
+class NotInWork(MeantimeError, LookupError):
+    code = "not_in_work"
 
 
 class Closed(MeantimeError):
@@ -133,7 +138,7 @@ class TaskEnded(MeantimeError):
     code = "task_ended"
 
     def __init__(self, message: str, task: Task) -> None:
-        super().__init__(message)
+        super().__init__(message, hint="See .task.outcome for all that is known.")
         self.task = task
 
 

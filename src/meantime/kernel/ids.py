@@ -25,6 +25,15 @@ def task_id(entropy: bytes) -> str:
     return "t_" + crockford(entropy)
 
 
+def batch_id(entropy: bytes) -> str:
+    """For tasks that were handed off together without a name for it."""
+    return "b_" + crockford(entropy)
+
+
+def is_unnamed(batch: str) -> bool:
+    return batch.startswith("b_") and len(batch) == 2 + ENTROPY
+
+
 def check_id(value: object, what: str) -> str:
     """An id that comes from outside: checked once, at the door, and never used in a path."""
     if not isinstance(value, str):

@@ -171,7 +171,11 @@ class Task(Struct, frozen=True, omit_defaults=True, gc=False, kw_only=True):
     @property
     def title(self) -> str:
         """What a person calls it: its description, else the name of its work."""
-        return self.description or self.work.name or self.work.kind
+        function = self.work.name.rpartition(":")[2].rpartition("<locals>.")[2]
+        return self.description or function or self.work.kind
+
+    def __repr__(self) -> str:
+        return f"<Task {self.id} {self.title!r} {self.status}>"
 
 
 class BatchCount(Struct, frozen=True, gc=False):

@@ -8,7 +8,7 @@ from typing import Protocol, assert_never
 from msgspec import Struct
 
 from .durations import duration
-from .ids import display
+from .ids import display, is_unnamed
 from .model import BatchCount, Cancelled, Completed, Failed, Lost, Outcome, Task, TimedOut
 from .payloads import as_text, clean, preview
 
@@ -79,6 +79,11 @@ class Notice(Struct, frozen=True):
         assert self.task.outcome is not None
         return self.task.outcome
 
+    @property
+    def text(self) -> str:
+        """What the ending carries, as text: the result, or what went wrong."""
+        return payload_text(self.outcome)
+
     def message(self, dialect: Renderer | None = None) -> Message:
         """The message to put into the conversation, in the words of a dialect or our own."""
         return dialect.message(self) if dialect is not None else canonical(self)
@@ -91,11 +96,14 @@ def canonical(notice: Notice) -> Message:
         f'<task-notification id="{notice.id}" task="{task.id}" status="{task.status}">',
         summary(task),
     ]
-    if notice.batch is not None and notice.batch.total > 1:
+    if notice.batch is not None and notice.batch.total > 1 and not is_unnamed(notice.batch.id):
         head.append(f"{notice.batch.ended} of {notice.batch.total} tasks of its batch have ended.")
     if run.timeout_note:
         head.append(run.timeout_note)
-    body = payload_text(notice.outcome)
+    reason = notice.outcome.reason if isinstance(notice.outcome, Cancelled | Lost) else ""
+    if reason:
+        head.append(clean(reason).replace("\n", " ")[:500])
+    body = _output(notice.outcome)
     if body:
         fence = f"task-output-{notice.nonce}"
         head += [
@@ -158,6 +166,13 @@ def payload_text(outcome: Outcome) -> str:
             return _with_partial(outcome.reason, outcome)
         case _:
             assert_never(outcome)
+
+
+def _output(outcome: Outcome) -> str:
+    """Of that, what the task itself said; a reason to cancel, or ours for a loss, is not its output."""
+    if isinstance(outcome, Cancelled | Lost):
+        return _with_partial("", outcome)
+    return payload_text(outcome)
 
 
 def _with_partial(text: str, outcome: Failed | Cancelled | TimedOut | Lost) -> str:

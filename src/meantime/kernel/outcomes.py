@@ -50,7 +50,7 @@ def judge(task: Task, report: Report, emitted: dict[str, Json]) -> Verdict:
         return Verdict(Cancelled(cancel.by, cancel.reason, report.partial, emitted_vars=emitted))
     return Verdict(
         Failed(
-            "The work was cancelled from inside; nobody asked it to stop.",
+            "The work was cancelled, but not through Meantime: by itself, or with its event loop.",
             "cancelled_itself",
             partial=report.partial,
             emitted_vars=emitted,

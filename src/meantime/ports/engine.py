@@ -22,7 +22,7 @@ class Engine(Protocol):
 
     def perform(self, assignment: Assignment, context: Context) -> Awaitable[Report]:
         """Performs one run and returns its report, once. Every way in which work can end is a
-        report; only cancellation of the caller itself is raised."""
+        report, also that its asyncio task was cancelled by itself or with its loop."""
         ...
 
     def stop(self, task: Task) -> None:

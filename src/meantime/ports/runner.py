@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from meantime.kernel.errors import NotInWork
 from meantime.kernel.model import Json, Task
 from meantime.kernel.outcomes import Report
 
@@ -114,5 +115,10 @@ CURRENT: ContextVar[Context] = ContextVar("meantime.current")
 
 
 def current() -> Context:
-    """The context of the work that is running here: `current().progress(50)`. LookupError elsewhere."""
-    return CURRENT.get()
+    """The context of the work that is running here: `current().progress(50)`."""
+    context = CURRENT.get(None)
+    if context is None:
+        raise NotInWork(
+            "current() works only inside background work.", hint="Start it with thread.start(...)."
+        )
+    return context

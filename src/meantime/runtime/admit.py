@@ -31,13 +31,13 @@ class Admission:
     def is_open(self, thread: str, kind: str, *, on_limit: str | None) -> bool:
         """True if work may start now; False if it must queue; raises where the answer is no."""
         lane = (thread, kind)
+        policy = on_limit or self.slots.limits.on_limit
+        if policy not in ("queue", "reject"):
+            raise InvalidInput(f"on_limit={policy!r} is unknown.", hint="Use 'queue' or 'reject'.")
         if self.slots.is_open(lane):
             return True
-        policy = on_limit or self.slots.limits.on_limit
         if policy == "reject":
             raise self.slots.refusal(lane)
-        if policy != "queue":
-            raise InvalidInput(f"on_limit={policy!r} is unknown.", hint="Use 'queue' or 'reject'.")
         waiting, most = self.slots.waiting, self.slots.limits.queued
         if most != NO_LIMIT and waiting >= most:
             raise LimitReached(

@@ -7,6 +7,7 @@ holds, or a notice given back that nobody counts, would be stranded.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Coroutine, Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -27,6 +28,8 @@ from .settings import Settings
 from .wake import Waking
 
 T = TypeVar("T")
+logger = logging.getLogger("meantime")
+MAX_WARNED = 100
 MAX_LEASED = 1_000
 _UNTOLD = (NoticeState.UNREAD, NoticeState.LEASED)
 
@@ -34,7 +37,7 @@ _UNTOLD = (NoticeState.UNREAD, NoticeState.LEASED)
 class Holding:
     """An open turn: its thread is busy while it lasts."""
 
-    __slots__ = ("alarm", "held", "id", "lapsed", "lease", "thread", "under_way")
+    __slots__ = ("alarm", "held", "id", "lapsed", "lease", "thread", "told", "under_way")
 
     def __init__(self, thread: str, lease: float | None) -> None:
         self.id = "turn_" + crockford(entropy(16))
@@ -43,6 +46,7 @@ class Holding:
         self.alarm: Alarm | None = None
         self.lapsed = False
         self.held: set[str] = set()  # leased to it and not acknowledged
+        self.told = False  # it has acknowledged something
         self.under_way: set[asyncio.Task[Any]] = set()  # leases and reads that are being written
 
     async def settled(self) -> None:
@@ -61,6 +65,7 @@ class Announcing:
         self._turns: dict[str, Holding] = {}
         self._owed: dict[str, tuple[Holding, bool]] = {}  # turns whose notices could not be given back yet
         self._beside: set[asyncio.Task[Any]] = set()
+        self._warned: set[str] = set()
 
     async def open(self) -> None:
         """After a restart nobody holds a turn: what was leased comes again, with the same id."""
@@ -123,6 +128,7 @@ class Announcing:
         now = self._record.clock.now()
         settled = await self._store.settle(holding.thread, holding.id, wanted, entries, now)
         holding.held.difference_update(settled.told)
+        holding.told = holding.told or bool(settled.told)
         if settled.gone:
             raise LeaseLost(settled.gone)
         return settled
@@ -154,9 +160,21 @@ class Announcing:
         if holding.alarm is not None:
             holding.alarm.cancel()
         await holding.settled()
+        self._warn(holding, failed)
         await self._give_back(holding, failed=failed)
         if not holding.lapsed:
-            self._waking.leave(holding.thread)
+            self._waking.leave(holding.thread, told=holding.told)
+
+    def _warn(self, holding: Holding, failed: bool) -> None:
+        """Forgetting the ack is the first mistake everybody makes: it is said once per thread."""
+        forgotten = holding.held and not holding.told and not failed and not holding.lapsed
+        if forgotten and holding.thread not in self._warned and len(self._warned) < MAX_WARNED:
+            self._warned.add(holding.thread)
+            logger.warning(
+                "A turn of %r was left without ack(): its %d notices come again.",
+                holding.thread,
+                len(holding.held),
+            )
 
     async def _give_back(self, holding: Holding, *, failed: bool) -> None:
         if not holding.held:
@@ -169,7 +187,7 @@ class Announcing:
             return
         holding.held.clear()
         self._waking.count(holding.thread, len(back))
-        self._waking.signal(holding.thread)
+        self._waking.nudge(holding.thread)
 
     async def settle_debts(self) -> None:
         for id, (holding, failed) in list(self._owed.items()):
@@ -191,7 +209,7 @@ class Announcing:
         holding.lapsed = True
         await holding.settled()
         await self._give_back(holding, failed=True)
-        self._waking.leave(holding.thread)
+        self._waking.leave(holding.thread, told=True)  # its holder is gone: others may take over at once
 
     def _holding(self, turn: str) -> Holding:
         holding = self._turns.get(turn)

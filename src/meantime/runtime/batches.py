@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from meantime.kernel.change import Change
-from meantime.kernel.ids import ENTROPY, check_id, crockford
+from meantime.kernel.ids import ENTROPY, batch_id, check_id
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import BatchCount, Task
 from meantime.kernel.notices import Notice
@@ -41,7 +41,7 @@ class Batches:
             count = self._counts[batch]
             if count.active or not count.total:  # not yet committed counts as open
                 return batch
-        batch = "b_" + crockford(entropy(ENTROPY))
+        batch = batch_id(entropy(ENTROPY))
         self._remember(BatchCount(batch, 0, 0))
         self._open[thread] = batch
         return batch

@@ -66,7 +66,7 @@ class Calls:
         task = self._submission.new_task(thread, order, options, batch, running=True)
         assignment = Assignment(task, order.target, order.args, order.kwargs)
         self._engine.runner(order.work.kind).check(task, assignment)
-        limit = None if threshold is None else check(threshold)
+        limit = None if threshold in (None, -1) else check(threshold)
         await self._check_new(task)
         key = (thread, task.tool_call_id or task.id)
         self._called.add(key)

@@ -25,7 +25,7 @@ from meantime.kernel.errors import (
 from meantime.kernel.ids import check_id
 from meantime.kernel.lifecycle import ACTIVE, ENDED, Status
 from meantime.kernel.model import Cancelled, Completed, Failed, Json, Lost, Output, Task, TimedOut
-from meantime.kernel.notices import summary
+from meantime.kernel.notices import payload_text, summary
 from meantime.kernel.payloads import preview
 from meantime.ports.store import Committed, Query
 
@@ -121,7 +121,8 @@ class Looking:
             return outcome.result if outcome.spill is None else await self._whole(outcome)
         if outcome is None:
             raise StillRunning(f"Task {task.id} is still {task.status}.", hint="Wait longer, or cancel it.")
-        raise _ERRORS[type(outcome)](summary(task), task)
+        detail = payload_text(outcome)
+        raise _ERRORS[type(outcome)](f"{summary(task)} {detail}".strip(), task)
 
     async def _whole(self, outcome: Completed) -> Json:
         assert outcome.spill is not None

@@ -49,6 +49,7 @@ class Pushing:
                 failures = 0
             else:
                 await self._record.sleep(BACK_OFF[min(failures, len(BACK_OFF) - 1)])
+                seen = -1  # our own back-off is over: look again, news or not
                 failures += 1
 
     async def _tell(self, thread: str, host: Host) -> bool:
@@ -60,6 +61,10 @@ class Pushing:
                 await host.deliver(thread, fresh)
             await self._announcing.ack(turn.id, [notice.id for notice in turn.notices], (), ())
             told = True
+        except asyncio.CancelledError:
+            me = asyncio.current_task()
+            if me is not None and me.cancelling():
+                raise  # it is us who are stopped; else it was something of the host's own
         except Exception:
             told = False  # a host's failure is not ours: the notices go back, and come again
         finally:

@@ -109,7 +109,12 @@ class Record:
             else:
                 waiter.set_exception(problem)
 
-        commit = self.store.commit(change)
+        try:
+            commit = self.store.commit(change)
+        except BaseException:  # it could not even be handed in: nothing was taken that is not given back
+            if then is not None:
+                then(change.task, False)
+            raise
         self._pending.add(commit)
         commit.add_done_callback(committed)
         return waiter

@@ -133,7 +133,7 @@ class Runs:
 
     # -- stopping
 
-    async def stop(self, task: Task) -> None:
+    def stop(self, task: Task) -> None:
         """The cancel is durable: ask, ask again after the grace, and leave it behind at the deadline."""
         live = self.live.get(task.id)
         if live is None:
@@ -166,7 +166,7 @@ class Runs:
         facts = Facts(by=TIMEOUT, reason="the timeout", run=live.fence)
         moved = await self._record.insist(id, Move.CANCEL, facts)
         if not moved.task.ended:
-            await self.stop(moved.task)
+            self.stop(moved.task)
 
     # -- progress
 

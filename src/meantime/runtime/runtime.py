@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 
-from meantime.kernel.change import Disposition, Facts
+from meantime.kernel.change import Facts
 from meantime.kernel.errors import Closed, InvalidInput, NotFound, RetryNotSupported
 from meantime.kernel.events import Event
 from meantime.kernel.ids import check_id
@@ -227,9 +227,12 @@ class Runtime:
 
     async def _cancel(self, task: Task, by: str, reason: str) -> CancelAnswer:
         """`cancelling` is durable before this returns; what the work does with it decides."""
-        moved = await self.record.move(task.id, Move.CANCEL, Facts(by=by, reason=reason))
-        if moved.disposition is Disposition.APPLIED and not moved.task.ended:
-            await self.runs.stop(moved.task)
+
+        def cancelling(task: Task, done: bool) -> None:
+            if done and not task.ended:
+                self.runs.stop(task)
+
+        moved = await self.record.move(task.id, Move.CANCEL, Facts(by=by, reason=reason), cancelling)
         return CancelAnswer(moved.task, moved.disposition)
 
     async def cancel_all(

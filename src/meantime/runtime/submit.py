@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec.structs import replace
 
 from meantime.kernel.change import Disposition, Facts
@@ -43,6 +45,11 @@ class Submission:
         task = self.new_task(thread, order, options, batch, running=starts)
         assignment = Assignment(task, order.target, order.args, order.kwargs)
         runner.check(task, assignment)
+        if task.retry and not runner.can_run(task):
+            raise InvalidInput(
+                f"{task.title} cannot be found again after a restart, so it cannot be retried.",
+                hint="Use a function of a module, or one with @background, and arguments that are JSON.",
+            )
         then = self._admission.reserve(assignment) if starts else self._enqueue(assignment)
         await self._record.create(task, then)
         return task
@@ -90,6 +97,9 @@ class Submission:
             raise InvalidInput(
                 f"retry={options.retry!r} is unknown.", hint="Leave it out, or use 'idempotent'."
             )
+        for name, value in (("notify", options.notify), ("fork", options.fork)):
+            if type(value) is not bool:
+                raise InvalidInput(f"{name} must be True or False, not {type(value).__name__}.")
         parent = CURRENT.get(None)
         return Task(
             id=new_id() if options.id is None else check_id(options.id, "id"),
@@ -152,7 +162,10 @@ def _text(value: object, what: str, most: int) -> str:
     return value
 
 
-def _inline(limits: InlineLimits | None) -> InlineLimits | None:
-    if limits is not None and (limits.max_bytes < 0 or limits.max_lines < 0):
-        raise InvalidInput("inline limits cannot be negative.")
+def _inline(limits: Any) -> InlineLimits | None:
+    if limits is None:
+        return None
+    good = isinstance(limits, InlineLimits)
+    if not good or any(type(most) is not int or most < 0 for most in (limits.max_bytes, limits.max_lines)):
+        raise InvalidInput("inline takes InlineLimits(max_bytes, max_lines), whole numbers from 0 up.")
     return limits

@@ -53,13 +53,18 @@ class Waking:
     def enter(self, thread: str) -> None:
         self._busy[thread] = self._busy.get(thread, 0) + 1
 
-    def leave(self, thread: str) -> None:
+    def leave(self, thread: str, *, told: bool) -> None:
+        """The idle transition drains again. A turn that told nothing is not followed by the next at
+        once, or an agent that forgets its ack would spin: new endings wake it, or the reconciler."""
         left = self._busy[thread] - 1
         if left:
             self._busy[thread] = left
         else:
             del self._busy[thread]
-        self.signal(thread)
+        if told:
+            self.signal(thread)
+        else:
+            self.nudge(thread)
 
     def is_due(self, thread: str) -> bool:
         return thread not in self._busy and self._unread.get(thread, 0) > 0
@@ -67,6 +72,10 @@ class Waking:
     def signal(self, thread: str) -> None:
         self._newest += 1
         self._signals[thread] = self._newest
+        self.nudge(thread)
+
+    def nudge(self, thread: str) -> None:
+        """Lets those who wait look again; it is no news by itself."""
         for sleeper in self._sleepers.pop(thread, ()):
             if not sleeper.done():
                 sleeper.set_result(None)

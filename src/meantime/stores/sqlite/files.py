@@ -121,6 +121,11 @@ class Reserve:
         self.held, self.spent = True, False
         return True
 
+    def drop(self) -> None:
+        """At a clean close: nobody needs it until the next open."""
+        self.held = False
+        self._path.unlink(missing_ok=True)
+
     def spend(self) -> bool:
         """Gives the space back to the disk; False if that was done already."""
         held, self.held, self.spent = self.held, False, True

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from meantime.kernel.errors import LedgerDamaged
 
+from .sql import APPLICATION
+
 _TABLES = {
     "tasks": "seq",
     "runs": "task_id",
@@ -18,6 +20,19 @@ _TABLES = {
     "transcripts": "thread",
     "events": "seq",
 }
+
+
+def is_foreign(ledger: Path, lock: Path) -> bool:
+    """Somebody else's file: it holds something, was never opened by us, and does not carry our mark.
+    What we did open, and cannot read any more, is damage instead."""
+    if not ledger.exists() or not ledger.stat().st_size or lock.exists():
+        return False
+    try:
+        with closing(sqlite3.connect(f"{ledger.as_uri()}?mode=ro", uri=True)) as db:
+            (mark,) = db.execute("PRAGMA application_id").fetchone()
+            return mark != APPLICATION
+    except sqlite3.Error:
+        return True
 
 
 class Damaged(Exception):

@@ -47,6 +47,10 @@ class SqliteStore:
         self._writer = Writer(self.path, self._reserve, self._changes, threaded=durability == "full")
 
     async def open(self) -> None:
+        if salvage.is_foreign(self.path, self._lock.path):
+            raise LedgerError(
+                f"{self.path} is not a ledger of Meantime; nothing was changed.", hint="Name another file."
+            )
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._lock.take()
@@ -101,8 +105,9 @@ class SqliteStore:
         cursor.execute("BEGIN")
 
     async def close(self) -> None:
+        self._reader.close()  # before the writer: the last connection takes SQLite's side files away
         await self._writer.close()
-        self._reader.close()
+        self._reserve.drop()
         self._lock.give_back()
 
     def commit(self, change: Change) -> asyncio.Future[Committed]:

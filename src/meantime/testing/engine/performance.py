@@ -49,13 +49,8 @@ class Performance:
         assert len(self.reports) == 1, f"{len(self.reports)} reports"
         return self.reports[0]
 
-    def leave(self) -> None:
-        """The caller itself goes away."""
+    def cancel_from_outside(self) -> None:
         self._performing.cancel()
-
-    async def was_left(self) -> bool:
-        await asyncio.wait([self._performing], timeout=PATIENCE)
-        return self._performing.cancelled() and not self.reports
 
 
 async def give(value: Any) -> Any:

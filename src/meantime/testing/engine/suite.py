@@ -49,7 +49,7 @@ ENGINE_CHECKS: tuple[Check, ...] = (
     stopping.work_may_clean_up_after_a_stop,
     stopping.work_may_fail_after_a_stop,
     stopping.a_stop_reaches_the_newest_run,
-    stopping.the_callers_own_cancellation_is_raised,
+    stopping.work_that_cancels_itself_gives_a_report,
     stopping.sync_functions_do_not_block_the_loop,
     stopping.a_sync_function_stops_when_it_looks,
     stopping.a_sync_function_stops_when_it_checks,
