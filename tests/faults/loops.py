@@ -15,6 +15,7 @@ from typing import Any
 from .clock import FaultClock
 
 LONG = 7_200.0  # virtual seconds; the longest wait of our own is an hour
+ROUNDS = 200_000  # of the loop; a scenario takes some thousands
 
 
 class Stuck(BaseException):
@@ -27,6 +28,7 @@ class SeededLoop(asyncio.SelectorEventLoop):
         self._rng = random.Random(seed)
         self.clock = clock
         self._held: list[Any] = []
+        self._rounds = 0
         self.until = clock.monotonic() + LONG
         self.set_exception_handler(lambda loop, context: None)
 
@@ -36,6 +38,9 @@ class SeededLoop(asyncio.SelectorEventLoop):
 
     def _run_once(self) -> None:
         ready = self._ready  # type: ignore[attr-defined]
+        self._rounds += 1
+        if self._rounds > ROUNDS:
+            raise Stuck(f"{ROUNDS} rounds of the loop, and it is not over")
         if not ready and not self._held and not self._stopping:  # type: ignore[attr-defined]
             self._pass_time()
         handles, late = [*self._held, *ready], []
@@ -67,6 +72,7 @@ def leave(loop: asyncio.AbstractEventLoop) -> None:
     pending = asyncio.all_tasks(loop)
     for task in pending:
         task.cancel()
+    loop._rounds = 0  # type: ignore[attr-defined]
     with contextlib.suppress(Stuck):
         if pending:
             loop.run_until_complete(asyncio.wait(pending))

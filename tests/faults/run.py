@@ -5,6 +5,7 @@ MEANTIME_FAULT_SEED repeats a run; MEANTIME_FAULT_FAMILY runs one family only, b
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import time
@@ -37,6 +38,7 @@ def main() -> int:
     seed = int(os.environ.get(SEED) or time.time_ns() % 1_000_000)
     print(f"seed {seed} (repeat with {SEED}={seed})", flush=True)
     chosen = os.environ.get(FAMILY, "")
+    logging.getLogger("meantime").setLevel(logging.CRITICAL)  # of failures that we made ourselves
     why_not = strace.missing()
     tallies: list[Tally] = []
     for name, family in families(seed).items():

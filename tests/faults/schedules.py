@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from meantime import Delivery, MeantimeError, Notice
@@ -92,7 +93,8 @@ class Scenario:
                 world.finish(id)
             await self._pause(5)
             await world.observe()
-            await world.turn(PULLED)
+            with suppress(MeantimeError):
+                await world.turn(PULLED)
             if not world.active and not await world.meantime.notices():
                 return
             self.clock.ring()
