@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequen
 from types import TracebackType
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from meantime.kernel.errors import Closed, InvalidInput
+from meantime.kernel.errors import Closed, InvalidInput, LeaseLost
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import BatchCount, InlineLimits, Json, Output, Task
 from meantime.kernel.notices import Message, Notice, Part, Renderer, notice_id
@@ -378,7 +378,8 @@ class Transcript:
         writing = asyncio.ensure_future(write(entries))
 
         def written(done: asyncio.Future[T]) -> None:
-            if not done.cancelled() and done.exception() is None:
+            problem = None if done.cancelled() else done.exception()
+            if not done.cancelled() and (problem is None or isinstance(problem, LeaseLost)):
                 self._added = [entry for entry in self._added if not any(entry is one for one in entries)]
 
         writing.add_done_callback(written)

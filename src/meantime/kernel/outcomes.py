@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .model import Cancelled, Completed, Failed, Json, Lost, Outcome, Task, TimedOut
-from .payloads import Jsonable
+from .payloads import Jsonable, escape_surrogates, jsonable
 
 TIMEOUT = "timeout"  # `by` of a cancel that the clock asked for
 
@@ -30,6 +30,36 @@ class Report(Struct, frozen=True):
 class Verdict(NamedTuple):
     outcome: Outcome
     late: Json = None
+
+
+def sound(report: object) -> Report:
+    """A runner is somebody else's code: what it says is made storable before it is believed."""
+    if not isinstance(report, Report):
+        return Report(error=Failed(f"The runner gave no report but {type(report).__name__}.", "no_report"))
+    error = report.error
+    if error is not None:
+        code = error.exit_code
+        error = Failed(
+            _words(error.message),
+            _words(error.code),
+            _words(error.detail),
+            code if type(code) is int else None,
+            jsonable(error.partial).value,
+            final_message=_words(error.final_message),
+            terminate_reason=_words(error.terminate_reason),
+        )
+    return replace(
+        report,
+        error=error,
+        lost=_words(report.lost),
+        partial=jsonable(report.partial).value,
+        final_message=_words(report.final_message),
+        terminate_reason=_words(report.terminate_reason),
+    )
+
+
+def _words(text: object) -> str:
+    return escape_surrogates(text if isinstance(text, str) else str(text))
 
 
 def judge(task: Task, report: Report, emitted: dict[str, Json]) -> Verdict:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import Context as CallersContext
 from contextvars import ContextVar
 from typing import Any, Protocol
 
@@ -31,6 +32,8 @@ class Assignment(Struct, frozen=True):
     target: Callable[..., Any] | None = None
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] = {}
+    foreground: bool = False  # somebody waits for it: it must not wait behind background work
+    context: CallersContext | None = None  # the caller's context variables, where it had to queue
 
     @property
     def fence(self) -> tuple[int, int]:

@@ -139,8 +139,9 @@ class Store(Protocol):
 
     async def unpark(self, thread: str) -> int: ...
 
-    async def park_unclaimed(self, before: float) -> int:
-        """Parks the unread notices of threads that nobody leased from since `before`."""
+    async def park_unclaimed(self, before: float, spare: Sequence[str]) -> int:
+        """Parks the unread notices of threads that nobody leased from since `before`, except those
+        of `spare`."""
         ...
 
     async def recover(self, parks_after: int) -> int:

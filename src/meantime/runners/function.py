@@ -26,6 +26,7 @@ class FunctionRunner:
 
     def __init__(self, max_threads: int = 256) -> None:
         self._threads = Threads(max_threads)
+        self._foreground = Threads(max_threads)
 
     def check(self, task: Task, assignment: Assignment) -> None:
         target = assignment.target
@@ -48,7 +49,8 @@ class FunctionRunner:
         if is_async(target):
             result = await target(*args, **kwargs)
         else:
-            result = await self._in_thread(partial(target, *args, **kwargs), context)
+            threads = self._foreground if assignment.foreground else self._threads
+            result = await _in_thread(threads, partial(target, *args, **kwargs), context)
             if inspect.isawaitable(result):  # a lambda around a coroutine function
                 result = await result
         value = jsonable(result)
@@ -56,32 +58,33 @@ class FunctionRunner:
             return Report(stopped=True, partial=value.value)
         return Report(result=value)
 
-    async def _in_thread(self, call: Callable[[], Any], context: Context) -> Any:
-        """A thread cannot be interrupted: a cancel sets `context.cancelled`, and we go on waiting."""
-        loop = asyncio.get_running_loop()
-        ended: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
-        copied = contextvars.copy_context()
 
-        def deliver(result: Any, problem: BaseException | None) -> None:
-            if not ended.done():
-                ended.set_result((result, problem))
+async def _in_thread(threads: Threads, call: Callable[[], Any], context: Context) -> Any:
+    """A thread cannot be interrupted: a cancel sets `context.cancelled`, and we go on waiting."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
+    copied = contextvars.copy_context()
 
-        def job() -> None:
-            result, problem = None, None
-            try:
-                result = copied.run(call)
-            except BaseException as raised:
-                problem = raised
-            try:
-                loop.call_soon_threadsafe(deliver, result, problem)
-            except RuntimeError:
-                return  # the loop is closed: nobody waits for this any more
+    def deliver(result: Any, problem: BaseException | None) -> None:
+        if not ended.done():
+            ended.set_result((result, problem))
 
-        self._threads.submit(job)
-        result, problem = await _outlast(ended, context)
-        if problem is not None:
-            raise problem  # here, in our own coroutine: a future refuses some of them
-        return result
+    def job() -> None:
+        result, problem = None, None
+        try:
+            result = copied.run(call)
+        except BaseException as raised:
+            problem = raised
+        try:
+            loop.call_soon_threadsafe(deliver, result, problem)
+        except RuntimeError:
+            return  # the loop is closed: nobody waits for this any more
+
+    threads.submit(job)
+    result, problem = await _outlast(ended, context)
+    if problem is not None:
+        raise problem  # here, in our own coroutine: a future refuses some of them
+    return result
 
 
 async def _outlast(ended: asyncio.Future[Any], context: Context) -> Any:

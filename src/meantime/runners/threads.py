@@ -18,11 +18,11 @@ class Threads:
 
     def submit(self, job: Callable[[], None]) -> None:
         """From the event loop only, so the count needs no lock. A job must not raise."""
+        if not self._idle.acquire(blocking=False) and self._count < self._most:
+            name = f"meantime-{self._count + 1}"
+            threading.Thread(target=self._serve, name=name, daemon=True).start()  # or raises: no thread
+            self._count += 1
         self._jobs.put(job)
-        if self._idle.acquire(blocking=False) or self._count >= self._most:
-            return
-        self._count += 1
-        threading.Thread(target=self._serve, name=f"meantime-{self._count}", daemon=True).start()
 
     def _serve(self) -> None:
         while True:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from meantime.kernel.change import Change, Disposition, Facts
 from meantime.kernel.errors import Closed, InvalidInput, LimitReached
 from meantime.kernel.lifecycle import Move
@@ -26,6 +28,7 @@ class Admission:
         self._queued: dict[str, Assignment] = {}
         self._held: set[str] = set()  # who has a slot
         self._starting: set[asyncio.Task[None]] = set()
+        self.coming = 0  # on their way to the queue: their commit has not landed
         self.closed = False
 
     def is_open(self, thread: str, kind: str, *, on_limit: str | None) -> bool:
@@ -38,7 +41,7 @@ class Admission:
             return True
         if policy == "reject":
             raise self.slots.refusal(lane)
-        waiting, most = self.slots.waiting, self.slots.limits.queued
+        waiting, most = self.slots.waiting + self.coming, self.slots.limits.queued
         if most != NO_LIMIT and waiting >= most:
             raise LimitReached(
                 f"{waiting} tasks wait for a slot, which is the most.", running=waiting, limit=waiting
@@ -84,7 +87,7 @@ class Admission:
         except Closed:
             return  # still queued, for the next owner
         if moved.disposition is Disposition.APPLIED:
-            self._launch(Assignment(moved.task, assignment.target, assignment.args, assignment.kwargs))
+            self._launch(replace(assignment, task=moved.task))
 
     def heard(self, change: Change, committed: Committed) -> None:
         """What ended gives its slot, or its place in the queue, to the next."""

@@ -23,7 +23,7 @@ from meantime.ports.tasks import OpenTurn
 
 from .batches import Batches
 from .entropy import entropy
-from .record import Record
+from .record import DRAIN, Record
 from .settings import Settings
 from .wake import Waking
 
@@ -114,6 +114,8 @@ class Announcing:
         self, turn: str, notices: Sequence[str], entries: Sequence[Entry], reads: Sequence[str]
     ) -> Settled:
         """Exactly these: what the turn showed, and what its agent read."""
+        if turn not in self._turns and notices:  # closed or run out: everything is back in the inbox
+            raise LeaseLost(notices)
         holding = self._holding(turn)
         return await self._finish(self._settle(holding, notices, entries, reads), holding)
 
@@ -162,12 +164,11 @@ class Announcing:
         await holding.settled()
         self._warn(holding, failed)
         await self._give_back(holding, failed=failed)
-        if not holding.lapsed:
-            self._waking.leave(holding.thread, told=holding.told)
+        self._waking.leave(holding.thread, told=holding.told)
 
     def _warn(self, holding: Holding, failed: bool) -> None:
         """Forgetting the ack is the first mistake everybody makes: it is said once per thread."""
-        forgotten = holding.held and not holding.told and not failed and not holding.lapsed
+        forgotten = holding.held and not holding.told and not failed
         if forgotten and holding.thread not in self._warned and len(self._warned) < MAX_WARNED:
             self._warned.add(holding.thread)
             logger.warning(
@@ -204,7 +205,7 @@ class Announcing:
 
     async def _lapse(self, holding: Holding) -> None:
         """Its holder was silent for the whole lease: the thread is idle, the notices come again."""
-        if holding.lapsed or holding.id not in self._turns:
+        if self._turns.pop(holding.id, None) is None:
             return
         holding.lapsed = True
         await holding.settled()
@@ -230,7 +231,7 @@ class Announcing:
 
     async def park_unclaimed(self) -> None:
         before = self._record.clock.now() - self._settings.retention.unclaimed_seconds
-        if await self._store.park_unclaimed(before):
+        if await self._store.park_unclaimed(before, self._waking.attended()):
             await self._waking.refresh()
 
     # -- looking
@@ -266,6 +267,7 @@ class Announcing:
         return await asyncio.shield(self._begin(coroutine, holding))
 
     async def close(self) -> None:
-        await asyncio.gather(*self._beside, return_exceptions=True)
+        if self._beside:
+            await asyncio.wait(self._beside, timeout=DRAIN)  # not for ever: the disk may not answer
         for holding in list(self._turns.values()):
             await self._close(holding, failed=False)

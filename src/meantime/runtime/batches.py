@@ -54,7 +54,9 @@ class Batches:
     def _remember(self, count: BatchCount) -> None:
         self._counts[count.id] = count
         while len(self._counts) > KEPT:
-            oldest = next((id for id, known in self._counts.items() if not known.active), None)
+            oldest = next(
+                (id for id, known in self._counts.items() if known.total and not known.active), None
+            )
             if oldest is None or oldest == count.id:
                 return
             del self._counts[oldest]

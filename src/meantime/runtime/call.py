@@ -5,7 +5,15 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from meantime.kernel.errors import Degraded, Duplicate, LedgerError, TaskFailed, TaskLost, TaskTimedOut
+from meantime.kernel.errors import (
+    Closed,
+    Degraded,
+    Duplicate,
+    LedgerError,
+    TaskFailed,
+    TaskLost,
+    TaskTimedOut,
+)
 from meantime.kernel.model import Task
 from meantime.kernel.outcomes import Report
 from meantime.kernel.timeouts import check
@@ -60,19 +68,23 @@ class Calls:
         self._engine = engine
         self._settings = settings
         self._called: set[tuple[str, str]] = set()  # tool calls that run inline now
+        self._inline: set[Foreground] = set()
 
     async def call(self, thread: str, order: Order, options: Options, threshold: float | None) -> Answer:
         batch = await self._batches.choose(thread, options.batch)
         task = self._submission.new_task(thread, order, options, batch, running=True)
-        assignment = Assignment(task, order.target, order.args, order.kwargs)
+        assignment = Assignment(task, order.target, order.args, order.kwargs, foreground=True)
         self._engine.runner(order.work.kind).check(task, assignment)
         limit = None if threshold in (None, -1) else check(threshold)
         await self._check_new(task)
         key = (thread, task.tool_call_id or task.id)
         self._called.add(key)
+        call = self._begin(assignment)
+        self._inline.add(call)
         try:
-            return await self._answer(self._begin(assignment), limit)
+            return await self._answer(call, limit)
         finally:
+            self._inline.discard(call)
             self._called.discard(key)
 
     async def _check_new(self, task: Task) -> None:
@@ -143,7 +155,7 @@ class Calls:
         call.promoting = True
         try:
             await self._record.create(call.task, decided)
-        except (LedgerError, Degraded, Duplicate):
+        except (LedgerError, Degraded, Duplicate, Closed):
             return False
         return True
 
@@ -151,6 +163,11 @@ class Calls:
         self._stop(call)
         await self._ends_within(call, timeout + self._settings.stop_deadline)
         return TaskTimedOut(f"The call did not end within {timeout:g} s.", call.task)
+
+    def close(self) -> None:
+        """Calls that somebody still waits for are asked to stop, like everything that runs here."""
+        for call in self._inline:
+            self._stop(call)
 
     def _stop(self, call: Foreground) -> None:
         call.context.ask_to_stop()

@@ -17,6 +17,7 @@ from meantime.ports.runner import Stopped
 MAX_EMITTED = 100  # named values of one run
 MAX_TEXT = 500
 LAST_TOOLS = 5
+MAX_TOOLS = 100  # distinct names that are counted
 _NO_VALUES: dict[str, Json] = {}
 _NO_PROGRESS = Progress()
 
@@ -88,6 +89,8 @@ class WorkContext:
         calls, last = was.tool_calls, was.last_tools
         if tool is not None:
             tool = _short(tool)
+            if tool not in calls and len(calls) >= MAX_TOOLS:
+                tool = "other"
             calls = {**calls, tool: calls.get(tool, 0) + 1}
             last = (*last, tool)[-LAST_TOOLS:]
         self.said = Progress(

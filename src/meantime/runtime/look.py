@@ -48,6 +48,7 @@ class Looking:
         self._runs = runs
         self._settings = settings
         self._waiting: dict[str, list[asyncio.Future[None]]] = {}
+        self._closed = False
 
     async def find(self, ref: str, thread: str | None) -> Task:
         """An exact id, else a unique prefix. Another thread's task is not found."""
@@ -88,6 +89,8 @@ class Looking:
         if wanted & ENDED:
             hot = await self._record.store.hot(thread, self._settings.retention.hot)
             ended = [task for task in hot if task.status in wanted]
+            known = {task.id for task in ended}  # the store may know of an ending before we heard of it
+            active = [task for task in active if task.id not in known]
         return [*reversed(active), *ended][offset : offset + limit]
 
     def active(self, thread: str) -> list[Task]:
@@ -156,7 +159,9 @@ class Looking:
         try:
             while need > 0 and not over.done():
                 done, waits = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-                need -= len([future.result() for future in done])
+                need -= len(done)
+                if self._closed:
+                    raise Closed
         finally:
             if alarm is not None:
                 alarm.cancel()
@@ -177,10 +182,11 @@ class Looking:
 
     def close(self) -> None:
         """Nobody waits for ever: what is queued stays queued, and its waiters hear that we closed."""
+        self._closed = True
         for futures in self._waiting.values():
             for future in futures:
                 if not future.done():
-                    future.set_exception(Closed())
+                    future.set_result(None)
 
     def heard(self, change: Change, committed: Committed) -> None:
         if change.ends:

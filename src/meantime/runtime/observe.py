@@ -16,15 +16,11 @@ from .record import Record
 class Observing:
     def __init__(self, record: Record) -> None:
         self._record = record
-        self._newest = 0
         self._sleepers: list[asyncio.Future[None]] = []
         self._closed = False
 
     def heard(self, change: Change, committed: Committed) -> None:
-        if not committed.seq:
-            return
-        self._newest = max(self._newest, committed.seq)
-        if self._sleepers:
+        if committed.seq and self._sleepers:
             self._wake()
 
     def _wake(self) -> None:
@@ -42,11 +38,13 @@ class Observing:
 
     async def wait_events(self, after: int) -> None:
         """Returns when the journal may hold something newer than `after`."""
-        while self._newest <= after:
+        while not await self._record.store.events(after, 1):
             if self._closed:
                 raise Closed
-            if await self._record.store.events(after, 1):
-                return
             sleeper: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._sleepers.append(sleeper)
-            await sleeper
+            try:
+                await sleeper
+            finally:
+                if sleeper in self._sleepers:
+                    self._sleepers.remove(sleeper)

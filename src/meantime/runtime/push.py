@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from meantime.kernel.errors import MeantimeError
 from meantime.kernel.notices import Notice
 from meantime.ports.host import Host
 
@@ -43,7 +42,7 @@ class Pushing:
             seen = await self._waking.wait(thread, seen)
             try:
                 told = await self._tell(thread, host)
-            except MeantimeError:  # the ledger itself fails for a while: it is tried again, like a host
+            except Exception:  # the ledger itself fails for a while: it is tried again, like a host
                 told = False
             if told:
                 failures = 0

@@ -11,10 +11,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from meantime.kernel.change import Facts, ending
-from meantime.kernel.errors import Closed, MeantimeError
+from meantime.kernel.errors import Closed, MeantimeError, NotFound
 from meantime.kernel.lifecycle import Move
-from meantime.kernel.model import Completed, Outcome, Task
-from meantime.kernel.outcomes import TIMEOUT, Report, abandon, judge
+from meantime.kernel.model import Completed, Failed, Outcome, Task
+from meantime.kernel.outcomes import TIMEOUT, Report, abandon, judge, sound
 from meantime.kernel.payloads import as_text, is_over, preview, short, spill_record
 from meantime.ports.clock import Alarm
 from meantime.ports.engine import Engine
@@ -56,26 +56,27 @@ class Runs:
         """Called once the task is durable and has its slot."""
         context = self.new_context(assignment.task)
         live = Live(context, assignment.fence, self._record.clock.monotonic())
-        self._begin(assignment.task, live, self._run(assignment, live))
+        self._begin(assignment, live, self._run(assignment, live))
 
     def adopt(
         self, assignment: Assignment, context: WorkContext, report: Awaitable[Report], began: float
     ) -> None:
         """A call that runs already and has just become a task."""
         live = Live(context, assignment.fence, began)
-        self._begin(assignment.task, live, self._finish_with(assignment.task.id, live, report))
+        self._begin(assignment, live, self._finish_with(assignment.task.id, live, report))
 
     def new_context(self, task: Task) -> WorkContext:
         loop = asyncio.get_running_loop()
         return WorkContext(task, loop, self._record.clock.now, self._flush_soon)
 
-    def _begin(self, task: Task, live: Live, coroutine: Any) -> None:
+    def _begin(self, assignment: Assignment, live: Live, coroutine: Any) -> None:
+        task = assignment.task
         self.live[task.id] = live
         if task.run.timeout is not None:
             left = max(0.0, task.run.timeout - (self._record.clock.monotonic() - live.began))
             timing_out = partial(self._time_out, task.id, live)
             live.alarms = (self._record.clock.call_later(left, lambda: self._beside(timing_out())),)
-        live.runner = asyncio.get_running_loop().create_task(coroutine)
+        live.runner = asyncio.get_running_loop().create_task(coroutine, context=assignment.context)
 
     # -- the pipeline
 
@@ -88,28 +89,38 @@ class Runs:
         await self._finish(id, live, await report)
 
     async def _finish(self, id: str, live: Live, report: Report) -> None:
+        """Whatever a runner says, its run ends: a report that cannot be recorded is a failure."""
         elapsed = self._record.clock.monotonic() - live.began
         live.quiet()
+        try:
+            await self._record_ending(id, live, report, elapsed)
+        except (Closed, NotFound):
+            pass  # what was left behind may end after us, or after its task was purged
+        except Exception as problem:
+            text = f"The run ended, but its report could not be recorded: {type(problem).__name__}."
+            failed = Report(error=Failed(text, "report_not_recorded"))
+            with suppress(MeantimeError):
+                await self._record_ending(id, live, failed, elapsed)
+        if self.live.get(id) is live:
+            del self.live[id]
+
+    async def _record_ending(self, id: str, live: Live, report: Report, elapsed: float) -> None:
         task = self._record.live.get(id)
         if task is None:  # left behind by a cancel that it ignored: what it says now comes late
             late = short(report.result.value) if report.result else None
-            move, facts = Move.COMPLETE, Facts(run=live.fence, late=late)
-        else:
-            verdict = judge(task, report, live.context.emitted)
-            outcome = await self._spill(task, verdict.outcome)
-            move = ending(outcome)
-            facts = Facts(
-                outcome=outcome,
-                elapsed=elapsed,
-                run=live.fence,
-                late=short(verdict.late),
-                progress=live.context.said,
-                session=report.session or live.context.session,
-            )
-        with suppress(Closed):  # what was left behind may end after us
-            await self._record.insist(id, move, facts)
-        if self.live.get(id) is live:
-            del self.live[id]
+            await self._record.insist(id, Move.COMPLETE, Facts(run=live.fence, late=late))
+            return
+        verdict = judge(task, sound(report), live.context.emitted)
+        outcome = await self._spill(task, verdict.outcome)
+        facts = Facts(
+            outcome=outcome,
+            elapsed=elapsed,
+            run=live.fence,
+            late=short(verdict.late),
+            progress=live.context.said,
+            session=report.session or live.context.session,
+        )
+        await self._record.insist(id, ending(outcome), facts)
 
     async def _spill(self, task: Task, outcome: Outcome) -> Outcome:
         """Over the limits the whole payload goes to a file, before the ending that points to it."""

@@ -83,6 +83,7 @@ class Runtime:
         self.admission.closed = True
         try:
             await self.pushing.close()
+            self.calls.close()
             await self._stop_everything()
             self.looking.close()
             self.waking.close()
@@ -217,7 +218,7 @@ class Runtime:
     ) -> CancelAnswer:
         self._check_open()
         task = await self.looking.find(ref, thread)
-        answer = await self._cancel(task, by, escape_surrogates(str(reason))[:500])
+        answer = await self._cancel(task, _words(by, 100), _words(reason, 500))
         if wait and not answer.task.ended:
             await self.looking.wait([task.id], None)
             answer = CancelAnswer(await self.looking.find(task.id, None), answer.disposition)
@@ -245,7 +246,7 @@ class Runtime:
             for task in list(self.record.live.values()):  # parents come before their children
                 if task.parent in chosen:
                     chosen[task.id] = task
-        return await asyncio.gather(*(self._cancel(task, by, "") for task in chosen.values()))
+        return await asyncio.gather(*(self._cancel(task, _words(by, 100), "") for task in chosen.values()))
 
     async def clear(self, thread: str, refs: Sequence[str] | None = None, *, batch: str | None = None) -> int:
         """Hides ended tasks from listings; they still answer get, and an untold one is still told."""
@@ -332,3 +333,7 @@ class Runtime:
 
     def limits(self) -> Limits:
         return self.admission.slots.limits
+
+
+def _words(text: object, most: int) -> str:
+    return escape_surrogates(str(text))[:most]

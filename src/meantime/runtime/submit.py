@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextvars import copy_context
 from typing import Any
 
 from msgspec.structs import replace
@@ -55,9 +56,13 @@ class Submission:
         return task
 
     def _enqueue(self, assignment: Assignment) -> Then:
+        self._admission.coming += 1
+        context = copy_context()  # it will run in its caller's, not in that of whoever frees the slot
+
         def created(task: Task, done: bool) -> None:
+            self._admission.coming -= 1
             if done:
-                self._admission.enqueue(replace(assignment, task=task))
+                self._admission.enqueue(replace(assignment, task=task, context=context))
 
         return created
 

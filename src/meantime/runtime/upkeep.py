@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+import logging
+from collections.abc import Coroutine
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -21,6 +23,7 @@ from .record import Record
 from .settings import Settings
 from .wake import Waking
 
+logger = logging.getLogger("meantime")
 RESTARTED = "The process that ran it ended before it did; how far it got is not known."
 GONE = "It was queued when its process ended, and its function cannot be found in this one."
 
@@ -78,15 +81,20 @@ class Upkeep:
     async def _go_round(self) -> None:
         next_upkeep = 0.0
         while True:
-            with suppress(MeantimeError):
-                await self._announcing.settle_debts()
-            await self._waking.reconcile()
+            await self._try(self._announcing.settle_debts())
+            await self._try(self._waking.reconcile())
             if self._record.clock.monotonic() >= next_upkeep:
                 next_upkeep = self._record.clock.monotonic() + self._settings.upkeep_every
-                with suppress(MeantimeError):  # a full disk: the next round tries again
-                    await self._announcing.park_unclaimed()
-                    await self._record.store.forget(self._settings.retention, self._record.clock.now())
+                await self._try(self._announcing.park_unclaimed())
+                await self._try(self._record.store.forget(self._settings.retention, self._record.clock.now()))
             await self._record.sleep(self._settings.reconcile_every)
+
+    async def _try(self, step: Coroutine[Any, Any, object]) -> None:
+        """A full disk, no descriptors left, whatever: the next round tries again. It must not end."""
+        try:
+            await step
+        except Exception as problem:
+            logger.warning("Upkeep could not be done and is tried again: %s", problem)
 
     async def close(self) -> None:
         if self._loop is not None:

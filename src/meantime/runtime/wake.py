@@ -66,6 +66,10 @@ class Waking:
         else:
             self.nudge(thread)
 
+    def attended(self) -> list[str]:
+        """Threads that somebody works on or waits for: not abandoned, whatever the clock says."""
+        return [*self._busy, *(thread for thread, sleepers in self._sleepers.items() if sleepers)]
+
     def is_due(self, thread: str) -> bool:
         return thread not in self._busy and self._unread.get(thread, 0) > 0
 
@@ -95,6 +99,8 @@ class Waking:
                 sleepers = self._sleepers.get(thread, [])
                 if sleeper in sleepers:
                     sleepers.remove(sleeper)
+                    if not sleepers:
+                        del self._sleepers[thread]
                 raise
 
     async def reconcile(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 
 from meantime.kernel.notices import NoticeState
 from meantime.ports.store import Settled
@@ -165,10 +165,10 @@ class Inbox:
             self._move(notice, NoticeState.UNREAD)
         return len(parked)
 
-    def park_unclaimed(self, before: float) -> int:
+    def park_unclaimed(self, before: float, spare: Set[str]) -> int:
         """An ending younger than `before` is left alone: nobody had the time yet to claim it."""
         parked = 0
-        for home in [self._threads[name] for name in self.unread]:
+        for home in [self._threads[name] for name in self.unread if name not in spare]:
             if home.claimed_at >= before:
                 continue
             for notice in home.open.values():

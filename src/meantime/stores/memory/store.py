@@ -140,8 +140,8 @@ class MemoryStore:
     async def unpark(self, thread: str) -> int:
         return self._inbox.unpark(thread)
 
-    async def park_unclaimed(self, before: float) -> int:
-        return self._inbox.park_unclaimed(before)
+    async def park_unclaimed(self, before: float, spare: Sequence[str]) -> int:
+        return self._inbox.park_unclaimed(before, frozenset(spare))
 
     async def recover(self, parks_after: int) -> int:
         return self._inbox.recover(parks_after)
@@ -164,7 +164,7 @@ class MemoryStore:
 
     async def forget(self, retention: Retention, now: float) -> int:
         untold = {notice.of.task.id for notice in self._inbox.open.values()}
-        self._journal.trim(retention.journal_events)
+        self._journal.trim(max(1, retention.journal_events))
         return await self._delete(self._tasks.forgettable(retention, now, untold))
 
     async def purge(self, ids: Sequence[str]) -> int:

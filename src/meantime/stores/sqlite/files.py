@@ -27,6 +27,7 @@ class Lock:
         self.path = Path(f"{ledger}.lock")
         self._fd = -1
         self.was_clean = True
+        self.was_made = False  # a database of ours lay here before
         _locks.add(self)
 
     def take(self) -> None:
@@ -42,7 +43,12 @@ class Lock:
             ) from None
         text = os.read(fd, 4096)
         self.was_clean = not text or bool(_parse(text).get("clean"))
+        self.was_made = bool(_parse(text).get("made"))
         self._fd = fd
+        self._write(clean=False)
+
+    def mark_made(self) -> None:
+        self.was_made = True
         self._write(clean=False)
 
     def _write(self, *, clean: bool) -> None:
@@ -53,15 +59,16 @@ class Lock:
                 "since": time.strftime("%Y-%m-%d %H:%M:%S"),
                 "command": " ".join(sys.argv)[:200],
                 "clean": clean,
+                "made": self.was_made,
             }
         )
         with contextlib.suppress(OSError):  # a full disk does not stop us from owning
             os.pwrite(self._fd, text.encode("utf-8", "replace"), 0)
             os.ftruncate(self._fd, len(text.encode("utf-8", "replace")))
 
-    def give_back(self) -> None:
+    def give_back(self, *, clean: bool) -> None:
         if self._fd >= 0:
-            self._write(clean=True)
+            self._write(clean=clean)
             self.drop()
 
     def drop(self) -> None:
@@ -148,7 +155,16 @@ class Spills:
             file.write(payload)
             file.flush()
             os.fdatasync(file.fileno())
+        self._sync_folder()
         return str(path)
+
+    def _sync_folder(self) -> None:
+        """Else the file's name could be lost in a power cut, and the ending points to nothing."""
+        fd = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
 
     def read(self, path: str) -> bytes:
         if Path(path).parent != self.folder:

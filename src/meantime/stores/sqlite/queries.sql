@@ -90,20 +90,33 @@ JOIN tasks AS t ON t.seq = n.task LEFT JOIN runs AS r ON r.task_id = t.id AND r.
 WHERE n.thread = ? AND n.state IN ('unread', 'leased', 'parked') AND n.turn = ?
   AND n.number IN (SELECT value FROM json_each(?)) ORDER BY n.number;
 
--- name: notices_in
+-- name: notices
 SELECT n.number, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body
 FROM notices AS n JOIN tasks AS t ON t.seq = n.task
 LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
-WHERE (?1 IS NULL OR n.thread = ?1) AND n.state IN (SELECT value FROM json_each(?2))
-ORDER BY n.thread, n.number LIMIT ?3;
+WHERE n.state IN (SELECT value FROM json_each(?1))
+ORDER BY n.thread, n.number LIMIT ?2;
+
+-- name: notices_of
+SELECT n.number, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body
+FROM notices AS n JOIN tasks AS t ON t.seq = n.task
+LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
+WHERE n.thread = ?3 AND n.state IN (SELECT value FROM json_each(?1))
+ORDER BY n.thread, n.number LIMIT ?2;
+
+-- name: open_notices
+SELECT n.number, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body
+FROM notices AS n INDEXED BY notices_open JOIN tasks AS t ON t.seq = n.task
+LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
+WHERE n.state IN ('unread', 'leased', 'parked') AND n.state IN (SELECT value FROM json_each(?1))
+ORDER BY n.thread, n.number LIMIT ?2;
 
 -- name: open_notices_of
 SELECT n.number, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body
 FROM notices AS n INDEXED BY notices_open JOIN tasks AS t ON t.seq = n.task
 LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
-WHERE n.thread = ?1 AND n.state IN ('unread', 'leased', 'parked')
-  AND n.state IN (SELECT value FROM json_each(?2))
-ORDER BY n.number LIMIT ?3;
+WHERE n.thread = ?3 AND n.state IN ('unread', 'leased', 'parked') AND n.state IN (SELECT value FROM json_each(?1))
+ORDER BY n.thread, n.number LIMIT ?2;
 
 -- name: read_notice
 UPDATE notices SET state = 'leased', turn = ?1, deliveries = deliveries + 1
@@ -148,7 +161,8 @@ WHERE state IN ('unread', 'leased', 'parked') AND state = 'unread' GROUP BY thre
 
 -- name: park_unclaimed
 UPDATE notices INDEXED BY notices_open SET state = 'parked', parked_for = 'unclaimed'
-WHERE state IN ('unread', 'leased', 'parked') AND state = 'unread' AND at < ?1 AND thread IN (SELECT id FROM threads WHERE claimed < ?1);
+WHERE state IN ('unread', 'leased', 'parked') AND state = 'unread' AND at < ?1
+  AND thread IN (SELECT id FROM threads WHERE claimed < ?1) AND thread NOT IN (SELECT value FROM json_each(?2));
 
 -- name: next_position
 SELECT coalesce(max(position), 0) + 1 FROM transcripts WHERE thread = ?;

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from meantime.kernel.errors import LedgerDamaged
 
-from .sql import APPLICATION
+from .files import make_private
+from .sql import APPLICATION, migrate
 
 _TABLES = {
     "tasks": "seq",
@@ -92,23 +93,53 @@ def readable(damaged: Path) -> dict[str, int]:
     return {table: len(_rows(damaged, table, key)) for table, key in _TABLES.items()}
 
 
-def copy_readable(damaged: Path, into: sqlite3.Connection) -> dict[str, int]:
-    """Copies every row that can still be read, from both ends of each table."""
+def rebuild(ledger: Path, folder: Path) -> dict[str, int]:
+    """A new ledger from what can be read. It takes its place whole or not at all: a rebuild that is
+    killed half-way is done again."""
+    new = Path(f"{ledger}.salvaging")
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        Path(f"{new}{suffix}").unlink(missing_ok=True)
+    make_private(new)
+    with closing(sqlite3.connect(new, isolation_level=None)) as db:
+        db.execute("PRAGMA synchronous=FULL")
+        migrate(db)
+        saved = _copy_readable(folder / ledger.name, db)
+    os.replace(new, ledger)
+    folder.rename(str(folder).replace(".damaged-", ".salvaged-"))
+    return saved
+
+
+def _copy_readable(damaged: Path, into: sqlite3.Connection) -> dict[str, int]:
+    """Every row that can still be read, from both ends of each table."""
     saved: dict[str, int] = {}
     into.execute("BEGIN IMMEDIATE")
     for table, key in _TABLES.items():
-        rows = _rows(damaged, table, key)
         saved[table] = 0
-        for row in rows:
+        for row in _rows(damaged, table, key):
             marks = ",".join("?" * len(row))
             try:
                 done = into.execute(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", row)
                 saved[table] += done.rowcount
             except sqlite3.DatabaseError:  # a row that breaks a constraint is damage, too
                 continue
-    into.execute("DELETE FROM notices WHERE task NOT IN (SELECT seq FROM tasks)")
+    _mend(into)
     into.execute("COMMIT")
     return saved
+
+
+def _mend(db: sqlite3.Connection) -> None:
+    """What one row says of another must hold again: no notice without its task and run, and no
+    completion number given twice."""
+    db.execute("DELETE FROM notices WHERE task NOT IN (SELECT seq FROM tasks)")
+    db.execute(
+        "DELETE FROM notices WHERE NOT EXISTS"
+        " (SELECT 1 FROM tasks AS t WHERE t.seq = task AND t.run = notices.run) AND NOT EXISTS"
+        " (SELECT 1 FROM tasks AS t JOIN runs AS r ON r.task_id = t.id WHERE t.seq = task AND r.run = notices.run)"
+    )
+    db.execute(
+        "INSERT INTO threads (id, ended) SELECT thread, max(number) FROM notices WHERE 1 GROUP BY thread"
+        " ON CONFLICT (id) DO UPDATE SET ended = max(ended, excluded.ended)"
+    )
 
 
 def _rows(damaged: Path, table: str, key: str) -> list[tuple[object, ...]]:

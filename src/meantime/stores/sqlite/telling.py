@@ -45,8 +45,8 @@ def compose(row: Sequence[Any]) -> Notice:
     return Notice(task, number, nonce, deliveries, NoticeState(state))
 
 
-def count_batch(cursor: sqlite3.Cursor, batch: str) -> BatchCount | None:
-    by_status: dict[str, int] = dict(cursor.execute(SQL["batch_count"], (batch,)).fetchall())
+def batch_count(batch: str, rows: Sequence[tuple[str, int]]) -> BatchCount | None:
+    by_status = dict(rows)
     if not by_status:
         return None
     ended = sum(count for status, count in by_status.items() if status in ENDED)

@@ -23,7 +23,9 @@ from .files import Reserve
 from .salvage import is_damage
 
 Operation = Callable[..., Any]
+Translate = Callable[[sqlite3.Error], MeantimeError]
 MAX_GROUP = 512  # bounds how long one commit can take, and so how long anybody waits for it
+PATIENCE = 10.0  # seconds that a close waits for the disk
 WAL_IDLE = 4 << 20  # above this, checkpoint when nothing waits
 WAL_FULL = 16 << 20  # above this, checkpoint now
 
@@ -47,8 +49,11 @@ class Group(Protocol):
 class Writer:
     """Runs operations `fn(cursor, *args)` in transactions and resolves their futures in order."""
 
-    def __init__(self, path: Path, reserve: Reserve, group: Group, *, threaded: bool) -> None:
+    def __init__(
+        self, path: Path, reserve: Reserve, group: Group, translate: Translate, *, threaded: bool
+    ) -> None:
         self._path = path
+        self._translate = translate
         self._group = group
         self._wal = Path(f"{path}-wal")
         self._reserve = reserve
@@ -57,6 +62,7 @@ class Writer:
         self._pending: list[Write] = []
         self._closed = True
         self._full_sync = True
+        self._identity: tuple[int, int] | None = None
 
     async def open(self, setup: Callable[[sqlite3.Connection], None]) -> None:
         self._loop = asyncio.get_running_loop()
@@ -67,6 +73,7 @@ class Writer:
             self._db.close()
             raise
         self._cursor = self._db.cursor()
+        self._identity = _identity(self._path)
         self._closed = False
         if self._threaded:
             self._thread = threading.Thread(target=self._serve, name="meantime-writer", daemon=True)
@@ -94,7 +101,9 @@ class Writer:
         self._closed = True
         if self._threaded:
             self._waiting.put(None)
-            await asyncio.to_thread(self._thread.join)
+            await asyncio.to_thread(self._thread.join, PATIENCE)
+            if self._thread.is_alive():
+                return  # the disk does not answer: the thread is left to the process
         else:
             self._flush()
         self._checkpoint(0)
@@ -138,6 +147,9 @@ class Writer:
         return [(write.future, self._alone(write)) for write in group]
 
     def _transact(self, group: list[Write]) -> list[Any]:
+        if _identity(self._path) != self._identity:
+            text = f"The ledger {self._path} was removed or replaced under us."
+            raise LedgerError(text, hint="Close this Meantime; what was not recorded is not there.")
         self._set_sync(any(write.durable for write in group))
         cursor = self._cursor
         cursor.execute("BEGIN IMMEDIATE")
@@ -159,7 +171,7 @@ class Writer:
             return self._transact([write])[0]
         except sqlite3.Error as problem:
             if not is_full(problem):
-                return translate(problem, self._path)
+                return self._translate(problem)
             if write.spends or not self._reserve.spend():
                 return _disk_full()
         except Exception as problem:
@@ -177,6 +189,14 @@ class Writer:
                 self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         except (OSError, sqlite3.Error):
             return  # the WAL stays; the next one tries again
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino)
 
 
 def connect(path: Path) -> sqlite3.Connection:

@@ -34,12 +34,12 @@ async def forgetting_spares_what_was_not_told(store: Store) -> None:
     left = {"t_again", "t_parked", "t_leased", "t_unread", "t_running"}
     same(set(ids(await store.list(Query(hidden=True)))), left, "what is left")
     same(await store.load("t_told"), None, "a told ending")
-    same(list(await bench.journal()), [], "a journal of no events")
+    same(len(await bench.journal()), 1, "the newest event stays, so that sequence numbers go on")
     same(ids(await store.hot("b", 20)), [], "the listing of a forgotten thread")
     untold = {"t_again.1", "t_parked.1", "t_leased.1", "t_unread.1"}
     same(set(ids(await store.notices(None, OPEN_STATES, MANY))), untold, "the untold notices")
     written = await bench.write(submit(bench.task("t_new")))
-    same([event.seq for event in await bench.journal()], [written.seq], "the journal goes on")
+    same([event.seq for event in await bench.journal()][1:], [written.seq], "the journal goes on")
 
 
 async def forgetting_takes_what_is_too_old_or_too_many(store: Store) -> None:

@@ -1,0 +1,82 @@
+"""Opening a ledger: whose file it is, who owns it, whether it is sound. Closing it, the reverse."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from meantime.kernel.errors import LedgerError, MeantimeError
+
+from . import salvage
+from .files import Lock, make_private
+from .sql import migrate
+from .writer import Writer, translate
+
+
+class Door:
+    def __init__(self, path: Path, *, salvages: bool) -> None:
+        self.path = path
+        self.saved: dict[str, int] = {}  # rows that a salvage brought over, by table
+        self._salvages = salvages
+        self._lock = Lock(path)
+        self._sound = True
+
+    async def open(self, writer: Writer) -> None:
+        """On any failure nothing is held, and the error is one of ours."""
+        if salvage.is_foreign(self.path, self._lock.path):
+            text = f"{self.path} is not a ledger of Meantime; nothing was changed."
+            raise LedgerError(text, hint="Name another file.")
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._lock.take()
+            await self._open_database(writer)
+        except sqlite3.Error as problem:
+            self._lock.drop()
+            raise translate(problem, self.path) from problem
+        except OSError as problem:
+            self._lock.drop()
+            raise _not_opened(self.path, problem) from problem
+        except BaseException:
+            self._lock.drop()
+            raise
+        self._lock.mark_made()
+
+    async def _open_database(self, writer: Writer) -> None:
+        aside = salvage.last_set_aside(self.path)
+        if aside is not None:
+            self._salvage(aside, "")
+        elif self._lock.was_made and self.path.exists() and not self.path.stat().st_size:
+            self._salvage(salvage.set_aside(self.path), "it is empty, and was not")
+        make_private(self.path)
+        try:
+            await writer.open(self._prepare)
+        except (salvage.Damaged, sqlite3.DatabaseError) as damage:
+            if isinstance(damage, sqlite3.Error) and not salvage.is_damage(damage):
+                raise
+            self._salvage(salvage.set_aside(self.path), str(damage))
+            await writer.open(self._prepare)
+
+    def _prepare(self, db: sqlite3.Connection) -> None:
+        """After a crash the whole file is checked; after a clean close its schema is enough."""
+        problem = salvage.check(db, thorough=not self._lock.was_clean)
+        if problem:
+            raise salvage.Damaged(problem)
+        migrate(db)
+
+    def _salvage(self, aside: Path, problem: str) -> None:
+        if not self._salvages:
+            raise salvage.report(self.path, aside, problem)
+        self.saved = salvage.rebuild(self.path, aside)
+
+    def translate(self, problem: sqlite3.Error) -> MeantimeError:
+        """Damage that is met on the way is remembered: the next open looks at the whole file."""
+        self._sound = self._sound and not salvage.is_damage(problem)
+        return translate(problem, self.path)
+
+    def close(self) -> None:
+        self._lock.give_back(clean=self._sound)
+
+
+def _not_opened(path: Path, problem: OSError) -> LedgerError:
+    hint = "Name a file in a folder that you may write to, on a disk with room."
+    return LedgerError(f"{path} cannot be opened: {problem.strerror or problem}.", hint=hint)
