@@ -84,7 +84,7 @@ class Life:
             self.run(asyncio.wait(pending, timeout=5))
         writer._db.close()
         self.world.store._reader.close()
-        self.world.store._lock.drop()
+        self.world.store._door._lock.drop()
 
     def end(self) -> None:
         self.abandon()

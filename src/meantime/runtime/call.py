@@ -10,6 +10,7 @@ from meantime.kernel.errors import (
     Degraded,
     Duplicate,
     LedgerError,
+    TaskCancelled,
     TaskFailed,
     TaskLost,
     TaskTimedOut,
@@ -178,6 +179,8 @@ def _in_time(task: Task, report: Report) -> Answer:
     """The tool's own exception is the tool's own failure, a TimeoutError too."""
     if report.result is not None:
         return Answer("synchronous", report.result.value)
+    if report.stopped:
+        raise TaskCancelled("The call was stopped.", task)
     if report.exception is not None:
         raise report.exception
     if report.error is not None:

@@ -263,7 +263,9 @@ class Runtime:
 
     async def purge(self, refs: Sequence[str]) -> int:
         self._check_open()
-        return await self.store.purge([(await self.looking.find(ref, None)).id for ref in refs])
+        gone = await self.store.purge([(await self.looking.find(ref, None)).id for ref in refs])
+        await self.waking.refresh()  # what was deleted is not to be told any more
+        return gone
 
     # -- telling
 

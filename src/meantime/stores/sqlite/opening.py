@@ -13,6 +13,9 @@ from .sql import migrate
 from .writer import Writer, translate
 
 
+ALWAYS_CHECKED = 16 << 20  # bytes that are checked in some tens of milliseconds
+
+
 class Door:
     def __init__(self, path: Path, *, salvages: bool) -> None:
         self.path = path
@@ -57,8 +60,10 @@ class Door:
             await writer.open(self._prepare)
 
     def _prepare(self, db: sqlite3.Connection) -> None:
-        """After a crash the whole file is checked; after a clean close its schema is enough."""
-        problem = salvage.check(db, thorough=not self._lock.was_clean)
+        """After a crash the whole file is checked, and a small one always; else its schema is enough,
+        and damage that is met later is remembered for the next open."""
+        small = self.path.stat().st_size < ALWAYS_CHECKED
+        problem = salvage.check(db, thorough=small or not self._lock.was_clean)
         if problem:
             raise salvage.Damaged(problem)
         migrate(db)

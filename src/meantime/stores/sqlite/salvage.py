@@ -134,7 +134,8 @@ def _mend(db: sqlite3.Connection) -> None:
     db.execute(
         "DELETE FROM notices WHERE NOT EXISTS"
         " (SELECT 1 FROM tasks AS t WHERE t.seq = task AND t.run = notices.run) AND NOT EXISTS"
-        " (SELECT 1 FROM tasks AS t JOIN runs AS r ON r.task_id = t.id WHERE t.seq = task AND r.run = notices.run)"
+        " (SELECT 1 FROM tasks AS t JOIN runs AS r ON r.task_id = t.id"
+        "  WHERE t.seq = task AND r.run = notices.run)"
     )
     db.execute(
         "INSERT INTO threads (id, ended) SELECT thread, max(number) FROM notices WHERE 1 GROUP BY thread"
