@@ -12,7 +12,6 @@ from .files import Lock, make_private
 from .sql import migrate
 from .writer import Writer, translate
 
-
 ALWAYS_CHECKED = 16 << 20  # bytes that are checked in some tens of milliseconds
 
 

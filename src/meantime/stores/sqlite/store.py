@@ -164,7 +164,8 @@ class SqliteStore:
         return [telling.compose(row) for row in rows]
 
     async def unread(self) -> Mapping[str, int]:
-        return dict(self._rows(SQL["unread_by_thread"]))
+        # In the writer's queue: then it holds exactly the commits that were heard of before it.
+        return dict(await self._writer.submit(telling.rows, "unread_by_thread", durable=False))
 
     async def unpark(self, thread: str) -> int:
         return await self._writer.submit(telling.changed, "unpark_all", thread)

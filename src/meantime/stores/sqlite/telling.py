@@ -99,6 +99,10 @@ def append(cursor: sqlite3.Cursor, thread: str, entries: Sequence[Entry]) -> Non
         position += max(0, cursor.rowcount)
 
 
+def rows(cursor: sqlite3.Cursor, name: str) -> list[Any]:
+    return cursor.execute(SQL[name]).fetchall()
+
+
 def changed(cursor: sqlite3.Cursor, name: str, *args: object) -> int:
     """Runs a named statement and says how many rows it changed."""
     return cursor.execute(SQL[name], args).rowcount
