@@ -18,7 +18,7 @@ check: $(VENV)/.tested
 	$(VENV)/bin/lint-imports
 
 faults: $(VENV)/.tested strace
-	$(RUN) -m pytest tests/faults -q -s
+	$(RUN) -m tests.faults.run
 
 bench: $(VENV)/.benched
 	$(RUN) -m benchmarks
@@ -42,8 +42,8 @@ $(VENV)/.benched: $(VENV)/.tested
 # The fault suite injects errors with strace: a Debian package, installed where that is allowed.
 .PHONY: strace
 strace:
-	@command -v strace >/dev/null || { command -v apt-get >/dev/null && apt-get install -qy strace; } || \
+	@command -v strace >/dev/null || { command -v apt-get >/dev/null && apt-get update -q && apt-get install -qy strace; } || \
 	echo "strace is missing: the system-call faults are skipped"
 
 clean:
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache
