@@ -50,13 +50,22 @@ class Door:
         elif self._lock.was_made and self.path.exists() and not self.path.stat().st_size:
             self._salvage(salvage.set_aside(self.path), "it is empty, and was not")
         make_private(self.path)
+        # SQLite calls a read error of the disk corruption, too: only what is seen twice is damage.
+        if await self._try(writer) and (damage := await self._try(writer)):
+            self._salvage(salvage.set_aside(self.path), damage)
+            await writer.open(self._prepare)
+
+    async def _try(self, writer: Writer) -> str:
+        """Opens the database, or says what is damaged in it."""
         try:
             await writer.open(self._prepare)
-        except (salvage.Damaged, sqlite3.DatabaseError) as damage:
-            if isinstance(damage, sqlite3.Error) and not salvage.is_damage(damage):
+        except salvage.Damaged as damage:
+            return str(damage)
+        except sqlite3.DatabaseError as problem:
+            if not salvage.is_damage(problem):
                 raise
-            self._salvage(salvage.set_aside(self.path), str(damage))
-            await writer.open(self._prepare)
+            return str(problem)
+        return ""
 
     def _prepare(self, db: sqlite3.Connection) -> None:
         """After a crash the whole file is checked, and a small one always; else its schema is enough,

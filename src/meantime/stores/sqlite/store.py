@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -27,6 +27,7 @@ from .opening import Door
 from .pages import page
 from .writer import Writer
 
+T = TypeVar("T")
 _OPEN_STATES = frozenset({NoticeState.UNREAD, NoticeState.LEASED, NoticeState.PARKED})
 _FORGET_AT_ONCE = 100  # per transaction, so that nobody waits long behind the upkeep
 
@@ -108,13 +109,12 @@ class SqliteStore:
         return telling.batch_count(id, self._rows(SQL["batch_count"], id))
 
     async def counts(self) -> Mapping[str, int]:
-        found = await asyncio.to_thread(self._count)
+        found = await self._beside(self._count)
         if self._reserve.spent:
             found["degraded"] = 1  # the disk was full, and has no room for a new reserve yet
         return found
 
     def _count(self) -> dict[str, int]:
-        """It reads the whole history, so it runs beside the loop, on a connection of its own."""
         with closing(self._read_only()) as db:
             found: dict[str, int] = dict(db.execute(SQL["count_tasks"]).fetchall())
             states: dict[str, int] = dict(db.execute(SQL["count_notices"]).fetchall())
@@ -128,6 +128,13 @@ class SqliteStore:
             return self._reader.execute(sql, values).fetchall()
         except sqlite3.ProgrammingError:
             raise Closed from None
+        except sqlite3.Error as problem:
+            raise self._door.translate(problem) from problem
+
+    async def _beside(self, read: Callable[..., T], *args: Any) -> T:
+        """For what may read the whole history: off the loop, on a connection of its own."""
+        try:
+            return await asyncio.to_thread(read, *args)
         except sqlite3.Error as problem:
             raise self._door.translate(problem) from problem
 
@@ -207,7 +214,7 @@ class SqliteStore:
         )
         old = (now - retention.history_seconds, retention.history_tasks, _FORGET_AT_ONCE)
         gone = 0
-        while found := await asyncio.to_thread(self._forgettable, old):
+        while found := await self._beside(self._forgettable, old):
             deleted = await self._delete("delete_told", found)
             gone += deleted
             if not deleted:
@@ -215,7 +222,6 @@ class SqliteStore:
         return gone
 
     def _forgettable(self, old: tuple[float, int, int]) -> list[tuple[str, bytes]]:
-        """It may read the whole history, so it runs beside the loop, on a connection of its own."""
         with closing(self._read_only()) as db:
             return db.execute(SQL["forgettable"], old).fetchall()
 
