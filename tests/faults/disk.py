@@ -36,7 +36,7 @@ def run(seed: int, faults: int, reproduce: str) -> Tally:
     found = strace.points("story", folder)
     shutil.rmtree(folder)
     kinds = [("pwrite64", "ENOSPC"), ("pwrite64", "EIO"), ("fdatasync", "EIO"), ("fdatasync", "ENOSPC")]
-    kinds += [("pwrite64,fallocate", "ENOSPC"), ("pread64", "EIO")]
+    kinds += [("pwrite64,fallocate", "ENOSPC"), ("ftruncate", "EIO"), ("pread64", "EIO")]
     jobs: list[Failing] = []
     for number in range(faults):
         syscalls, error = kinds[number % len(kinds)]

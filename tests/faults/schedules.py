@@ -145,7 +145,7 @@ class Scenario:
         await self.world.turn(PULLED, limit=limit, ack=ack, read=read, fail=fail, boundary=boundary)
 
     async def _upkeeper(self) -> None:
-        self.clock.jump(self.rng.choice([0.0, -5e4, 5e4]))
+        self.clock.jump(self.rng.choice([0.0, -1e6, 1e6]))
         deed = self.rng.randrange(3)
         if deed == 0:
             await self.world.thread(self.rng.choice(THREADS)).clear()

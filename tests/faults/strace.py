@@ -75,6 +75,7 @@ def points(mode: str, folder: Path) -> list[Point]:
     ended = run(mode, folder, "-o", str(trace), "-e", f"trace={','.join(SYSCALLS)}")
     assert ended.code == 0, ended.output
     counts: Counter[tuple[str, str]] = Counter()
+    before: Counter[str] = Counter()
     found: dict[Point, None] = {}
     begun = False
     for line in trace.read_text().splitlines():
@@ -84,6 +85,8 @@ def points(mode: str, folder: Path) -> list[Point]:
         thread, syscall, rest = match.groups()
         counts[thread, syscall] += 1
         begun = begun or rest.startswith('1, "begin')
-        if begun:
+        if not begun:
+            before[syscall] = max(before[syscall], counts[thread, syscall])
+        elif counts[thread, syscall] > before[syscall]:  # else it would hit Python's own start
             found[Point(syscall, counts[thread, syscall])] = None
     return list(found)
