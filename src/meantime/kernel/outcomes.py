@@ -37,6 +37,8 @@ def sound(report: object) -> Report:
     if not isinstance(report, Report):
         return Report(error=Failed(f"The runner gave no report but {type(report).__name__}.", "no_report"))
     error = report.error
+    if not (error or report.lost or report.partial or report.final_message or report.terminate_reason):
+        return report  # the common case: a result, which is JSON by its type
     if error is not None:
         code = error.exit_code
         error = Failed(

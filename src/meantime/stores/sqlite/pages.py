@@ -2,36 +2,46 @@
 
 from __future__ import annotations
 
+from meantime.kernel.lifecycle import Status
 from meantime.ports.store import Query
 
 
 def page(query: Query) -> tuple[str, list[object]]:
-    if query.statuses is not None and query.thread is None and query.batch is None:
+    if query.batch is not None:
+        return _of_batch(query)
+    if query.thread is not None or query.statuses is not None:
         return _by_status(query)
-    where, values = [_shown(query)], list[object]()
-    for column, value in (("batch", query.batch), ("thread", query.thread)):
-        if value is not None:
-            where.append(f"{column} = ?")
-            values.append(value)
-    if query.statuses is not None:
-        # The plus keeps SQLite off the index by status: it would read everybody's history.
-        where.append(f"+status IN ({','.join('?' * len(query.statuses))})")
-        values += sorted(query.statuses)
-    sql = f"SELECT body FROM tasks WHERE {' AND '.join(where)} ORDER BY seq DESC LIMIT ? OFFSET ?"
-    return sql, [*values, query.limit, query.offset]
+    sql = f"SELECT body FROM tasks WHERE {_shown(query)} ORDER BY seq DESC LIMIT ? OFFSET ?"
+    return sql, [query.limit, query.offset]
 
 
 def _by_status(query: Query) -> tuple[str, list[object]]:
     """Each status from its own stretch of the index: a rare one must not wait behind a common one."""
-    assert query.statuses is not None
+    statuses = sorted(query.statuses if query.statuses is not None else frozenset(Status))
+    where, scope = (
+        ("status = ?", []) if query.thread is None else ("thread = ? AND status = ?", [query.thread])
+    )
     part = (
-        f"SELECT * FROM (SELECT seq, body FROM tasks WHERE status = ? AND {_shown(query)} "
+        f"SELECT * FROM (SELECT seq, body FROM tasks WHERE {where} AND {_shown(query)} "
         "ORDER BY seq DESC LIMIT ?)"
     )
     end = query.limit + query.offset
-    values: list[object] = [value for status in sorted(query.statuses) for value in (status, end)]
-    parts = " UNION ALL ".join([part] * len(query.statuses)) or "SELECT seq, body FROM tasks WHERE 0"
+    values: list[object] = [value for status in statuses for value in (*scope, status, end)]
+    parts = " UNION ALL ".join([part] * len(statuses)) or "SELECT seq, body FROM tasks WHERE 0"
     sql = f"SELECT body FROM ({parts}) ORDER BY seq DESC LIMIT ? OFFSET ?"
+    return sql, [*values, query.limit, query.offset]
+
+
+def _of_batch(query: Query) -> tuple[str, list[object]]:
+    """A batch is small: its rows are read whole. The pluses keep SQLite off the other indexes."""
+    where, values = ["batch = ?", _shown(query)], list[object]([query.batch])
+    if query.thread is not None:
+        where.append("+thread = ?")
+        values.append(query.thread)
+    if query.statuses is not None:
+        where.append(f"+status IN ({','.join('?' * len(query.statuses))})")
+        values += sorted(query.statuses)
+    sql = f"SELECT body FROM tasks WHERE {' AND '.join(where)} ORDER BY seq DESC LIMIT ? OFFSET ?"
     return sql, [*values, query.limit, query.offset]
 
 

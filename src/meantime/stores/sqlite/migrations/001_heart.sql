@@ -14,7 +14,7 @@ CREATE TABLE tasks (
   updated   REAL    NOT NULL,
   body      BLOB    NOT NULL
 );
-CREATE INDEX tasks_by_thread ON tasks (thread, seq);
+CREATE INDEX tasks_by_thread ON tasks (thread, status, seq);
 CREATE INDEX tasks_by_status ON tasks (status, seq);
 CREATE INDEX tasks_by_batch ON tasks (batch) WHERE batch IS NOT NULL;
 CREATE UNIQUE INDEX tasks_by_call ON tasks (thread, tool_call) WHERE tool_call IS NOT NULL;
