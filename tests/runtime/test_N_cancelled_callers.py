@@ -156,7 +156,7 @@ async def test_a_disk_that_fails_while_a_turn_is_left_keeps_nothing_back(
             assert len(turn.notices) == 1
     assert await told(thread) == []
     waking = asyncio.ensure_future(anext(thread.wakeups()))
-    await clock.advance(6)
+    await clock.advance_to_alarm(5)  # the reconciler's
     await asyncio.wait_for(waking, 10)
     assert await told(thread) == [id]
 

@@ -453,7 +453,7 @@ async def test_forgetting_the_ack_is_said_once_and_does_not_spin(caplog):
         agent = asyncio.ensure_future(forgetful())
         await clock.settle()
         assert wakes == 1
-        await clock.advance(5)
+        await clock.advance_to_alarm(5)
         assert wakes == 2
         await (await thread.start(Call(noop))).wait()
         await clock.settle()
