@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 
 import pytest
 
@@ -56,7 +55,6 @@ async def test_I1_progress_of_a_thread_and_of_an_agent(thread: Thread, agents: F
 
     def sync() -> None:
         current().progress(50, phase="half")
-        time.sleep(0)
 
     agents._replies = Reply(tools=("read", "read", "edit"))
     function = await (await thread.start(Call(sync))).wait()

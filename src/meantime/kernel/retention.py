@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TypeVar
-
 from msgspec import Struct
-
-T = TypeVar("T")
 
 
 class Retention(Struct, frozen=True):
@@ -16,12 +11,3 @@ class Retention(Struct, frozen=True):
     history_tasks: int = 200_000  # and how many
     journal_events: int = 100_000
     unclaimed_seconds: float = 7 * 86_400.0  # after this, an unclaimed thread's notices are parked
-
-
-def hot(newest_first: Iterable[tuple[T, bool]], keep: int) -> list[T]:
-    """Of a thread's endings with whether each was told: the newest `keep`, and every untold one."""
-    kept: list[T] = []
-    for place, (task, told) in enumerate(newest_first):
-        if place < keep or not told:
-            kept.append(task)
-    return kept

@@ -37,14 +37,13 @@ _UNTOLD = (NoticeState.UNREAD, NoticeState.LEASED)
 class Holding:
     """An open turn: its thread is busy while it lasts."""
 
-    __slots__ = ("alarm", "held", "id", "lapsed", "lease", "thread", "told", "under_way")
+    __slots__ = ("alarm", "held", "id", "lease", "thread", "told", "under_way")
 
     def __init__(self, thread: str, lease: float | None) -> None:
         self.id = "turn_" + crockford(entropy(16))
         self.thread = thread
         self.lease = lease
         self.alarm: Alarm | None = None
-        self.lapsed = False
         self.held: set[str] = set()  # leased to it and not acknowledged
         self.told = False  # it has acknowledged something
         self.under_way: set[asyncio.Task[Any]] = set()  # leases and reads that are being written
@@ -198,7 +197,7 @@ class Announcing:
     def _arm(self, holding: Holding) -> None:
         if holding.alarm is not None:
             holding.alarm.cancel()
-        if holding.lease is not None and not holding.lapsed:
+        if holding.lease is not None:
             holding.alarm = self._record.clock.call_later(
                 holding.lease, lambda: self._begin(self._lapse(holding))
             )
@@ -207,7 +206,6 @@ class Announcing:
         """Its holder was silent for the whole lease: the thread is idle, the notices come again."""
         if self._turns.pop(holding.id, None) is None:
             return
-        holding.lapsed = True
         await holding.settled()
         await self._give_back(holding, failed=True)
         self._waking.leave(holding.thread, told=True)  # its holder is gone: others may take over at once
