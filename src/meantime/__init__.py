@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .kernel.limits import Limits
     from .kernel.model import (
         Cancelled,
+        Chunk,
         Completed,
         Failed,
         InlineLimits,
@@ -51,9 +52,11 @@ if TYPE_CHECKING:
     from .kernel.notices import Message, Notice, Part
     from .kernel.retention import Retention
     from .kernel.work import Agent, Call
+    from .log import Log
     from .ports.host import Delivery, Host
     from .ports.runner import Context, Stopped, current
     from .runners.background import background
+    from .runners.shell.work import ProcessLimits, Shell
     from .runtime.settings import Settings
 
 _HOMES = {
@@ -67,12 +70,16 @@ _HOMES = {
     ),
     "kernel.lifecycle": "Status",
     "kernel.limits": "Limits",
-    "kernel.model": "Cancelled Completed Failed InlineLimits Lost Output Progress Run Task TimedOut Work",
+    "kernel.model": (
+        "Cancelled Chunk Completed Failed InlineLimits Lost Output Progress Run Task TimedOut Work"
+    ),
     "kernel.notices": "Message Notice Part",
     "kernel.retention": "Retention",
     "kernel.work": "Agent Call",
+    "log": "Log",
     "ports.host": "Delivery Host",
     "runners.background": "background",
+    "runners.shell.work": "ProcessLimits Shell",
     "runtime.settings": "Settings",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
@@ -84,6 +91,7 @@ __all__ = [
     "Batch",
     "Call",
     "Cancelled",
+    "Chunk",
     "Closed",
     "Completed",
     "Context",
@@ -102,6 +110,7 @@ __all__ = [
     "LedgerTooNew",
     "LimitReached",
     "Limits",
+    "Log",
     "Lost",
     "Meantime",
     "MeantimeError",
@@ -112,12 +121,14 @@ __all__ = [
     "Notice",
     "Output",
     "Part",
+    "ProcessLimits",
     "Progress",
     "Refused",
     "Retention",
     "RetryNotSupported",
     "Run",
     "Settings",
+    "Shell",
     "Status",
     "StillRunning",
     "Stopped",

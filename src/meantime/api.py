@@ -12,6 +12,7 @@ from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import BatchCount, InlineLimits, Json, Output, Task
 from meantime.kernel.notices import Message, Notice, Part, Renderer, notice_id
 from meantime.kernel.work import Agent, Order, Orderable
+from meantime.log import Log
 from meantime.ports.store import Entry, Settled
 from meantime.ports.tasks import Answer, CancelAnswer, Options, Tasks
 
@@ -68,6 +69,13 @@ class Handle:
 
     async def output(self, *, wait: float = 0) -> Output:
         return await self._tasks.output(self.id, self._thread, wait=wait)
+
+    @property
+    def log(self) -> Log:
+        return Log(self._tasks, self.id, self._thread)
+
+    async def send(self, data: str | bytes = "", *, eof: bool = False) -> None:
+        await self._tasks.send(self.id, self._thread, data, eof=eof)
 
     async def cancel(self, *, reason: str = "", wait: bool = False) -> CancelAnswer:
         return await self._tasks.cancel(self.id, self._thread, by="agent", reason=reason, wait=wait)
@@ -163,6 +171,14 @@ class Thread:
 
     async def output(self, ref: Ref, *, wait: float = 0) -> Output:
         return await self._tasks.output(ref_of(ref), self.id, wait=wait)
+
+    def log(self, ref: Ref) -> Log:
+        """What a command says: read, tail or follow it."""
+        return Log(self._tasks, ref_of(ref), self.id)
+
+    async def send(self, ref: Ref, data: str | bytes = "", *, eof: bool = False) -> None:
+        """To a running command: more of its stdin; `eof` closes it."""
+        await self._tasks.send(ref_of(ref), self.id, data, eof=eof)
 
     async def result(self, ref: Ref) -> Json:
         return await self._tasks.result(ref_of(ref), self.id)

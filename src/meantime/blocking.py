@@ -16,11 +16,11 @@ import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any, TypeVar, cast
 
-from meantime import api
+from meantime import api, log
 from meantime.app import meantime as app
 from meantime.kernel.errors import Closed, InvalidInput
 
-__all__ = ["Batch", "Handle", "Meantime", "Thread", "Transcript", "Turn"]
+__all__ = ["Batch", "Handle", "Log", "Meantime", "Thread", "Transcript", "Turn"]
 
 T = TypeVar("T")
 GRACE = 1.0  # seconds for what still waits when the loop ends; work that ignores it is left behind
@@ -246,6 +246,9 @@ class Batch(Proxy, of=api.Batch): ...
 
 
 class Transcript(Proxy, of=api.Transcript): ...
+
+
+class Log(Proxy, of=log.Log): ...
 
 
 async def _nothing() -> None:

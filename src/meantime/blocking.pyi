@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from meantime.kernel.events import Event
 from meantime.kernel.limits import Limits
-from meantime.kernel.model import BatchCount, InlineLimits, Json, Output, Task
+from meantime.kernel.model import BatchCount, Chunk, InlineLimits, Json, Output, Task
 from meantime.kernel.notices import Message, Notice, Renderer
 from meantime.kernel.work import Orderable
 from meantime.ports.clock import Clock
@@ -19,6 +19,7 @@ from meantime.runtime.settings import Settings
 
 Until = Literal["all", "any"]
 Ref: TypeAlias = str | Handle | Task
+Stream: TypeAlias = Literal["both", "stdout", "stderr"]
 
 class Meantime:
     """The ledger and everything that runs on it. A person's view: it sees every thread."""
@@ -55,6 +56,12 @@ class Meantime:
         offset: int = 0,
     ) -> Sequence[Task]: ...
     def output(self, ref: str, *, wait: float = 0) -> Output: ...
+    def log(self, ref: str) -> Log:
+        """What a command says: read, tail or follow it."""
+
+    def send(self, ref: str, data: str | bytes = "", *, eof: bool = False) -> None:
+        """To a running command: more of its stdin; `eof` closes it."""
+
     def cancel(self, ref: str, *, reason: str = "", wait: bool = False) -> CancelAnswer: ...
     def purge(self, *refs: str) -> int:
         """Deletes ended tasks for good."""
@@ -137,6 +144,12 @@ class Thread:
     def runs(self, ref: Ref) -> Sequence[Task]: ...
     def position(self, ref: Ref) -> int | None: ...
     def output(self, ref: Ref, *, wait: float = 0) -> Output: ...
+    def log(self, ref: Ref) -> Log:
+        """What a command says: read, tail or follow it."""
+
+    def send(self, ref: Ref, data: str | bytes = "", *, eof: bool = False) -> None:
+        """To a running command: more of its stdin; `eof` closes it."""
+
     def result(self, ref: Ref) -> Json: ...
     def wait(self, *refs: Ref, until: Until = "all", timeout: float | None = None) -> Sequence[Task]:
         """Waits for the named tasks, or for all that are active now; never longer than `timeout`."""
@@ -214,6 +227,9 @@ class Handle:
         """Waits for the result and returns it whole; any other ending is a TaskEnded error."""
 
     def output(self, *, wait: float = 0) -> Output: ...
+    @property
+    def log(self) -> Log: ...
+    def send(self, data: str | bytes = "", *, eof: bool = False) -> None: ...
     def cancel(self, *, reason: str = "", wait: bool = False) -> CancelAnswer: ...
 
 class Batch:
@@ -240,3 +256,16 @@ class Transcript:
     def has(self, notice: Notice | str) -> bool: ...
     def messages(self) -> list[Message]: ...
     def entries(self) -> Sequence[Entry]: ...
+
+class Log:
+    """Offsets count every byte that came, also those that are no longer kept. `both` is the two
+    streams in the order in which they were heard; each has offsets of its own."""
+
+    def read(self, offset: int = 0, *, stream: Stream = "both", limit: int = ...) -> Chunk:
+        """At most `limit` bytes from `offset`, or from the first after it that is kept. Never waits."""
+
+    def tail(self, lines: int = 50, *, stream: Stream = "both", limit: int = ...) -> Chunk:
+        """The last lines, in at most `limit` bytes, never from the middle of a character."""
+
+    def follow(self, offset: int = 0, *, stream: Stream = "both") -> Iterator[Chunk]:
+        """Everything from `offset` on, as it comes, until the task has ended."""

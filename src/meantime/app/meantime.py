@@ -18,12 +18,14 @@ from meantime.kernel.ids import check_id
 from meantime.kernel.limits import Limits
 from meantime.kernel.model import Output, Task
 from meantime.kernel.notices import Notice
+from meantime.log import Log
 from meantime.ports.clock import Clock
 from meantime.ports.host import Host
 from meantime.ports.runner import Runner
 from meantime.ports.store import Store
 from meantime.ports.tasks import CancelAnswer
 from meantime.runners.function import FunctionRunner
+from meantime.runners.shell.runner import ShellRunner
 from meantime.runtime.runtime import Runtime
 from meantime.runtime.settings import Settings
 from meantime.stores.memory import MemoryStore
@@ -59,7 +61,9 @@ class Meantime:
         settings = settings or Settings()
         if store is None:
             store = _store(path, durability, salvage)
-        engine = LocalEngine([FunctionRunner(settings.max_threads), *runners])
+        engine = LocalEngine(
+            [FunctionRunner(settings.max_threads), _commands(path, store, settings), *runners]
+        )
         return Opening(cls(Runtime(store, engine, clock or SystemClock(), settings)))
 
     def thread(self, id: str) -> Thread:
@@ -91,6 +95,14 @@ class Meantime:
 
     async def output(self, ref: str, *, wait: float = 0) -> Output:
         return await self._runtime.output(ref, None, wait=wait)
+
+    def log(self, ref: str) -> Log:
+        """What a command says: read, tail or follow it."""
+        return Log(self._runtime, ref, None)
+
+    async def send(self, ref: str, data: str | bytes = "", *, eof: bool = False) -> None:
+        """To a running command: more of its stdin; `eof` closes it."""
+        await self._runtime.send(ref, None, data, eof=eof)
 
     async def cancel(self, ref: str, *, reason: str = "", wait: bool = False) -> CancelAnswer:
         return await self._runtime.cancel(ref, None, by="user", reason=reason, wait=wait)
@@ -162,6 +174,18 @@ class Opening:
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._meantime.close()
+
+
+def _commands(path: str | os.PathLike[str], store: Store, settings: Settings) -> ShellRunner:
+    """Commands outlive a ledger that remembers them; they end with one that does not."""
+    if settings.on_close not in ("keep", "stop"):
+        raise InvalidInput(f"on_close={settings.on_close!r} is unknown.", hint="Use 'keep' or 'stop'.")
+    sizes = (settings.output_head, settings.output_ring)
+    if any(type(size) is not int or not 0 <= size <= 1 << 40 for size in sizes):
+        raise InvalidInput("output_head and output_ring are numbers of bytes, from 0 up.")
+    kept = not isinstance(store, MemoryStore)
+    root = Path(f"{Path(os.fsdecode(os.fspath(path))).resolve()}.commands") if kept else None
+    return ShellRunner(root, grace=settings.stop_grace, head=settings.output_head, ring=settings.output_ring)
 
 
 def _store(path: Any, durability: str, salvage: bool) -> Store:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import traceback
 from collections.abc import Iterable
+from typing import cast
 
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.model import Failed, Task
 from meantime.kernel.outcomes import Report
 from meantime.kernel.payloads import escape_surrogates
-from meantime.ports.runner import Assignment, Context, Runner, Stopped
+from meantime.ports.runner import Assignment, Context, LastingRunner, Runner, Stopped
 
 MAX_MESSAGE = 4_000
 MAX_DETAIL = 16_000
@@ -22,10 +23,17 @@ class LocalEngine:
         self._performing: dict[str, tuple[asyncio.Task[object], Context]] = {}
 
     async def open(self) -> None:
-        """Nothing to do: the loop is there."""
+        for runner in self.lasting():
+            runner.open()
 
     async def close(self) -> None:
         """Runs that were left behind end with the process; nobody waits for them."""
+        for runner in self.lasting():
+            runner.close()
+
+    def lasting(self) -> list[LastingRunner]:
+        found = [runner for runner in self._runners.values() if runner.abilities.adopt]
+        return cast("list[LastingRunner]", found)
 
     def runner(self, kind: str) -> Runner:
         try:

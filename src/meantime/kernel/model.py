@@ -32,6 +32,7 @@ class Spill(Struct, frozen=True, omit_defaults=True, gc=False):
     head: str = ""
     tail: str = ""
     is_text: bool = True  # False: the file holds JSON
+    of_runner: bool = False  # the file is its runner's own, not one of the store's
 
 
 class Completed(Struct, frozen=True, omit_defaults=True, gc=False, tag_field="ended", tag="completed"):
@@ -53,6 +54,7 @@ class Failed(Struct, frozen=True, omit_defaults=True, gc=False, tag_field="ended
     final_message: str = ""
     terminate_reason: str = "ERROR"
     spill: Spill | None = None  # the whole partial output, where it was over the limits
+    signal: int | None = None  # what killed it
 
 
 class Cancelled(Struct, frozen=True, omit_defaults=True, gc=False, tag_field="ended", tag="cancelled"):
@@ -189,6 +191,21 @@ class BatchCount(Struct, frozen=True, gc=False):
     @property
     def active(self) -> int:
         return self.total - self.ended
+
+
+class Chunk(Struct, frozen=True):
+    """A stretch of what a command said, by absolute offset."""
+
+    data: bytes
+    offset: int  # of its first byte
+    next: int  # where to read on
+    total: int  # bytes that came so far
+    lost_bytes: int = 0  # bytes before `offset` that were asked for and are no longer kept
+    ended: bool = False  # there will be no more
+
+    @property
+    def text(self) -> str:
+        return self.data.decode("utf-8", "replace")
 
 
 class Output(Struct, frozen=True):

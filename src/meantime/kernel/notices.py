@@ -135,6 +135,7 @@ def _how(outcome: Outcome | None) -> str:
             return "completed"
         case Failed():
             code = f" with exit code {outcome.exit_code}" if outcome.exit_code is not None else ""
+            code = f" (killed by signal {outcome.signal})" if outcome.signal is not None else code
             return f"failed{code}"
         case Cancelled():
             return "was cancelled" + (

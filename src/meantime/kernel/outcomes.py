@@ -7,7 +7,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .model import Cancelled, Completed, Failed, Json, Lost, Outcome, Task, TimedOut
+from .model import Cancelled, Completed, Failed, Json, Lost, Outcome, Spill, Task, TimedOut
 from .payloads import Jsonable, escape_surrogates, jsonable
 
 TIMEOUT = "timeout"  # `by` of a cancel that the clock asked for
@@ -25,6 +25,9 @@ class Report(Struct, frozen=True):
     terminate_reason: str = ""
     session: str | None = None
     exception: BaseException | None = None  # for a foreground caller; never stored
+    timed_out: bool = False  # stopped by its own clock, because nobody else was there to do it
+    spill: Spill | None = None  # the output is in this file already, in place of the result or the partial
+    detached: bool = False  # it goes on without us, and nothing is to be recorded
 
 
 class Verdict(NamedTuple):
@@ -49,6 +52,7 @@ def sound(report: object) -> Report:
             jsonable(error.partial).value,
             final_message=_words(error.final_message),
             terminate_reason=_words(error.terminate_reason),
+            signal=error.signal if type(error.signal) is int else None,
         )
     return replace(
         report,
@@ -65,10 +69,20 @@ def _words(text: object) -> str:
 
 
 def judge(task: Task, report: Report, emitted: dict[str, Json]) -> Verdict:
+    verdict = _judge(task, report, emitted)
+    if report.spill is None:
+        return verdict
+    outcome = verdict.outcome
+    if isinstance(outcome, Completed):
+        return Verdict(replace(outcome, result=None, spill=report.spill))
+    return Verdict(replace(outcome, partial=None, spill=report.spill))
+
+
+def _judge(task: Task, report: Report, emitted: dict[str, Json]) -> Verdict:
     """Finished first wins against a cancel. Against the clock it does not: what came after the
     deadline is kept as a late result, and a timeout stays a timeout."""
     cancel = task.run.cancel
-    if cancel is not None and cancel.by == TIMEOUT:
+    if report.timed_out or (cancel is not None and cancel.by == TIMEOUT):
         partial = report.result.value if report.result else report.partial
         late = partial if report.result else None
         return Verdict(TimedOut(task.run.timeout or 0.0, report.partial, emitted_vars=emitted), late)

@@ -1,9 +1,9 @@
-"""What a user hands off: `Call(fn, *args)`, `Agent(name, prompt)`. Each gives the Work to store."""
+"""What a user hands off: `Call(fn, *args)`, `Agent(name, prompt)`, … Each gives the Work to store."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -73,7 +73,10 @@ class Agent:
         return f"Agent({self.name!r})"
 
 
-Orderable: TypeAlias = Call | Agent
+class Orderable(Protocol):
+    """Anything that can be handed off."""
+
+    def order(self) -> Order: ...
 
 
 def function_name(fn: Callable[..., Any]) -> str:

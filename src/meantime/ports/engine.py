@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import Protocol
 
 from meantime.kernel.model import Task
 from meantime.kernel.outcomes import Report
 
-from .runner import Assignment, Context, Runner
+from .runner import Assignment, Context, LastingRunner, Runner
 
 
 class Engine(Protocol):
@@ -18,6 +18,10 @@ class Engine(Protocol):
 
     def runner(self, kind: str) -> Runner:
         """The runner for a kind of work; InvalidInput, with the kinds there are, if there is none."""
+        ...
+
+    def lasting(self) -> Sequence[LastingRunner]:
+        """The runners whose work goes on when we are gone."""
         ...
 
     def perform(self, assignment: Assignment, context: Context) -> Awaitable[Report]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextvars import Context as CallersContext
 from contextvars import ContextVar
 from typing import Any, Protocol
@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from meantime.kernel.errors import NotInWork
-from meantime.kernel.model import Json, Task
+from meantime.kernel.model import Chunk, Json, Task
 from meantime.kernel.outcomes import Report
 
 
@@ -22,7 +22,9 @@ class Abilities(Struct, frozen=True):
     """What a runner can do beyond running once; what it cannot is refused clearly."""
 
     resume: bool = False  # an ended task can be taken up again in its session
-    adopt: bool = False  # its work survives this process and can be found again
+    adopt: bool = False  # its work survives this process and can be found again: it is a LastingRunner
+    output: bool = False  # it says something while it runs, that can be read: it is a SpeakingRunner
+    input: bool = False  # it can be sent something while it runs
 
 
 class Assignment(Struct, frozen=True):
@@ -33,6 +35,7 @@ class Assignment(Struct, frozen=True):
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] = {}
     foreground: bool = False  # somebody waits for it: it must not wait behind background work
+    again: bool = False  # a former owner may have begun it
     context: CallersContext | None = None  # the caller's context variables, where it had to queue
 
     @property
@@ -111,6 +114,60 @@ class Runner(Protocol):
 
     async def exists(self, session: str) -> bool:
         """Whether a session can still be taken up; only asked where `abilities.resume`."""
+        ...
+
+
+class LastingRunner(Runner, Protocol):
+    """A runner whose work goes on when its owner is gone. `run` begins the work if nobody has, and
+    follows it to its end; a later owner's `run` of the same task takes it up where it stands."""
+
+    def open(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def prepare(self, task: Task) -> None:
+        """Before the task is recorded, so that what was recorded and never begun can be told from
+        what has vanished."""
+        ...
+
+    def age(self, task: Task) -> float:
+        """Seconds since the work began; 0 if it has not, or nobody knows."""
+        ...
+
+    async def detach(self, task: Task) -> bool:
+        """Leaves a running work to the next owner: its `run` reports `detached`. False if it cannot."""
+        ...
+
+    def keep(self, task: Task, kept: bool) -> None:
+        """Whether a foreground run is to outlive us; until it is a task, it is not."""
+        ...
+
+    def forget(self, task: Task) -> None:
+        """The task is gone for good: so is all that was kept of its work."""
+        ...
+
+    async def sweep(self, known: Callable[[str], Awaitable[bool]], older_than: float) -> None:
+        """Removes what belongs to no task that is known, and stops it where it still runs."""
+        ...
+
+
+class SpeakingRunner(Runner, Protocol):
+    """A runner whose work can be read while it runs, and afterwards, by absolute offset."""
+
+    def read(self, task: Task, stream: str, offset: int, most: int) -> Chunk: ...
+
+    def tail(self, task: Task, stream: str, lines: int, most: int) -> Chunk: ...
+
+    async def changed(self, task: Task, stream: str, seen: int) -> bool:
+        """Returns True when there is more than `seen` bytes, False when there will be no more."""
+        ...
+
+    def whole(self, path: str) -> bytes:
+        """The output of an ended task that lies in a file of its own."""
+        ...
+
+    async def write(self, task: Task, data: bytes, *, eof: bool) -> None:
+        """Sends something to running work; only where `abilities.input`."""
         ...
 
 

@@ -15,7 +15,7 @@ from meantime.kernel.change import Disposition
 from meantime.kernel.events import Event
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.limits import Limits
-from meantime.kernel.model import BatchCount, InlineLimits, Json, Output, Task
+from meantime.kernel.model import BatchCount, Chunk, InlineLimits, Json, Output, Task
 from meantime.kernel.notices import Notice
 from meantime.kernel.work import Order
 
@@ -88,6 +88,20 @@ class Tasks(Protocol):
     async def output(
         self, ref: str, thread: str | None, *, wait: float = 0, turn: str | None = None
     ) -> Output: ...
+
+    async def read(self, ref: str, thread: str | None, stream: str, offset: int, limit: int) -> Chunk:
+        """What a command said, from an absolute offset; `stream` is both, stdout or stderr."""
+        ...
+
+    async def tail(self, ref: str, thread: str | None, stream: str, lines: int, limit: int) -> Chunk: ...
+
+    async def wait_output(self, ref: str, thread: str | None, stream: str, seen: int) -> None:
+        """Returns when there is more than `seen` bytes, or when the task has ended."""
+        ...
+
+    async def send(self, ref: str, thread: str | None, data: str | bytes, *, eof: bool = False) -> None:
+        """To the stdin of a running command; `eof` closes it."""
+        ...
 
     async def result(self, ref: str, thread: str | None) -> Json:
         """The whole result of a completed task, also where it was spilled; TaskEnded otherwise."""

@@ -64,6 +64,19 @@ class Admission:
 
         return created
 
+    def take_up(self, assignment: Assignment) -> None:
+        """For work that went on while it had no owner: it has its slot, whatever the limits say."""
+        task = assignment.task
+        self.slots.take((task.thread, task.work.kind))
+        self._held.add(task.id)
+        self._launch(assignment)
+
+    def give_up(self, task: Task) -> None:
+        """Its run is over and it is to be queued again."""
+        if task.id in self._held:
+            self._held.discard(task.id)
+            self.slots.give_back((task.thread, task.work.kind))
+
     def enqueue(self, assignment: Assignment) -> None:
         """For a queued task whose commit has landed."""
         task = assignment.task

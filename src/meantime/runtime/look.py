@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -24,9 +24,11 @@ from meantime.kernel.errors import (
 )
 from meantime.kernel.ids import check_id
 from meantime.kernel.lifecycle import ACTIVE, ENDED, Status
-from meantime.kernel.model import Cancelled, Completed, Failed, Json, Lost, Output, Task, TimedOut
+from meantime.kernel.model import Cancelled, Completed, Failed, Json, Lost, Output, Spill, Task, TimedOut
 from meantime.kernel.notices import payload_text, summary
 from meantime.kernel.payloads import preview
+from meantime.ports.engine import Engine
+from meantime.ports.runner import SpeakingRunner
 from meantime.ports.store import Committed, Query
 
 from .record import Record
@@ -43,8 +45,9 @@ _ERRORS: dict[type, type[TaskEnded]] = {
 
 
 class Looking:
-    def __init__(self, record: Record, runs: Runs, settings: Settings) -> None:
+    def __init__(self, record: Record, runs: Runs, engine: Engine, settings: Settings) -> None:
         self._record = record
+        self._engine = engine
         self._runs = runs
         self._settings = settings
         self._waiting: dict[str, list[asyncio.Future[None]]] = {}
@@ -104,7 +107,17 @@ class Looking:
             task = await self.get(task.id, thread)
         if task.ended and thread is not None and task.run.retrieved_at is None:
             task = await self._retrieve(task)
-        return output_of(task)
+        return output_of(task) if task.ended else self._so_far(task)
+
+    def _so_far(self, task: Task) -> Output:
+        """What running work has said until now: as much of its end as would be shown of the whole."""
+        output = output_of(task)
+        runner = self._engine.runner(task.work.kind)
+        if task.status is Status.QUEUED or not runner.abilities.output:
+            return output
+        most = task.inline or self._settings.inline
+        lines, size = max(1, most.max_lines), max(1, most.max_bytes)
+        return replace(output, value=cast("SpeakingRunner", runner).tail(task, "both", lines, size).text)
 
     async def _retrieve(self, task: Task) -> Task:
         """The time at which an agent first read the ending (I16)."""
@@ -121,16 +134,19 @@ class Looking:
         task = await self.find(ref, thread)
         outcome = task.outcome
         if isinstance(outcome, Completed):
-            return outcome.result if outcome.spill is None else await self._whole(outcome)
+            return outcome.result if outcome.spill is None else await self._whole(task, outcome.spill)
         if outcome is None:
             raise StillRunning(f"Task {task.id} is still {task.status}.", hint="Wait longer, or cancel it.")
         detail = payload_text(outcome)
         raise _ERRORS[type(outcome)](f"{summary(task)} {detail}".strip(), task)
 
-    async def _whole(self, outcome: Completed) -> Json:
-        assert outcome.spill is not None
-        payload = await self._record.store.unspill(outcome.spill.path)
-        return payload.decode() if outcome.spill.is_text else msgspec.json.decode(payload)
+    async def _whole(self, task: Task, spill: Spill) -> Json:
+        runner = self._engine.runner(task.work.kind)
+        if spill.of_runner:
+            payload = await asyncio.to_thread(cast("SpeakingRunner", runner).whole, spill.path)
+        else:
+            payload = await self._record.store.unspill(spill.path)
+        return payload.decode("utf-8", "replace") if spill.is_text else msgspec.json.decode(payload)
 
     async def wait(
         self, refs: Sequence[str], thread: str | None, *, until: str = "all", timeout: float | None = None

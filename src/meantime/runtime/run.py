@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from msgspec.structs import replace
 
-from meantime.kernel.change import Facts, ending
+from meantime.kernel.change import Disposition, Facts, ending
 from meantime.kernel.errors import Closed, MeantimeError, NotFound
-from meantime.kernel.lifecycle import Move
-from meantime.kernel.model import Completed, Failed, Outcome, Task
+from meantime.kernel.lifecycle import Move, Status
+from meantime.kernel.model import Completed, Failed, Lost, Outcome, Task
 from meantime.kernel.outcomes import TIMEOUT, Report, abandon, judge, sound
 from meantime.kernel.payloads import as_text, is_over, preview, short, spill_record
 from meantime.ports.clock import Alarm
 from meantime.ports.engine import Engine
-from meantime.ports.runner import CURRENT, Assignment
+from meantime.ports.runner import CURRENT, Assignment, LastingRunner
 
 from .context import WorkContext
 from .record import Moved, Record
@@ -51,11 +51,15 @@ class Runs:
         self._settings = settings
         self.live: dict[str, Live] = {}
         self._side: set[asyncio.Task[Any]] = set()  # short work of our own: stops, flushes
+        self.requeue: Callable[[Task], None] = lambda task: None  # set by whoever has the queue
 
     def launch(self, assignment: Assignment) -> None:
         """Called once the task is durable and has its slot."""
         context = self.new_context(assignment.task)
-        live = Live(context, assignment.fence, self._record.clock.monotonic())
+        began = self._record.clock.monotonic()
+        if assignment.again:
+            began -= self._lasting(assignment.task).age(assignment.task)
+        live = Live(context, assignment.fence, began)
         self._begin(assignment, live, self._run(assignment, live))
 
     def adopt(
@@ -92,6 +96,9 @@ class Runs:
         """Whatever a runner says, its run ends: a report that cannot be recorded is a failure."""
         elapsed = self._record.clock.monotonic() - live.began
         live.quiet()
+        if report.detached:  # it goes on, and the next owner takes it up
+            self.live.pop(id, None)
+            return
         try:
             await self._record_ending(id, live, report, elapsed)
         except (Closed, NotFound):
@@ -111,6 +118,8 @@ class Runs:
             await self._record.insist(id, Move.COMPLETE, Facts(run=live.fence, late=late))
             return
         verdict = judge(task, sound(report), live.context.emitted)
+        if isinstance(verdict.outcome, Lost) and task.retry == "idempotent" and await self._retry(task):
+            return
         outcome = await self._spill(task, verdict.outcome)
         facts = Facts(
             outcome=outcome,
@@ -121,6 +130,20 @@ class Runs:
             session=report.session or live.context.session,
         )
         await self._record.insist(id, ending(outcome), facts)
+
+    async def _retry(self, task: Task) -> bool:
+        """Work that outlives us was lost, and may be run again: it goes back into the queue."""
+        if not self._engine.runner(task.work.kind).abilities.adopt:
+            return False
+        run = replace(task.run, attempt=task.run.attempt + 1, started_at=None, cancel=None)
+        self._lasting(task).prepare(replace(task, run=run))
+        moved = await self._record.insist(task.id, Move.RETRY, Facts(next_run=run))
+        if moved.disposition is Disposition.APPLIED:
+            self.requeue(moved.task)
+        return moved.disposition is Disposition.APPLIED
+
+    def _lasting(self, task: Task) -> LastingRunner:
+        return cast("LastingRunner", self._engine.runner(task.work.kind))
 
     async def _spill(self, task: Task, outcome: Outcome) -> Outcome:
         """Over the limits the whole payload goes to a file, before the ending that points to it."""
@@ -143,6 +166,12 @@ class Runs:
         return replace(outcome, partial=None if spill else text, spill=spill)
 
     # -- stopping
+
+    async def detach(self, task: Task) -> bool:
+        """Whether the run goes on without us."""
+        if not self._engine.runner(task.work.kind).abilities.adopt or task.status is Status.CANCELLING:
+            return False
+        return await self._lasting(task).detach(task)
 
     def stop(self, task: Task) -> None:
         """The cancel is durable: ask, ask again after the grace, and leave it behind at the deadline."""

@@ -11,13 +11,14 @@ from meantime.kernel.events import Event
 from meantime.kernel.ids import check_id
 from meantime.kernel.lifecycle import ENDED, Move, Status
 from meantime.kernel.limits import Limits
-from meantime.kernel.model import BatchCount, Json, Output, Task
+from meantime.kernel.model import BatchCount, Chunk, Json, Output, Task
 from meantime.kernel.notices import Notice
 from meantime.kernel.payloads import escape_surrogates
 from meantime.kernel.work import Order
 from meantime.ports.clock import Clock
 from meantime.ports.engine import Engine
 from meantime.ports.host import Host
+from meantime.ports.runner import Assignment
 from meantime.ports.store import Entry, Query, Settled, Store
 from meantime.ports.tasks import Answer, CancelAnswer, OpenTurn, Options
 
@@ -25,6 +26,7 @@ from .admit import Admission
 from .announce import Announcing
 from .batches import Batches
 from .call import Calls
+from .hear import Hearing
 from .look import Looking
 from .observe import Observing
 from .push import Pushing
@@ -46,7 +48,8 @@ class Runtime:
         self.admission = Admission(self.record, settings.limits, self.runs.launch)
         self.batches = Batches(self.record)
         self.submission = Submission(self.record, self.admission, self.batches, engine, settings)
-        self.looking = Looking(self.record, self.runs, settings)
+        self.looking = Looking(self.record, self.runs, engine, settings)
+        self.hearing = Hearing(self.looking, engine)
         self.waking = Waking(store)
         self.announcing = Announcing(self.record, self.batches, self.waking, settings)
         self.observing = Observing(self.record)
@@ -55,11 +58,23 @@ class Runtime:
         )
         self.pushing = Pushing(self.record, self.announcing, self.waking)
         self.upkeep = Upkeep(
-            self.record, self.admission, self.batches, self.announcing, self.waking, engine, settings
+            self.record,
+            self.admission,
+            self.batches,
+            self.announcing,
+            self.waking,
+            engine,
+            settings,
+            self.runs.stop,
         )
+        self.runs.requeue = self._requeue
         stages = (self.batches, self.admission, self.looking, self.waking, self.observing)
         self.record.listeners += [stage.heard for stage in stages]
         self._open = False
+
+    def _requeue(self, task: Task) -> None:
+        self.admission.give_up(task)
+        self.admission.enqueue(Assignment(task))
 
     # -- life
 
@@ -76,7 +91,8 @@ class Runtime:
         self._open = True
 
     async def close(self) -> None:
-        """Stops what runs in this process and records it; queued work stays queued for the next owner."""
+        """Stops what runs in this process and records it. What outlives us goes on, if it may, and what
+        is queued stays queued: both are for the next owner."""
         if not self._open:
             return
         self._open = False
@@ -99,10 +115,14 @@ class Runtime:
         """Until nothing runs: a start that was on its way when we closed may still come in. Where the
         disk does not take the endings we give up after a while; the next owner finds those lost."""
         deadline = self.record.clock.monotonic() + 2 * self.settings.stop_deadline
+        kept: set[str] = set()
         while (left := deadline - self.record.clock.monotonic()) > 0:
             await self.record.drain()
             await self.admission.drain()
             running = [task for task in self.record.live.values() if task.status is not Status.QUEUED]
+            if self.settings.on_close == "keep":
+                kept |= {task.id for task in running if task.id not in kept and await self.runs.detach(task)}
+            running = [task for task in running if task.id not in kept]
             if not running:
                 return
             stops = (self._cancel(task, "shutdown", "this Meantime was closed") for task in running)
@@ -171,6 +191,22 @@ class Runtime:
         if turn is not None and output.task.ended:
             await self.announcing.read(turn, output.task)
         return output
+
+    async def read(self, ref: str, thread: str | None, stream: str, offset: int, limit: int) -> Chunk:
+        self._check_open()
+        return await self.hearing.read(ref, thread, stream, offset, limit)
+
+    async def tail(self, ref: str, thread: str | None, stream: str, lines: int, limit: int) -> Chunk:
+        self._check_open()
+        return await self.hearing.tail(ref, thread, stream, lines, limit)
+
+    async def wait_output(self, ref: str, thread: str | None, stream: str, seen: int) -> None:
+        self._check_open()
+        await self.hearing.wait_output(ref, thread, stream, seen)
+
+    async def send(self, ref: str, thread: str | None, data: str | bytes, *, eof: bool = False) -> None:
+        self._check_open()
+        await self.hearing.send(ref, thread, data, eof=eof)
 
     async def result(self, ref: str, thread: str | None) -> Json:
         self._check_open()
@@ -263,7 +299,12 @@ class Runtime:
 
     async def purge(self, refs: Sequence[str]) -> int:
         self._check_open()
-        gone = await self.store.purge([(await self.looking.find(ref, None)).id for ref in refs])
+        tasks = [await self.looking.find(ref, None) for ref in refs]
+        gone = await self.store.purge([task.id for task in tasks])
+        for runner in self.engine.lasting():
+            for task in tasks:
+                if task.work.kind == runner.kind and await self.store.load(task.id) is None:
+                    runner.forget(task)
         await self.waking.refresh()  # what was deleted is not to be told any more
         return gone
 

@@ -22,5 +22,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     reconcile_every: float = 5.0  # seconds: the longest a missed wake can last
     progress_every: float = 0.25  # seconds between writes of one run's progress
     upkeep_every: float = 3600.0
+    on_close: str = "keep"  # what a close does to commands that outlive us: "keep" or "stop" them
+    output_head: int = 1 << 20  # bytes at the beginning of a command's stdout and stderr that are kept
+    output_ring: int = 4 << 20  # bytes at the end of each that are kept
     max_threads: int = 256  # worker threads for sync functions, those left behind included
     max_wait: float = 600.0  # the longest that `output(wait=…)` waits

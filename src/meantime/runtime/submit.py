@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import copy_context
-from typing import Any
+from typing import Any, cast
 
 from msgspec.structs import replace
 
@@ -16,13 +17,13 @@ from meantime.kernel.payloads import is_unicode
 from meantime.kernel.timeouts import resolve
 from meantime.kernel.work import Order
 from meantime.ports.engine import Engine
-from meantime.ports.runner import CURRENT, Assignment
+from meantime.ports.runner import CURRENT, Assignment, LastingRunner, Runner
 from meantime.ports.tasks import Options
 
 from .admit import Admission
 from .batches import Batches
 from .entropy import entropy
-from .record import Record, Then
+from .record import Record, Then, duplicate_id
 from .settings import Settings
 
 MAX_DESCRIPTION = 2_000
@@ -37,6 +38,7 @@ class Submission:
         self._engine = engine
         self._settings = settings
         self._batches = batches
+        self._preparing: set[str] = set()  # on their way to the ledger
 
     async def start(self, thread: str, order: Order, options: Options) -> Task:
         runner = self._engine.runner(order.work.kind)
@@ -49,11 +51,34 @@ class Submission:
         if task.retry and not runner.can_run(task):
             raise InvalidInput(
                 f"{task.title} cannot be found again after a restart, so it cannot be retried.",
-                hint="Use a function of a module, or one with @background, and arguments that are JSON.",
+                hint="A function must be of a module, or have @background, and get arguments that are JSON; "
+                "a command must not need env=…, whose values are not stored.",
             )
+        prepared = await self._prepare(runner, task)
         then = self._admission.reserve(assignment) if starts else self._enqueue(assignment)
-        await self._record.create(task, then)
+        await self._record.create(task, prepared(then) if prepared else then)
         return task
+
+    async def _prepare(self, runner: Runner, task: Task) -> Callable[[Then], Then] | None:
+        """What outlives us leaves its trace before it is recorded; if it is not recorded, no trace."""
+        if not runner.abilities.adopt:
+            return None
+        if task.id in self._preparing or await self._record.store.load(task.id) is not None:
+            raise duplicate_id(task.id)
+        lasting = cast("LastingRunner", runner)
+        lasting.prepare(task)
+        self._preparing.add(task.id)
+
+        def with_trace(then: Then) -> Then:
+            def created(task: Task, done: bool) -> None:
+                self._preparing.discard(task.id)
+                if not done:
+                    lasting.forget(task)
+                then(task, done)
+
+            return created
+
+        return with_trace
 
     def _enqueue(self, assignment: Assignment) -> Then:
         self._admission.coming += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from msgspec.structs import replace
@@ -25,7 +25,8 @@ from .wake import Waking
 
 logger = logging.getLogger("meantime")
 RESTARTED = "The process that ran it ended before it did; how far it got is not known."
-GONE = "It was queued when its process ended, and its function cannot be found in this one."
+GONE = "It was queued when its process ended, and what it needs to run was not stored or is not here."
+STRAY = 3600.0  # seconds after which what belongs to no task is removed
 
 
 class Upkeep:
@@ -38,8 +39,11 @@ class Upkeep:
         waking: Waking,
         engine: Engine,
         settings: Settings,
+        stop: Callable[[Task], None],
     ) -> None:
         self._record = record
+        self._stop = stop
+        self._lasting = frozenset(runner.kind for runner in engine.lasting())
         self._batches = batches
         self._admission = admission
         self._announcing = announcing
@@ -54,7 +58,25 @@ class Upkeep:
         for task in left:
             self._record.keep(task)
         await self._batches.recover(left)
-        await asyncio.gather(*(self._mend(task) for task in left))
+        others = [task for task in left if not self._take_up(task)]
+        await asyncio.gather(*(self._mend(task) for task in others))
+        await self._sweep(0.0)
+
+    def _take_up(self, task: Task) -> bool:
+        """Work that outlives us is followed again: its runner finds out what has become of it."""
+        if task.status is Status.QUEUED or task.work.kind not in self._lasting:
+            return False
+        self._admission.take_up(Assignment(task, again=True))
+        if task.status is Status.CANCELLING:
+            self._stop(task)
+        return True
+
+    async def _sweep(self, older_than: float) -> None:
+        for runner in self._engine.lasting():
+            await runner.sweep(self._is_known, older_than)
+
+    async def _is_known(self, id: str) -> bool:
+        return await self._record.store.load(id) is not None
 
     async def _mend(self, task: Task) -> None:
         runnable = self._can_run(task)
@@ -87,6 +109,7 @@ class Upkeep:
                 next_upkeep = self._record.clock.monotonic() + self._settings.upkeep_every
                 await self._try(self._announcing.park_unclaimed())
                 await self._try(self._record.store.forget(self._settings.retention, self._record.clock.now()))
+                await self._try(self._sweep(STRAY))
             await self._record.sleep(self._settings.reconcile_every)
 
     async def _try(self, step: Coroutine[Any, Any, object]) -> None:

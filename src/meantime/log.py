@@ -1,0 +1,45 @@
+"""What a command says: read by absolute offset, as a tail, or followed while it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Literal, TypeAlias
+
+from meantime.kernel.model import Chunk
+from meantime.ports.tasks import Tasks
+
+Stream: TypeAlias = Literal["both", "stdout", "stderr"]
+PIECE = 65_536
+
+
+class Log:
+    """Offsets count every byte that came, also those that are no longer kept. `both` is the two
+    streams in the order in which they were heard; each has offsets of its own."""
+
+    def __init__(self, tasks: Tasks, ref: str, thread: str | None) -> None:
+        self._tasks = tasks
+        self._ref = ref
+        self._thread = thread
+
+    async def read(self, offset: int = 0, *, stream: Stream = "both", limit: int = PIECE) -> Chunk:
+        """At most `limit` bytes from `offset`, or from the first after it that is kept. Never waits."""
+        return await self._tasks.read(self._ref, self._thread, stream, offset, limit)
+
+    async def tail(self, lines: int = 50, *, stream: Stream = "both", limit: int = PIECE) -> Chunk:
+        """The last lines, in at most `limit` bytes, never from the middle of a character."""
+        return await self._tasks.tail(self._ref, self._thread, stream, lines, limit)
+
+    async def follow(self, offset: int = 0, *, stream: Stream = "both") -> AsyncIterator[Chunk]:
+        """Everything from `offset` on, as it comes, until the task has ended."""
+        while True:
+            chunk = await self.read(offset, stream=stream)
+            offset = chunk.next
+            if chunk.data or chunk.lost_bytes:
+                yield chunk
+            elif chunk.ended:
+                return
+            else:
+                await self._tasks.wait_output(self._ref, self._thread, stream, offset)
+
+    def __repr__(self) -> str:
+        return f"<Log of {self._ref}>"

@@ -1,0 +1,1 @@
+"""Shell commands that outlive us: a small shim per command, forked from a small zygote."""

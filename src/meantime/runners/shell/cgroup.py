@@ -1,0 +1,68 @@
+"""The number of processes is limited by a cgroup, where we may make one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from meantime.kernel.errors import Refused
+
+PREFIX = "meantime-"
+
+
+def home() -> Path:
+    """The group that we are in, of the hierarchy that counts processes."""
+    ours = _own_paths()
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        before, _, after = line.partition(" - ")
+        mount, (kind, _, options) = before.split()[4], after.split()[:3]
+        if kind == "cgroup" and "pids" in options.split(","):
+            return _below(mount, ours.get("pids", "/"))
+        if kind == "cgroup2":
+            group = _below(mount, ours.get("", "/"))
+            with contextlib.suppress(OSError):
+                if "pids" in (group / "cgroup.controllers").read_text().split():
+                    return group
+    raise FileNotFoundError("no cgroup here counts processes")
+
+
+def _own_paths() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, names, path = line.split(":", 2)
+        found |= dict.fromkeys(names.split(","), path)
+    return found
+
+
+def _below(mount: str, path: str) -> Path:
+    return Path(mount) / path.lstrip("/")
+
+
+def check() -> None:
+    """Refused, with the reason, where the number of processes cannot be limited."""
+    try:
+        where = home()
+        if not os.access(where, os.W_OK):
+            raise PermissionError(f"{where} may not be written to")
+    except OSError as problem:
+        raise Refused(
+            f"The number of processes cannot be limited here: {problem}.",
+            code="no_cgroup",
+            hint="Leave out limits.processes, or let this user write to its cgroup.",
+        ) from None
+
+
+def make(name: str, processes: int) -> tuple[Path, Path]:
+    where = home()
+    if (where / "cgroup.subtree_control").exists():
+        (where / "cgroup.subtree_control").write_text("+pids")
+    group = where / f"{PREFIX}{name}"
+    group.mkdir(exist_ok=True)
+    (group / "pids.max").write_text(str(processes))
+    return where, group
+
+
+def remove(name: str) -> None:
+    with contextlib.suppress(OSError):
+        (home() / f"{PREFIX}{name}").rmdir()

@@ -1,0 +1,98 @@
+"""What a user gives to Shell(...), checked before anything is recorded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from meantime.kernel.errors import InvalidInput
+from meantime.kernel.payloads import is_unicode
+
+MAX_STDIN = 1 << 20  # bytes that are handed over with the order; more is sent later
+MAX_COMMAND = 1 << 20
+
+
+def command(value: Any) -> str | list[str]:
+    if isinstance(value, str):
+        parts: list[Any] = [value]
+    elif isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
+        parts = list(cast("Sequence[Any]", value))
+    else:
+        raise InvalidInput(
+            f"Shell(...) takes a text or a list of texts, not {type(value).__name__}.",
+            hint='For example Shell("make test") or Shell(["pytest", "-q"]).',
+        )
+    texts = [text(part, "A command") for part in parts]
+    if not texts or not texts[0].strip():
+        raise InvalidInput("Shell(...) was given no command.", hint='For example Shell("make test").')
+    if sum(map(len, texts)) > MAX_COMMAND:
+        raise InvalidInput(f"The command has over {MAX_COMMAND} characters.", hint="Use a script file.")
+    return texts[0] if isinstance(value, str) else texts
+
+
+def text(value: object, what: str) -> str:
+    if not isinstance(value, str):
+        raise InvalidInput(f"{what} is made of texts, not {type(value).__name__}.")
+    if "\0" in value:
+        raise InvalidInput(f"{what} cannot hold a NUL character.", hint="No program could be given it.")
+    if not is_unicode(value):
+        raise InvalidInput(f"{what} holds a lone surrogate.", hint="It cannot be stored as UTF-8.")
+    return value
+
+
+def folder(cwd: Any) -> str:
+    """Said now and not when it starts: it may be queued, and this process may be elsewhere by then."""
+    if cwd is None:
+        try:
+            return os.getcwd()
+        except OSError:
+            raise InvalidInput("The current folder is gone.", hint="Name one with cwd=…") from None
+    if not isinstance(cwd, str | os.PathLike):
+        raise InvalidInput(f"cwd must be a path, not {type(cwd).__name__}.")
+    return os.path.abspath(text(os.fspath(cast("str | os.PathLike[str]", cwd)), "cwd"))
+
+
+def environment(env: Any) -> dict[str, str | None] | None:
+    if env is None:
+        return None
+    if not isinstance(env, Mapping):
+        raise InvalidInput(f"env must be a dict, not {type(env).__name__}.")
+    checked: dict[str, str | None] = {}
+    for name, value in cast("Mapping[object, object]", env).items():
+        name = text(name, "The name of a variable")
+        if not name or "=" in name:
+            raise InvalidInput(f"{name!r} cannot be the name of an environment variable.")
+        checked[name] = None if value is None else text(value, f"The variable {name}")
+    return checked
+
+
+def stdin(value: Any) -> bytes | None:
+    if value is None:
+        return None
+    if isinstance(value, str):
+        value = value.encode("utf-8", "surrogateescape")
+    if not isinstance(value, bytes):
+        raise InvalidInput(f"stdin takes text or bytes, not {type(value).__name__}.")
+    if len(value) > MAX_STDIN:
+        raise InvalidInput(
+            f"stdin has {len(value)} bytes; at most {MAX_STDIN} go with the order.",
+            hint="Use open_stdin=True and send the rest, or redirect a file.",
+        )
+    return value
+
+
+def size(value: Any) -> tuple[int, int]:
+    """Of a terminal."""
+    numbers = list(cast("list[Any]", value)) if isinstance(value, tuple | list) else []
+    if len(numbers) != 2 or not all(type(number) is int and 0 < number < 10_000 for number in numbers):
+        raise InvalidInput(
+            f"size={value!r} is no terminal's.", hint="Give (rows, columns), such as (24, 80)."
+        )
+    return int(numbers[0]), int(numbers[1])
+
+
+def flag(value: Any, name: str) -> bool:
+    if type(value) is not bool:
+        raise InvalidInput(f"{name} must be True or False, not {type(value).__name__}.")
+    return value

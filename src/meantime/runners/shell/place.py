@@ -1,0 +1,115 @@
+"""Where commands keep their files: side by side in one folder beside the ledger.
+
+No id is ever part of a path: a command is named by a hash of its task, run and attempt, so that a
+later owner finds it without having to be told.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from meantime.kernel.model import Task
+
+from .shim import cells
+
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Places:
+    """A command's base is a path without an ending; its files are the base with the endings of cells.py."""
+
+    def __init__(self, root: Path | None) -> None:
+        self._root = root
+        self.lasts = root is not None
+        self.same_boot = False  # the machine has not been restarted since the files were made
+
+    @property
+    def root(self) -> Path:
+        if self._root is None:
+            self._root = Path(tempfile.mkdtemp(prefix="meantime-"))
+        return self._root
+
+    def open(self) -> None:
+        """After a restart of the machine a state can say how its command ended, but no longer that it
+        never began: what it held may not have reached the disk."""
+        if self._root is None or not self._root.is_dir():
+            return
+        mark, boot = self._root / "boot", _boot()
+        with contextlib.suppress(OSError):
+            self.same_boot = bool(boot) and mark.read_text() == boot
+        if not self.same_boot:
+            mark.write_text(boot)
+
+    def close(self) -> None:
+        """Of a ledger that forgets, nothing is left."""
+        if not self.lasts and self._root is not None:
+            shutil.rmtree(self._root, ignore_errors=True)
+            self._root = None
+
+    def events(self) -> Path:
+        """The pipe in which all shims tell their owner what happens."""
+        pipe = self.root / cells.EVENTS_PIPE
+        self._make_root()
+        with contextlib.suppress(FileExistsError):
+            os.mkfifo(pipe, 0o600)
+        return pipe
+
+    def of(self, task: Task, attempt: int | None = None) -> Path:
+        name = f"{task.id}\0{task.run.number}\0{attempt or task.run.attempt}"
+        return self.root / hashlib.sha256(name.encode()).hexdigest()[: cells.NAME_LENGTH]
+
+    def make(self, task: Task) -> None:
+        """Before the task is recorded: then a state that no shim has taken means that it never began."""
+        base = self.of(task)
+        try:
+            fd = os.open(f"{base}{cells.STATE_FILE}", _NEW, 0o600)
+        except FileExistsError:  # of a start that was never recorded
+            self.remove(base)
+            fd = os.open(f"{base}{cells.STATE_FILE}", _NEW, 0o600)
+        except FileNotFoundError:
+            self._make_root()
+            fd = os.open(f"{base}{cells.STATE_FILE}", _NEW, 0o600)
+        try:  # all of it now: a full disk is met here, not by the shim
+            os.write(fd, bytes(cells.ID) + task.id.encode().ljust(cells.SIZE - cells.ID, b"\0"))
+        finally:
+            os.close(fd)
+
+    def _make_root(self) -> None:
+        if not self.root.is_dir():
+            self.root.mkdir(mode=0o700, parents=True)
+            (self.root / "boot").write_text(_boot())
+
+    def remove(self, base: Path) -> None:
+        for kind in cells.FILES:
+            with contextlib.suppress(OSError):
+                os.unlink(f"{base}{kind}")
+
+    def holds(self, path: Path) -> bool:
+        return self._root is not None and path.parent == self._root
+
+    def all(self) -> Iterator[tuple[Path, str]]:
+        """The base of every command that has files here, with the id of its task."""
+        if self._root is None or not self._root.is_dir():
+            return
+        for name in sorted(
+            {Path(name).stem for name in os.listdir(self._root) if name.endswith(cells.FILES)}
+        ):
+            base, id = self._root / name, ""
+            with contextlib.suppress(OSError, UnicodeDecodeError):
+                state = Path(f"{base}{cells.STATE_FILE}").read_bytes()
+                id = state[cells.ID :].rstrip(b"\0").decode()
+            yield base, id
+
+
+def _boot() -> str:
+    try:
+        return BOOT_ID.read_text().strip()
+    except OSError:
+        return ""

@@ -1,0 +1,298 @@
+"""Runs shell commands. A run begins the command if nobody has, and follows it to its end: so a run of
+the same task by a later owner takes it up where it stands."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, cast
+
+from meantime.kernel.errors import InvalidInput, NotFound, Refused
+from meantime.kernel.model import Chunk, Failed, Task
+from meantime.kernel.outcomes import Report
+from meantime.ports.runner import Abilities, Assignment, Context
+
+from . import cgroup, hunt, order, report
+from .launcher import Launcher
+from .place import Places
+from .shim import cells
+from .spool import STREAMS, Spool, State, look
+from .watch import Ears, End, Watch, tell
+
+QUICK = 1 << 16  # bytes of output that are read on the event loop
+UNANSWERED = 4.0  # seconds after which a shim that was told to kill, and did not, is put down itself
+LAUNCHES = 3
+
+
+class ShellRunner:
+    kind = "shell"
+    abilities = Abilities(adopt=True, output=True, input=True)
+
+    def __init__(
+        self, root: Path | None, *, grace: float = 5.0, head: int = 1 << 20, ring: int = 4 << 20
+    ) -> None:
+        """`root`: where commands keep their files; None is a folder of our own, and they end with us."""
+        self._places = Places(root)
+        self._grace = grace
+        self._settings = {"grace": grace, "head": head, "ring": ring}
+        self._launcher = Launcher(lambda: self._places.root)
+        self._ears = Ears()
+        self._watches: dict[str, Watch] = {}
+        self._attending: set[asyncio.Task[None]] = set()
+
+    # -- life
+
+    def open(self) -> None:
+        self._places.open()
+
+    def close(self) -> None:
+        self._launcher.close()
+        self._ears.close()
+        self._places.close()
+
+    def check(self, task: Task, assignment: Assignment) -> None:
+        if order.process_limit(task) is not None:
+            cgroup.check()
+
+    def can_run(self, task: Task) -> bool:
+        """After a restart: values of environment variables are not stored, so they cannot be given again."""
+        return task.work.faithful
+
+    async def exists(self, session: str) -> bool:
+        return False
+
+    # -- one run
+
+    def prepare(self, task: Task) -> None:
+        try:
+            self._places.make(task)
+        except OSError as problem:
+            raise Refused(
+                f"The files of a command could not be made: {problem}.",
+                code="no_files",
+                hint=f"Make room, or make {self._places.root} writable.",
+            ) from None
+
+    async def run(self, assignment: Assignment, context: Context) -> Report:
+        task = assignment.task
+        try:
+            watch = self._watch(self._places.of(task))
+        except OSError as problem:
+            if assignment.again:
+                return Report(lost=report.VANISHED)
+            return Report(error=Failed(f"Its files could not be opened: {problem}.", "no_files"))
+        self._watches[task.id] = watch
+        attending = asyncio.get_running_loop().create_task(self._attend(watch, assignment))
+        self._attending.add(attending)  # it is not stopped with us: half an order must not be given
+        attending.add_done_callback(self._attending.discard)
+        try:
+            end, asked = await self._outlast(watch, context)
+            return await self._conclude(watch, end, asked, assignment, context)
+        finally:
+            del self._watches[task.id]
+            del self._ears.watches[watch.base.name.encode()]
+            watch.close()
+
+    def _watch(self, base: Path) -> Watch:
+        watch = Watch(base)
+        self._ears.open(self._places.events())
+        self._ears.watches[base.name.encode()] = watch
+        return watch
+
+    async def _attend(self, watch: Watch, assignment: Assignment) -> None:
+        try:
+            state = watch.look()
+            if state is None:
+                await self._begin(watch, assignment)
+            elif state[cells.PHASE] == cells.ENDED:
+                watch.finish(End.ENDED)
+            elif watch.is_alive():
+                watch.begin()
+            else:
+                state = watch.look() or state  # it may have ended while we looked
+                watch.finish(End.ENDED if state[cells.PHASE] == cells.ENDED else End.GONE)
+        except order.Unstartable as problem:
+            watch.fail(problem.failed)
+        except OSError as problem:
+            watch.fail(Failed(f"The command could not be started: {problem}.", "not_started"))
+
+    async def _begin(self, watch: Watch, assignment: Assignment) -> None:
+        if assignment.again and not self._places.same_boot:
+            watch.lose(report.REBOOTED)
+            return
+        kept = self._places.lasts and not assignment.foreground
+        wanted = order.make(assignment, watch.base, {**self._settings, "kept": kept})
+        for _ in range(LAUNCHES):
+            failed = await self._launcher.launch(wanted)
+            await asyncio.wait({failed, watch.begun, watch.over}, return_when=asyncio.FIRST_COMPLETED)
+            self._launcher.forget(failed)
+            if watch.begun.done():
+                return
+            if number := failed.result():
+                self._not_begun(watch, number)
+                return
+        watch.fail(
+            Failed("It could not be supervised: its launcher was killed again and again.", "not_started")
+        )
+
+    def _not_begun(self, watch: Watch, number: int) -> None:
+        """Its shim ended before it said that the command runs."""
+        if watch.look() is None:
+            watch.fail(Failed(f"It could not be supervised: {os.strerror(number)}.", "not_started"))
+        else:
+            watch.shim_ended()
+
+    async def _outlast(self, watch: Watch, context: Context) -> tuple[End, int]:
+        """How it ended, and how often we asked it to stop. A stop is a request to the shim; what
+        becomes of it is for the shim to say."""
+        me = asyncio.current_task()
+        assert me is not None
+        asked = 0
+        while True:
+            try:
+                return await asyncio.shield(watch.over), asked
+            except asyncio.CancelledError:
+                if watch.over.done():
+                    return watch.over.result(), asked
+                if me.cancelling() > context.stops:
+                    return End.DETACHED, asked  # our loop is going down; the command is not ours to end
+                asked += 1
+                if asked == 1:
+                    watch.stop(self._grace)
+                else:
+                    watch.kill()
+                    asyncio.get_running_loop().call_later(UNANSWERED, self._put_down, watch)
+
+    def _put_down(self, watch: Watch) -> None:
+        state = None if watch.over.done() else watch.look()
+        if state is not None and state[cells.PHASE] != cells.ENDED:
+            hunt.put_down(state[cells.SHIM_PID], state[cells.SHIM_START])
+
+    async def _conclude(
+        self, watch: Watch, end: End, asked: int, assignment: Assignment, context: Context
+    ) -> Report:
+        base, state = watch.base, watch.look()
+        if end is End.DETACHED:
+            return Report(detached=True)
+        if watch.failed is not None:
+            return Report(error=watch.failed)
+        if watch.lost:
+            return Report(lost=watch.lost)
+        if state is None:
+            return Report(error=Failed("Its supervisor could not begin: is the disk full?", "not_started"))
+        given = cast("dict[str, Any]", assignment.task.work.input)
+        whole = assignment.foreground and not watch.kept
+        if end is End.ENDED:
+            if state.left:
+                context.emit("left_running", state.left)
+            told = await self._aside(state, report.report, base, state, given, whole)
+        else:
+            told = await asyncio.to_thread(_abandoned, base, state, asked)
+        if order.process_limit(assignment.task) is not None:
+            cgroup.remove(base.name)
+        return told
+
+    async def _aside(self, state: State, make: Callable[..., Report], *args: Any) -> Report:
+        if state[cells.OUT_TOTAL] + state[cells.ERR_TOTAL] <= QUICK:
+            return make(*args)
+        return await asyncio.to_thread(make, *args)
+
+    # -- what outlives us
+
+    def age(self, task: Task) -> float:
+        """How long the command has been running, by the clock that all processes share."""
+        state = look(self._places.of(task))
+        if state is None or not self._places.same_boot or not state[cells.BEGAN]:
+            return 0.0
+        return max(0.0, (time.monotonic_ns() - state[cells.BEGAN]) / 1e9)
+
+    async def detach(self, task: Task) -> bool:
+        """Leaves the command to the next owner. False where it would not outlive us."""
+        watch = self._watches.get(task.id)
+        if not self._places.lasts or watch is None:
+            return False
+        await asyncio.wait({watch.begun, watch.over}, return_when=asyncio.FIRST_COMPLETED)
+        watch.finish(End.DETACHED)
+        return True
+
+    def keep(self, task: Task, kept: bool) -> None:
+        """A call that becomes a task outlives us from now on; one that does not, does not."""
+        watch = self._watches.get(task.id)
+        if watch is not None and self._places.lasts:
+            watch.keep(kept)
+
+    def forget(self, task: Task) -> None:
+        for attempt in range(1, task.run.attempt + 1):
+            self._places.remove(self._places.of(task, attempt))
+
+    async def sweep(self, known: Callable[[str], Awaitable[bool]], older_than: float) -> None:
+        """Removes what belongs to no task. A command that nobody knows of is stopped."""
+        for base, id in self._places.all():
+            if id in self._watches or await known(id):
+                continue
+            with contextlib.suppress(OSError):
+                if time.time() - os.stat(f"{base}{cells.STATE_FILE}").st_mtime < older_than:
+                    continue
+            try:
+                tell(base, cells.KILL)  # it will be gone the next time
+            except Refused:
+                self._places.remove(base)
+
+    # -- what it says, and what it is told
+
+    def read(self, task: Task, stream: str, offset: int, most: int) -> Chunk:
+        if stream not in STREAMS:
+            raise InvalidInput(f"stream={stream!r} is unknown.", hint=f"Use one of: {', '.join(STREAMS)}.")
+        piece = Spool(self._places.of(task)).read(stream, offset, most)
+        data, back = piece.data, 0
+        if not (task.ended and piece.next >= piece.total):
+            data, _, back = report.trim(piece.data, begin=False)
+            if not data:
+                data, back = piece.data, 0
+        return Chunk(data, piece.offset, piece.next - back, piece.total, piece.lost)
+
+    def tail(self, task: Task, stream: str, lines: int, most: int) -> Chunk:
+        total = self.read(task, stream, 0, 0).total
+        chunk = self.read(task, stream, max(0, total - most), most)
+        data, front, _ = report.trim(chunk.data, begin=chunk.offset > 0, end=False)
+        kept = report.last_lines(data, lines)
+        offset = chunk.offset + front + len(data) - len(kept)
+        return Chunk(kept, offset, offset + len(kept), total)
+
+    async def changed(self, task: Task, stream: str, seen: int) -> bool:
+        watch = self._watches.get(task.id)
+        return watch is not None and await watch.changed(stream, seen)
+
+    def whole(self, path: str) -> bytes:
+        if not self._places.holds(Path(path)):
+            raise NotFound(f"{path} is not the output of a command here.")
+        return Path(path).read_bytes()
+
+    async def write(self, task: Task, data: bytes, *, eof: bool) -> None:
+        watch = self._watches.get(task.id)
+        if watch is None:
+            raise NotFound(f"Task {task.id} does not run here, so it cannot be sent anything.")
+        given = cast("dict[str, Any]", task.work.input)
+        if not (given.get("open_stdin") or given.get("pty")):
+            raise Refused(
+                "The stdin of this command is closed.",
+                code="stdin_closed",
+                hint="Start it with Shell(…, open_stdin=True), or on a terminal with pty=True.",
+            )
+        await watch.write(data, eof=eof)
+
+
+def _abandoned(base: Path, state: State, asked: int) -> Report:
+    """The shim was killed. What it left behind is nobody's any more, so it is ended, and that is said."""
+    count, left = hunt.hunt(base.name)
+    why = report.GONE
+    if count:
+        why += f" {count} of its processes still ran and were killed."
+    if left:
+        why += f" These could not be: {', '.join(map(str, left))}."
+    told = report.lost(base, state, why)
+    return Report(stopped=True, partial=told.partial, spill=told.spill) if asked and not left else told

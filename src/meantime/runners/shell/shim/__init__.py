@@ -1,0 +1,1 @@
+"""What runs beside us: the zygote and the shims it forks. Standard library only, few imports, no threads."""

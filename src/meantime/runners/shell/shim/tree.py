@@ -1,0 +1,117 @@
+"""The processes below us: finding all of them, and stopping all of them.
+
+A shim is the reaper of everything its command starts, also of what was double-forked or moved to a
+session of its own: whatever it does, it stays below us.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+
+Found = dict[int, tuple[int, int]]  # pid -> start time, process group
+FREEZES = 20  # passes in which we try to hold still what forks faster than we look
+
+
+def stat(pid: int) -> list[bytes] | None:
+    """The fields of /proc/<pid>/stat from the third on: state, parent, group, … ; None if it is gone."""
+    text = _read(f"/proc/{pid}/stat")
+    return text[text.rindex(b")") + 2 :].split() if text else None
+
+
+def start_time(pid: int) -> int:
+    """In clock ticks since boot; with the pid it names a process for good."""
+    fields = stat(pid)
+    return int(fields[19]) if fields else 0
+
+
+def descendants(of: int) -> Found:
+    """Everything below a process that still lives. Zombies are gone but for their name."""
+    found: Found = {}
+    todo = [of]
+    while todo:
+        for child in _children(todo.pop()):
+            fields = stat(child)
+            if fields is None or child in found:
+                continue
+            todo.append(child)
+            if fields[0] not in (b"Z", b"X"):
+                found[child] = (int(fields[19]), int(fields[2]))
+    return found
+
+
+def _children(pid: int) -> list[int]:
+    children: list[int] = []
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return children
+    for thread in threads:
+        children += map(int, _read(f"/proc/{pid}/task/{thread}/children").split())
+    return children
+
+
+def _read(path: str) -> bytes:
+    """All of a small file of the kernel's, or nothing if it is gone."""
+    parts: list[bytes] = []
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        while part := os.read(fd, 1 << 16):
+            parts.append(part)
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)
+    return b"".join(parts)
+
+
+def send(pid: int, started: int, number: int) -> None:
+    """A signal to this very process, not to one that has taken its pid since."""
+    try:
+        handle = os.pidfd_open(pid)
+    except OSError:
+        return
+    try:
+        if start_time(pid) == started:
+            signal.pidfd_send_signal(handle, number)
+    except OSError:
+        return
+    finally:
+        os.close(handle)
+
+
+def ask_to_stop(of: int) -> None:
+    for pid, (started, _) in descendants(of).items():
+        send(pid, started, signal.SIGTERM)
+        send(pid, started, signal.SIGCONT)  # one that is stopped would never hear it
+
+
+def kill(of: int) -> Found:
+    """Holds everything still, so that nothing can fork away from us, then kills it. Returns what was
+    there: the caller looks again until nothing is."""
+    held: Found = {}
+    for _ in range(FREEZES):
+        fresh = {pid: at for pid, at in descendants(of).items() if held.get(pid) != at}
+        if not fresh:
+            break
+        _strike(fresh, signal.SIGSTOP)
+        held |= fresh
+    _strike(held, signal.SIGKILL)
+    return held
+
+
+def _strike(found: Found, number: int) -> None:
+    """Whole groups at once: a signal to a group also meets those that are being forked. All groups
+    below us were made below us, in sessions that began there."""
+    ours = os.getpgrp()
+    for group in {group for _, group in found.values()}:
+        if group not in (ours, 0):
+            try:
+                os.killpg(group, number)
+            except OSError:
+                continue
+    for pid, (started, _) in found.items():
+        send(pid, started, number)

@@ -1,0 +1,209 @@
+"""Reads what a command said: by stream and absolute offset, while it goes on and after it has ended."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from .shim import cells
+from .shim.cells import CHUNK
+
+OUT, ERR, BOTH = "stdout", "stderr", "both"
+STREAMS = (BOTH, OUT, ERR)
+
+
+class Piece(NamedTuple):
+    data: bytes
+    offset: int  # of the first byte
+    next: int  # where to read on
+    total: int  # bytes that came so far
+    lost: int = 0  # bytes between what was asked for and `offset` that were not kept
+
+
+class State:
+    """One look at a command's state file."""
+
+    def __init__(self, data: bytes) -> None:
+        self._cells = memoryview(data).cast("Q")
+
+    def __getitem__(self, cell: int) -> int:
+        return self._cells[cell]
+
+    @classmethod
+    def of(cls, data: bytes) -> State | None:
+        """None where the shim has not got as far as to say anything."""
+        state = cls(data) if len(data) == cells.SIZE else None
+        return state if state is not None and state[cells.FORMAT] == cells.VERSION else None
+
+    @property
+    def left(self) -> list[int]:
+        count = min(self[cells.LEFT], cells.MAX_LEFT)
+        return [self[cells.LEFT_PIDS + place] for place in range(count)]
+
+    def total(self, stream: str) -> int:
+        out, err, _ = self.totals
+        return out if stream == OUT else err if stream == ERR else out + err
+
+    @property
+    def totals(self) -> tuple[int, int, int]:
+        return self[cells.OUT_TOTAL], self[cells.ERR_TOTAL], self[cells.SWITCHES]
+
+
+def look(base: Path) -> State | None:
+    """None if the command never began, or its files are gone."""
+    try:
+        with open(f"{base}{cells.STATE_FILE}", "rb", buffering=0) as file:
+            return State.of(file.read())
+    except OSError:
+        return None
+
+
+class Spool:
+    def __init__(self, base: Path) -> None:
+        self._base = base
+
+    def read(self, stream: str, offset: int, most: int) -> Piece:
+        """At most so many bytes from an offset, or from the first that was kept after it."""
+        state = self._steady()
+        if state is None:
+            return Piece(b"", offset, offset, 0)
+        if stream == BOTH:
+            return self._read_both(state, offset, most)
+        return self._read_one(state, stream, offset, most)
+
+    def kept(self, stream: str = BOTH) -> Iterator[Piece]:
+        """All that was kept, from the beginning, in pieces."""
+        offset = 0
+        while True:
+            piece = self.read(stream, offset, CHUNK)
+            if not piece.data and not piece.lost:
+                return
+            yield piece
+            offset = piece.next
+
+    def _steady(self) -> State | None:
+        """The three counters must be of one moment; while output floods in we look again."""
+        state = look(self._base)
+        for _ in range(100):
+            before, state = state, look(self._base)
+            if before is None or state is None or before.totals == state.totals:
+                break
+        return state
+
+    def _read_one(self, state: State, stream: str, offset: int, most: int) -> Piece:
+        total = state[cells.OUT_TOTAL if stream == OUT else cells.ERR_TOTAL]
+        offset = min(offset, total)
+        for _ in range(100):
+            begin = _first_kept(state, stream, offset)
+            data = self._pread(state, stream, begin, min(most, _last_kept(state, stream, begin) - begin))
+            now = look(self._base) or state
+            if _first_kept(now, stream, begin) == begin:  # it was not overwritten while we read
+                return Piece(data, begin, begin + len(data), total, begin - offset)
+            state = now
+        return Piece(b"", total, total, total, total - offset)
+
+    def _pread(self, state: State, stream: str, offset: int, count: int) -> bytes:
+        head, ring = state[cells.HEAD], state[cells.RING] + CHUNK
+        parts: list[bytes] = []
+        try:
+            fd = os.open(f"{self._base}{cells.OUT_FILE if stream == OUT else cells.ERR_FILE}", os.O_RDONLY)
+        except OSError:
+            return b""
+        try:
+            while count > 0:
+                if offset < head:
+                    place, room = offset, head - offset
+                else:
+                    place = head + (offset - head) % ring
+                    room = head + ring - place
+                part = os.pread(fd, min(count, room), place)
+                if not part:
+                    break
+                parts.append(part)
+                offset += len(part)
+                count -= len(part)
+        finally:
+            os.close(fd)
+        return b"".join(parts)
+
+    # -- both streams, in the order in which they were heard
+
+    def _read_both(self, state: State, offset: int, most: int) -> Piece:
+        out, err, _ = state.totals
+        total = out + err
+        offset = position = min(offset, total)
+        lost = 0
+        parts: list[bytes] = []
+        for stream, begin, end, at in self._turns(state, offset):
+            while most > 0 and (skip := begin + position - at) < end:
+                piece = self._read_one(state, stream, skip, min(most, end - skip))
+                gap = min(piece.lost, end - skip)
+                if gap and parts:
+                    return Piece(b"".join(parts), offset + lost, position, total, lost)
+                data = piece.data[: end - piece.offset] if gap < end - skip else b""
+                if not gap and not data:
+                    return Piece(b"".join(parts), offset + lost, position, total, lost)
+                lost += gap
+                position += gap + len(data)
+                most -= len(data)
+                parts += [data] if data else []
+        return Piece(b"".join(parts), offset + lost, position, total, lost)
+
+    def _turns(self, state: State, offset: int) -> Iterator[tuple[str, int, int, int]]:
+        """Stream, its range, and where that begins in the whole; from the turn that holds `offset`."""
+        out, err, count = state.totals
+        marks = self._marks(count)
+        sums = [first + second for first, second in marks]
+        place = max(0, bisect_right(sums, offset) - 1) if marks else 0
+        before = marks[place] if place else (0, 0)
+        for mark in [*marks[place + 1 if place else 0 :], (out, err)]:
+            at = sum(before)
+            # Two at once only where the order of very many turns was not kept.
+            for stream, begin, end in ((OUT, before[0], mark[0]), (ERR, before[1], mark[1])):
+                if end > begin:
+                    yield stream, begin, end, at
+                    at += end - begin
+            before = mark
+
+    def _marks(self, count: int) -> list[tuple[int, int]]:
+        if not count:
+            return []
+        try:
+            data = Path(f"{self._base}{cells.ORDER_FILE}").read_bytes()
+        except OSError:
+            return []
+        size = cells.SWITCH_BYTES
+        kept = min(count, cells.MAX_SWITCHES, len(data) // size)
+        numbers = memoryview(data[: len(data) // size * size]).cast("Q")
+        places = ((count - kept + turn) % cells.MAX_SWITCHES * 2 for turn in range(kept))
+        return [(numbers[place], numbers[place + 1]) for place in places if place + 1 < len(numbers)]
+
+
+def _first_kept(state: State, stream: str, offset: int) -> int:
+    """The offset itself, or the first after it that is still there."""
+    total, gap = _cells_of(stream)
+    head, ring = state[cells.HEAD], state[cells.RING]
+    if head <= offset < state[total] - ring:
+        offset = max(head, state[total] - ring)
+    if state[gap] <= offset < state[gap + 1]:
+        offset = min(state[gap + 1], state[total])
+    return offset
+
+
+def _last_kept(state: State, stream: str, offset: int) -> int:
+    """Up to where bytes follow each other without a gap."""
+    total, gap = _cells_of(stream)
+    head, ring = state[cells.HEAD], state[cells.RING]
+    end = state[total]
+    if offset < head < end - ring:
+        end = head
+    if offset < state[gap] < end:
+        end = state[gap]
+    return end
+
+
+def _cells_of(stream: str) -> tuple[int, int]:
+    return (cells.OUT_TOTAL, cells.OUT_GAP_FROM) if stream == OUT else (cells.ERR_TOTAL, cells.ERR_GAP_FROM)

@@ -1,0 +1,215 @@
+"""Following shims: they say when their commands begin, speak and end; one that is silent may be gone."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+from enum import Enum
+from pathlib import Path
+
+from meantime.kernel.errors import Refused
+from meantime.kernel.model import Failed
+
+from .shim import cells, tree
+from .spool import State
+
+MAX_PENDING = 1 << 20  # bytes that may wait for a command to read them
+LOOK_AGAIN = 1.0  # seconds: should a wake be missed
+
+
+class End(Enum):
+    ENDED = "ended"
+    GONE = "gone"  # the shim was killed
+    DETACHED = "detached"  # we leave, it goes on
+
+
+class Watch:
+    """One command. Made on the event loop; raises FileNotFoundError where its state is not there."""
+
+    def __init__(self, base: Path) -> None:
+        self.base = base
+        self._loop = asyncio.get_running_loop()
+        self.over: asyncio.Future[End] = self._loop.create_future()
+        self.begun: asyncio.Future[None] = self._loop.create_future()
+        self.failed: Failed | None = None  # it never began, and why
+        self.lost = ""
+        self.kept = False  # it was a call that somebody waited for, and is a task now
+        self._followers: list[asyncio.Future[None]] = []
+        self._held = -1  # its process
+        self._wanted: tuple[bytes, bytes] | None = None  # the stop that it was asked for
+        # Held open: then its end can be told even if somebody removes the files under it.
+        self._state = os.open(f"{base}{cells.STATE_FILE}", os.O_RDWR | os.O_CLOEXEC)
+
+    def look(self) -> State | None:
+        """None while no shim has taken the command."""
+        return State.of(os.pread(self._state, cells.SIZE, 0))
+
+    def is_alive(self) -> bool:
+        """Whether a shim holds its lock: surer than any pid."""
+        try:
+            fcntl.flock(self._state, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        fcntl.flock(self._state, fcntl.LOCK_UN)
+        return False
+
+    def hear(self, said: bytes) -> None:
+        if said == cells.BEGUN:
+            self.begin()
+        elif said == cells.OUTPUT:
+            self._wake()
+        elif said == cells.OVER:
+            self.finish(End.ENDED)
+
+    def begin(self) -> None:
+        """It runs: from now on we hear of it, should its shim be killed."""
+        self._resolve(self.begun)
+        self._wake()
+        if self._wanted is not None:
+            self._ask(*self._wanted)
+        state = self.look()
+        if state is None or self._held >= 0 or self.over.done():
+            return
+        with contextlib.suppress(OSError):
+            self._held = os.pidfd_open(state[cells.SHIM_PID])
+            self._loop.add_reader(self._held, self.shim_ended)
+        if self._held < 0 or tree.start_time(state[cells.SHIM_PID]) != state[cells.SHIM_START]:
+            self.shim_ended()  # it ended while we looked, and another may have its pid by now
+
+    def shim_ended(self) -> None:
+        state = self.look()
+        ended = state is not None and state[cells.PHASE] == cells.ENDED
+        self.finish(End.ENDED if ended else End.GONE)
+
+    def fail(self, failed: Failed) -> None:
+        self.failed = failed
+        self.finish(End.ENDED)
+
+    def lose(self, why: str) -> None:
+        self.lost = why
+        self.finish(End.GONE)
+
+    def finish(self, end: End) -> None:
+        if not self.over.done():
+            self.over.set_result(end)
+        if self._held >= 0:
+            self._loop.remove_reader(self._held)
+            os.close(self._held)
+            self._held = -1
+        self._resolve(self.begun)
+        self._wake()
+
+    def _wake(self) -> None:
+        followers, self._followers = self._followers, []
+        for follower in followers:
+            self._resolve(follower)
+
+    def _resolve(self, future: asyncio.Future[None]) -> None:
+        if not future.done():
+            future.set_result(None)
+
+    # -- saying something to the shim
+
+    def stop(self, grace: float) -> None:
+        self._ask(cells.STOP, str(round(grace * 1000)).encode())
+
+    def kill(self) -> None:
+        self._ask(cells.KILL, b"")
+
+    def _ask(self, letter: bytes, data: bytes) -> None:
+        """Once it runs: a command that is just being started cannot be told anything yet."""
+        self._wanted = (letter, data)
+        if self.begun.done():
+            with contextlib.suppress(Refused):  # it is over, or its shim does not answer and is put down
+                tell(self.base, letter, data)
+
+    def keep(self, kept: bool) -> None:
+        """Whether it goes on without its owner; written where the shim looks when we are gone."""
+        self.kept = kept
+        self._store(cells.KEPT, int(kept))
+
+    async def write(self, data: bytes, *, eof: bool) -> None:
+        await asyncio.wait({self.begun, self.over}, return_when=asyncio.FIRST_COMPLETED)
+        state = self.look()
+        pending = state[cells.STDIN_PENDING] if state else 0
+        if pending + len(data) > MAX_PENDING:
+            raise Refused(
+                f"The command has not read {pending} bytes of its stdin yet; at most {MAX_PENDING} may wait.",
+                code="stdin_full",
+                hint="Wait until it reads, then send the rest.",
+            )
+        size = cells.MAX_MESSAGE - cells.MESSAGE_HEAD
+        for at in range(0, len(data), size):
+            tell(self.base, cells.INPUT, data[at : at + size])
+        if eof:
+            tell(self.base, cells.CLOSE_INPUT)
+
+    def _store(self, cell: int, value: int) -> None:
+        os.pwrite(self._state, value.to_bytes(8, "little"), cell * 8)
+
+    # -- following
+
+    async def changed(self, stream: str, seen: int) -> bool:
+        """Returns True when there is more output than `seen` bytes, False when the command is over."""
+        await asyncio.wait({self.begun, self.over}, return_when=asyncio.FIRST_COMPLETED)
+        while not self.over.done():
+            follower: asyncio.Future[None] = self._loop.create_future()
+            self._followers.append(follower)
+            self._store(cells.WANTS_WAKE, 1)
+            state = self.look()  # after we have said that we want to be woken, else it may pass us by
+            if state is not None and state.total(stream) > seen:
+                return True
+            await asyncio.wait([follower], timeout=LOOK_AGAIN)
+        return False
+
+    def close(self) -> None:
+        self.finish(End.DETACHED)
+        os.close(self._state)
+
+
+def tell(base: Path, letter: bytes, data: bytes = b"") -> None:
+    """A message to a shim. Whole or not at all, so that nobody finds half a message of a dead owner."""
+    try:
+        control = os.open(f"{base}{cells.CONTROL_PIPE}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        raise Refused("The command cannot be told anything any more.", code="not_listening") from None
+    try:
+        os.write(control, letter + len(data).to_bytes(4, "little") + data)
+    except BlockingIOError:
+        raise Refused(
+            "The command's supervisor does not answer.", code="supervisor_busy", hint="Try again."
+        ) from None
+    except OSError:
+        raise Refused("The command cannot be told anything any more.", code="not_listening") from None
+    finally:
+        os.close(control)
+
+
+class Ears:
+    """The pipe in which all shims speak, and who listens to which."""
+
+    def __init__(self) -> None:
+        self.watches: dict[bytes, Watch] = {}
+        self._pipe = -1
+
+    def open(self, path: Path) -> None:
+        if self._pipe < 0:
+            self._pipe = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)  # it never hangs up
+            asyncio.get_running_loop().add_reader(self._pipe, self._hear)
+
+    def _hear(self) -> None:
+        size = cells.NAME_LENGTH + 1
+        with contextlib.suppress(BlockingIOError):
+            said = os.read(self._pipe, 1000 * size)
+            for at in range(0, len(said), size):
+                watch = self.watches.get(said[at : at + size - 1])
+                if watch is not None:
+                    watch.hear(said[at + size - 1 : at + size])
+
+    def close(self) -> None:
+        if self._pipe >= 0:
+            asyncio.get_running_loop().remove_reader(self._pipe)
+            os.close(self._pipe)
+            self._pipe = -1

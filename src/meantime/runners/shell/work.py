@@ -1,0 +1,122 @@
+"""`Shell("make test")`: a command to hand off. A list is started as it is; a text goes to /bin/sh."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct, structs
+
+from meantime.kernel.errors import InvalidInput
+from meantime.kernel.model import Work
+from meantime.kernel.work import Order
+
+from . import given
+
+NAME = 200  # characters of the command that name it
+
+
+class ProcessLimits(Struct, frozen=True, kw_only=True):
+    """What a command may use; None is no limit. Bytes, seconds, numbers."""
+
+    address_space: int | None = None
+    cpu_seconds: int | None = None
+    open_files: int | None = None
+    file_size: int | None = None
+    processes: int | None = None  # counted by a cgroup, which must be writable
+
+
+class Shell:
+    """A command, with where and how it is started. Values of environment variables are never stored.
+
+    env: added to this process's environment; None as a value takes a variable out.
+    stdin: text or bytes for it; without it, it reads nothing. `open_stdin` keeps it open for `send`.
+    merge: stderr goes where stdout goes, so that their order is exact.
+    leftovers: "keep" lets processes that the command leaves behind go on, and lists them; "kill" ends them.
+    """
+
+    __slots__ = (
+        "command",
+        "cwd",
+        "env",
+        "leftovers",
+        "limits",
+        "merge",
+        "open_stdin",
+        "pty",
+        "size",
+        "stdin",
+    )
+
+    def __init__(
+        self,
+        command: str | Sequence[str],
+        *,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str | None] | None = None,
+        stdin: str | bytes | None = None,
+        open_stdin: bool = False,
+        pty: bool = False,
+        size: tuple[int, int] = (24, 80),
+        merge: bool = False,
+        leftovers: str = "keep",
+        limits: ProcessLimits | None = None,
+    ) -> None:
+        self.command = given.command(command)
+        self.cwd = given.folder(cwd)
+        self.env = given.environment(env)
+        self.stdin = given.stdin(stdin)
+        self.open_stdin = given.flag(open_stdin, "open_stdin")
+        self.pty = given.flag(pty, "pty")
+        self.size = given.size(size)
+        self.merge = given.flag(merge, "merge")
+        if leftovers not in ("keep", "kill"):
+            raise InvalidInput(f"leftovers={leftovers!r} is unknown.", hint="Use 'keep' or 'kill'.")
+        self.leftovers = leftovers
+        self.limits = _limits(limits)
+
+    @property
+    def line(self) -> str:
+        """The command as one would type it."""
+        return self.command if isinstance(self.command, str) else shlex.join(self.command)
+
+    def order(self) -> Order:
+        stored: dict[str, Any] = {"command": self.command, "cwd": self.cwd}
+        faithful = True
+        if self.env is not None:
+            stored["env"] = sorted(self.env)
+            faithful = not self.env
+        if self.stdin is not None:
+            try:
+                stored["stdin"] = self.stdin.decode()
+            except UnicodeDecodeError:
+                stored["stdin_bytes"], faithful = len(self.stdin), False
+        for name in ("open_stdin", "pty", "merge"):
+            if getattr(self, name):
+                stored[name] = True
+        if self.pty:
+            stored["size"] = list(self.size)
+        if self.leftovers != "keep":
+            stored["leftovers"] = self.leftovers
+        if self.limits is not None:
+            stored["limits"] = {n: v for n, v in structs.asdict(self.limits).items() if v is not None}
+        name = " ".join(self.line.split())[:NAME]
+        return Order(
+            Work("shell", name, stored, faithful), kwargs={"env": self.env or {}, "stdin": self.stdin}
+        )
+
+    def __repr__(self) -> str:
+        return f"Shell({self.command!r})"
+
+
+def _limits(limits: Any) -> ProcessLimits | None:
+    if limits is None:
+        return None
+    if not isinstance(limits, ProcessLimits):
+        raise InvalidInput("limits takes ProcessLimits(...).")
+    for name, value in structs.asdict(limits).items():
+        if value is not None and (type(value) is not int or value < 1):
+            raise InvalidInput(f"{name}={value!r} is not a limit.", hint="Give a whole number above 0.")
+    return limits

@@ -1,0 +1,70 @@
+"""hear: what running work says, and what it is told, for the runners that can."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from msgspec.structs import replace
+
+from meantime.kernel.errors import InvalidInput, Refused
+from meantime.kernel.model import Chunk, Task
+from meantime.ports.engine import Engine
+from meantime.ports.runner import SpeakingRunner
+
+from .look import Looking
+
+MOST = 1 << 20  # bytes of one answer
+MOST_LINES = 100_000
+
+
+class Hearing:
+    def __init__(self, looking: Looking, engine: Engine) -> None:
+        self._looking = looking
+        self._engine = engine
+
+    async def read(self, ref: str, thread: str | None, stream: str, offset: int, limit: int) -> Chunk:
+        _check(offset, "offset", 0, 1 << 62)
+        _check(limit, "limit", 1, MOST)
+        task = await self._looking.find(ref, thread)
+        chunk = self._runner(task).read(task, stream, offset, limit)
+        return replace(chunk, ended=task.ended and chunk.next >= chunk.total)
+
+    async def tail(self, ref: str, thread: str | None, stream: str, lines: int, limit: int) -> Chunk:
+        _check(lines, "lines", 1, MOST_LINES)
+        _check(limit, "limit", 1, MOST)
+        task = await self._looking.find(ref, thread)
+        return replace(self._runner(task).tail(task, stream, lines, limit), ended=task.ended)
+
+    async def wait_output(self, ref: str, thread: str | None, stream: str, seen: int) -> None:
+        """Returns when there is more than `seen` bytes, or when the task has ended."""
+        task = await self._looking.find(ref, thread)
+        if not task.ended and not await self._runner(task).changed(task, stream, seen):
+            await self._looking.wait([task.id], None)
+
+    async def send(self, ref: str, thread: str | None, data: object, *, eof: bool) -> None:
+        task = await self._looking.find(ref, thread)
+        if isinstance(data, str):
+            data = data.encode("utf-8", "surrogateescape")
+        if not isinstance(data, bytes):
+            raise InvalidInput(f"send takes text or bytes, not {type(data).__name__}.")
+        if task.ended:
+            raise Refused(f"Task {task.id} has ended.", code="ended", hint="Start a new one.")
+        runner = self._engine.runner(task.work.kind)
+        if not runner.abilities.input:
+            raise Refused(f"{task.work.kind} tasks cannot be sent anything while they run.", code="no_input")
+        await cast("SpeakingRunner", runner).write(task, data, eof=eof)
+
+    def _runner(self, task: Task) -> SpeakingRunner:
+        runner = self._engine.runner(task.work.kind)
+        if not runner.abilities.output:
+            raise Refused(
+                f"{task.work.kind} tasks have no log.", code="no_log", hint="Use output() for their result."
+            )
+        return cast("SpeakingRunner", runner)
+
+
+def _check(value: object, what: str, least: int, most: int) -> None:
+    if type(value) is not int or not least <= value <= most:
+        raise InvalidInput(
+            f"{what}={value!r} is not possible.", hint=f"Give a number from {least} to {most}."
+        )
