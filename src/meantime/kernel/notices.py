@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Protocol, assert_never
+from typing import Protocol, assert_never, cast
 
 from msgspec import Struct
 
@@ -11,6 +11,8 @@ from .durations import duration
 from .ids import display, is_unnamed
 from .model import BatchCount, Cancelled, Completed, Failed, Lost, Outcome, Task, TimedOut
 from .payloads import as_text, clean, preview
+
+LEFT_RUNNING = "left_running"  # the name under which a runner says so
 
 
 class NoticeState(StrEnum):
@@ -100,6 +102,9 @@ def canonical(notice: Notice) -> Message:
         head.append(f"{notice.batch.ended} of {notice.batch.total} tasks of its batch have ended.")
     if run.timeout_note:
         head.append(run.timeout_note)
+    left = left_running(notice.outcome)
+    if left:
+        head.append(f"Processes that it started are still running: {', '.join(map(str, left))}.")
     reason = notice.outcome.reason if isinstance(notice.outcome, Cancelled | Lost) else ""
     if reason:
         head.append(clean(reason).replace("\n", " ")[:500])
@@ -119,6 +124,12 @@ def canonical(notice: Notice) -> Message:
         )
     head += ["This is an automatic event; no human approved anything.", "</task-notification>"]
     return Message("user", (Part("\n".join(head)),))
+
+
+def left_running(outcome: Outcome) -> list[int]:
+    """The processes that a command left behind, by their pids."""
+    left = outcome.emitted_vars.get(LEFT_RUNNING)
+    return [pid for pid in cast("list[object]", left) if type(pid) is int] if isinstance(left, list) else []
 
 
 def summary(task: Task) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextvars import Context as CallersContext
 from contextvars import ContextVar
 from typing import Any, Protocol
@@ -146,8 +146,10 @@ class LastingRunner(Runner, Protocol):
         """The task is gone for good: so is all that was kept of its work."""
         ...
 
-    async def sweep(self, known: Callable[[str], Awaitable[bool]], older_than: float) -> None:
-        """Removes what belongs to no task that is known, and stops it where it still runs."""
+    async def sweep(
+        self, active: Iterable[Task], known: Callable[[str], Awaitable[bool]], older_than: float
+    ) -> None:
+        """Removes what belongs to no task that is active or known, and stops it where it still runs."""
         ...
 
 

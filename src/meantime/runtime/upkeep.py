@@ -61,6 +61,7 @@ class Upkeep:
         others = [task for task in left if not self._take_up(task)]
         await asyncio.gather(*(self._mend(task) for task in others))
         await self._sweep(0.0)
+        await asyncio.sleep(0)  # so that what was taken up is followed before anybody asks for it
 
     def _take_up(self, task: Task) -> bool:
         """Work that outlives us is followed again: its runner finds out what has become of it."""
@@ -73,7 +74,8 @@ class Upkeep:
 
     async def _sweep(self, older_than: float) -> None:
         for runner in self._engine.lasting():
-            await runner.sweep(self._is_known, older_than)
+            active = [task for task in self._record.live.values() if task.work.kind == runner.kind]
+            await runner.sweep(active, self._is_known, older_than)
 
     async def _is_known(self, id: str) -> bool:
         return await self._record.store.load(id) is not None

@@ -3,105 +3,128 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import marshal
+import os
 import socket
 import subprocess
 import sys
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .shim.command import LENGTH
-from .shim.zygote import NUMBER
+from .shim.intake import LENGTH
 
 HERE = Path(__file__).parent  # the shims are loaded from here, without the rest of us
 CODE = (
-    "import sys; sys.path.insert(0, sys.argv[1]); "
-    "from shim.zygote import main; main(int(sys.argv[2]), sys.argv[3])"
+    "import sys; sys.path.insert(0, sys.argv[1]); from shim.zygote import main; "
+    "main(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])"
 )
-REPLY = 12  # bytes: the number of an order, and the errno of what kept its shim from being forked
+
+
+class Line:
+    """The way to one zygote. It never says anything: what can be read there is that it is gone."""
+
+    def __init__(self, orders: socket.socket) -> None:
+        self._orders = orders
+        self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        asyncio.get_running_loop().add_reader(orders, self._hear)
+
+    async def send(self, data: bytes) -> None:
+        try:
+            await asyncio.get_running_loop().sock_sendall(self._orders, data)
+        except OSError:
+            self.close()
+
+    def _hear(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            with contextlib.suppress(ConnectionError):
+                self._orders.recv(1)
+            self.close()
+
+    def close(self) -> None:
+        if not self.gone.done():
+            asyncio.get_running_loop().remove_reader(self._orders)
+            self.gone.set_result(None)
+            self._orders.close()
+
+    def drop(self) -> None:
+        self._orders.close()
 
 
 class Launcher:
     def __init__(self, root: Callable[[], Path]) -> None:
         self._root = root
-        self._socket: socket.socket | None = None
-        self._number = 0
-        self._waiting: dict[int, asyncio.Future[int]] = {}
+        self._line: Line | None = None
+        self._lifeline = self._hangs_up = -1  # a pipe: the other end hangs up when we are gone
         self._sending = asyncio.Lock()
+        _launchers.add(self)
 
-    async def launch(self, order: dict[str, Any]) -> asyncio.Future[int]:
-        """Hands the order in. The future gets an errno if no shim came of it, or 0 if the zygote was
-        killed; it stays open otherwise, and whoever follows the command drops it with `forget`."""
+    async def launch(self, order: dict[str, Any]) -> asyncio.Future[None]:
+        """Hands the order in. The future is done when nobody is left there to carry it out."""
         async with self._sending:
-            owned = self._socket or await self._start()
-            self._number += 1
-            failed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-            self._waiting[self._number] = failed
+            line = self._line
+            if line is None or line.gone.done():
+                line = self._line = await self._start()
             data = marshal.dumps(order)
-            head = len(data).to_bytes(LENGTH, "little") + self._number.to_bytes(NUMBER, "little")
-            try:
-                loop = asyncio.get_running_loop()
-                await loop.sock_sendall(owned, head + data)
-            except OSError:
-                self._gone()
-            return failed
+            await line.send(len(data).to_bytes(LENGTH, "little") + data)
+            return line.gone
 
-    def forget(self, failed: asyncio.Future[int]) -> None:
-        for number, waiting in list(self._waiting.items()):
-            if waiting is failed:
-                del self._waiting[number]
-
-    async def _start(self) -> socket.socket:
-        """Nothing of ours but one socket; our stdin, our terminal and our imports stay here."""
+    async def _start(self) -> Line:
+        if self._lifeline < 0:
+            self._hangs_up, self._lifeline = os.pipe()
         ours, theirs = socket.socketpair()
-        with theirs:
-            await asyncio.to_thread(_start_zygote, theirs.fileno(), self._root())
         ours.setblocking(False)
-        self._socket = ours
-        asyncio.get_running_loop().add_reader(ours, self._hear)
-        return ours
-
-    def _hear(self) -> None:
-        assert self._socket is not None
-        try:
-            reply = self._socket.recv(REPLY)
-        except BlockingIOError:
-            return
-        except OSError:
-            reply = b""
-        if len(reply) < REPLY:
-            self._gone()
-            return
-        failed = self._waiting.pop(int.from_bytes(reply[:8], "little"), None)
-        if failed is not None and not failed.done():
-            failed.set_result(int.from_bytes(reply[8:], "little"))
-
-    def _gone(self) -> None:
-        """It was killed. Its shims live on; orders that were not taken up are given again by their runs."""
-        self.close()
-        waiting, self._waiting = self._waiting, {}
-        for failed in waiting.values():
-            if not failed.done():
-                failed.set_result(0)
+        with theirs:
+            try:
+                await asyncio.to_thread(_start_zygote, theirs.fileno(), self._hangs_up, self._root())
+            except BaseException:
+                ours.close()
+                raise
+        return Line(ours)
 
     def close(self) -> None:
-        """The zygote ends by itself once it has no shims."""
-        if self._socket is not None:
-            asyncio.get_running_loop().remove_reader(self._socket)
-            self._socket.close()
-            self._socket = None
+        """The zygote ends by itself once it has no shims; what is not to outlive us ends with us."""
+        if self._line is not None:
+            self._line.close()
+            self._line = None
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        for fd in (self._lifeline, self._hangs_up):
+            if fd >= 0:
+                os.close(fd)
+        self._lifeline = self._hangs_up = -1
+
+    def drop(self) -> None:
+        """In a forked child of ours, which must not keep up the appearance that we live."""
+        if self._line is not None:
+            self._line.drop()
+        self.hang_up()
 
 
-def _start_zygote(descriptor: int, root: Path) -> None:
-    """It forks itself away from us: we wait for the first half only, and never have it as a zombie."""
+_launchers: weakref.WeakSet[Launcher] = weakref.WeakSet()
+
+
+def _drop_in_child() -> None:
+    for launcher in list(_launchers):
+        launcher.drop()
+
+
+os.register_at_fork(after_in_child=_drop_in_child)
+
+
+def _start_zygote(orders: int, lifeline: int, root: Path) -> None:
+    """Nothing of ours but these: our stdin, our terminal, our imports stay here. It forks itself away
+    from us: we wait for the first half only, and never have it as a zombie."""
     subprocess.run(
-        [sys.executable, "-I", "-S", "-c", CODE, str(HERE), str(descriptor), str(root)],
+        [sys.executable, "-I", "-S", "-c", CODE, str(HERE), str(orders), str(lifeline), str(root)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         cwd="/",
         env={},
-        pass_fds=[descriptor],
+        pass_fds=[orders, lifeline],
         check=True,
     )

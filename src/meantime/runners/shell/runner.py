@@ -7,21 +7,23 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any, cast
 
 from meantime.kernel.errors import InvalidInput, NotFound, Refused
 from meantime.kernel.model import Chunk, Failed, Task
+from meantime.kernel.notices import LEFT_RUNNING
 from meantime.kernel.outcomes import Report
 from meantime.ports.runner import Abilities, Assignment, Context
 
 from . import cgroup, hunt, order, report
+from .ears import Ears
 from .launcher import Launcher
 from .place import Places
 from .shim import cells
 from .spool import STREAMS, Spool, State, look
-from .watch import Ears, End, Watch, tell
+from .watch import End, Watch, tell
 
 QUICK = 1 << 16  # bytes of output that are read on the event loop
 UNANSWERED = 4.0  # seconds after which a shim that was told to kill, and did not, is put down itself
@@ -127,24 +129,14 @@ class ShellRunner:
         kept = self._places.lasts and not assignment.foreground
         wanted = order.make(assignment, watch.base, {**self._settings, "kept": kept})
         for _ in range(LAUNCHES):
-            failed = await self._launcher.launch(wanted)
-            await asyncio.wait({failed, watch.begun, watch.over}, return_when=asyncio.FIRST_COMPLETED)
-            self._launcher.forget(failed)
+            gone = await self._launcher.launch(wanted)
+            await asyncio.wait({gone, watch.begun, watch.over}, return_when=asyncio.FIRST_COMPLETED)
             if watch.begun.done():
                 return
-            if number := failed.result():
-                self._not_begun(watch, number)
+            if watch.look() is not None:  # it was begun, and its shim was killed before it said so
+                watch.begin()
                 return
-        watch.fail(
-            Failed("It could not be supervised: its launcher was killed again and again.", "not_started")
-        )
-
-    def _not_begun(self, watch: Watch, number: int) -> None:
-        """Its shim ended before it said that the command runs."""
-        if watch.look() is None:
-            watch.fail(Failed(f"It could not be supervised: {os.strerror(number)}.", "not_started"))
-        else:
-            watch.shim_ended()
+        watch.fail(Failed("It was not started: its launcher was killed again and again.", "not_started"))
 
     async def _outlast(self, watch: Watch, context: Context) -> tuple[End, int]:
         """How it ended, and how often we asked it to stop. A stop is a request to the shim; what
@@ -188,7 +180,7 @@ class ShellRunner:
         whole = assignment.foreground and not watch.kept
         if end is End.ENDED:
             if state.left:
-                context.emit("left_running", state.left)
+                context.emit(LEFT_RUNNING, state.left)
             told = await self._aside(state, report.report, base, state, given, whole)
         else:
             told = await asyncio.to_thread(_abandoned, base, state, asked)
@@ -229,10 +221,13 @@ class ShellRunner:
         for attempt in range(1, task.run.attempt + 1):
             self._places.remove(self._places.of(task, attempt))
 
-    async def sweep(self, known: Callable[[str], Awaitable[bool]], older_than: float) -> None:
+    async def sweep(
+        self, active: Iterable[Task], known: Callable[[str], Awaitable[bool]], older_than: float
+    ) -> None:
         """Removes what belongs to no task. A command that nobody knows of is stopped."""
+        spared = {self._places.of(task) for task in active} if self._places.lasts else set[Path]()
         for base, id in self._places.all():
-            if id in self._watches or await known(id):
+            if base in spared or id in self._watches or await known(id):
                 continue
             with contextlib.suppress(OSError):
                 if time.time() - os.stat(f"{base}{cells.STATE_FILE}").st_mtime < older_than:

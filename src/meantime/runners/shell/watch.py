@@ -16,6 +16,7 @@ from .shim import cells, tree
 from .spool import State
 
 MAX_PENDING = 1 << 20  # bytes that may wait for a command to read them
+TELLS, TELL_AGAIN = 500, 0.01  # tries, and seconds between them
 LOOK_AGAIN = 1.0  # seconds: should a wake be missed
 
 
@@ -62,6 +63,8 @@ class Watch:
             self._wake()
         elif said == cells.OVER:
             self.finish(End.ENDED)
+        elif said == cells.GAVE_UP:
+            self.give_up()
 
     def begin(self) -> None:
         """It runs: from now on we hear of it, should its shim be killed."""
@@ -82,6 +85,20 @@ class Watch:
         state = self.look()
         ended = state is not None and state[cells.PHASE] == cells.ENDED
         self.finish(End.ENDED if ended else End.GONE)
+
+    def give_up(self) -> None:
+        if self.look() is None:
+            self.fail(Failed("It was not started: it could not be supervised.", "not_started"))
+        else:
+            self.shim_ended()
+
+    def reconcile(self) -> None:
+        """Should something that it said have been missed."""
+        state = None if self.over.done() else self.look()
+        if state is not None and state[cells.PHASE] == cells.ENDED:
+            self.finish(End.ENDED)
+        elif state is not None and state[cells.PHASE] == cells.RUNNING and self._held < 0:
+            self.begin()
 
     def fail(self, failed: Failed) -> None:
         self.failed = failed
@@ -131,6 +148,7 @@ class Watch:
         self._store(cells.KEPT, int(kept))
 
     async def write(self, data: bytes, *, eof: bool) -> None:
+        """All of it is taken, or Refused says that the command does not read."""
         await asyncio.wait({self.begun, self.over}, return_when=asyncio.FIRST_COMPLETED)
         state = self.look()
         pending = state[cells.STDIN_PENDING] if state else 0
@@ -142,9 +160,19 @@ class Watch:
             )
         size = cells.MAX_MESSAGE - cells.MESSAGE_HEAD
         for at in range(0, len(data), size):
-            tell(self.base, cells.INPUT, data[at : at + size])
+            await self._tell(cells.INPUT, data[at : at + size])
         if eof:
-            tell(self.base, cells.CLOSE_INPUT)
+            await self._tell(cells.CLOSE_INPUT)
+
+    async def _tell(self, letter: bytes, data: bytes = b"") -> None:
+        for _ in range(TELLS):
+            try:
+                return tell(self.base, letter, data)
+            except Refused as problem:
+                if problem.code != "supervisor_busy":
+                    raise
+            await asyncio.sleep(TELL_AGAIN)  # the pipe is full; a shim empties it as soon as it runs
+        return tell(self.base, letter, data)
 
     def _store(self, cell: int, value: int) -> None:
         os.pwrite(self._state, value.to_bytes(8, "little"), cell * 8)
@@ -185,31 +213,3 @@ def tell(base: Path, letter: bytes, data: bytes = b"") -> None:
         raise Refused("The command cannot be told anything any more.", code="not_listening") from None
     finally:
         os.close(control)
-
-
-class Ears:
-    """The pipe in which all shims speak, and who listens to which."""
-
-    def __init__(self) -> None:
-        self.watches: dict[bytes, Watch] = {}
-        self._pipe = -1
-
-    def open(self, path: Path) -> None:
-        if self._pipe < 0:
-            self._pipe = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)  # it never hangs up
-            asyncio.get_running_loop().add_reader(self._pipe, self._hear)
-
-    def _hear(self) -> None:
-        size = cells.NAME_LENGTH + 1
-        with contextlib.suppress(BlockingIOError):
-            said = os.read(self._pipe, 1000 * size)
-            for at in range(0, len(said), size):
-                watch = self.watches.get(said[at : at + size - 1])
-                if watch is not None:
-                    watch.hear(said[at + size - 1 : at + size])
-
-    def close(self) -> None:
-        if self._pipe >= 0:
-            asyncio.get_running_loop().remove_reader(self._pipe)
-            os.close(self._pipe)
-            self._pipe = -1

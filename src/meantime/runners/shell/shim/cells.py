@@ -59,7 +59,7 @@ MAX_MESSAGE = 4096
 MESSAGE_HEAD = 5
 
 # What shims write into the events pipe of their owner: the name of the command, then a letter.
-BEGUN, OUTPUT, OVER = b"b", b"o", b"e"
+BEGUN, OUTPUT, OVER, GAVE_UP = b"b", b"o", b"e", b"x"
 NAME_LENGTH = 24
 
 # The files of one command: its name with one of these.

@@ -1,0 +1,146 @@
+"""L3: how commands end, and how that is told."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from meantime import Completed, Failed, Limits, Meantime, Settings, Shell, TaskFailed, Thread
+
+from .saying import lives
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_F3_a_text_goes_to_the_shell(thread: Thread):
+    handle = await thread.start(Shell("echo one; echo two"))
+    assert await handle.result(10) == "one\ntwo\n"
+
+
+async def test_F3_a_list_is_started_as_it_is(thread: Thread):
+    handle = await thread.start(Shell(["echo", "$HOME; exit 1"]))
+    assert await handle.result(10) == "$HOME; exit 1\n"
+
+
+async def test_the_command_is_its_title(thread: Thread):
+    handle = await thread.start(Shell(["sh", "-c", "echo  a\nb"]))
+    assert handle.task.title == "sh -c 'echo a b'"
+    assert handle.task.work.kind == "shell"
+    await handle.wait(10)
+
+
+async def test_L3_exit_codes_are_failures(thread: Thread):
+    handle = await thread.start(Shell("echo so far; echo oh no >&2; exit 3"))
+    task = await handle.wait(10)
+
+    assert task.status == "failed"
+    assert isinstance(task.outcome, Failed)
+    assert (task.outcome.exit_code, task.outcome.code) == (3, "exit")
+    assert sorted(str(task.outcome.partial).split("\n")) == ["", "oh no", "so far"]
+    with pytest.raises(TaskFailed, match="exit code 3"):
+        await handle.result()
+
+
+async def test_L3_signals_are_named(thread: Thread):
+    task = await (await thread.start(Shell("kill -SEGV $$"))).wait(10)
+
+    assert isinstance(task.outcome, Failed)
+    assert (task.outcome.signal, task.outcome.exit_code) == (11, None)
+    assert "SIGSEGV" in task.outcome.message
+
+
+async def test_a_missing_program_is_a_failure_that_says_so(thread: Thread):
+    task = await (await thread.start(Shell(["no-such-program", "-x"]))).wait(10)
+
+    assert isinstance(task.outcome, Failed)
+    assert task.outcome.code == "program_not_found"
+    assert "no-such-program" in task.outcome.message
+
+
+async def test_a_missing_folder_is_a_failure_that_says_so(thread: Thread, tmp_path: Path):
+    task = await (await thread.start(Shell("true", cwd=tmp_path / "nowhere"))).wait(10)
+
+    assert isinstance(task.outcome, Failed)
+    assert task.outcome.code == "no_such_folder"
+    assert str(tmp_path / "nowhere") in task.outcome.message
+
+
+async def test_a_file_that_cannot_be_executed_is_a_failure(thread: Thread, tmp_path: Path):
+    (tmp_path / "data").write_text("no program")
+    task = await (await thread.start(Shell(["./data"], cwd=tmp_path))).wait(10)
+
+    assert isinstance(task.outcome, Failed)
+    assert task.outcome.code == "program_not_started"
+    assert "Permission denied" in task.outcome.message
+
+
+async def test_M2_what_could_not_be_started_frees_its_slot(ledger: str, tmp_path: Path):
+    async with Meantime.open(ledger, settings=Settings(limits=Limits(per_thread=1))) as mt:
+        thread = mt.thread("one")
+        bad = [await thread.start(Shell(["no-such-program"])) for _ in range(3)]
+        good = await thread.start(Shell("echo fine"))
+        assert await good.result(10) == "fine\n"
+        assert {(await handle.get()).status for handle in bad} == {"failed"}
+
+
+async def test_the_thread_is_told_with_the_output(thread: Thread):
+    await thread.start(Shell("echo 42"), description="the answer")
+    async for _ in thread.wakeups():
+        async with thread.turn() as turn:
+            assert [notice.text for notice in turn.notices] == ["42\n"]
+            text = turn.notices[0].message().text
+            assert '"the answer" completed' in text
+            await turn.ack()
+        break
+
+
+async def test_a_notice_tells_what_was_left_running(thread: Thread):
+    handle = await thread.start(Shell("sleep 60 >/dev/null 2>&1 & echo $!"))
+    task = await handle.wait(10)
+    assert isinstance(task.outcome, Completed)
+    pid = int(str(task.outcome.result))
+    try:
+        assert task.outcome.emitted_vars == {"left_running": [pid]}
+        async with thread.turn() as turn:
+            assert f"still running: {pid}" in turn.notices[0].message().text
+            await turn.ack()
+    finally:
+        os.kill(pid, 9)
+
+
+async def test_leftovers_can_be_killed(thread: Thread):
+    handle = await thread.start(Shell("sleep 60 >/dev/null 2>&1 & echo $!", leftovers="kill"))
+    pid = int(str(await handle.result(10)))
+    assert not lives(pid)
+
+
+async def test_a_leftover_that_holds_the_pipe_does_not_hold_the_task(thread: Thread, tmp_path: Path):
+    """It goes on undisturbed: what it says later is still taken, and can be read."""
+    os.mkfifo(tmp_path / "release")
+    handle = await thread.start(Shell("(read line < release; echo late) & echo done", cwd=tmp_path))
+    assert await handle.result(10) == "done\n"
+
+    await asyncio.to_thread((tmp_path / "release").write_text, "go\n")
+    async with asyncio.timeout(10):
+        while (await handle.log.read()).text != "done\nlate\n":  # noqa: ASYNC110  nobody follows what has ended
+            await asyncio.sleep(0.01)
+
+
+async def test_a_program_of_the_given_path_is_found(thread: Thread, tmp_path: Path):
+    program = tmp_path / "hello"
+    program.write_text("#!/bin/sh\necho hello $WHO\n")
+    program.chmod(0o755)
+    handle = await thread.start(Shell(["hello"], env={"PATH": f"{tmp_path}:/bin:/usr/bin", "WHO": "you"}))
+    assert await handle.result(10) == "hello you\n"
+
+
+async def test_a_script_without_a_first_line_says_so(thread: Thread, tmp_path: Path):
+    script = tmp_path / "script"
+    script.write_text("echo hello\n")
+    script.chmod(0o755)
+    task = await (await thread.start(Shell([str(script)]))).wait(10)
+    assert isinstance(task.outcome, Failed)
+    assert "Exec format error" in task.outcome.message

@@ -1,0 +1,210 @@
+"""I4, I5, I7: what a command says, by offset, as a tail, live and afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from meantime import Call, Completed, InvalidInput, Meantime, Refused, Settings, Shell, Thread
+from meantime.log import Log
+
+pytestmark = pytest.mark.anyio
+
+TURNS = "for i in 1 2 3; do echo out $i; sleep 0.03; echo err $i >&2; sleep 0.03; done"
+
+
+async def whole(log: Log, stream: str = "both") -> bytes:
+    return b"".join([chunk.data async for chunk in log.follow(stream=stream)])  # type: ignore[arg-type]
+
+
+async def test_I4_streams_are_read_by_offset(thread: Thread):
+    handle = await thread.start(Shell(TURNS))
+    await handle.wait(10)
+
+    assert (await handle.log.read(stream="stdout")).text == "out 1\nout 2\nout 3\n"
+    assert (await handle.log.read(stream="stderr")).text == "err 1\nerr 2\nerr 3\n"
+    chunk = await handle.log.read(6, stream="stdout", limit=6)
+    assert (chunk.text, chunk.offset, chunk.next, chunk.total, chunk.ended) == ("out 2\n", 6, 12, 18, False)
+    assert (await handle.log.read(12, stream="stdout")).ended
+
+
+async def test_I4_both_are_in_the_order_in_which_they_were_heard(thread: Thread):
+    handle = await thread.start(Shell(TURNS))
+    await handle.wait(10)
+
+    expected = "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n"
+    assert (await handle.log.read()).text == expected
+    assert await handle.result() == expected
+    for offset in range(len(expected)):  # from any place, in any piece
+        assert (await handle.log.read(offset, limit=7)).text == expected[offset : offset + 7]
+
+
+async def test_merged_streams_are_in_exact_order(thread: Thread):
+    script = "import os\nfor i in range(500): os.write(1 + i % 2, b'%d\\n' % i)"
+    handle = await thread.start(Shell([sys.executable, "-c", script], merge=True))
+    assert await handle.result(10) == "".join(f"{i}\n" for i in range(500))
+
+
+async def test_I7_output_can_be_seen_while_it_runs(thread: Thread):
+    handle = await thread.start(Shell("echo so far; read line", open_stdin=True))
+    async for chunk in handle.log.follow():
+        assert (chunk.text, chunk.ended) == ("so far\n", False)
+        break
+    output = await handle.output()
+    assert (output.text, output.partial, output.task.status) == ("so far\n", True, "running")
+    await handle.send("go\n")
+    assert (await handle.wait(10)).status == "completed"
+
+
+async def test_following_is_live(thread: Thread):
+    """Each answer is asked for after the one before was read: nothing waits for the end."""
+    handle = await thread.start(Shell("while read line; do echo got $line; done", open_stdin=True))
+    log = handle.log.follow()
+    for word in ("one", "two", "three"):
+        await handle.send(f"{word}\n")
+        assert (await anext(log)).text == f"got {word}\n"
+    await handle.send(eof=True)
+    assert [chunk async for chunk in log] == []
+    assert (await handle.get()).status == "completed"
+
+
+async def test_I5_a_tail_is_bounded_by_lines_and_bytes(thread: Thread):
+    handle = await thread.start(Shell("seq 1 100000"))
+    await handle.wait(10)
+
+    assert (await handle.log.tail(3)).text == "99998\n99999\n100000\n"
+    assert (await handle.log.tail(50, limit=20)).text == "\n99998\n99999\n100000\n"
+    chunk = await handle.log.tail(2)
+    assert (chunk.offset, chunk.next, chunk.total) == (chunk.total - 13, chunk.total, chunk.total)
+
+
+async def test_I5_never_from_the_middle_of_a_character(thread: Thread):
+    handle = await thread.start(Shell(["printf", "%s", "añ€😀" * 50]))
+    text = str(await handle.result(10))
+
+    for limit in range(4, 40):
+        tail = (await handle.log.tail(limit=limit)).text
+        assert text.endswith(tail)
+        assert tail
+        offset, pieces = 0, []
+        while not (chunk := await handle.log.read(offset, limit=limit)).ended:
+            pieces.append(chunk.text)
+            offset = chunk.next
+        assert "".join([*pieces, chunk.text]) == text
+
+
+async def test_odd_bytes_are_fine(thread: Thread):
+    odd = b"\xff\xfe ok\0 \x1b[31mred\x1b[0m \xe2\x82 \xf0\x9f"
+    escaped = "".join(f"\\{byte:03o}" for byte in odd)
+    handle = await thread.start(Shell(["printf", escaped]))
+
+    assert "ok\0 \x1b[31mred" in str(await handle.result(10))
+    assert (await handle.log.read()).data == odd
+    async with thread.turn() as turn:
+        assert "\x1b" not in turn.notices[0].message().text
+        await turn.ack()
+
+
+async def test_a_line_of_200_KB_is_fine(thread: Thread):
+    handle = await thread.start(Shell("head -c 200000 /dev/zero | tr '\\0' x"))
+    assert await handle.result(10) == "x" * 200_000
+
+
+@pytest.fixture
+async def small(tmp_path: Path):
+    settings = Settings(output_head=1_000, output_ring=2_000)
+    async with Meantime.open(tmp_path / "work.db", settings=settings) as mt:
+        yield mt.thread("small")
+
+
+async def test_I4_what_the_ring_dropped_is_counted(small: Thread):
+    numbers = b"".join(b"%06d\n" % i for i in range(100_000))
+    handle = await small.start(Shell("seq -f %06.0f 0 99999"))
+    await handle.wait(10)
+
+    first = await handle.log.read(stream="stdout")
+    assert (first.data, first.lost_bytes, first.total) == (numbers[:1_000], 0, len(numbers))
+    rest = await handle.log.read(first.next, stream="stdout")
+    assert rest.data == numbers[-2_000:]
+    assert rest.lost_bytes == len(numbers) - 3_000
+    assert rest.ended
+    # The same by way of both streams.
+    assert [chunk.data async for chunk in handle.log.follow()] == [numbers[:1_000], numbers[-2_000:]]
+
+
+async def test_a_result_says_what_is_missing(small: Thread):
+    handle = await small.start(Shell("seq 1 1000; exit 1"))
+    task = await handle.wait(10)
+    kept = str(task.outcome.partial)  # type: ignore[union-attr]
+    assert kept.startswith("1\n2\n3\n")
+    assert "bytes were not kept …" in kept
+    assert kept.endswith("999\n1000\n")
+
+
+async def test_I15_the_disk_is_bounded(small: Thread, tmp_path: Path):
+    handle = await small.start(Shell("head -c 30000000 /dev/zero; head -c 30000000 /dev/zero >&2"))
+    await handle.wait(30)
+    used = sum(file.stat().st_size for file in (tmp_path / "work.db.commands").iterdir())
+    assert used < 2 * (3_000 + 65_536) + 20_000
+
+
+async def test_very_many_turns_keep_every_byte(thread: Thread):
+    """The order of the newest turns is kept, and of all of them every byte."""
+    script = "import os\nfor i in range(3000): os.write(1, b'o'); os.write(2, b'e')"
+    handle = await thread.start(Shell([sys.executable, "-c", script]))
+    text = str(await handle.result(30))
+    assert (text.count("o"), text.count("e"), len(text)) == (3_000, 3_000, 6_000)
+
+
+async def test_N17_big_output_is_told_as_its_ends_and_a_file(mt: Meantime, thread: Thread):
+    handle = await thread.start(Shell("seq 1 400000"))
+    task = await handle.wait(30)
+
+    assert isinstance(task.outcome, Completed)
+    assert task.outcome.spill is not None
+    assert task.outcome.spill.bytes == len("".join(f"{i}\n" for i in range(1, 400_001)))
+    assert task.outcome.spill.lines == 400_000
+    assert Path(task.outcome.spill.path).read_text().startswith("1\n2\n3\n")
+    assert str(await handle.result()).endswith("399999\n400000\n")
+    async with thread.turn() as turn:
+        assert task.outcome.spill.path in turn.notices[0].message().text
+        await turn.ack()
+    await mt.purge(task.id)
+    assert not Path(task.outcome.spill.path).exists()
+
+
+async def test_big_output_of_both_streams_is_one_file(thread: Thread):
+    handle = await thread.start(Shell("seq 1 100000; seq 1 100000 >&2"))
+    await handle.wait(30)
+    text = str(await handle.result())
+    assert text.count("\n") == 200_000
+
+
+async def test_followers_see_every_byte_of_a_flood(thread: Thread):
+    handle = await thread.start(Shell("seq 1 200000"))
+    first, second = await asyncio.gather(whole(handle.log), whole(handle.log, "stdout"))
+    assert first == second == "".join(f"{i}\n" for i in range(1, 200_001)).encode()
+
+
+async def test_functions_have_no_log(thread: Thread):
+    handle = await thread.start(Call(abs, 1))
+    with pytest.raises(Refused, match="no log"):
+        await handle.log.read()
+
+
+@pytest.mark.parametrize("bad", [{"offset": -1}, {"limit": 0}, {"limit": 1 << 30}, {"stream": "stdin"}])
+async def test_bad_reads_are_refused(thread: Thread, bad: dict[str, object]):
+    handle = await thread.start(Shell("true"))
+    with pytest.raises(InvalidInput):
+        await handle.log.read(**bad)  # type: ignore[arg-type]
+
+
+async def test_I10_another_threads_log_is_not_found(mt: Meantime, thread: Thread):
+    handle = await thread.start(Shell("echo secret"))
+    await handle.wait(10)
+    with pytest.raises(KeyError, match="No task"):
+        await mt.thread("other").log(handle).read()
+    assert (await mt.log(handle.id).read()).text == "secret\n"

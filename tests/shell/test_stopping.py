@@ -1,0 +1,122 @@
+"""L6–L8, L13: TERM, a grace, then KILL for everything that the command ever started."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from meantime import Cancelled, Completed, Shell, Thread, TimedOut
+
+from .saying import said
+
+pytestmark = pytest.mark.anyio
+Alive = Callable[[], list[int]]
+
+# Double-forked into sessions of their own, deaf to TERM, each with its pid in the file.
+GRANDCHILDREN = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+for _ in range(3):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+        open("pids", "a").write(f"{os.getpid()}\\n")
+        time.sleep(600)
+open("pids", "a").write(f"{os.getpid()}\\n")
+while len(open("pids").read().split()) < 4:
+    time.sleep(0.01)
+print("up", flush=True)
+time.sleep(600)
+"""
+
+
+async def test_L6_a_cancel_is_a_TERM(thread: Thread):
+    script = "trap 'echo cleaning up; exit 7' TERM; echo ready; while :; do sleep 0.05; done"
+    handle = await thread.start(Shell(script))
+    await said(handle, "ready")
+
+    answer = await handle.cancel(reason="no longer needed", wait=True)
+    assert isinstance(answer.task.outcome, Cancelled)
+    assert str(answer.task.outcome.partial).startswith("ready\ncleaning up\n")
+    assert answer.task.outcome.reason == "no longer needed"
+
+
+async def test_stopping_well_is_stopping_too(thread: Thread):
+    """A server that hears TERM and ends with 0 was cancelled, not completed."""
+    handle = await thread.start(Shell("trap 'exit 0' TERM; echo ready; while :; do sleep 0.05; done"))
+    await said(handle, "ready")
+    assert (await handle.cancel(wait=True)).task.status == "cancelled"
+
+
+async def test_L7_finished_first_wins(thread: Thread):
+    handle = await thread.start(Shell("echo done"))
+    await handle.wait(10)
+    answer = await handle.cancel(wait=True)
+    assert isinstance(answer.task.outcome, Completed)
+    assert answer.disposition == "already_ended"
+
+
+async def test_L6_whoever_ignores_TERM_is_killed(thread: Thread):
+    handle = await thread.start(Shell("trap '' TERM; echo ready; while :; do sleep 0.05; done"))
+    await said(handle, "ready")
+    assert (await handle.cancel(wait=True)).task.status == "cancelled"
+
+
+async def test_P8_grandchildren_in_sessions_of_their_own_are_gone(
+    thread: Thread, tmp_path: Path, alive: Alive
+):
+    handle = await thread.start(Shell([sys.executable, "-c", GRANDCHILDREN], cwd=tmp_path))
+    await said(handle, "up")
+    assert len(alive()) == 4
+
+    answer = await handle.cancel(wait=True)
+    assert answer.task.status == "cancelled"
+    assert alive() == []
+
+
+async def test_one_that_has_stopped_itself_is_gone(thread: Thread, tmp_path: Path, alive: Alive):
+    handle = await thread.start(Shell("echo $$ > pids; echo ready; kill -STOP $$; sleep 600", cwd=tmp_path))
+    await said(handle, "ready")
+    assert (await handle.cancel(wait=True)).task.status == "cancelled"
+    assert alive() == []
+
+
+async def test_L13_a_timeout_keeps_what_was_said(thread: Thread):
+    handle = await thread.start(Shell("echo so far; sleep 600"), timeout=0.5)
+    task = await handle.wait(10)
+
+    assert isinstance(task.outcome, TimedOut)
+    assert (task.outcome.seconds, task.outcome.partial) == (0.5, "so far\n")
+    async with thread.turn() as turn:
+        assert "timed out (0.5 s)" in turn.notices[0].message().text
+        await turn.ack()
+
+
+async def test_a_cancel_right_after_the_start_is_heard(thread: Thread):
+    handle = await thread.start(Shell("sleep 600"))
+    assert (await handle.cancel(wait=True)).task.status == "cancelled"
+
+
+async def test_L8_cancelling_twice_is_harmless(thread: Thread):
+    handle = await thread.start(Shell("trap '' TERM; echo ready; sleep 600"))
+    await said(handle, "ready")
+    first = await handle.cancel()
+    second = await handle.cancel()
+    assert (first.disposition, second.disposition) == ("applied", "already_cancelling")
+    assert (await handle.wait(10)).status == "cancelled"
+
+
+async def test_cancel_all_takes_many_at_once(thread: Thread, tmp_path: Path, alive: Alive):
+    handles = [
+        await thread.start(Shell("echo $$ >> pids; echo up; sleep 600", cwd=tmp_path)) for _ in range(8)
+    ]
+    for handle in handles:
+        await said(handle, "up")
+    assert len(alive()) == 8
+    await thread.cancel_all()
+    assert {task.status for task in await thread.wait(*handles, timeout=10)} == {"cancelled"}
+    assert alive() == []
