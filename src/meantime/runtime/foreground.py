@@ -1,0 +1,87 @@
+"""One call while somebody waits for it, and how its ending is told to whoever waits."""
+
+from __future__ import annotations
+
+import asyncio
+
+from msgspec.structs import replace
+
+from meantime.kernel.change import ending
+from meantime.kernel.errors import TaskCancelled, TaskFailed, TaskLost, TaskTimedOut
+from meantime.kernel.lifecycle import after
+from meantime.kernel.model import CancelRequest, Outcome, Task
+from meantime.kernel.outcomes import TIMEOUT, Report, abandon, judge, sound
+from meantime.ports.runner import Assignment
+from meantime.ports.tasks import Answer
+
+from .context import WorkContext
+
+
+class Foreground:
+    """The work that runs, and what it would be as a task. It is no record until it is promoted."""
+
+    def __init__(self, assignment: Assignment, context: WorkContext, began: float) -> None:
+        self.assignment = assignment
+        self.context = context
+        self.began = began
+        self.performing: asyncio.Task[Report]
+        self.promotion: asyncio.Task[None] | None = None  # on its way to the ledger: the commit decides
+        self.recorded = asyncio.get_running_loop().create_future()  # it is a task now
+        self.left = False  # its caller is gone
+        self.stopped_by = ""
+
+    @property
+    def task(self) -> Task:
+        return self.assignment.task
+
+    @property
+    def is_over(self) -> bool:
+        """Nothing is left to promote: it has ended, or is being stopped."""
+        return self.performing.done() or bool(self.stopped_by)
+
+    def seen(self) -> Task:
+        """As a snapshot, with what the work has said so far."""
+        context, task = self.context, self.task
+        if context.said is None:
+            return task
+        return replace(task, progress=context.said, run=replace(task.run, emitted=context.emitted))
+
+
+def answer_of(call: Foreground, report: Report, now: float, elapsed: float) -> Answer:
+    """The result, or an error. The tool's own exception is its own failure, a TimeoutError too."""
+    if report.result is not None:
+        return Answer("synchronous", report.result.value)
+    if report.exception is not None and not report.stopped:
+        raise report.exception
+    task = _cancelled(call, now) if report.stopped else call.task
+    task = _ended(task, judge(task, sound(report), call.context.emitted).outcome, now, elapsed)
+    if report.stopped:
+        raise TaskCancelled("The call was stopped.", task)
+    if report.error is not None:
+        raise TaskFailed(report.error.message, task)
+    raise TaskLost(report.lost or "The call was stopped.", task)
+
+
+def timed_out(call: Foreground, timeout: float, now: float, elapsed: float) -> TaskTimedOut:
+    """The error of a call that was stopped by the clock, with what there was of a result."""
+    task = _cancelled(call, now)
+    done = call.performing.done()
+    emitted = call.context.emitted
+    outcome, late = (
+        judge(task, sound(call.performing.result()), emitted) if done else (abandon(task, emitted), None)
+    )
+    task = replace(_ended(task, outcome, now, elapsed), late_result=late)
+    return TaskTimedOut(f"The call did not end within {timeout:g} s.", task)
+
+
+def _cancelled(call: Foreground, now: float) -> Task:
+    reason = "the timeout" if call.stopped_by == TIMEOUT else ""
+    run = replace(call.task.run, cancel=CancelRequest(call.stopped_by, now, reason))
+    return replace(call.task, run=run)
+
+
+def _ended(task: Task, outcome: Outcome, now: float, elapsed: float) -> Task:
+    status = after(task.status, ending(outcome))
+    assert status is not None, "a running call can end in every way"
+    run = replace(task.run, ended_at=now, duration=elapsed)
+    return replace(task, status=status, outcome=outcome, run=run, updated_at=now)
