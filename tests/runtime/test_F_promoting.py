@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from jobs import Deaf, Job
+from jobs import Deaf, Job, eventually
 from meantime import (
     Agent,
     Ambiguous,
@@ -65,11 +65,13 @@ async def test_F5_calls_are_seen_as_they_run(mt: Meantime, thread: Thread) -> No
         current().emit("found", 3)
         await gate.wait()
 
+    async def both_run() -> bool:
+        calls = await mt.calls()
+        return len(calls) == 2 and calls[0].progress is not None
+
     mine = asyncio.ensure_future(thread.call(Call(work), tool_call_id="call-1"))
     other = asyncio.ensure_future(mt.thread("conv-2").call(Call(gate.wait)))
-    await asyncio.sleep(0)
-    while len(await mt.calls()) < 2 or (await mt.calls())[0].progress is None:
-        await asyncio.sleep(0)
+    await eventually(both_run)
     (seen,) = await thread.calls()
     assert (seen.status, seen.tool_call_id, seen.progress.percent) == (Status.RUNNING, "call-1", 40)
     assert seen.run.emitted == {"found": 3}
