@@ -20,7 +20,7 @@ from meantime import api
 from meantime.app import meantime as app
 from meantime.kernel.errors import Closed, InvalidInput
 
-__all__ = ["Batch", "Handle", "Meantime", "Thread", "Transcript", "Turn", "begin"]
+__all__ = ["Batch", "Handle", "Meantime", "Thread", "Transcript", "Turn", "begin", "run_beside"]
 
 T = TypeVar("T")
 GRACE = 1.0  # seconds for what still waits when the loop ends; work that ignores it is left behind
@@ -188,6 +188,14 @@ def begin(method: Callable[..., T], /, *args: Any, **kwargs: Any) -> concurrent.
         return _wrap(proxy, await _invoke(call))
 
     return portal.begin(answer())
+
+
+def run_beside(near: Any, coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
+    """Runs a coroutine of yours on the event loop of a blocking object, and does not wait for it."""
+    if not isinstance(near, Proxy):
+        coroutine.close()
+        raise InvalidInput("run_beside(...) takes a blocking object.", hint="Such as a thread.")
+    return near._portal.begin(coroutine)  # pyright: ignore[reportPrivateUsage]  the other half of Proxy
 
 
 async def _invoke(call: Callable[[], Any]) -> Any:

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Literal, TypeAlias, TypeVar
@@ -278,3 +278,4 @@ class Transcript:
 _T = TypeVar("_T")
 
 def begin(method: Callable[..., _T], /, *args: Any, **kwargs: Any) -> Future[_T]: ...
+def run_beside(near: Any, coroutine: Coroutine[Any, Any, _T]) -> Future[_T]: ...

@@ -1,0 +1,59 @@
+"""A call that the runtime performs, through one of its runners."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from meantime.blocking import begin
+from meantime.kernel.errors import TaskEnded
+from meantime.kernel.model import Completed, Json
+from meantime.kernel.work import Orderable
+from meantime.ports.tasks import Answer
+
+from .calling import Calling
+from .capable import RunsInBackground
+from .protocol import TaskHandle
+from .registry import Tool
+from .translate import handle_of
+
+
+class RuntimeCall(Calling):
+    """What a plugin gives as work: a command becomes a real task of the shell runner."""
+
+    def __init__(
+        self, tool: Tool, ours: RunsInBackground, arguments: dict[str, Any], meta: dict[str, Json]
+    ) -> None:
+        super().__init__(tool, arguments, meta)
+        self._ours = ours
+
+    def begin(self, work: Orderable, threshold: float | None) -> None:
+        ours, tool = self._ours, self.tool
+        timeout = ours.timeout_of(tool.name, self.arguments)
+        if timeout is None and threshold is None:
+            timeout = -1.0  # somebody waits for it, for as long as it takes
+        options = ours.options(tool.name, self.arguments, timeout, self.meta, threshold or 0.0)
+        self.future = begin(ours.workshop.thread.call, work, id=self.id, **options)
+        self.future.add_done_callback(self.wake)
+
+    def hand_off(self) -> TaskHandle:
+        workshop = self._ours.workshop
+        with workshop.place(self.id):
+            task = workshop.thread.promote(self.id).task
+        return handle_of(task, self._ours.estimate_duration(self.tool.name, self.arguments))
+
+    def result(self) -> Any:
+        try:
+            answer: Answer = self.future.result()
+        except TaskEnded as problem:
+            outcome = problem.task.outcome
+            shown = None if outcome is None else self._ours.present(self.tool.name, outcome)
+            if shown is None:
+                raise
+            return shown
+        if answer.task is not None:
+            self.promoted = handle_of(answer.task)
+            return None
+        return self._ours.present(self.tool.name, Completed(answer.result))
+
+    def give_up(self) -> None:
+        self.future.cancel()
