@@ -6,13 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from toolbox import SETTINGS, Files
 
-from meantime import Settings
 from meantime.blocking import Meantime
 from meantime.plugins import BackgroundConfig, PluginRegistry, ToolExecutor
-from toolbox import Files
-
-SETTINGS = Settings(stop_grace=0.02, stop_deadline=0.05)  # tools that will not stop are left behind soon
 
 
 @pytest.fixture(params=["memory", "sqlite"])

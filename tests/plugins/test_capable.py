@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from toolbox import PATIENCE, SETTINGS, Files
 
-from conftest import SETTINGS
 from meantime import Call, Closed
 from meantime.blocking import Meantime
 from meantime.plugins import BackgroundConfig, PluginRegistry, RunsInBackground, TaskStatus
 from meantime.testing import FakeClock
-from toolbox import PATIENCE, Files
 
 
 def test_F2_a_tool_is_started_by_name_and_arguments(mt: Meantime, files: Files):

@@ -7,6 +7,7 @@ import inspect
 from datetime import datetime
 
 import pytest
+from toolbox import Files, Foreign
 
 from meantime import InvalidInput, Status
 from meantime.plugins import (
@@ -19,7 +20,6 @@ from meantime.plugins import (
     TaskStatus,
 )
 from meantime.plugins.translate import STATUS
-from toolbox import Files, Foreign
 
 REQUIRED = {"supports_background", "start_background", "get_status", "get_result", "cancel"}
 OPTIONAL = {
@@ -75,7 +75,7 @@ def test_F15_values_are_as_the_seed_has_them():
         "metadata": None,
     }
     names = [field.name for field in dataclasses.fields(TaskResult)]
-    assert names == "task_id status result error started_at completed_at duration_seconds".split()
+    assert names == ["task_id", "status", "result", "error", "started_at", "completed_at", "duration_seconds"]
     assert dataclasses.asdict(BackgroundConfig()) == {
         "max_concurrent_tasks": 10,
         "default_timeout_seconds": 300.0,

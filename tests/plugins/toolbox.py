@@ -7,11 +7,12 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
-from meantime import current
+from meantime import Settings, current
 from meantime.plugins import RunsInBackground, TaskHandle, TaskResult, TaskStatus
 
+SETTINGS = Settings(stop_grace=0.02, stop_deadline=0.05)  # tools that will not stop are left behind soon
 PATIENCE = 20.0  # real seconds, only ever used up by a test that fails
 
 
@@ -38,7 +39,7 @@ class Gate:
 class Files(RunsInBackground):
     """Tools of every kind: quick, slow, polite, failing, async."""
 
-    thresholds = {"slow": 0.01, "polite": 0.01, "slow_async": 0.01, "fails": 5.0, "never": None}
+    thresholds: ClassVar = {"slow": 0.01, "polite": 0.01, "slow_async": 0.01, "fails": 5.0, "never": None}
     background_tools: Any = None
 
     def __init__(self, name: str = "files", prefix: str = "") -> None:
@@ -53,7 +54,15 @@ class Files(RunsInBackground):
         return self._name
 
     def get_executors(self) -> dict[str, Callable[[dict[str, Any]], Any]]:
-        tools = (self.quick, self.slow, self.polite, self.fails, self.never, self.quick_async, self.slow_async)
+        tools = (
+            self.quick,
+            self.slow,
+            self.polite,
+            self.fails,
+            self.never,
+            self.quick_async,
+            self.slow_async,
+        )
         return {self._prefix + tool.__name__: tool for tool in tools}
 
     def quick(self, args: dict[str, Any]) -> Any:
@@ -84,7 +93,7 @@ class Files(RunsInBackground):
     async def slow_async(self, args: dict[str, Any]) -> Any:
         self.gate.executions += 1
         self.gate.begun.set()
-        while not self.gate._open.is_set():
+        while not self.gate._open.is_set():  # noqa: ASYNC110  a gate of threads
             await asyncio.sleep(0.001)
         return self.returns
 

@@ -16,7 +16,7 @@ def backgrounded(handle: TaskHandle, threshold: float | None, *, by_hand: bool) 
     if by_hand:
         why = "Task was sent to the background. "
     return {
-        "autobackgrounded": True,
+        "auto_backgrounded": True,
         "task_id": handle.task_id,
         "threshold_seconds": threshold,
         "message": f"{why}Use task_id '{handle.task_id}' to check status.",

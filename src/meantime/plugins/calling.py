@@ -48,8 +48,9 @@ class Calling(ABC):
         return time.monotonic() - self.began
 
     def wait(self, seconds: float | None) -> bool:
-        """Whether the call has ended."""
-        self._woken.acquire(timeout=-1 if seconds is None else min(seconds, threading.TIMEOUT_MAX))
+        """Whether it has ended; at the latest when it has run for so many seconds."""
+        left = -1.0 if seconds is None else max(0.0, min(seconds - self.elapsed, threading.TIMEOUT_MAX))
+        self._woken.acquire(timeout=left)
         return self.future.done()
 
     def wake(self, _: object = None) -> None:
@@ -89,6 +90,10 @@ class Calling(ABC):
         self.decided(None)
 
     @abstractmethod
+    def begin(self) -> None:
+        """Starts the tool; from here on it runs."""
+
+    @abstractmethod
     def hand_off(self) -> TaskHandle:
         """Makes the running call a task. If this raises, the call goes on as it was."""
 
@@ -106,14 +111,20 @@ class FunctionCall(Calling):
     one switch of threads and back."""
 
     def __init__(
-        self, tool: Tool, arguments: dict[str, Any], meta: dict[str, Json], workshop: Workshop
+        self,
+        tool: Tool,
+        arguments: dict[str, Any],
+        meta: dict[str, Json],
+        workshop: Workshop,
+        workers: Workers,
     ) -> None:
         super().__init__(tool, arguments, meta)
+        self._workers = workers
         self._workshop = workshop
         self._link = Link(self.id, workshop.thread_id)
         self.future = OnLoop() if tool.is_async else Future()
 
-    def begin(self, workers: Workers) -> None:
+    def begin(self) -> None:
         self.future.set_running_or_notify_cancel()
         self.future.add_done_callback(self.wake)
         if isinstance(self.future, OnLoop):
@@ -121,7 +132,14 @@ class FunctionCall(Calling):
             return
         context = copy_context()
         context.run(CURRENT.set, self._link)
-        workers.submit(lambda: settle(self.future, context.run, run_tool, self.tool, self.arguments))
+
+        def job() -> None:
+            settle(self.future, context.run, run_tool, self.tool, self.arguments)
+
+        try:
+            self._workers.submit(job)
+        except RuntimeError:
+            job()  # the system has no thread left to give: plainly, here
 
     def hand_off(self) -> TaskHandle:
         tool, ours = self.tool, self.tool.ours

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from concurrent.futures import Future
 from contextvars import copy_context
 from dataclasses import asdict, dataclass
@@ -20,6 +21,8 @@ from .permission import Decision, Permission, ask, denied
 from .protocol import TaskHandle
 from .registry import PluginRegistry, Tool
 from .workers import Workers
+
+logger = logging.getLogger("meantime")
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ class ToolExecutor:
         if ours is not None and ours.asks_for_background(name, arguments):
             return started(ours, name, arguments, meta)
         threshold = self._registry.threshold(tool)
-        call = self._begin(tool, arguments, meta, threshold)
+        call = self._call(tool, arguments, meta, threshold)
         if call is None:
             return run_tool(tool, arguments)
         return self._answer(call, threshold)
@@ -116,52 +119,61 @@ class ToolExecutor:
 
     # -- the steps of a call
 
-    def _begin(
+    def _call(
         self, tool: Tool, arguments: dict[str, Any], meta: dict[str, Json], threshold: float | None
     ) -> Calling | None:
         """None: it is to run right here."""
         ours = tool.ours
         work = None if ours is None else ours.work(tool.name, arguments)
         if ours is not None and work is not None:
-            call = RuntimeCall(tool, ours, arguments, meta)
-            call.begin(work, threshold)
-            return call
+            return RuntimeCall(tool, ours, arguments, meta, work, threshold)
         if threshold is None and not tool.is_async:
             return None
-        call = FunctionCall(tool, arguments, meta, self._registry.workshop)
-        call.begin(self._workers)
-        return call
+        return FunctionCall(tool, arguments, meta, self._registry.workshop, self._workers)
 
     def _answer(self, call: Calling, threshold: float | None) -> Any:
         self._inline[call.id] = call
-        wait = threshold
         try:
-            while not call.wait(wait):
-                by_hand = call.is_asked
-                handle = self._hand_off(call)
-                if handle is not None:
-                    return backgrounded(handle, threshold, by_hand=by_hand)
-                wait = None  # we go on waiting inline: until it ends, or somebody asks again
-        except BaseException:
-            call.give_up()
-            raise
+            call.begin()
+            handed_off = self._wait(call, threshold)
         finally:
             del self._inline[call.id]
             call.end()
+        if handed_off is not None:
+            return handed_off
         result = call.result()
         if call.promoted is not None:
             return backgrounded(call.promoted, threshold, by_hand=True)
         self._registry.workshop.learn(call.tool.name, alike(call.arguments), call.elapsed)
         return result
 
+    def _wait(self, call: Calling, threshold: float | None) -> dict[str, Any] | None:
+        """Until it has ended, which is None, or is a task; this thread alone decides which."""
+        patience = threshold
+        try:
+            while not call.wait(patience):
+                by_hand = call.is_asked
+                if not by_hand and (patience is None or call.elapsed < patience):
+                    continue  # woken for nothing
+                handle = self._hand_off(call)
+                if handle is not None:
+                    return backgrounded(handle, threshold, by_hand=by_hand)
+                patience = None  # it goes on inline: until it ends, or somebody asks for it
+        except BaseException:
+            call.give_up()
+            raise
+        return None
+
     def _hand_off(self, call: Calling) -> TaskHandle | None:
         """None where it failed, or came too late: the call is still ours to wait for."""
-        try:
-            handle = call.hand_off()
-        except Exception as problem:
-            call.decided(None, problem)
-            return None
-        call.decided(handle)
+        handle, problem = None, None
+        if not call.future.done():
+            try:
+                handle = call.hand_off()
+            except Exception as raised:
+                problem = raised
+                logger.info("A call of %s goes on in the foreground: %s", call.tool.name, problem)
+        call.decided(handle, problem)
         return handle
 
     def _meta(self, decision: Decision) -> dict[str, Json]:

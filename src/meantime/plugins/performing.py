@@ -21,18 +21,25 @@ class RuntimeCall(Calling):
     """What a plugin gives as work: a command becomes a real task of the shell runner."""
 
     def __init__(
-        self, tool: Tool, ours: RunsInBackground, arguments: dict[str, Any], meta: dict[str, Json]
+        self,
+        tool: Tool,
+        ours: RunsInBackground,
+        arguments: dict[str, Any],
+        meta: dict[str, Json],
+        work: Orderable,
+        threshold: float | None,
     ) -> None:
         super().__init__(tool, arguments, meta)
         self._ours = ours
-
-    def begin(self, work: Orderable, threshold: float | None) -> None:
-        ours, tool = self._ours, self.tool
-        timeout = ours.timeout_of(tool.name, self.arguments)
+        self._work = work
+        timeout = ours.timeout_of(tool.name, arguments)
         if timeout is None and threshold is None:
             timeout = -1.0  # somebody waits for it, for as long as it takes
-        options = ours.options(tool.name, self.arguments, timeout, self.meta, threshold or 0.0)
-        self.future = begin(ours.workshop.thread.call, work, id=self.id, **options)
+        self._options = ours.options(tool.name, arguments, timeout, meta, threshold or 0.0)
+
+    def begin(self) -> None:
+        call = self._ours.workshop.thread.call
+        self.future = begin(call, self._work, id=self.id, **self._options)
         self.future.add_done_callback(self.wake)
 
     def hand_off(self) -> TaskHandle:
