@@ -37,7 +37,8 @@ class CLIPlugin(RunsInBackground):
         try:
             answer = self.workshop.thread.call(self.work(TOOL, arguments), timeout=timeout)
         except TaskFailed as problem:
-            shown = problem.task.outcome and self.present(TOOL, problem.task.outcome)
+            failed = problem.task.outcome
+            shown = self.answer_to_failure(TOOL, failed) if isinstance(failed, Failed) else None
             if shown is None:
                 raise
             return shown
@@ -61,9 +62,13 @@ class CLIPlugin(RunsInBackground):
     def present(self, tool_name: str, outcome: Outcome) -> Any:
         if isinstance(outcome, Completed):
             return {"returncode": 0, "output": outcome.result}
-        if isinstance(outcome, Failed) and outcome.exit_code is not None:
-            return {"returncode": outcome.exit_code, "output": outcome.partial or ""}
-        return outcome.partial
+        shown = self.answer_to_failure(tool_name, outcome) if isinstance(outcome, Failed) else None
+        return outcome.partial if shown is None else shown
+
+    def answer_to_failure(self, tool_name: str, failed: Failed) -> Any:
+        if failed.exit_code is None:
+            return None
+        return {"returncode": failed.exit_code, "output": failed.partial or ""}
 
     def guess_duration(self, tool_name: str, arguments: dict[str, Any]) -> float | None:
         command = arguments.get("command", "")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from meantime.kernel.errors import InvalidInput
-from meantime.kernel.model import Completed, Outcome
+from meantime.kernel.model import Completed, Failed, Outcome
 from meantime.kernel.work import Orderable
 
 from .config import check_threshold
@@ -59,8 +59,12 @@ class Hooks:
         return False
 
     def present(self, tool_name: str, outcome: Outcome) -> Any:
-        """What a caller sees of an ending; None where there is nothing to see but the error."""
+        """What `get_result` shows of an ending: the result, or what there was of one."""
         return outcome.result if isinstance(outcome, Completed) else outcome.partial
+
+    def answer_to_failure(self, tool_name: str, failed: Failed) -> Any:
+        """For tools to which some failures are answers, as an exit code is; None is a failure."""
+        return None
 
     # -- the registry's side
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from meantime.blocking import begin
-from meantime.kernel.errors import TaskEnded
-from meantime.kernel.model import Completed, Json
+from meantime.kernel.errors import TaskFailed
+from meantime.kernel.model import Completed, Failed, Json
 from meantime.kernel.work import Orderable
 from meantime.ports.tasks import Answer
 
@@ -51,9 +51,11 @@ class RuntimeCall(Calling):
     def result(self) -> Any:
         try:
             answer: Answer = self.future.result()
-        except TaskEnded as problem:
-            outcome = problem.task.outcome
-            shown = None if outcome is None else self._ours.present(self.tool.name, outcome)
+        except TaskFailed as problem:
+            failed = problem.task.outcome
+            shown = (
+                self._ours.answer_to_failure(self.tool.name, failed) if isinstance(failed, Failed) else None
+            )
             if shown is None:
                 raise
             return shown
