@@ -192,6 +192,12 @@ def test_I14_retention_goes_by_the_runtimes_clock(ledger: str):
                 verb(handle.task_id)
         assert mt.thread("conv-1").list("all") == []
 
+        unseen = files.start_background("quick", {"value": 1})
+        files.get_result(unseen.task_id, wait=True)
+        clock.jump(60)
+        files.get_result(files.start_background("quick", {"value": 2}).task_id, wait=True)
+        assert len(mt.thread("conv-1").list("all")) == 1  # nobody had to look at the old one
+
 
 def test_L27_tasks_answer_after_a_restart(tmp_path: Path):
     """All state is in the ledger; a new plugin object finds it."""

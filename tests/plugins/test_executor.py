@@ -10,9 +10,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from toolbox import PATIENCE, Files, Foreign
+from toolbox import PATIENCE, SETTINGS, Files, Foreign
 
-from meantime import InvalidInput, LedgerError, NotFound, Refused
+from meantime import Closed, InvalidInput, LedgerError, NotFound, Refused
 from meantime.blocking import Meantime
 from meantime.plugins import Decision, PluginRegistry, TaskStatus, ToolExecutor
 from meantime.plugins.calling import FunctionCall
@@ -309,6 +309,12 @@ def test_F18_the_decision_is_kept_with_the_task(mt: Meantime, registry: PluginRe
     assert executor.execute("quick", {}) == "done"
 
 
+def test_F18_a_long_reason_is_cut(mt: Meantime, registry: PluginRegistry, files: Files):
+    executor = ToolExecutor(registry, lambda name, args: Decision(True, "\ud800" * 100_000))
+    id = executor.execute("slow", {})["task_id"]
+    assert len(mt.get(id).meta["permission"]["reason"]) == 1_000
+
+
 @pytest.mark.parametrize("answer", [None, "yes", 1, ValueError("no terminal")], ids=repr)
 def test_F18_no_clear_answer_is_no_permission(registry: PluginRegistry, files: Files, answer: Any):
     def check(name: str, args: dict[str, Any]) -> Any:
@@ -370,6 +376,23 @@ def test_a_plugin_that_knows_nothing_of_the_background(
     assert executor.execute(tool, {"a": 1, "b": 2}) == 3
     with pytest.raises(ValueError, match="does not support background"):
         executor.start_background(tool, {"a": 1, "b": 2})
+
+
+@pytest.mark.parametrize("tool", ["slow", "slow_async"])
+def test_L6_a_call_that_is_waited_for_when_meantime_closes(ledger: str, pool: ThreadPoolExecutor, tool: str):
+    """An async tool ends with its loop, and its caller hears why; a thread goes on to its end."""
+    with Meantime.open(ledger, settings=SETTINGS) as mt:
+        registry = PluginRegistry(mt, "conv-1")
+        registry.add(files := Files())
+        files.thresholds = {tool: 600}
+        waiting = calling(pool, ToolExecutor(registry), tool)
+        files.gate.wait_begun()
+    if tool == "slow_async":
+        with pytest.raises(Closed):
+            waiting.result(PATIENCE)
+    else:
+        files.gate.open()
+        assert waiting.result(PATIENCE) == "done"
 
 
 # -- async callers

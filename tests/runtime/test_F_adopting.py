@@ -52,6 +52,13 @@ async def test_F5_a_running_future_becomes_a_task(mt: Meantime, thread: Thread, 
     assert (await mt.stats())["slots.running"] == 0
 
 
+async def test_F5_arguments_that_are_too_big_are_kept_in_part(thread: Thread) -> None:
+    future = running()
+    handle = await thread.adopt(future, name="big", arguments={"text": "x" * 2_000_000, "lock": object()})
+    future.set_result(None)
+    assert len((await handle.wait()).work.input["too_big"]) < 3_000
+
+
 async def test_F5_what_a_worker_thread_runs_can_be_adopted(thread: Thread) -> None:
     gate = asyncio.Event()
     loop = asyncio.get_running_loop()

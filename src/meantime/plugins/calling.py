@@ -14,7 +14,7 @@ from contextvars import copy_context
 from typing import Any
 
 from meantime.blocking import run_beside
-from meantime.kernel.errors import Refused
+from meantime.kernel.errors import Closed, Refused
 from meantime.kernel.model import Json
 from meantime.ports.runner import CURRENT
 
@@ -172,19 +172,22 @@ class OnLoop(Future[Any]):
     what it does with that decides."""
 
     _performing: asyncio.Task[Any] | None = None
+    _asked = False
 
     async def perform(self, link: Link, run: Callable[..., Any], arguments: dict[str, Any]) -> None:
-        self._performing = asyncio.current_task()
+        self._performing = me = asyncio.current_task()
         CURRENT.set(link)
         try:
             result = await run(arguments)
         except BaseException as problem:  # ours to pass on: here it would end the loop
-            self.set_exception(problem)
+            with_the_loop = not self._asked and me is not None and me.cancelling() > 0
+            self.set_exception(Closed() if with_the_loop else problem)
         else:
             self.set_result(result)
 
     def cancel(self) -> bool:
         if self._performing is not None and not self.done():
+            self._asked = True
             with suppress(RuntimeError):  # the loop is closed, and the tool with it
                 self._performing.get_loop().call_soon_threadsafe(self._performing.cancel)
         return False

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from concurrent.futures import Future
 from contextvars import copy_context
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from meantime.kernel.errors import NotFound
@@ -17,7 +17,7 @@ from .calling import Calling, FunctionCall, run_tool, settle
 from .capable import check_arguments
 from .estimates import alike
 from .performing import RuntimeCall
-from .permission import Decision, Permission, ask, denied
+from .permission import Decision, Permission, ask, denied, kept
 from .protocol import TaskHandle
 from .registry import PluginRegistry, Tool
 from .workers import Workers
@@ -177,4 +177,4 @@ class ToolExecutor:
         return handle
 
     def _meta(self, decision: Decision) -> dict[str, Json]:
-        return {} if self._permission is None else {"permission": asdict(decision)}
+        return {} if self._permission is None else {"permission": kept(decision)}

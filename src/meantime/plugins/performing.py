@@ -52,10 +52,8 @@ class RuntimeCall(Calling):
         try:
             answer: Answer = self.future.result()
         except TaskFailed as problem:
-            failed = problem.task.outcome
-            shown = (
-                self._ours.answer_to_failure(self.tool.name, failed) if isinstance(failed, Failed) else None
-            )
+            ours, failed = self._ours, problem.task.outcome
+            shown = ours.answer_to_failure(self.tool.name, failed) if isinstance(failed, Failed) else None
             if shown is None:
                 raise
             return shown

@@ -6,6 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from meantime.kernel.model import Json
+from meantime.kernel.payloads import escape_surrogates
+
+MAX_TEXT = 1_000  # characters of a reason
+
 
 @dataclass(frozen=True)
 class Decision:
@@ -32,6 +37,15 @@ def ask(permission: Permission | None, name: str, arguments: dict[str, Any]) -> 
     if isinstance(answer, bool):
         return Decision(answer)
     return Decision(False, f"the check answered {answer!r} instead of True, False or a Decision")
+
+
+def kept(decision: Decision) -> dict[str, Json]:
+    """As it is kept with a task: short enough, and fit to be stored, whatever somebody typed."""
+
+    def text(words: object) -> str:
+        return escape_surrogates(str(words))[:MAX_TEXT]
+
+    return {"allowed": decision.allowed, "reason": text(decision.reason), "by": text(decision.by)}
 
 
 def denied(name: str, decision: Decision) -> str:

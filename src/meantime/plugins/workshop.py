@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from meantime.blocking import Meantime
 from meantime.kernel.errors import NotFound
 from meantime.kernel.ids import ENTROPY, task_id
+from meantime.kernel.lifecycle import ENDED
 from meantime.kernel.model import Task
 
 from .config import NO_LIMIT, BackgroundConfig
@@ -51,6 +52,7 @@ class Workshop:
         """One of the places that there are, for a task with this id: taken now, kept by the task once
         it is on record, and free again if it never gets there. RuntimeError where none is left."""
         id = id or new_id()
+        self.sweep()
         with self._taking:
             running = len({task.id for task in self.active()} | self._under_way) + self._elsewhere()
             most = self.config.max_concurrent_tasks
@@ -74,6 +76,12 @@ class Workshop:
             found += page
         wanted = self._plugins if plugin is None else {plugin}
         return [task for task in [*found, *page][::-1] if task.meta.get("plugin") in wanted]
+
+    def sweep(self) -> None:
+        """Whenever something starts: endings that are older than the retention leave the listings."""
+        ended = [task.id for task in self.thread.list(ENDED) if task.meta.get("plugin") in self._plugins]
+        if ended:
+            self.thread.clear(*ended, older_than=self.config.completed_task_retention_seconds)
 
     def _elsewhere(self) -> int:
         return sum(count() for count in list(self._counts.values()))

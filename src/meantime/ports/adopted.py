@@ -8,10 +8,12 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
 
+import msgspec
+
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.model import Json, Work
-from meantime.kernel.payloads import is_unicode, jsonable
-from meantime.kernel.work import Order
+from meantime.kernel.payloads import as_text, is_unicode, jsonable, short
+from meantime.kernel.work import MAX_INPUT, Order
 
 from .runner import Context, current
 
@@ -36,8 +38,10 @@ class Adopted:
         self._linked = linked
 
     def order(self) -> Order:
-        work = Work("call", self._name, jsonable(self._arguments).value, faithful=False)
-        return Order(work, self.wait)
+        stored = jsonable(self._arguments).value
+        if stored is not None and len(msgspec.json.encode(stored)) > MAX_INPUT:
+            stored = {"too_big": short(as_text(stored))}
+        return Order(Work("call", self._name, stored, faithful=False), self.wait)
 
     async def wait(self) -> Any:
         """Its result, or its exception, here. A stop asks the future to cancel itself; one that will
