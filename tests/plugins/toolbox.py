@@ -22,13 +22,18 @@ class Gate:
     def __init__(self) -> None:
         self.begun = threading.Event()
         self._open = threading.Event()
+        self._counting = threading.Lock()
         self.executions = 0
 
     def open(self) -> None:
         self._open.set()
 
+    def count(self) -> None:
+        with self._counting:
+            self.executions += 1
+
     def pass_through(self) -> None:
-        self.executions += 1
+        self.count()
         self.begun.set()
         assert self._open.wait(PATIENCE), "nobody opened the gate"
 
@@ -66,7 +71,7 @@ class Files(RunsInBackground):
         return {self._prefix + tool.__name__: tool for tool in tools}
 
     def quick(self, args: dict[str, Any]) -> Any:
-        self.gate.executions += 1
+        self.gate.count()
         return args.get("value", self.returns)
 
     def slow(self, args: dict[str, Any]) -> Any:
@@ -91,7 +96,7 @@ class Files(RunsInBackground):
         return args.get("value", self.returns)
 
     async def slow_async(self, args: dict[str, Any]) -> Any:
-        self.gate.executions += 1
+        self.gate.count()
         self.gate.begun.set()
         while not self.gate._open.is_set():  # noqa: ASYNC110  a gate of threads
             await asyncio.sleep(0.001)

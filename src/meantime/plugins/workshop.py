@@ -95,7 +95,8 @@ class Workshop:
         """Learned from the ledger, over all threads and restarts, and from the calls of this process."""
         with self._remembering:
             if not self._remembered:
-                history = self._mt.list("completed", limit=HISTORY)
+                # The store may know of an ending that the runtime has not heard of: that one comes later.
+                history = [task for task in self._mt.list("completed", limit=HISTORY) if task.ended]
                 self._estimates.learn_from(reversed(history))
                 self._remembered = True
                 self._watched -= {task.id for task in history}
