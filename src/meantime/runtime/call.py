@@ -7,8 +7,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
-from meantime.kernel.errors import Ambiguous, Refused
-from meantime.kernel.ids import bare, check_id
+from meantime.kernel.ids import check_id
 from meantime.kernel.model import Task
 from meantime.kernel.outcomes import TIMEOUT, Report
 from meantime.kernel.timeouts import check
@@ -19,7 +18,7 @@ from meantime.ports.tasks import Answer, Options
 
 from .admit import Admission
 from .batches import Batches
-from .foreground import Foreground, answer_of, timed_out
+from .foreground import Foreground, answer_of, find, timed_out, too_late
 from .record import Record, duplicate_call, duplicate_id
 from .run import Runs
 from .settings import Settings
@@ -172,31 +171,22 @@ class Calls:
 
     async def promote(self, ref: str, thread: str | None) -> Task | None:
         """The call as a task; None where no call of this name runs inline, nor has."""
-        call = self._find(check_id(ref, "call"), thread)
+        call = find(self._inline, check_id(ref, "call"), thread)
         if call is None:
             ended_in = self._ended.get(ref)
             if ended_in is not None and thread in (None, ended_in):
-                raise _too_late(ref)
+                raise too_late(ref)
             return None
         if call.recorded.done():
             return call.task
         if call.promotion is None and call.is_over:
-            raise _too_late(call.task.id)
+            raise too_late(call.task.id)
         await asyncio.shield(self._promotion(call))
         return call.task
 
     def calls(self, thread: str | None) -> Sequence[Task]:
         """What somebody waits for now, oldest first. None of it is on record."""
         return [call.seen() for call in self._inline.values() if thread in (None, call.task.thread)]
-
-    def _find(self, ref: str, thread: str | None) -> Foreground | None:
-        own = {id: call for id, call in self._inline.items() if thread in (None, call.task.thread)}
-        if ref in own:
-            return own[ref]
-        found = [id for id in own if bare(id).startswith(bare(ref))]
-        if len(found) > 1:
-            raise Ambiguous(ref, found)
-        return own[found[0]] if found else None
 
     # -- stopping
 
@@ -210,19 +200,3 @@ class Calls:
         call.stopped_by = call.stopped_by or by
         call.context.ask_to_stop()
         self._engine.stop(call.task)
-
-
-def is_a_task(task: Task) -> Refused:
-    return Refused(
-        f"{task.id} is a task already; it is {task.status}.",
-        code="already_a_task",
-        hint="Wait for it, or read its output, as with every task.",
-    )
-
-
-def _too_late(id: str) -> Refused:
-    return Refused(
-        f"The call {id} has ended, or is being stopped; there is nothing to send to the background.",
-        code="already_ended",
-        hint="Whoever called it has its answer.",
-    )

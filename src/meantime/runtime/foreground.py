@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 
 from msgspec.structs import replace
 
 from meantime.kernel.change import ending
-from meantime.kernel.errors import TaskCancelled, TaskFailed, TaskLost, TaskTimedOut
+from meantime.kernel.errors import Ambiguous, Refused, TaskCancelled, TaskFailed, TaskLost, TaskTimedOut
+from meantime.kernel.ids import bare
 from meantime.kernel.lifecycle import after
 from meantime.kernel.model import CancelRequest, Outcome, Task
 from meantime.kernel.outcomes import TIMEOUT, Report, abandon, judge, sound
@@ -85,3 +87,30 @@ def _ended(task: Task, outcome: Outcome, now: float, elapsed: float) -> Task:
     assert status is not None, "a running call can end in every way"
     run = replace(task.run, ended_at=now, duration=elapsed)
     return replace(task, status=status, outcome=outcome, run=run, updated_at=now)
+
+
+def find(calls: Mapping[str, Foreground], ref: str, thread: str | None) -> Foreground | None:
+    """By its id, or a unique prefix of one; another thread's call is not found."""
+    own = {id: call for id, call in calls.items() if thread in (None, call.task.thread)}
+    if ref in own:
+        return own[ref]
+    found = [id for id in own if bare(id).startswith(bare(ref))]
+    if len(found) > 1:
+        raise Ambiguous(ref, found)
+    return own[found[0]] if found else None
+
+
+def is_a_task(task: Task) -> Refused:
+    return Refused(
+        f"{task.id} is a task already; it is {task.status}.",
+        code="already_a_task",
+        hint="Wait for it, or read its output, as with every task.",
+    )
+
+
+def too_late(id: str) -> Refused:
+    return Refused(
+        f"The call {id} has ended, or is being stopped; there is nothing to send to the background.",
+        code="already_ended",
+        hint="Whoever called it has its answer.",
+    )

@@ -26,7 +26,8 @@ from .admit import Admission
 from .adopt import Adoption
 from .announce import Announcing
 from .batches import Batches
-from .call import Calls, is_a_task
+from .call import Calls
+from .foreground import is_a_task
 from .look import Looking
 from .observe import Observing
 from .push import Pushing
