@@ -7,7 +7,8 @@ from typing import Any
 
 from meantime.kernel.commandline import split_background
 from meantime.kernel.errors import InvalidInput, TaskFailed
-from meantime.kernel.model import Completed, Failed, Outcome
+from meantime.kernel.model import Completed, Failed, Json, Outcome, Spill
+from meantime.kernel.payloads import preview
 from meantime.kernel.work import Orderable
 
 from .capable import RunsInBackground
@@ -61,14 +62,14 @@ class CLIPlugin(RunsInBackground):
 
     def present(self, tool_name: str, outcome: Outcome) -> Any:
         if isinstance(outcome, Completed):
-            return {"returncode": 0, "output": outcome.result}
+            return {"returncode": 0, "output": _output(outcome.result, outcome.spill)}
         shown = self.answer_to_failure(tool_name, outcome) if isinstance(outcome, Failed) else None
         return outcome.partial if shown is None else shown
 
     def answer_to_failure(self, tool_name: str, failed: Failed) -> Any:
         if failed.exit_code is None:
             return None
-        return {"returncode": failed.exit_code, "output": failed.partial or ""}
+        return {"returncode": failed.exit_code, "output": _output(failed.partial, failed.spill)}
 
     def guess_duration(self, tool_name: str, arguments: dict[str, Any]) -> float | None:
         command = arguments.get("command", "")
@@ -79,6 +80,13 @@ class CLIPlugin(RunsInBackground):
         if "make" in command or "build" in command:
             return 60.0
         return None
+
+
+def _output(text: Json, spill: Spill | None) -> Json:
+    """What there is of it here: the beginning and the end, where the whole lies in a file."""
+    if text is None:
+        return "" if spill is None else preview(spill)
+    return text
 
 
 def _command(arguments: dict[str, Any]) -> str:

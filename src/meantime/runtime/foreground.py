@@ -11,7 +11,7 @@ from meantime.kernel.change import ending
 from meantime.kernel.errors import Ambiguous, Refused, TaskCancelled, TaskFailed, TaskLost, TaskTimedOut
 from meantime.kernel.ids import bare
 from meantime.kernel.lifecycle import after
-from meantime.kernel.model import CancelRequest, Outcome, Task
+from meantime.kernel.model import CancelRequest, Failed, Lost, Outcome, Task, TimedOut
 from meantime.kernel.outcomes import TIMEOUT, Report, abandon, judge, sound
 from meantime.ports.runner import Assignment
 from meantime.ports.tasks import Answer
@@ -56,12 +56,17 @@ def answer_of(call: Foreground, report: Report, now: float, elapsed: float) -> A
     if report.exception is not None and not report.stopped:
         raise report.exception
     task = _cancelled(call, now) if report.stopped else call.task
-    task = _ended(task, judge(task, sound(report), call.context.emitted).outcome, now, elapsed)
-    if report.stopped:
-        raise TaskCancelled("The call was stopped.", task)
-    if report.error is not None:
-        raise TaskFailed(report.error.message, task)
-    raise TaskLost(report.lost or "The call was stopped.", task)
+    outcome = judge(task, sound(report), call.context.emitted).outcome
+    task = _ended(task, outcome, now, elapsed)
+    match outcome:
+        case Failed():
+            raise TaskFailed(outcome.message, task)
+        case TimedOut():
+            raise TaskTimedOut(f"The call did not end within {outcome.seconds:g} s.", task)
+        case Lost():
+            raise TaskLost(outcome.reason or "How the call ended is not known.", task)
+        case _:
+            raise TaskCancelled("The call was stopped.", task)
 
 
 def timed_out(call: Foreground, timeout: float, now: float, elapsed: float) -> TaskTimedOut:
