@@ -67,6 +67,7 @@ TEXTS = {
     "start.fork": "For runners of agents: kept as `task.forked`. Not together with `resume`.",
     "start.resume": "For runners of agents: an ended task to take up again, instead of a new one.",
     "start.session": "For runners of agents: the agent's own conversation, where it has one already.",
+    "start.meta": "A JSON object of yours, kept with the task as `task.meta`; at most 16 KB.",
     # -- members without a docstring
     "Meantime.close": "Stops what runs here and lets go of the ledger; what is queued stays queued.",
     "Meantime.get": "Any thread's task, as it is now.",

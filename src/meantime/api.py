@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -13,6 +14,8 @@ from meantime.kernel.model import BatchCount, InlineLimits, Json, Output, Task
 from meantime.kernel.notices import Message, Notice, Part, Renderer, notice_id
 from meantime.kernel.work import Agent, Order, Orderable
 from meantime.log import Log
+from meantime.ports.adopted import Adopted
+from meantime.ports.runner import Context
 from meantime.ports.store import Entry, Settled
 from meantime.ports.tasks import Answer, CancelAnswer, Options, Tasks
 
@@ -113,6 +116,7 @@ class Thread:
         fork: bool = False,
         resume: str | None = None,
         session: str | None = None,
+        meta: dict[str, Json] | None = None,
     ) -> Handle:
         """Hands the work off. When this returns, the task survives a crash, and its id is yours."""
         options = Options(
@@ -128,6 +132,7 @@ class Thread:
             inline=inline,
             fork=fork,
             session=session,
+            meta={} if meta is None else meta,
         )
         order = order_of(work)
         if resume is not None:
@@ -139,6 +144,34 @@ class Thread:
         """Waits for the result up to `threshold` seconds; after that the same run goes on as a task.
         None waits for ever. A result or a task, never both, and never executed twice."""
         return await self._tasks.call(self.id, order_of(work), Options(**options), threshold)
+
+    async def calls(self) -> Sequence[Task]:
+        """What this thread waits for in `call` now, oldest first. These are no records yet."""
+        return await self._tasks.calls(self.id)
+
+    async def promote(self, ref: Ref) -> Handle:
+        """Sends a call of this thread that runs inline to the background, at once: it is a task from
+        now on, and its caller gets that task as its answer. Nothing is executed again."""
+        return Handle(self._tasks, self.id, await self._tasks.promote(ref_of(ref), self.id))
+
+    async def adopt(
+        self,
+        future: Future[Any] | asyncio.Future[Any],
+        *,
+        name: str,
+        arguments: Json = None,
+        running_for: float = 0.0,
+        linked: Callable[[Context], object] | None = None,
+        **options: Any,
+    ) -> Handle:
+        """Records a future that is executing already as a running task. Its result or exception is
+        the ending; a cancel asks the future, and leaves it behind where it will not stop.
+
+        running_for: the seconds it has been running; timeout and duration count from its beginning.
+        linked: is called with the `current()` of this task, for work that wants to look at it."""
+        order = Adopted(future, name, arguments, linked).order()
+        task = await self._tasks.adopt(self.id, order, Options(**options), running_for)
+        return Handle(self._tasks, self.id, task)
 
     async def resume(self, ref: Ref, prompt: str, *, timeout: float | None = None) -> Handle:
         """A new run of an ended task, in its own session, with all it knows."""
@@ -210,9 +243,12 @@ class Thread:
     async def retry(self, ref: Ref) -> Task:
         return await self._tasks.retry(ref_of(ref), self.id)
 
-    async def clear(self, *refs: Ref, batch: str | None = None) -> int:
-        """Hides ended tasks from listings. Nothing is deleted, and nothing untold is silenced."""
-        return await self._tasks.clear(self.id, [ref_of(ref) for ref in refs] or None, batch=batch)
+    async def clear(self, *refs: Ref, batch: str | None = None, older_than: float = 0.0) -> int:
+        """Hides ended tasks from listings. Nothing is deleted, and nothing untold is silenced.
+
+        older_than: only those that ended at least so many seconds ago."""
+        ids = [ref_of(ref) for ref in refs] or None
+        return await self._tasks.clear(self.id, ids, batch=batch, older_than=older_than)
 
     async def reminder(self) -> str:
         """What runs and what ended but was not told, for every turn; empty when there is nothing."""

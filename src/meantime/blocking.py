@@ -20,7 +20,7 @@ from meantime import api, log
 from meantime.app import meantime as app
 from meantime.kernel.errors import Closed, InvalidInput
 
-__all__ = ["Batch", "Handle", "Log", "Meantime", "Thread", "Transcript", "Turn"]
+__all__ = ["Batch", "Handle", "Log", "Meantime", "Thread", "Transcript", "Turn", "begin", "run_beside"]
 
 T = TypeVar("T")
 GRACE = 1.0  # seconds for what still waits when the loop ends; work that ignores it is left behind
@@ -55,6 +55,10 @@ class Portal:
         except BaseException:
             future.cancel()
             raise
+
+    def begin(self, coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
+        """Does not wait: the future has the answer. Cancelling it is what an interrupt is to `call`."""
+        return self._submit(coroutine)
 
     def finish(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Like `call`, but an interrupt leaves it going: half a clean-up would be worse than a late one."""
@@ -166,6 +170,32 @@ def _member(name: str, member: Any) -> Any:
 
     method.__name__ = name
     return method
+
+
+def begin(method: Callable[..., T], /, *args: Any, **kwargs: Any) -> concurrent.futures.Future[T]:
+    """Calls a method of a blocking object without waiting: `begin(thread.call, work).result()`.
+
+    Cancelling the future ends the wait, as an interrupt would."""
+    proxy, member = getattr(method, "__self__", None), getattr(method, "__wrapped__", None)
+    if not isinstance(proxy, Proxy) or member is None:
+        raise InvalidInput("begin(...) takes a method of a blocking object.", hint="Such as thread.call.")
+    portal, target = proxy._portal, proxy._target  # pyright: ignore[reportPrivateUsage]  the other half of Proxy
+    call = functools.partial(
+        member, target, *map(_unwrap, args), **{k: _unwrap(v) for k, v in kwargs.items()}
+    )
+
+    async def answer() -> T:
+        return _wrap(proxy, await _invoke(call))
+
+    return portal.begin(answer())
+
+
+def run_beside(near: Any, coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
+    """Runs a coroutine of yours on the event loop of a blocking object, and does not wait for it."""
+    if not isinstance(near, Proxy):
+        coroutine.close()
+        raise InvalidInput("run_beside(...) takes a blocking object.", hint="Such as a thread.")
+    return near._portal.begin(coroutine)  # pyright: ignore[reportPrivateUsage]  the other half of Proxy
 
 
 async def _invoke(call: Callable[[], Any]) -> Any:

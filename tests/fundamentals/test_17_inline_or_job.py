@@ -37,3 +37,18 @@ async def test_a_slow_call_becomes_a_task(thread: Thread):
     await thread.wait(answer.task)
     assert await thread.result(answer.task) == "at last"
     assert runs == ["run"]
+
+
+async def test_a_call_can_be_sent_to_the_background_by_hand(thread: Thread):
+    """`calls()` shows what is waited for; `promote` makes it a task, and whoever waits gets that task."""
+    may_finish = asyncio.Event()
+    waiting = asyncio.create_task(thread.call(Call(may_finish.wait), description="a long wait"))
+    while not (calls := await thread.calls()):  # noqa: ASYNC110  it begins as soon as the loop gets to it
+        await asyncio.sleep(0)
+
+    handle = await thread.promote(calls[0])
+    answer = await waiting
+    assert (answer.mode, answer.task.id) == ("background", handle.id)
+
+    may_finish.set()
+    assert await handle.result() is True

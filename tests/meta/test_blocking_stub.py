@@ -47,5 +47,6 @@ def test_what_it_names_is_really_there(stub):
 
 
 def test_all_is_what_the_stub_declares(stub):
-    declared = {node.name for node in ast.parse(stub).body if isinstance(node, ast.ClassDef)}
+    kinds = (ast.ClassDef, ast.FunctionDef)
+    declared = {node.name for node in ast.parse(stub).body if isinstance(node, kinds)}
     assert set(blocking.__all__) == declared

@@ -107,6 +107,14 @@ class Meantime:
     async def cancel(self, ref: str, *, reason: str = "", wait: bool = False) -> CancelAnswer:
         return await self._runtime.cancel(ref, None, by="user", reason=reason, wait=wait)
 
+    async def calls(self) -> Sequence[Task]:
+        """What threads wait for inline now, oldest first. These are no records yet."""
+        return await self._runtime.calls(None)
+
+    async def promote(self, ref: str) -> Task:
+        """Sends a call that runs inline to the background: its thread gets the task as its answer."""
+        return await self._runtime.promote(ref, None)
+
     async def purge(self, *refs: str) -> int:
         """Deletes ended tasks for good."""
         return await self._runtime.purge(refs)

@@ -152,6 +152,7 @@ class Task(Struct, frozen=True, omit_defaults=True, gc=False, kw_only=True):
     inline: InlineLimits | None = None
     hidden: bool = False  # cleared from listings; get still answers
     late_result: Json = None  # what came after the ending; it never changes it
+    meta: dict[str, Json] = {}  # what the caller keeps with it: a plugin, a tool, a permission
 
     @property
     def ended(self) -> bool:

@@ -38,3 +38,10 @@ def check(seconds: object) -> float:
     if not -1 <= seconds <= 1e10 or (seconds <= 0 and seconds != UNBOUNDED):
         raise InvalidInput("That timeout is not possible.", hint="Give seconds above 0, or -1 for none.")
     return float(seconds)
+
+
+def check_age(seconds: object) -> float:
+    """Seconds that have passed: 0 or more."""
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds <= 1e10:
+        raise InvalidInput(f"{seconds!r} is no age in seconds.", hint="Give a number from 0 up.")
+    return float(seconds)

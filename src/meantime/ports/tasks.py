@@ -37,6 +37,7 @@ class Options(Struct, frozen=True, kw_only=True):
     inline: InlineLimits | None = None
     fork: bool = False
     session: str | None = None
+    meta: dict[str, Json] = {}  # a JSON object that is kept with the task
 
 
 class Answer(NamedTuple):
@@ -61,6 +62,19 @@ class Tasks(Protocol):
     async def start(self, thread: str, order: Order, options: Options) -> Task: ...
 
     async def call(self, thread: str, order: Order, options: Options, threshold: float | None) -> Answer: ...
+
+    async def calls(self, thread: str | None) -> Sequence[Task]:
+        """The calls that somebody waits for now, as they would be as tasks. They are no records."""
+        ...
+
+    async def promote(self, ref: str, thread: str | None) -> Task:
+        """Records a call that runs inline as a task, at once; its caller gets that task. NotFound for
+        no such call, Refused for one that has ended or is a task; any other error leaves it inline."""
+        ...
+
+    async def adopt(self, thread: str, order: Order, options: Options, running_for: float) -> Task:
+        """Records what runs already, outside of us: `order.target` only waits for its ending."""
+        ...
 
     async def resume(self, ref: str, thread: str | None, prompt: str, options: Options) -> Task: ...
 
@@ -133,7 +147,12 @@ class Tasks(Protocol):
     ) -> Sequence[CancelAnswer]: ...
 
     async def clear(
-        self, thread: str, refs: Sequence[str] | None = None, *, batch: str | None = None
+        self,
+        thread: str,
+        refs: Sequence[str] | None = None,
+        *,
+        batch: str | None = None,
+        older_than: float = 0.0,
     ) -> int: ...
 
     async def purge(self, refs: Sequence[str]) -> int: ...

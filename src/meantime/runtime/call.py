@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Any
 
-from meantime.kernel.errors import (
-    Closed,
-    Degraded,
-    Duplicate,
-    LedgerError,
-    TaskCancelled,
-    TaskFailed,
-    TaskLost,
-    TaskTimedOut,
-)
+from meantime.kernel.ids import check_id
 from meantime.kernel.model import Task
-from meantime.kernel.outcomes import Report
+from meantime.kernel.outcomes import TIMEOUT, Report
 from meantime.kernel.timeouts import check
 from meantime.kernel.work import Order
 from meantime.ports.engine import Engine
@@ -25,27 +18,13 @@ from meantime.ports.tasks import Answer, Options
 
 from .admit import Admission
 from .batches import Batches
-from .context import WorkContext
+from .foreground import Foreground, answer_of, find, timed_out, too_late
 from .record import Record, duplicate_call, duplicate_id
 from .run import Runs
 from .settings import Settings
 from .submit import Submission
 
-
-class Foreground:
-    """One call while somebody waits for it: the work, and what it would be as a task."""
-
-    def __init__(self, assignment: Assignment, context: WorkContext, began: float) -> None:
-        self.assignment = assignment
-        self.context = context
-        self.began = began
-        self.performing: asyncio.Task[Report]
-        self.promoting = False  # on its way to the ledger: the commit decides what it is
-        self.left = False  # its caller is gone
-
-    @property
-    def task(self) -> Task:
-        return self.assignment.task
+REMEMBERED = 256  # calls that have ended: a promotion that comes too late is told so
 
 
 class Calls:
@@ -69,7 +48,8 @@ class Calls:
         self._engine = engine
         self._settings = settings
         self._called: set[tuple[str, str]] = set()  # tool calls that run inline now
-        self._inline: set[Foreground] = set()
+        self._inline: dict[str, Foreground] = {}
+        self._ended: OrderedDict[str, str] = OrderedDict()  # ids of inline calls, with their thread
 
     async def call(self, thread: str, order: Order, options: Options, threshold: float | None) -> Answer:
         batch = await self._batches.choose(thread, options.batch)
@@ -81,22 +61,23 @@ class Calls:
         key = (thread, task.tool_call_id or task.id)
         self._called.add(key)
         call = self._begin(assignment)
-        self._inline.add(call)
+        self._inline[task.id] = call
         try:
             return await self._answer(call, limit)
         finally:
-            self._inline.discard(call)
+            del self._inline[task.id]
             self._called.discard(key)
+            if not call.recorded.done():
+                self._remember(task)
 
     async def _check_new(self, task: Task) -> None:
         """Before the work runs: a call that has its task already must not be executed again."""
         call = task.tool_call_id
-        if await self._record.store.load(task.id) is not None:
+        known = await self._record.store.load(task.id)
+        existing = None if call is None else await self._record.store.called(task.thread, call)
+        if known is not None or task.id in self._inline:
             raise duplicate_id(task.id)
-        if call is None:
-            return
-        existing = await self._record.store.called(task.thread, call)
-        if existing is not None or (task.thread, call) in self._called:
+        if call is not None and (existing is not None or (task.thread, call) in self._called):
             raise duplicate_call(call, existing or "still running in the foreground")
 
     def _begin(self, assignment: Assignment) -> Foreground:
@@ -109,38 +90,66 @@ class Calls:
         CURRENT.set(call.context)
         return await self._engine.perform(call.assignment, call.context)
 
+    def _remember(self, task: Task) -> None:
+        self._ended[task.id] = task.thread
+        if len(self._ended) > REMEMBERED:
+            self._ended.popitem(last=False)
+
+    # -- waiting
+
     async def _answer(self, call: Foreground, threshold: float | None) -> Answer:
         timeout = call.task.run.timeout
         try:
             if threshold is not None and (timeout is None or threshold < timeout):
-                ended = await self._ends_within(call, threshold)
-                if not ended and await self._promote(call):
-                    return Answer("background", task=call.task)
-            if timeout is not None and not await self._ends_within(call, timeout):
+                await self._wait(call, threshold)
+                if not call.performing.done() and not call.recorded.done():
+                    await asyncio.wait([self._promotion(call)])
+            await self._wait(call, timeout)
+            if call.promotion is not None:  # it ended on its way to the ledger: the commit decides
+                await asyncio.wait([call.promotion])
+            if call.recorded.done():
+                return Answer("background", task=call.task)
+            if not call.performing.done():
+                assert timeout is not None
                 raise await self._time_out(call, timeout)
-            return _in_time(call.task, await asyncio.shield(call.performing))
         except asyncio.CancelledError:
             # The caller is gone. What is a task goes on; what is not is stopped with it.
             call.left = True
-            if not call.promoting and call.task.id not in self._record.live:
-                self._stop(call)
+            if call.promotion is None and not call.recorded.done():
+                self._stop(call, "caller")
             raise
+        return answer_of(call, call.performing.result(), self._record.clock.now(), self._elapsed(call))
 
-    async def _ends_within(self, call: Foreground, seconds: float) -> bool:
-        """Whether the work ends before it has run for so long."""
-        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        left = max(0.0, seconds - (self._record.clock.monotonic() - call.began))
-        alarm = self._record.clock.call_later(left, lambda: over.done() or over.set_result(None))
-        waits: set[asyncio.Future[Any]] = {call.performing, over}
+    async def _wait(self, call: Foreground, seconds: float | None) -> None:
+        """Until the work ends, or is a task, or has run for so long."""
+        waits: set[asyncio.Future[Any]] = {call.performing, call.recorded}
+        alarm = None
+        if seconds is not None:
+            over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            left = max(0.0, seconds - self._elapsed(call))
+            alarm = self._record.clock.call_later(left, lambda: over.done() or over.set_result(None))
+            waits.add(over)
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            alarm.cancel()
-        return call.performing.done()
+            if alarm is not None:
+                alarm.cancel()
 
-    async def _promote(self, call: Foreground) -> bool:
-        """Records the running call as a task. If that fails we go on waiting inline: the work is
-        never executed again."""
+    async def _time_out(self, call: Foreground, timeout: float) -> Exception:
+        self._stop(call, TIMEOUT)
+        await self._wait(call, timeout + self._settings.stop_deadline)
+        return timed_out(call, timeout, self._record.clock.now(), self._elapsed(call))
+
+    def _elapsed(self, call: Foreground) -> float:
+        return self._record.clock.monotonic() - call.began
+
+    # -- from inline to job
+
+    def _promotion(self, call: Foreground) -> asyncio.Task[None]:
+        """Records the running call as a task; the threshold and people who ask share one attempt. If
+        it fails we go on waiting inline: the work is never executed again."""
+        if call.promotion is not None:
+            return call.promotion
 
         def adopt(assignment: Assignment) -> None:
             self._runs.adopt(assignment, call.context, call.performing, call.began)
@@ -148,41 +157,46 @@ class Calls:
         reserved = self._admission.reserve(call.assignment, adopt)
 
         def decided(task: Task, done: bool) -> None:
-            call.promoting = False
+            call.promotion = None
             reserved(task, done)
-            if call.left and not done:
-                self._stop(call)
+            if done:
+                call.recorded.set_result(None)
+            elif call.left or self._admission.closed:
+                self._stop(call, "caller" if call.left else "shutdown")
 
-        call.promoting = True
-        try:
-            await self._record.create(call.task, decided)
-        except (LedgerError, Degraded, Duplicate, Closed):
-            return False
-        return True
+        promotion = asyncio.get_running_loop().create_task(self._record.create(call.task, decided))
+        promotion.add_done_callback(lambda done: done.cancelled() or done.exception())  # it was heard
+        call.promotion = promotion
+        return promotion
 
-    async def _time_out(self, call: Foreground, timeout: float) -> TaskTimedOut:
-        self._stop(call)
-        await self._ends_within(call, timeout + self._settings.stop_deadline)
-        return TaskTimedOut(f"The call did not end within {timeout:g} s.", call.task)
+    async def promote(self, ref: str, thread: str | None) -> Task | None:
+        """The call as a task; None where no call of this name runs inline, nor has."""
+        call = find(self._inline, check_id(ref, "call"), thread)
+        if call is None:
+            ended_in = self._ended.get(ref)
+            if ended_in is not None and thread in (None, ended_in):
+                raise too_late(ref)
+            return None
+        if call.recorded.done():
+            return call.task
+        if call.promotion is None and call.is_over:
+            raise too_late(call.task.id)
+        await asyncio.shield(self._promotion(call))
+        return call.task
+
+    def calls(self, thread: str | None) -> Sequence[Task]:
+        """What somebody waits for now, oldest first. None of it is on record."""
+        return [call.seen() for call in self._inline.values() if thread in (None, call.task.thread)]
+
+    # -- stopping
 
     def close(self) -> None:
         """Calls that somebody still waits for are asked to stop, like everything that runs here."""
-        for call in self._inline:
-            self._stop(call)
+        for call in self._inline.values():
+            if call.promotion is None and not call.recorded.done():
+                self._stop(call, "shutdown")
 
-    def _stop(self, call: Foreground) -> None:
+    def _stop(self, call: Foreground, by: str) -> None:
+        call.stopped_by = call.stopped_by or by
         call.context.ask_to_stop()
         self._engine.stop(call.task)
-
-
-def _in_time(task: Task, report: Report) -> Answer:
-    """The tool's own exception is the tool's own failure, a TimeoutError too."""
-    if report.result is not None:
-        return Answer("synchronous", report.result.value)
-    if report.stopped:
-        raise TaskCancelled("The call was stopped.", task)
-    if report.exception is not None:
-        raise report.exception
-    if report.error is not None:
-        raise TaskFailed(report.error.message, task)
-    raise TaskLost(report.lost or "The call was stopped.", task)

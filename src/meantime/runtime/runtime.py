@@ -14,6 +14,7 @@ from meantime.kernel.limits import Limits
 from meantime.kernel.model import BatchCount, Chunk, Json, Output, Task
 from meantime.kernel.notices import Notice
 from meantime.kernel.payloads import escape_surrogates
+from meantime.kernel.timeouts import check_age
 from meantime.kernel.work import Order
 from meantime.ports.clock import Clock
 from meantime.ports.engine import Engine
@@ -23,9 +24,11 @@ from meantime.ports.store import Entry, Query, Settled, Store
 from meantime.ports.tasks import Answer, CancelAnswer, OpenTurn, Options
 
 from .admit import Admission
+from .adopt import Adoption
 from .announce import Announcing
 from .batches import Batches
 from .call import Calls
+from .foreground import is_a_task
 from .hear import Hearing
 from .look import Looking
 from .observe import Observing
@@ -53,8 +56,11 @@ class Runtime:
         self.waking = Waking(store)
         self.announcing = Announcing(self.record, self.batches, self.waking, settings)
         self.observing = Observing(self.record)
-        self.calls = Calls(
+        self.calling = Calls(
             self.record, self.submission, self.batches, self.admission, self.runs, engine, settings
+        )
+        self.adoption = Adoption(
+            self.record, self.submission, self.batches, self.admission, self.runs, engine
         )
         self.pushing = Pushing(self.record, self.announcing, self.waking)
         self.upkeep = Upkeep(
@@ -99,7 +105,7 @@ class Runtime:
         self.admission.closed = True
         try:
             await self.pushing.close()
-            self.calls.close()
+            self.calling.close()
             await self._stop_everything()
             self.looking.close()
             self.waking.close()
@@ -141,7 +147,22 @@ class Runtime:
 
     async def call(self, thread: str, order: Order, options: Options, threshold: float | None) -> Answer:
         self._check_open()
-        return await self.calls.call(check_id(thread, "thread"), order, options, threshold)
+        return await self.calling.call(check_id(thread, "thread"), order, options, threshold)
+
+    async def calls(self, thread: str | None) -> Sequence[Task]:
+        self._check_open()
+        return self.calling.calls(thread)
+
+    async def promote(self, ref: str, thread: str | None) -> Task:
+        self._check_open()
+        task = await self.calling.promote(ref, thread)
+        if task is None:
+            raise is_a_task(await self.looking.find(ref, thread))
+        return task
+
+    async def adopt(self, thread: str, order: Order, options: Options, running_for: float) -> Task:
+        self._check_open()
+        return await self.adoption.adopt(check_id(thread, "thread"), order, options, running_for)
 
     async def resume(self, ref: str, thread: str | None, prompt: str, options: Options) -> Task:
         self._check_open()
@@ -284,14 +305,22 @@ class Runtime:
                     chosen[task.id] = task
         return await asyncio.gather(*(self._cancel(task, _words(by, 100), "") for task in chosen.values()))
 
-    async def clear(self, thread: str, refs: Sequence[str] | None = None, *, batch: str | None = None) -> int:
+    async def clear(
+        self,
+        thread: str,
+        refs: Sequence[str] | None = None,
+        *,
+        batch: str | None = None,
+        older_than: float = 0.0,
+    ) -> int:
         """Hides ended tasks from listings; they still answer get, and an untold one is still told."""
         self._check_open()
+        latest = self.record.clock.now() - check_age(older_than)
         if refs is not None:
             found = [await self.looking.find(ref, thread) for ref in refs]
         else:
             found = await self.looking.list(thread, ENDED, batch=batch, limit=1_000)
-        ended_tasks = [task for task in found if task.ended and not task.hidden]
+        ended_tasks = [task for task in found if _is_over(task, latest) and not task.hidden]
         hide = {"hidden": True}
         for task in ended_tasks:
             await self.record.amend(task.id, lambda task: hide if task.ended else None, event="cleared")
@@ -376,6 +405,10 @@ class Runtime:
 
     def limits(self) -> Limits:
         return self.admission.slots.limits
+
+
+def _is_over(task: Task, latest: float) -> bool:
+    return task.ended and (task.run.ended_at or 0.0) <= latest
 
 
 def _words(text: object, most: int) -> str:

@@ -1,0 +1,29 @@
+"""Tools of plugins in the background: the protocol of seed 003 on Meantime's runtime."""
+
+from __future__ import annotations
+
+from .capable import RunsInBackground
+from .cli import CLIPlugin
+from .config import BackgroundConfig
+from .executor import InlineCall, ToolExecutor
+from .permission import Decision
+from .protocol import BackgroundCapable, BackgroundExtras, TaskHandle, TaskResult, TaskStatus
+from .registry import CapableTool, PluginRegistry, Tool, ToolPlugin
+
+__all__ = [
+    "BackgroundCapable",
+    "BackgroundConfig",
+    "BackgroundExtras",
+    "CLIPlugin",
+    "CapableTool",
+    "Decision",
+    "InlineCall",
+    "PluginRegistry",
+    "RunsInBackground",
+    "TaskHandle",
+    "TaskResult",
+    "TaskStatus",
+    "Tool",
+    "ToolExecutor",
+    "ToolPlugin",
+]

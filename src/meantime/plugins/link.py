@@ -1,0 +1,66 @@
+"""`current()` for a tool that runs in the foreground: linked to its task once it becomes one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from meantime.kernel.model import Json
+from meantime.ports.runner import Context, Stopped
+
+MOST_SAID = 100  # before the link; a call that ends in time has nobody to tell
+
+
+class Link:
+    """Before the link nobody can ask it to stop. What it says until then is said again afterwards."""
+
+    noticed = False
+    stops = 0
+    depth = 0
+
+    def __init__(self, task_id: str, thread: str) -> None:
+        self.task_id = task_id
+        self.thread = thread
+        self._context: Context | None = None
+        self._said: list[Callable[[Context], None]] | None = None
+        self._lock = threading.Lock()
+
+    def link(self, context: Context) -> None:
+        with self._lock:
+            self._context, said = context, self._said
+        for again in said or ():
+            again(context)
+
+    def _say(self, say: Callable[[Context], None]) -> None:
+        with self._lock:
+            if self._context is None:
+                self._said = [*(self._said or ())[-MOST_SAID + 1 :], say]
+                return
+        say(self._context)
+
+    @property
+    def cancelled(self) -> bool:
+        return self._context is not None and self._context.cancelled
+
+    def check(self) -> None:
+        if self.cancelled:
+            raise Stopped("This run was asked to stop.")
+
+    def count_stop(self) -> None:
+        """The engine counts on the task's own context."""
+
+    def progress(
+        self,
+        percent: float | None = None,
+        *,
+        phase: str | None = None,
+        message: str | None = None,
+        tool: str | None = None,
+    ) -> None:
+        self._say(lambda context: context.progress(percent, phase=phase, message=message, tool=tool))
+
+    def in_session(self, id: str) -> None:
+        self._say(lambda context: context.in_session(id))
+
+    def emit(self, name: str, value: Json) -> None:
+        self._say(lambda context: context.emit(name, value))
