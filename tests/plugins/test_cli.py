@@ -1,84 +1,59 @@
-"""The cli plugin. There is a stand-in for the shell runner here: of kind "shell", with scripted commands,
-and for `meantime.Shell`, which gives it its orders."""
+"""The cli plugin, with real commands: `runCommand`, inline or as a task of the shell runner."""
 
 from __future__ import annotations
 
-import asyncio
+import os
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
-from toolbox import PATIENCE, SETTINGS
+from toolbox import PATIENCE
 
-import meantime
-from meantime import Failed, InvalidInput, Task, TaskFailed, TaskTimedOut
+from meantime import InvalidInput, Settings, TaskFailed, TaskTimedOut
 from meantime.blocking import Meantime
-from meantime.kernel.model import Work
-from meantime.kernel.outcomes import Report
-from meantime.kernel.payloads import jsonable
-from meantime.kernel.work import Order
 from meantime.plugins import CLIPlugin, PluginRegistry, TaskStatus, ToolExecutor
-from meantime.ports.runner import Abilities, Assignment, Context
 
 
-class StandInShell:
-    def __init__(self, command: str, *, cwd: str | None = None) -> None:
-        self.command, self.cwd = command, cwd
+class Slow:
+    """A command that says that it runs, and ends when the test lets it."""
 
-    def order(self) -> Order:
-        return Order(Work("shell", self.command, {"command": self.command, "cwd": self.cwd}))
+    def __init__(self, folder: Path) -> None:
+        self._gate = folder / "gate"
+        self.log = folder / "runs"
+        os.mkfifo(self._gate)
+        self.command = f"echo ran >> {self.log}; echo half; cat {self._gate}; echo fine"
 
+    def let_go(self) -> None:
+        opened = threading.Thread(target=self._gate.write_text, args=("",), daemon=True)
+        opened.start()
+        opened.join(PATIENCE)
+        assert not opened.is_alive(), "the command never came to its gate"
 
-class StandInRunner:
-    """`true` ends well, `false` does not, `nothing` cannot be started, `wait` waits for the test."""
+    @property
+    def runs(self) -> int:
+        return self.log.read_text().count("ran") if self.log.exists() else 0
 
-    kind = "shell"
-    abilities = Abilities()
-
-    def __init__(self) -> None:
-        self.ran: list[dict[str, Any]] = []
-        self.begun = threading.Event()
-        self.may_end = threading.Event()
-
-    def check(self, task: Task, assignment: Assignment) -> None: ...
-
-    def can_run(self, task: Task) -> bool:
-        return False
-
-    async def exists(self, session: str) -> bool:
-        return False
-
-    async def run(self, assignment: Assignment, context: Context) -> Report:
-        order = assignment.task.work.input
-        self.ran.append(order)
-        match order["command"]:
-            case "false":
-                return Report(error=Failed("exit status 1", "exit", exit_code=1, partial="oops\n"))
-            case "nothing":
-                return Report(error=Failed("No such file or directory", "not_started"))
-            case "wait":
-                self.begun.set()
-                try:
-                    while not self.may_end.is_set():  # noqa: ASYNC110  a gate of threads
-                        await asyncio.sleep(0.001)
-                except asyncio.CancelledError:
-                    return Report(stopped=True, partial="half\n")
-        return Report(result=jsonable("fine\n"))
+    def wait_begun(self, count: int = 1) -> None:
+        for _ in range(int(PATIENCE * 100)):
+            if self.runs >= count:
+                return
+            threading.Event().wait(0.01)
+        raise AssertionError("the command was never started")
 
 
 @pytest.fixture
-def runner() -> StandInRunner:
-    return StandInRunner()
+def slow(tmp_path: Path) -> Slow:
+    return Slow(tmp_path)
 
 
 @pytest.fixture
-def mt(ledger: str, runner: StandInRunner, monkeypatch: pytest.MonkeyPatch) -> Iterator[Meantime]:
-    monkeypatch.setattr(meantime, "Shell", StandInShell, raising=False)
-    with Meantime.open(ledger, settings=SETTINGS, runners=[runner]) as mt:
+def mt(ledger: str) -> Iterator[Meantime]:
+    settings = Settings(stop_grace=0.2, stop_deadline=8.0, on_close="stop")
+    with Meantime.open(ledger, settings=settings) as mt:
         yield mt
-        runner.may_end.set()
 
 
 @pytest.fixture
@@ -96,57 +71,61 @@ def run(executor: ToolExecutor, command: str, **more: Any) -> Any:
     return executor.execute("runCommand", {"command": command, **more})
 
 
-def test_F3_a_quick_command(mt: Meantime, executor: ToolExecutor, runner: StandInRunner):
-    """Its output and exit code, whatever that is; nothing is recorded."""
-    assert run(executor, "true", cwd="/tmp") == {"returncode": 0, "output": "fine\n"}
-    assert run(executor, "false") == {"returncode": 1, "output": "oops\n"}
-    assert runner.ran[0] == {"command": "true", "cwd": "/tmp"}
+def test_F3_a_quick_command(mt: Meantime, executor: ToolExecutor, tmp_path: Path):
+    """Its output and exit code, whatever that is; nothing is recorded, and no file is left."""
+    assert run(executor, "pwd", cwd=str(tmp_path)) == {"returncode": 0, "output": f"{tmp_path}\n"}
+    assert run(executor, "echo oops >&2; exit 3") == {"returncode": 3, "output": "oops\n"}
+    assert run(executor, "kill -9 $$") == {"returncode": -9, "output": ""}
     assert mt.list("all") == []
+    assert not list(tmp_path.glob("work.db.commands/*.state"))
 
 
 def test_F3_the_tool_can_be_called_plainly(cli: CLIPlugin):
     """As any executor of a plugin, by code that knows nothing of the background."""
     tool = cli.get_executors()["runCommand"]
-    assert tool({"command": "true"}) == {"returncode": 0, "output": "fine\n"}
-    assert tool({"command": "false"}) == {"returncode": 1, "output": "oops\n"}
-    with pytest.raises(TaskFailed, match="No such file"):
-        tool({"command": "nothing"})
+    assert tool({"command": "echo fine"}) == {"returncode": 0, "output": "fine\n"}
+    assert tool({"command": "exit 1"}) == {"returncode": 1, "output": ""}
 
 
-def test_L3_a_command_that_cannot_be_started_raises(executor: ToolExecutor):
-    with pytest.raises(TaskFailed, match="No such file"):
-        run(executor, "nothing")
+def test_F3_much_output_comes_whole(executor: ToolExecutor):
+    answer = run(executor, "seq 1 300000")
+    assert answer["output"] == "".join(f"{number}\n" for number in range(1, 300_001))
+
+
+def test_L3_a_command_that_cannot_be_started_raises(executor: ToolExecutor, tmp_path: Path):
+    with pytest.raises(TaskFailed, match="does not exist"):
+        run(executor, "true", cwd=str(tmp_path / "nowhere"))
 
 
 def test_F5_a_slow_command_becomes_a_shell_task(
-    mt: Meantime, executor: ToolExecutor, cli: CLIPlugin, runner: StandInRunner
+    mt: Meantime, executor: ToolExecutor, cli: CLIPlugin, slow: Slow
 ):
-    """A real one, of the shell runner, with the permission to prove it."""
-    cli.thresholds = {"runCommand": 0.01}
-    answer = run(executor, "wait")
+    """A real one, of the shell runner: the same run goes on, and is never executed again."""
+    cli.thresholds = {"runCommand": 0.05}
+    answer = run(executor, slow.command)
     id = answer["task_id"]
     assert answer == {
         "auto_backgrounded": True,
         "task_id": id,
-        "threshold_seconds": 0.01,
-        "message": "Task exceeded 0.01s threshold, continuing in background. "
+        "threshold_seconds": 0.05,
+        "message": "Task exceeded 0.05s threshold, continuing in background. "
         f"Use task_id '{id}' to check status.",
     }
     assert mt.get(id).work.kind == "shell"
     assert cli.get_status(id) is TaskStatus.RUNNING
-    runner.may_end.set()
-    assert cli.get_result(id, wait=True).result == {"returncode": 0, "output": "fine\n"}
-    assert len(runner.ran) == 1
+    slow.wait_begun()
+    slow.let_go()
+    assert cli.get_result(id, wait=True).result == {"returncode": 0, "output": "half\nfine\n"}
+    assert slow.runs == 1
 
 
-@pytest.mark.parametrize(
-    "arguments", [{"command": "wait &"}, {"command": "wait", "background": True}], ids=str
-)
+@pytest.mark.parametrize("how", ["ampersand", "argument"])
 def test_F3_a_trailing_ampersand_means_background(
-    executor: ToolExecutor, cli: CLIPlugin, runner: StandInRunner, arguments: dict[str, Any]
+    executor: ToolExecutor, cli: CLIPlugin, slow: Slow, how: str
 ):
     """At once, in the words of seed 003; the shell never sees the `&`."""
-    answer = executor.execute("runCommand", arguments)
+    ampersand = how == "ampersand"
+    answer = run(executor, slow.command + (" &" if ampersand else ""), background=not ampersand)
     id = answer["task_id"]
     assert answer == {
         "success": True,
@@ -156,55 +135,48 @@ def test_F3_a_trailing_ampersand_means_background(
         "estimated_duration_seconds": None,
         "message": f"Task started in background. Use task_id '{id}' to check status.",
     }
-    assert runner.begun.wait(PATIENCE)
-    assert runner.ran == [{"command": "wait", "cwd": None}]
+    slow.wait_begun()
     assert cli.cancel(id) is True
     result = cli.get_result(id)
     assert (result.status, result.result) == (TaskStatus.CANCELLED, "half\n")
 
 
-def test_F3_an_ampersand_elsewhere_does_not(executor: ToolExecutor, runner: StandInRunner):
-    assert run(executor, "echo 'a &'")["returncode"] == 0
-    assert runner.ran[0]["command"] == "echo 'a &'"
+def test_F3_an_ampersand_elsewhere_does_not(executor: ToolExecutor):
+    assert run(executor, "echo 'a &'") == {"returncode": 0, "output": "a &\n"}
 
 
-def test_M3_a_background_start_that_is_refused(
-    executor: ToolExecutor, registry: PluginRegistry, runner: StandInRunner
-):
+def test_M3_a_background_start_that_is_refused(executor: ToolExecutor, registry: PluginRegistry, slow: Slow):
     registry.config.max_concurrent_tasks = 1
-    run(executor, "wait &")
-    refused = run(executor, "wait &")
+    run(executor, f"{slow.command} &")
+    refused = run(executor, "true &")
     assert (refused["success"], "1 of at most 1" in refused["error"]) == (False, True)
 
 
 def test_L3_a_failed_command_in_the_background(cli: CLIPlugin):
-    handle = cli.start_background("runCommand", {"command": "false"})
+    handle = cli.start_background("runCommand", {"command": "echo oops; exit 1"})
     result = cli.get_result(handle.task_id, wait=True)
-    assert (result.status, result.error) == (TaskStatus.FAILED, "exit status 1")
+    assert (result.status, result.error) == (TaskStatus.FAILED, "It ended with exit code 1.")
     assert result.result == {"returncode": 1, "output": "oops\n"}
 
 
-def test_L13_a_commands_own_timeout(executor: ToolExecutor, cli: CLIPlugin):
+def test_L13_a_commands_own_timeout(executor: ToolExecutor, cli: CLIPlugin, slow: Slow):
     """Inline it is an error with the output so far; in the background it is a status."""
     with pytest.raises(TaskTimedOut) as problem:
-        run(executor, "wait", timeout_seconds=0.01)
+        run(executor, slow.command, timeout_seconds=0.5)
     assert problem.value.task.outcome.partial == "half\n"
-    handle = cli.start_background("runCommand", {"command": "wait", "timeout_seconds": 0.01})
+    handle = cli.start_background("runCommand", {"command": slow.command, "timeout_seconds": 0.5})
     result = cli.get_result(handle.task_id, wait=True)
     assert (result.status, result.result) == (TaskStatus.TIMEOUT, "half\n")
     with pytest.raises(InvalidInput, match="timeout"):
         run(executor, "true", timeout_seconds=-3)
 
 
-def test_F5_a_person_promotes_a_command(
-    mt: Meantime, executor: ToolExecutor, cli: CLIPlugin, runner: StandInRunner
-):
+def test_F5_a_person_promotes_a_command(mt: Meantime, executor: ToolExecutor, slow: Slow):
     """Through the runtime, which knows every call; or through the executor."""
     with ThreadPoolExecutor() as pool:
-        for promote in (mt.promote, executor.promote):
-            runner.begun.clear()
-            waiting = pool.submit(run, executor, "wait")
-            assert runner.begun.wait(PATIENCE)
+        for count, promote in ((1, mt.promote), (2, executor.promote)):
+            waiting = pool.submit(run, executor, slow.command)
+            slow.wait_begun(count)
             (call,) = mt.calls()
             promote(call.id)
             answer = waiting.result(PATIENCE)
@@ -223,9 +195,9 @@ def test_F14_the_seeds_rules(cli: CLIPlugin):
 
 
 def test_F14_what_was_learned_wins(cli: CLIPlugin):
-    handle = cli.start_background("runCommand", {"command": "make true"})
+    handle = cli.start_background("runCommand", {"command": "make --version"})
     cli.get_result(handle.task_id, wait=True)
-    assert cli.estimate_duration("runCommand", {"command": "make true"}) < 20
+    assert cli.estimate_duration("runCommand", {"command": "make --version"}) < 20
 
 
 @pytest.mark.parametrize(
@@ -240,10 +212,8 @@ def test_F14_what_was_learned_wins(cli: CLIPlugin):
     ],
     ids=str,
 )
-def test_bad_arguments(
-    mt: Meantime, executor: ToolExecutor, cli: CLIPlugin, runner: StandInRunner, arguments: dict[str, Any]
-):
+def test_bad_arguments(mt: Meantime, executor: ToolExecutor, cli: CLIPlugin, arguments: dict[str, Any]):
     """Refused with a word about what is wrong; nothing runs."""
     with pytest.raises(InvalidInput):
         executor.execute("runCommand", arguments)
-    assert (runner.ran, mt.list("all")) == ([], [])
+    assert mt.list("all") == []

@@ -10,6 +10,7 @@ from meantime.kernel.errors import InvalidInput, TaskFailed
 from meantime.kernel.model import Completed, Failed, Json, Outcome, Spill
 from meantime.kernel.payloads import preview
 from meantime.kernel.work import Orderable
+from meantime.runners.shell.work import Shell
 
 from .capable import RunsInBackground
 from .hooks import Executors
@@ -46,10 +47,8 @@ class CLIPlugin(RunsInBackground):
         return self.present(TOOL, Completed(answer.result))
 
     def work(self, tool_name: str, arguments: dict[str, Any]) -> Orderable:
-        from meantime import Shell
-
         command, _ = split_background(_command(arguments))
-        return Shell(command, cwd=arguments.get("cwd"))
+        return Shell(command, cwd=arguments.get("cwd"), merge=True)  # as a terminal would show it
 
     def timeout_of(self, tool_name: str, arguments: dict[str, Any]) -> float | None:
         return arguments.get("timeout_seconds")
@@ -67,9 +66,10 @@ class CLIPlugin(RunsInBackground):
         return outcome.partial if shown is None else shown
 
     def answer_to_failure(self, tool_name: str, failed: Failed) -> Any:
-        if failed.exit_code is None:
+        code = failed.exit_code if failed.signal is None else -failed.signal
+        if code is None:
             return None
-        return {"returncode": failed.exit_code, "output": _output(failed.partial, failed.spill)}
+        return {"returncode": code, "output": _output(failed.partial, failed.spill)}
 
     def guess_duration(self, tool_name: str, arguments: dict[str, Any]) -> float | None:
         command = arguments.get("command", "")

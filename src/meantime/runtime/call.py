@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from meantime.kernel.ids import check_id
 from meantime.kernel.model import Task
@@ -13,7 +13,7 @@ from meantime.kernel.outcomes import TIMEOUT, Report
 from meantime.kernel.timeouts import check
 from meantime.kernel.work import Order
 from meantime.ports.engine import Engine
-from meantime.ports.runner import CURRENT, Assignment
+from meantime.ports.runner import CURRENT, Assignment, LastingRunner
 from meantime.ports.tasks import Answer, Options
 
 from .admit import Admission
@@ -83,7 +83,11 @@ class Calls:
     def _begin(self, assignment: Assignment) -> Foreground:
         began = self._record.clock.monotonic()
         call = Foreground(assignment, self._runs.new_context(assignment.task), began)
+        if self._engine.runner(assignment.task.work.kind).abilities.adopt:
+            call.lasting = cast("LastingRunner", self._engine.runner(assignment.task.work.kind))
+            call.lasting.prepare(assignment.task)
         call.performing = asyncio.get_running_loop().create_task(self._perform(call))
+        call.performing.add_done_callback(lambda done: call.leave_no_trace())
         return call
 
     async def _perform(self, call: Foreground) -> Report:
@@ -155,13 +159,17 @@ class Calls:
             self._runs.adopt(assignment, call.context, call.performing, call.began)
 
         reserved = self._admission.reserve(call.assignment, adopt)
+        call.keep(True)
 
         def decided(task: Task, done: bool) -> None:
             call.promotion = None
             reserved(task, done)
+            call.keep(done)
             if done:
                 call.recorded.set_result(None)
-            elif call.left or self._admission.closed:
+                return
+            call.leave_no_trace()
+            if call.left or self._admission.closed:
                 self._stop(call, "caller" if call.left else "shutdown")
 
         promotion = asyncio.get_running_loop().create_task(self._record.create(call.task, decided))

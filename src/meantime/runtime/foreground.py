@@ -13,7 +13,7 @@ from meantime.kernel.ids import bare
 from meantime.kernel.lifecycle import after
 from meantime.kernel.model import CancelRequest, Failed, Lost, Outcome, Task, TimedOut
 from meantime.kernel.outcomes import TIMEOUT, Report, abandon, judge, sound
-from meantime.ports.runner import Assignment
+from meantime.ports.runner import Assignment, LastingRunner
 from meantime.ports.tasks import Answer
 
 from .context import WorkContext
@@ -31,6 +31,7 @@ class Foreground:
         self.recorded = asyncio.get_running_loop().create_future()  # it is a task now
         self.left = False  # its caller is gone
         self.stopped_by = ""
+        self.lasting: LastingRunner | None = None  # its runner, where its work could outlive us
 
     @property
     def task(self) -> Task:
@@ -40,6 +41,18 @@ class Foreground:
     def is_over(self) -> bool:
         """Nothing is left to promote: it has ended, or is being stopped."""
         return self.performing.done() or bool(self.stopped_by)
+
+    def keep(self, kept: bool) -> None:
+        """A task may outlive us; a call that is none ends with whoever waits for it. Said before the
+        commit: a task that would die with us is worse than a stray, which the next owner sweeps away."""
+        if self.lasting is not None:
+            self.lasting.keep(self.task, kept)
+
+    def leave_no_trace(self) -> None:
+        """It has ended, and never was a task."""
+        over = self.performing.done() and self.promotion is None and not self.recorded.done()
+        if self.lasting is not None and over:
+            self.lasting.forget(self.task)
 
     def seen(self) -> Task:
         """As a snapshot, with what the work has said so far."""
