@@ -89,6 +89,7 @@ class Meantime:
         total: int | None = None,
         per_kind: dict[str, int] | None = None,
         on_limit: str | None = None,
+        depth: int | None = None,
     ) -> Limits:
         """Takes effect at once; -1 is no limit. What is not named stays as it is."""
 

@@ -147,9 +147,16 @@ class Meantime:
         total: int | None = None,
         per_kind: dict[str, int] | None = None,
         on_limit: str | None = None,
+        depth: int | None = None,
     ) -> Limits:
         """Takes effect at once; -1 is no limit. What is not named stays as it is."""
-        given = {"per_thread": per_thread, "total": total, "per_kind": per_kind, "on_limit": on_limit}
+        given = {
+            "per_thread": per_thread,
+            "total": total,
+            "per_kind": per_kind,
+            "on_limit": on_limit,
+            "depth": depth,
+        }
         changes = {name: value for name, value in given.items() if value is not None}
         await self._runtime.set_limits(replace(self.limits(), **changes))
         return self.limits()

@@ -22,6 +22,7 @@ class Limits(Struct, frozen=True):
     per_kind: dict[str, int] = field(default_factory=lambda: {"agent": 5})
     queued: int = 100_000  # how many may wait for a slot, in all
     on_limit: str = "queue"  # or "reject"
+    depth: int = NO_LIMIT  # how deep work may start work: 0 is not at all
 
     def for_kind(self, kind: str) -> int:
         return self.per_kind.get(kind, self.per_thread)
@@ -39,6 +40,10 @@ def check_limits(limits: Limits) -> Limits:
             raise InvalidInput(
                 f"{name}={value!r} is not a limit.", hint="Give a whole number above 0, or -1 for none."
             )
+    if type(limits.depth) is not int or limits.depth < NO_LIMIT:
+        raise InvalidInput(
+            f"depth={limits.depth!r} is not a depth.", hint="Give a number from 0 up, or -1 for any."
+        )
     if limits.on_limit not in ("queue", "reject"):
         raise InvalidInput(f"on_limit={limits.on_limit!r} is unknown.", hint="Use 'queue' or 'reject'.")
     return limits

@@ -48,6 +48,16 @@ class Admission:
             )
         return False
 
+    def check_depth(self, depth: int) -> None:
+        """Work that starts work that starts work …: a runaway is stopped before it is recorded."""
+        most = self.slots.limits.depth
+        if most != NO_LIMIT and depth > most:
+            raise LimitReached(
+                f"Work at depth {depth - 1} may not start more; the limit is {most}.",
+                running=depth,
+                limit=most,
+            )
+
     def reserve(self, assignment: Assignment, launch: Launch | None = None) -> Then:
         """Takes the slot before the commit, so that nobody else can. The commit launches the work,
         or, if it fails, gives the slot back."""

@@ -133,6 +133,8 @@ class Submission:
             if type(value) is not bool:
                 raise InvalidInput(f"{name} must be True or False, not {type(value).__name__}.")
         parent = CURRENT.get(None)
+        depth = getattr(parent, "depth", 0) + 1 if parent is not None else 0
+        self._admission.check_depth(depth)
         return Task(
             id=new_id() if options.id is None else check_id(options.id, "id"),
             thread=thread,
@@ -151,7 +153,7 @@ class Submission:
             tool_call_id=_optional_id(options.tool_call_id, "tool_call_id"),
             message_id=_optional_id(options.message_id, "message_id"),
             parent=parent.task_id if parent is not None else None,
-            depth=getattr(parent, "depth", 0) + 1 if parent is not None else 0,
+            depth=depth,
             session=_optional_id(options.session, "session"),
             forked=options.fork,
             notify=options.notify,

@@ -219,7 +219,10 @@ class ShellRunner:
 
     def forget(self, task: Task) -> None:
         for attempt in range(1, task.run.attempt + 1):
-            self._places.remove(self._places.of(task, attempt))
+            base = self._places.of(task, attempt)
+            self._places.remove(base)
+            if order.process_limit(task) is not None:
+                cgroup.remove(base.name)  # else it was kept by what the command left behind
 
     async def sweep(
         self, active: Iterable[Task], known: Callable[[str], Awaitable[bool]], older_than: float
