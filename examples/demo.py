@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import io
 import os
 import sys
 import sysconfig
 import tempfile
 import time
-import unittest
 from collections.abc import Iterator
 from pathlib import Path
 
-from meantime import Call, Failed, Meantime, Notice, Thread, current
+from meantime import Call, Failed, Meantime, Notice, Shell, Thread, current
 
 LIBRARY = Path(sysconfig.get_path("stdlib"))
 SMALL_TALK = (
@@ -33,6 +31,7 @@ In an agent of your own it is this much:
     async with Meantime.open("work.db") as mt:
         thread = mt.thread("conversation-1")
         await thread.start(Call(slow_function, "argument"))   # returns at once
+        await thread.start(Shell("make test"), timeout=600)   # this one even outlives you
         async for _ in thread.wakeups():                      # idle, and something to tell
             async with thread.turn() as turn:
                 for notice in turn.notices:                   # in order, once each
@@ -42,7 +41,7 @@ In an agent of your own it is this much:
 examples/agent_loop.py is a whole agent loop. tests/fundamentals/ is the tutorial."""
 
 
-# -- the work: plain functions, sync or async
+# -- the work: plain functions, sync or async; one piece is a command, see hand_off
 
 
 def hash_library() -> str:
@@ -57,20 +56,6 @@ def hash_library() -> str:
 def count_lines() -> str:
     lines = sum(file.read_bytes().count(b"\n") for file in _sources())
     return f"{lines:,} lines of Python"
-
-
-def run_tests() -> str:
-    class Arithmetic(unittest.TestCase):
-        def test_addition(self) -> None:
-            self.assertEqual(1 + 1, 2)  # noqa: PT009  unittest is the point here
-
-        def test_division(self) -> None:
-            with self.assertRaises(ZeroDivisionError):  # noqa: PT027
-                1 / 0  # noqa: B018
-
-    suite = unittest.defaultTestLoader.loadTestsFromTestCase(Arithmetic)
-    result = unittest.TextTestRunner(io.StringIO()).run(suite)
-    return f"{result.testsRun} tests, {len(result.failures)} failures"
 
 
 async def survey(thread: Thread) -> str:
@@ -130,7 +115,7 @@ async def hand_off(thread: Thread) -> None:
         (Call(think_slowly), "think slowly"),
         (Call(hash_library), "hash the library"),
         (Call(count_lines), "count its lines"),
-        (Call(run_tests), "run a test suite"),
+        (Shell([sys.executable, "-m", "timeit", "sum(range(1000))"]), "time a loop, as a command"),
         (Call(survey, thread), "survey, with two children"),
         (Call(look_up_the_missing), "look up what is not there"),
     ]
@@ -183,7 +168,7 @@ async def check(mt: Meantime, told: list[Notice]) -> None:
 def show(notice: Notice) -> None:
     outcome = notice.outcome
     text = outcome.message.split(":")[0] if isinstance(outcome, Failed) else getattr(outcome, "result", "")
-    print(f"  [{notice.number}]    {notice.task.status:<9}  {notice.task.title}: {text}")
+    print(f"  [{notice.number}]    {notice.task.status:<9}  {notice.task.title}: {str(text).strip()}")
 
 
 def say(who: str, text: str) -> None:

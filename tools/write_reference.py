@@ -29,14 +29,26 @@ from meantime.runners.background import BackgroundFunction
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "reference.md"
 WIDTH = 100
-OBJECTS = ["Meantime", "Thread", "Turn", "Handle", "Batch", "Transcript"]
-SETTINGS = ["Settings", "Limits", "InlineLimits", "Retention"]
+OBJECTS = ["Meantime", "Thread", "Turn", "Handle", "Log", "Batch", "Transcript"]
+SETTINGS = ["Settings", "Limits", "ProcessLimits", "InlineLimits", "Retention"]
 OUTCOMES = ["Completed", "Failed", "Cancelled", "TimedOut", "Lost"]
-VALUES = ["Task", "Work", "Run", "Progress", "Output", "Spill", "Answer", "CancelAnswer", "BatchCount"]
+VALUES = [
+    "Task",
+    "Work",
+    "Run",
+    "Progress",
+    "Output",
+    "Chunk",
+    "Spill",
+    "Answer",
+    "CancelAnswer",
+    "BatchCount",
+]
 VALUES += ["Notice", "Message", "Part", "Settled", "Entry", "Event", "Delivery"]
 HOMES = [meantime, model, tasks, store, events, change]  # where a value that is handed out may live
 SKIPPED = {  # public in the code, but not for who uses Meantime
     "Agent.order",
+    "Shell.order",
     "BackgroundFunction.check",
     "Call.order",
     "Context.count_stop",
@@ -258,15 +270,22 @@ def _option_table(texts: Texts, verb: str, options: dict[str, tuple[str, str]]) 
 
 def _work(texts: Texts) -> str:
     parts = ["## Work\n"]
-    for name in ("Call", "Agent"):
+    for name in ("Call", "Shell", "Agent"):
         cls = getattr(meantime, name)
         parts.append(f"{_line(cls)}\n\n{_block([_signature(name, cls)])}")
+        parts += [f"- {_option(line)}" for line in (_doc(cls) or "").splitlines()[1:] if ": " in line]
+        parts.append("")
     forms = typing.get_overloads(meantime.background) or [meantime.background]
     parts.append(f"{_line(meantime.background)} The function can still be called as before.\n")
     parts.append(_block([_signature("@background", form, result=False) for form in forms]))
     parts.append("What it makes of the function has also:\n")
     parts.append(_block(_members(texts, BackgroundFunction, attributes=False)))
     return "\n".join(parts)
+
+
+def _option(line: str) -> str:
+    name, _, means = line.strip().partition(": ")
+    return f"`{name}`: {means}"
 
 
 def _inside(texts: Texts) -> str:

@@ -75,9 +75,11 @@ class Handle:
 
     @property
     def log(self) -> Log:
+        """What a command says: read, tail or follow it."""
         return Log(self._tasks, self.id, self._thread)
 
     async def send(self, data: str | bytes = "", *, eof: bool = False) -> None:
+        """To a running command: more of its stdin; `eof` closes it."""
         await self._tasks.send(self.id, self._thread, data, eof=eof)
 
     async def cancel(self, *, reason: str = "", wait: bool = False) -> CancelAnswer:

@@ -263,8 +263,12 @@ class Handle:
 
     def output(self, *, wait: float = 0) -> Output: ...
     @property
-    def log(self) -> Log: ...
-    def send(self, data: str | bytes = "", *, eof: bool = False) -> None: ...
+    def log(self) -> Log:
+        """What a command says: read, tail or follow it."""
+
+    def send(self, data: str | bytes = "", *, eof: bool = False) -> None:
+        """To a running command: more of its stdin; `eof` closes it."""
+
     def cancel(self, *, reason: str = "", wait: bool = False) -> CancelAnswer: ...
 
 class Batch:

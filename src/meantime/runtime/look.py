@@ -86,7 +86,9 @@ class Looking:
         if history or thread is None or batch is not None:
             query = Query(thread, wanted, batch, hidden=history, limit=limit, offset=offset)
             found = await self._record.store.list(query)
-            return [self._runs.seen(self._record.live.get(task.id, task)) for task in found]
+            # Of an ending that the store knows before we have heard of it, the store is right.
+            known = [self._record.live.get(task.id, task) if not task.ended else task for task in found]
+            return [self._runs.seen(task) for task in known]
         active = [task for task in self.active(thread) if task.status in wanted]
         ended: Sequence[Task] = ()
         if wanted & ENDED:

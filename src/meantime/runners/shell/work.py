@@ -19,13 +19,13 @@ NAME = 200  # characters of the command that name it
 
 
 class ProcessLimits(Struct, frozen=True, kw_only=True):
-    """What a command may use; None is no limit. Bytes, seconds, numbers."""
+    """What a command may use; None is no limit."""
 
-    address_space: int | None = None
-    cpu_seconds: int | None = None
-    open_files: int | None = None
-    file_size: int | None = None
-    processes: int | None = None  # counted by a cgroup, which must be writable
+    address_space: int | None = None  # bytes of memory that it may map
+    cpu_seconds: int | None = None  # of the processor's time, for each of its processes
+    open_files: int | None = None  # at once
+    file_size: int | None = None  # bytes of the biggest file that it may write
+    processes: int | None = None  # all of its tree; counted by a cgroup, which must be writable
 
 
 class Shell:
