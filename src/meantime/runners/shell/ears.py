@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from .shim import cells
@@ -19,9 +20,9 @@ class Ears:
         self._pipe = -1
         self._round: asyncio.TimerHandle | None = None
 
-    def open(self, path: Path) -> None:
+    def open(self, path: Callable[[], Path]) -> None:
         if self._pipe < 0:
-            self._pipe = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)  # it never hangs up
+            self._pipe = os.open(path(), os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)  # it never hangs up
             asyncio.get_running_loop().add_reader(self._pipe, self._hear)
             self._go_round()
 

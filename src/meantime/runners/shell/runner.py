@@ -28,6 +28,7 @@ from .watch import End, Watch, tell
 QUICK = 1 << 16  # bytes of output that are read on the event loop
 UNANSWERED = 4.0  # seconds after which a shim that was told to kill, and did not, is put down itself
 LAUNCHES = 3
+STEPS = 10  # of the event loop
 
 
 class ShellRunner:
@@ -101,7 +102,7 @@ class ShellRunner:
 
     def _watch(self, base: Path) -> Watch:
         watch = Watch(base)
-        self._ears.open(self._places.events())
+        self._ears.open(self._places.events)
         self._ears.watches[base.name.encode()] = watch
         return watch
 
@@ -204,6 +205,10 @@ class ShellRunner:
 
     async def detach(self, task: Task) -> bool:
         """Leaves the command to the next owner. False where it would not outlive us."""
+        for _ in range(STEPS):
+            if task.id in self._watches:
+                break
+            await asyncio.sleep(0)  # its run was launched just now, and has not taken its first step
         watch = self._watches.get(task.id)
         if not self._places.lasts or watch is None:
             return False
@@ -286,7 +291,7 @@ class ShellRunner:
 
 def _abandoned(base: Path, state: State, asked: int) -> Report:
     """The shim was killed. What it left behind is nobody's any more, so it is ended, and that is said."""
-    count, left = hunt.hunt(base.name)
+    count, left = hunt.hunt(base.name, state[cells.COMMAND_PID], state[cells.COMMAND_START])
     why = report.GONE
     if count:
         why += f" {count} of its processes still ran and were killed."

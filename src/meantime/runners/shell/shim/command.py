@@ -58,6 +58,8 @@ class Shim:
 
     def carry_out(self, intake: Intake) -> None:
         """Unless another shim has taken this very order before us."""
+        if intake.more_wait:
+            self._pass_on()
         self._order = intake.order
         self._base: str = intake.order["base"]
         state = intake.claim(self._me, self._started)
@@ -123,9 +125,9 @@ class Shim:
     def _serve(self) -> None:
         plumbing = self._plumbing
         while plumbing.streams or self.state[cells.PHASE] != cells.ENDED:
-            for fd, _ in self._poll.poll(self._pause()):
+            for fd, event in self._poll.poll(self._pause()):
                 if fd in plumbing.streams:
-                    plumbing.hear(fd)
+                    plumbing.hear(fd, event)
                     self._wake_followers()
                 elif fd == self._woken:
                     os.read(fd, 512)
@@ -221,15 +223,13 @@ class Shim:
             self._stop(cells.BY_DEADLINE, self._order["grace"])
         if not self._stopping or self.state[cells.PHASE] == cells.ENDED:
             return
-        if now < self._kill_at:
-            left = tree.descendants(self._me)
-        else:
+        if now >= self._kill_at:
             self._give_up_at = min(self._give_up_at, now + SURVIVE)
-            left = tree.kill(self._me)
+            tree.kill(self._me)
         self._reap()
         if now >= self._give_up_at and self._pid:
             self._ended(-signal.SIGKILL)  # it cannot be killed; it will be listed as left
-        if not self._pid and (not left or now >= self._give_up_at):
+        if not self._pid and (tree.alone() or now >= self._give_up_at):
             self._finish()
 
     # -- the end
@@ -242,7 +242,7 @@ class Shim:
         state[cells.STOPPED], state[cells.STOPPED_BY] = bool(self._stopping), self._stopping
         if self._stopping:
             return  # until nothing of it is left
-        if self._order["leftovers"] == "kill" and tree.descendants(self._me):
+        if self._order["leftovers"] == "kill" and not tree.alone():
             self._stopping = cells.BY_OWNER  # the rest of it: the command itself was not stopped
             self._kill_at = time.monotonic()
         else:
@@ -251,7 +251,7 @@ class Shim:
     def _finish(self) -> None:
         """Publishes the ending. What the command has said is all there by now."""
         self._plumbing.drain()
-        left = list(tree.descendants(self._me))
+        left = [] if tree.alone() else list(tree.descendants(self._me))
         self.state[cells.LEFT] = len(left)
         for place, pid in enumerate(left[: cells.MAX_LEFT]):
             self.state[cells.LEFT_PIDS + place] = pid

@@ -6,6 +6,7 @@ import fcntl
 import marshal
 import mmap
 import os
+import select
 
 from . import cells
 
@@ -20,6 +21,7 @@ class Intake:
     def __init__(self, orders: int) -> None:
         self._orders = orders
         self.order: dict[str, Any] = {}
+        self.more_wait = False  # another order is there already: who takes it is to be forked at once
         self.lock = -1
 
     def receive(self) -> bool:
@@ -27,9 +29,12 @@ class Intake:
         never given. Afterwards the socket is the next one's: who has an order reads no other."""
         head = self._exactly(LENGTH)
         data = self._exactly(int.from_bytes(head, "little")) if head else b""
-        os.close(self._orders)
         if data:
             self.order = marshal.loads(data)
+            waiting = select.poll()
+            waiting.register(self._orders, select.POLLIN)
+            self.more_wait = bool(waiting.poll(0))
+        os.close(self._orders)
         return bool(data)
 
     def _exactly(self, count: int) -> bytes:

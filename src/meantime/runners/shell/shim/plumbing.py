@@ -76,9 +76,10 @@ class Plumbing:
 
     # -- what it says
 
-    def hear(self, fd: int) -> None:
+    def hear(self, fd: int, event: int) -> None:
         stream = self.streams[fd]
-        self._turns.note(stream)
+        if event & select.POLLIN:  # else it is at its end, and has no turn
+            self._turns.note(stream)
         if not stream.pump():
             self._poll.unregister(fd)
             del self.streams[fd]
@@ -86,15 +87,15 @@ class Plumbing:
 
     def drain(self) -> None:
         """What lies in the pipes. Not until they are closed: something that was left may hold them."""
-        for stream in self.streams.values():
+        for fd, stream in self.streams.items():
+            ready = select.poll()
+            ready.register(fd, select.POLLIN)
             for _ in range(DRAINS):
-                before = self._said()
-                self._turns.note(stream)
-                if not stream.pump() or self._said() == before:
+                if not any(event & select.POLLIN for _, event in ready.poll(0)):
                     break
-
-    def _said(self) -> int:
-        return self._state[cells.OUT_TOTAL] + self._state[cells.ERR_TOTAL]
+                self._turns.note(stream)
+                if not stream.pump():
+                    break
 
     # -- what it is told
 
