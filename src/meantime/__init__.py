@@ -6,8 +6,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .api import Batch, Handle, Thread, Transcript, Turn
+    from .api import Batch, Thread
     from .app.meantime import Meantime
+    from .handle import Handle
     from .kernel.errors import (
         Ambiguous,
         Closed,
@@ -58,10 +59,13 @@ if TYPE_CHECKING:
     from .runners.background import background
     from .runners.shell.work import ProcessLimits, Shell
     from .runtime.settings import Settings
+    from .turn import Transcript, Turn
 
 _HOMES = {
-    "api": "Batch Handle Thread Transcript Turn",
+    "api": "Batch Thread",
     "app.meantime": "Meantime",
+    "handle": "Handle",
+    "turn": "Transcript Turn",
     "ports.runner": "Context Stopped current",
     "kernel.errors": (
         "Ambiguous Closed Degraded Duplicate InvalidInput LeaseLost LedgerBusy LedgerDamaged LedgerError "

@@ -219,6 +219,20 @@ class Thread:
     def unpark(self) -> int:
         """Puts notices that were parked after failed deliveries back into the inbox."""
 
+class Batch:
+    """Tasks handed off together: n of m."""
+
+    id: str
+
+    def start(self, work: Orderable, **options: Any) -> Handle: ...
+    def count(self) -> BatchCount: ...
+    def list(self, status: str | Iterable[str] | None = "all") -> Sequence[Task]: ...
+    def wait(self, *, until: Until = "all", timeout: float | None = None) -> Sequence[Task]:
+        """All of them, in the order in which they were started."""
+
+    def cancel(self, *, by: str = "agent") -> Sequence[CancelAnswer]: ...
+    def clear(self) -> int: ...
+
 class Turn:
     """Busy while its block is open. Leaving without `ack()` gives the notices back."""
 
@@ -247,6 +261,17 @@ class Turn:
     def wait(self, *refs: Ref, until: Until = "all", timeout: float | None = None) -> Sequence[Task]: ...
     def cancel(self, ref: Ref, *, reason: str = "", wait: bool = True) -> CancelAnswer: ...
 
+class Transcript:
+    """A small conversation in our own store: the class A host. Add, then save or ack."""
+
+    def add(self, notice: str | None, message: Message | str, *, role: str = "user") -> None:
+        """Adds a message; one that carries a notice id is kept once, however often it is added."""
+
+    def save(self) -> None: ...
+    def has(self, notice: Notice | str) -> bool: ...
+    def messages(self) -> list[Message]: ...
+    def entries(self) -> Sequence[Entry]: ...
+
 class Handle:
     """A started task. `task` is how it was then; `get()` is how it is now."""
 
@@ -270,31 +295,6 @@ class Handle:
         """To a running command: more of its stdin; `eof` closes it."""
 
     def cancel(self, *, reason: str = "", wait: bool = False) -> CancelAnswer: ...
-
-class Batch:
-    """Tasks handed off together: n of m."""
-
-    id: str
-
-    def start(self, work: Orderable, **options: Any) -> Handle: ...
-    def count(self) -> BatchCount: ...
-    def list(self, status: str | Iterable[str] | None = "all") -> Sequence[Task]: ...
-    def wait(self, *, until: Until = "all", timeout: float | None = None) -> Sequence[Task]:
-        """All of them, in the order in which they were started."""
-
-    def cancel(self, *, by: str = "agent") -> Sequence[CancelAnswer]: ...
-    def clear(self) -> int: ...
-
-class Transcript:
-    """A small conversation in our own store: the class A host. Add, then save or ack."""
-
-    def add(self, notice: str | None, message: Message | str, *, role: str = "user") -> None:
-        """Adds a message; one that carries a notice id is kept once, however often it is added."""
-
-    def save(self) -> None: ...
-    def has(self, notice: Notice | str) -> bool: ...
-    def messages(self) -> list[Message]: ...
-    def entries(self) -> Sequence[Entry]: ...
 
 class Log:
     """Offsets count every byte that came, also those that are no longer kept. `both` is the two

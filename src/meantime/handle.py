@@ -1,0 +1,61 @@
+"""A started task, and the ways to name one."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+from meantime.kernel.model import Json, Output, Task
+from meantime.log import Log
+from meantime.ports.tasks import CancelAnswer, Tasks
+
+Until = Literal["all", "any"]
+Ref: TypeAlias = "str | Handle | Task"
+
+
+def ref_of(ref: Any) -> str:
+    return ref if isinstance(ref, str) else getattr(ref, "id", ref)
+
+
+class Handle:
+    """A started task. `task` is how it was then; `get()` is how it is now."""
+
+    __slots__ = ("_tasks", "_thread", "task")
+
+    def __init__(self, tasks: Tasks, thread: str, task: Task) -> None:
+        self._tasks = tasks
+        self._thread = thread
+        self.task = task
+
+    @property
+    def id(self) -> str:
+        return self.task.id
+
+    async def get(self) -> Task:
+        return await self._tasks.get(self.id, self._thread)
+
+    async def wait(self, timeout: float | None = None) -> Task:
+        """The task when it has ended, or as it is when the time is over."""
+        return (await self._tasks.wait([self.id], self._thread, timeout=timeout))[0]
+
+    async def result(self, timeout: float | None = None) -> Json:
+        """Waits for the result and returns it whole; any other ending is a TaskEnded error."""
+        await self.wait(timeout)
+        return await self._tasks.result(self.id, self._thread)
+
+    async def output(self, *, wait: float = 0) -> Output:
+        return await self._tasks.output(self.id, self._thread, wait=wait)
+
+    @property
+    def log(self) -> Log:
+        """What a command says: read, tail or follow it."""
+        return Log(self._tasks, self.id, self._thread)
+
+    async def send(self, data: str | bytes = "", *, eof: bool = False) -> None:
+        """To a running command: more of its stdin; `eof` closes it."""
+        await self._tasks.send(self.id, self._thread, data, eof=eof)
+
+    async def cancel(self, *, reason: str = "", wait: bool = False) -> CancelAnswer:
+        return await self._tasks.cancel(self.id, self._thread, by="agent", reason=reason, wait=wait)
+
+    def __repr__(self) -> str:
+        return f"<Handle {self.id} {self.task.title!r}>"
