@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Sequence
 
-from meantime.kernel.change import Facts
 from meantime.kernel.errors import Closed, InvalidInput, NotFound, RetryNotSupported
 from meantime.kernel.events import Event
 from meantime.kernel.ids import check_id
-from meantime.kernel.lifecycle import ENDED, Move, Status
+from meantime.kernel.lifecycle import Status
 from meantime.kernel.limits import Limits
 from meantime.kernel.model import BatchCount, Chunk, Json, Output, Task
 from meantime.kernel.notices import Notice
-from meantime.kernel.payloads import escape_surrogates
-from meantime.kernel.timeouts import check_age
 from meantime.kernel.work import Order
 from meantime.ports.clock import Clock
 from meantime.ports.engine import Engine
@@ -28,6 +24,7 @@ from .adopt import Adoption
 from .announce import Announcing
 from .batches import Batches
 from .call import Calls
+from .clear import Clearing
 from .foreground import is_a_task
 from .hear import Hearing
 from .look import Looking
@@ -36,6 +33,7 @@ from .push import Pushing
 from .record import Record
 from .run import Runs
 from .settings import Settings
+from .stop import Stopping
 from .submit import Submission
 from .upkeep import Upkeep
 from .wake import Waking
@@ -53,6 +51,8 @@ class Runtime:
         self.submission = Submission(self.record, self.admission, self.batches, engine, settings)
         self.looking = Looking(self.record, self.runs, engine, settings)
         self.hearing = Hearing(self.looking, engine)
+        self.stopping = Stopping(self.record, self.runs, self.admission, self.looking, settings)
+        self.clearing = Clearing(self.record, self.looking, engine)
         self.waking = Waking(store)
         self.announcing = Announcing(self.record, self.batches, self.waking, settings)
         self.observing = Observing(self.record)
@@ -91,6 +91,7 @@ class Runtime:
             await self.announcing.open()
             await self.upkeep.recover()
         except BaseException:
+            await self.engine.close()
             await self.store.close()
             raise
         self.upkeep.start()
@@ -106,7 +107,7 @@ class Runtime:
         try:
             await self.pushing.close()
             self.calling.close()
-            await self._stop_everything()
+            await self.stopping.everything()
             self.looking.close()
             self.waking.close()
             self.observing.close()
@@ -116,24 +117,6 @@ class Runtime:
             await self.engine.close()
         finally:
             await self.store.close()
-
-    async def _stop_everything(self) -> None:
-        """Until nothing runs: a start that was on its way when we closed may still come in. Where the
-        disk does not take the endings we give up after a while; the next owner finds those lost."""
-        deadline = self.record.clock.monotonic() + 2 * self.settings.stop_deadline
-        kept: set[str] = set()
-        while (left := deadline - self.record.clock.monotonic()) > 0:
-            await self.record.drain()
-            await self.admission.drain()
-            running = [task for task in self.record.live.values() if task.status is not Status.QUEUED]
-            if self.settings.on_close == "keep":
-                kept |= {task.id for task in running if task.id not in kept and await self.runs.detach(task)}
-            running = [task for task in running if task.id not in kept]
-            if not running:
-                return
-            stops = (self._cancel(task, "shutdown", "this Meantime was closed") for task in running)
-            await asyncio.gather(*stops, return_exceptions=True)
-            await self.looking.wait([task.id for task in running], None, timeout=left)
 
     def _check_open(self) -> None:
         if not self._open:
@@ -274,36 +257,16 @@ class Runtime:
         turn: str | None = None,
     ) -> CancelAnswer:
         self._check_open()
-        task = await self.looking.find(ref, thread)
-        answer = await self._cancel(task, _words(by, 100), _words(reason, 500))
-        if wait and not answer.task.ended:
-            await self.looking.wait([task.id], None)
-            answer = CancelAnswer(await self.looking.find(task.id, None), answer.disposition)
+        answer = await self.stopping.cancel(ref, thread, by, reason, wait=wait)
         if turn is not None and answer.task.ended:
             await self.announcing.read(turn, answer.task)
         return answer
-
-    async def _cancel(self, task: Task, by: str, reason: str) -> CancelAnswer:
-        """`cancelling` is durable before this returns; what the work does with it decides."""
-
-        def cancelling(task: Task, done: bool) -> None:
-            if done and not task.ended:
-                self.runs.stop(task)
-
-        moved = await self.record.move(task.id, Move.CANCEL, Facts(by=by, reason=reason), cancelling)
-        return CancelAnswer(moved.task, moved.disposition)
 
     async def cancel_all(
         self, thread: str, *, batch: str | None = None, descendants: bool = False, by: str = "user"
     ) -> Sequence[CancelAnswer]:
         self._check_open()
-        own = [task for task in self.looking.active(thread) if batch in (None, task.batch)]
-        chosen = {task.id: task for task in own}
-        if descendants:
-            for task in list(self.record.live.values()):  # parents come before their children
-                if task.parent in chosen:
-                    chosen[task.id] = task
-        return await asyncio.gather(*(self._cancel(task, _words(by, 100), "") for task in chosen.values()))
+        return await self.stopping.cancel_all(thread, batch, by, descendants=descendants)
 
     async def clear(
         self,
@@ -313,27 +276,12 @@ class Runtime:
         batch: str | None = None,
         older_than: float = 0.0,
     ) -> int:
-        """Hides ended tasks from listings; they still answer get, and an untold one is still told."""
         self._check_open()
-        latest = self.record.clock.now() - check_age(older_than)
-        if refs is not None:
-            found = [await self.looking.find(ref, thread) for ref in refs]
-        else:
-            found = await self.looking.list(thread, ENDED, batch=batch, limit=1_000)
-        ended_tasks = [task for task in found if _is_over(task, latest) and not task.hidden]
-        hide = {"hidden": True}
-        for task in ended_tasks:
-            await self.record.amend(task.id, lambda task: hide if task.ended else None, event="cleared")
-        return len(ended_tasks)
+        return await self.clearing.clear(thread, refs, batch, older_than)
 
     async def purge(self, refs: Sequence[str]) -> int:
         self._check_open()
-        tasks = [await self.looking.find(ref, None) for ref in refs]
-        gone = await self.store.purge([task.id for task in tasks])
-        for runner in self.engine.lasting():
-            for task in tasks:
-                if task.work.kind == runner.kind and await self.store.load(task.id) is None:
-                    runner.forget(task)
+        gone = await self.clearing.purge(refs)
         await self.waking.refresh()  # what was deleted is not to be told any more
         return gone
 
@@ -405,11 +353,3 @@ class Runtime:
 
     def limits(self) -> Limits:
         return self.admission.slots.limits
-
-
-def _is_over(task: Task, latest: float) -> bool:
-    return task.ended and (task.run.ended_at or 0.0) <= latest
-
-
-def _words(text: object, most: int) -> str:
-    return escape_surrogates(str(text))[:most]

@@ -1,0 +1,48 @@
+"""clear: hiding what has ended, and deleting it for good."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from meantime.kernel.lifecycle import ENDED
+from meantime.kernel.model import Task
+from meantime.kernel.timeouts import check_age
+from meantime.ports.engine import Engine
+
+from .look import Looking
+from .record import Record
+
+
+class Clearing:
+    def __init__(self, record: Record, looking: Looking, engine: Engine) -> None:
+        self._record = record
+        self._looking = looking
+        self._engine = engine
+
+    async def clear(
+        self, thread: str, refs: Sequence[str] | None, batch: str | None, older_than: float
+    ) -> int:
+        """Hides ended tasks from listings; they still answer get, and an untold one is still told."""
+        latest = self._record.clock.now() - check_age(older_than)
+        if refs is not None:
+            found = [await self._looking.find(ref, thread) for ref in refs]
+        else:
+            found = await self._looking.list(thread, ENDED, batch=batch, limit=1_000)
+        over = [task for task in found if _is_over(task, latest) and not task.hidden]
+        hide = {"hidden": True}
+        for task in over:
+            await self._record.amend(task.id, lambda task: hide if task.ended else None, event="cleared")
+        return len(over)
+
+    async def purge(self, refs: Sequence[str]) -> int:
+        tasks = [await self._looking.find(ref, None) for ref in refs]
+        gone = await self._record.store.purge([task.id for task in tasks])
+        for runner in self._engine.lasting():
+            for task in tasks:
+                if task.work.kind == runner.kind and await self._record.store.load(task.id) is None:
+                    runner.forget(task)
+        return gone
+
+
+def _is_over(task: Task, latest: float) -> bool:
+    return task.ended and (task.run.ended_at or 0.0) <= latest

@@ -1,0 +1,86 @@
+"""stop: asking tasks to stop, one, many, or everything when we close."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from meantime.kernel.change import Facts
+from meantime.kernel.lifecycle import Move, Status
+from meantime.kernel.model import Task
+from meantime.kernel.payloads import escape_surrogates
+from meantime.ports.tasks import CancelAnswer
+
+from .admit import Admission
+from .look import Looking
+from .record import Record
+from .run import Runs
+from .settings import Settings
+
+
+class Stopping:
+    def __init__(
+        self, record: Record, runs: Runs, admission: Admission, looking: Looking, settings: Settings
+    ) -> None:
+        self._record = record
+        self._runs = runs
+        self._admission = admission
+        self._looking = looking
+        self._settings = settings
+
+    async def cancel(self, ref: str, thread: str | None, by: str, reason: str, *, wait: bool) -> CancelAnswer:
+        task = await self._looking.find(ref, thread)
+        answer = await self._cancel(task, by, reason)
+        if wait and not answer.task.ended:
+            await self._looking.wait([task.id], None)
+            answer = CancelAnswer(await self._looking.find(task.id, None), answer.disposition)
+        return answer
+
+    async def _cancel(self, task: Task, by: str, reason: str) -> CancelAnswer:
+        """`cancelling` is durable before this returns; what the work does with it decides."""
+
+        def cancelling(task: Task, done: bool) -> None:
+            if done and not task.ended:
+                self._runs.stop(task)
+
+        facts = Facts(by=_words(by, 100), reason=_words(reason, 500))
+        moved = await self._record.move(task.id, Move.CANCEL, facts, cancelling)
+        return CancelAnswer(moved.task, moved.disposition)
+
+    async def cancel_all(
+        self, thread: str, batch: str | None, by: str, *, descendants: bool
+    ) -> Sequence[CancelAnswer]:
+        own = [task for task in self._looking.active(thread) if batch in (None, task.batch)]
+        chosen = {task.id: task for task in own}
+        if descendants:
+            for task in list(self._record.live.values()):  # parents come before their children
+                if task.parent in chosen:
+                    chosen[task.id] = task
+        return await asyncio.gather(*(self._cancel(task, by, "") for task in chosen.values()))
+
+    async def everything(self) -> None:
+        """Until nothing runs here: a start that was on its way when we closed may still come in. What
+        outlives us is left to the next owner. Where the disk does not take the endings we give up after
+        a while; the next owner finds those lost."""
+        deadline = self._record.clock.monotonic() + 2 * self._settings.stop_deadline
+        kept: set[str] = set()
+        while (left := deadline - self._record.clock.monotonic()) > 0:
+            await self._record.drain()
+            await self._admission.drain()
+            running = await self._not_kept(kept)
+            if not running:
+                return
+            stops = (self._cancel(task, "shutdown", "this Meantime was closed") for task in running)
+            await asyncio.gather(*stops, return_exceptions=True)
+            await self._looking.wait([task.id for task in running], None, timeout=left)
+
+    async def _not_kept(self, kept: set[str]) -> list[Task]:
+        """What runs and is to be stopped; what goes on without us is added to `kept`."""
+        running = [task for task in self._record.live.values() if task.status is not Status.QUEUED]
+        if self._settings.on_close == "keep":
+            kept |= {task.id for task in running if task.id not in kept and await self._runs.detach(task)}
+        return [task for task in running if task.id not in kept]
+
+
+def _words(text: object, most: int) -> str:
+    return escape_surrogates(str(text))[:most]
