@@ -26,8 +26,8 @@ async def test_F3_a_list_is_started_as_it_is(thread: Thread):
 
 
 async def test_the_command_is_its_title(thread: Thread):
-    handle = await thread.start(Shell(["sh", "-c", "echo  a\nb"]))
-    assert handle.task.title == "sh -c 'echo a b'"
+    handle = await thread.start(Shell(["sh", "-c", "echo  a:\nb"]))
+    assert handle.task.title == "sh -c 'echo a: b'"
     assert handle.task.work.kind == "shell"
     await handle.wait(10)
 

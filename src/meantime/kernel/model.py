@@ -174,8 +174,10 @@ class Task(Struct, frozen=True, omit_defaults=True, gc=False, kw_only=True):
     @property
     def title(self) -> str:
         """What a person calls it: its description, else the name of its work."""
-        function = self.work.name.rpartition(":")[2].rpartition("<locals>.")[2]
-        return self.description or function or self.work.kind
+        name = self.work.name
+        if self.work.kind == "call":  # module:function
+            name = name.rpartition(":")[2].rpartition("<locals>.")[2]
+        return self.description or name or self.work.kind
 
     def __repr__(self) -> str:
         return f"<Task {self.id} {self.title!r} {self.status}>"
