@@ -6,7 +6,7 @@ import asyncio
 import importlib
 import sys
 
-NAMES = ("latency", "end_to_end", "memory", "history", "peers")
+NAMES = ("latency", "end_to_end", "memory", "history", "peers", "commands", "output", "calls")
 
 
 def main() -> None:
