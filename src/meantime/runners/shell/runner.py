@@ -99,7 +99,7 @@ class ShellRunner:
 
     def _watch(self, base: Path) -> Watch:
         watch = Watch(base)
-        self._ears.open(self._places.events())
+        self._ears.open(self._places.events)
         self._ears.watches[base.name.encode()] = watch
         return watch
 

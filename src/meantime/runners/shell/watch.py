@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import fcntl
 import os
+from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
 
@@ -194,9 +195,9 @@ class Ears:
         self.watches: dict[bytes, Watch] = {}
         self._pipe = -1
 
-    def open(self, path: Path) -> None:
+    def open(self, path: Callable[[], Path]) -> None:
         if self._pipe < 0:
-            self._pipe = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)  # it never hangs up
+            self._pipe = os.open(path(), os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)  # it never hangs up
             asyncio.get_running_loop().add_reader(self._pipe, self._hear)
 
     def _hear(self) -> None:

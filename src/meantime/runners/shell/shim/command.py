@@ -242,9 +242,9 @@ class Shim:
 
     def _serve(self) -> None:
         while self._streams or self._unsaid or self.state[cells.PHASE] != cells.ENDED:
-            for fd, _ in self._poll.poll(self._pause()):
+            for fd, event in self._poll.poll(self._pause()):
                 if fd in self._streams:
-                    self._hear(self._streams[fd])
+                    self._hear(self._streams[fd], event)
                 elif fd == self._woken:
                     os.read(fd, 512)
                 elif fd == self._control:
@@ -277,8 +277,9 @@ class Shim:
             pause = KILL_ROUND
         return max(1, round(1000 * pause))
 
-    def _hear(self, stream: Stream) -> None:
-        self._turns.note(stream)
+    def _hear(self, stream: Stream, event: int) -> None:
+        if event & select.POLLIN:  # else it is at its end, and has no turn
+            self._turns.note(stream)
         if not stream.pump():
             self._poll.unregister(stream.fd)
             del self._streams[stream.fd]
@@ -349,7 +350,7 @@ class Shim:
         state[cells.EXIT_CODE], state[cells.SIGNAL] = (code, 0) if code >= 0 else (0, -code)
         state[cells.STOPPED], state[cells.STOPPED_BY] = bool(self._stopping), self._stopping
         if not self._stopping:
-            if self._order["leftovers"] == "kill" and tree.descendants(self._me):
+            if self._order["leftovers"] == "kill" and tree.below(self._me):
                 self._stopping = cells.BY_OWNER  # of the rest; the command itself was not stopped
                 self._kill_at = time.monotonic()
             else:
@@ -378,7 +379,7 @@ class Shim:
             self._give_up_at = min(self._give_up_at, now + SURVIVE)
             left = tree.kill(self._me)
         else:
-            left = tree.descendants(self._me)
+            left = tree.below(self._me)
         self._reap()
         if not self._pid and (not left or now >= self._give_up_at):
             self._finish()
@@ -392,7 +393,7 @@ class Shim:
         """Publishes the ending. What the command has said is all there by now."""
         for stream in list(self._streams.values()):
             self._drain(stream)
-        left = list(tree.descendants(self._me))
+        left = list(tree.below(self._me))
         self.state[cells.LEFT] = len(left)
         for place, pid in enumerate(left[: cells.MAX_LEFT]):
             self.state[cells.LEFT_PIDS + place] = pid

@@ -40,6 +40,15 @@ def descendants(of: int) -> Found:
     return found
 
 
+def below(me: int) -> Found:
+    """What is below us, who are `me`. Mostly nothing, and then the kernel says so at once."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return {}
+    return descendants(me)
+
+
 def _children(pid: int) -> list[int]:
     children: list[int] = []
     try:
