@@ -27,7 +27,7 @@ PR_SET_CHILD_SUBREAPER = 36
 KILL_ROUND = 0.02  # seconds between two looks at what is left
 SURVIVE = 3.0  # seconds after which what cannot be killed is listed as left
 PATIENCE = 0.25  # seconds between looks while we wait for everything to stop by itself
-BIG_PIPE = 1 << 18
+DRAINS = 64  # chunks of a stream that are taken after the end: more than any pipe or terminal holds
 NEVER = float("inf")
 BRIEF = 0.002  # seconds: what is over by then is only told as over
 LENGTH = 4  # bytes that say how long an order is
@@ -96,6 +96,7 @@ class Shim:
             self._hear(stream, select.POLLHUP)
         self._reap()
         os.close(state)
+        del self._order, self._turns, self.state  # nothing of it stays
 
     def receive(self) -> bytes:
         """Waits for an order, and returns its number: nothing if our owner is gone. Half an order was
@@ -440,15 +441,16 @@ class Shim:
         self._unsaid = not self._say(cells.OVER) and self.state[cells.KEPT] == 1
 
     def _drain(self, stream: Stream) -> None:
-        """What lies in the pipe. Not until it is closed: something that was left may hold it open."""
-        before = -1
-        while before != (before := self._said()):
+        """What lies in the pipe. Not until it is closed or empty: something that was left may hold it
+        open, and fill it faster than we look."""
+        ready = select.poll()
+        ready.register(stream.fd, select.POLLIN)
+        for _ in range(DRAINS):
+            if not any(event & select.POLLIN for _, event in ready.poll(0)):
+                return
             self._turns.note(stream)
             if not stream.pump():
                 return
-
-    def _said(self) -> int:
-        return self.state[cells.OUT_TOTAL] + self.state[cells.ERR_TOTAL]
 
     def _end_unstarted(self, problem: OSError, what: int) -> None:
         self.state[cells.PROBLEM], self.state[cells.PROBLEM_WITH] = problem.errno or errno.EIO, what
