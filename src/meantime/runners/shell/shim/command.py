@@ -66,7 +66,8 @@ class Shim:
         self._me = os.getpid()
         self._started = tree.start_time(self._me)
         self._detach()
-        self._rehearse()
+        if not self._more_wait():
+            self._rehearse()
 
     def _detach(self) -> None:
         """A session of our own, so that no terminal's signals reach us, and the reaper of our command."""
@@ -105,14 +106,14 @@ class Shim:
         data = self._exactly(int.from_bytes(head[:LENGTH], "little")) if head else b""
         if not data:
             return b""
+        self._number = head[LENGTH:]
+        if self._more_wait():
+            self.pass_on()
         self._order: dict[str, Any] = marshal.loads(data)
         self._base: str = self._order["base"]
         timeout = self._order["timeout"]
         # Our owner stops it in time; this is for the case that there is none.
         self._deadline = time.monotonic() + timeout if timeout else NEVER
-        self._number = head[LENGTH:]
-        if self._more_wait():
-            self.pass_on()
         return self._number
 
     def _more_wait(self) -> bool:
