@@ -20,7 +20,7 @@ check: $(VENV)/.tested
 faults: $(VENV)/.tested strace
 	$(RUN) -m tests.faults.run
 
-bench: $(VENV)/.benched
+bench: $(VENV)/.benched peers
 	$(RUN) -m benchmarks
 
 venv: $(VENV)/.tested
@@ -44,6 +44,12 @@ $(VENV)/.benched: $(VENV)/.tested
 strace:
 	@command -v strace >/dev/null || { command -v apt-get >/dev/null && apt-get update -q && apt-get install -qy strace; } || \
 	echo "strace is missing: the system-call faults are skipped"
+
+# Command queues that the benchmarks compare with, where Debian has them and that is allowed.
+.PHONY: peers
+peers:
+	@for each in tsp:task-spooler pueue:pueue; do command -v $${each%:*} >/dev/null || { command -v apt-get >/dev/null && \
+	apt-get update -q && apt-get install -qy $${each#*:}; } || echo "$${each#*:} is missing: it is not compared with"; done
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -6,7 +6,7 @@ import asyncio
 import importlib
 import sys
 
-NAMES = ("latency", "end_to_end", "calls", "memory", "history", "peers")
+NAMES = ("latency", "end_to_end", "inline", "calls", "commands", "output", "memory", "history", "peers")
 
 
 def main() -> None:

@@ -176,6 +176,29 @@ async def test_N17_big_output_is_told_as_its_ends_and_a_file(mt: Meantime, threa
     assert not Path(task.outcome.spill.path).exists()
 
 
+async def test_I15_what_went_around_its_ring_is_put_in_order(tmp_path: Path):
+    """Once: its file can be read from front to back, and takes the disk no second time."""
+    settings = Settings(output_head=100_000, output_ring=1_000_000)
+    async with Meantime.open(tmp_path / "work.db", settings=settings) as mt:
+        handle = await mt.thread("big").start(Shell("seq -f %08.0f 0 999999"))
+        task = await handle.wait(30)
+        assert isinstance(task.outcome, Completed)
+        assert task.outcome.spill is not None
+        text = Path(task.outcome.spill.path).read_text()
+        numbers = "".join(f"{number:08}\n" for number in range(1_000_000))
+        lost = len(numbers) - 1_100_000
+        assert text == f"{numbers[:100_000]}\n… {lost} bytes were not kept …\n{numbers[-1_000_000:]}"
+        assert task.outcome.spill.bytes == len(text.encode())
+        first = await handle.log.read(99_000, stream="stdout")
+        assert first.text == numbers[99_000:100_000]
+        rest = await handle.log.read(first.next, stream="stdout", limit=500_000)
+        assert (rest.lost_bytes, rest.text) == (lost, numbers[-1_000_000:-500_000])
+        assert (await handle.log.tail(1)).text == "00999999\n"
+        assert await handle.result() == text
+    used = sum(file.stat().st_size for file in (tmp_path / "work.db.commands").iterdir())
+    assert used < 1_100_000 + 10_000
+
+
 async def test_big_output_of_both_streams_is_one_file(thread: Thread):
     handle = await thread.start(Shell("seq 1 100000; seq 1 100000 >&2"))
     await handle.wait(30)

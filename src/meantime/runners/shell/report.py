@@ -8,14 +8,14 @@ import os
 import shlex
 import signal
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from meantime.kernel.model import Failed, Json, Spill
 from meantime.kernel.outcomes import Report
 from meantime.kernel.payloads import Jsonable
 
 from .shim import cells
-from .spool import BOTH, OUT, Spool, State
+from .spool import BOTH, Spool, State
 
 INLINE = 1_000_000  # bytes of output that are taken into memory; more stays in its file
 PREVIEW = 4_000  # bytes of each end that are shown of it
@@ -113,24 +113,44 @@ def _gap(lost: int) -> bytes:
 
 
 def _file(base: Path, state: State) -> Spill:
-    """The stream's own file where it holds everything in its order; else a copy that does."""
+    """The stream's own file where it holds everything in its order; else one that does. A stream that
+    went around its ring is put in order for good, so that it does not take the disk twice."""
+    alone = not state[cells.ERR_TOTAL] and not state[cells.OUT_GAP_TO] and not state[cells.LEFT]
     kept = state[cells.HEAD] + state[cells.RING]
-    plain = not state[cells.ERR_TOTAL] and state[cells.OUT_TOTAL] <= kept and not state[cells.OUT_GAP_TO]
-    path = f"{base}{cells.OUT_FILE if plain else cells.WHOLE_FILE}"
+    if state[cells.LINEAR] or (alone and state[cells.OUT_TOTAL] <= kept):
+        return _described(base, cells.WHOLE_FILE if state[cells.LINEAR] else cells.OUT_FILE, None)
+    with open(f"{base}{cells.WHOLE_FILE}", "wb", opener=_private) as copy:
+        spill = _described(base, cells.WHOLE_FILE, copy)
+    if alone:
+        _replace(base, state[cells.HEAD] + len(_gap(state[cells.OUT_TOTAL] - kept)))
+    return spill
+
+
+def _described(base: Path, kind: str, copy: BinaryIO | None) -> Spill:
+    """Goes through what was kept, in pieces, and copies it where that is wanted."""
     size = lines = 0
     head = tail = b""
-    with contextlib.ExitStack() as stack:
-        copy = None if plain else stack.enter_context(open(path, "wb", opener=_private))
-        for piece in Spool(base).kept(OUT if plain else BOTH):
-            data = _gap(piece.lost) + piece.data
-            if copy is not None:
-                copy.write(data)
-            size += len(data)
-            lines += data.count(b"\n")
-            head += data[: PREVIEW - len(head)] if len(head) < PREVIEW else b""
-            tail = (tail + data)[-PREVIEW:]
+    for piece in Spool(base).kept(BOTH):
+        data = _gap(piece.lost) + piece.data
+        if copy is not None:
+            copy.write(data)
+        size += len(data)
+        lines += data.count(b"\n")
+        head += data[: PREVIEW - len(head)] if len(head) < PREVIEW else b""
+        tail = (tail + data)[-PREVIEW:]
     lines += 0 if tail.endswith(b"\n") else 1
-    return Spill(path, size, lines, as_text(head), as_text(tail), of_runner=True)
+    return Spill(f"{base}{kind}", size, lines, as_text(head), as_text(tail), of_runner=True)
+
+
+def _replace(base: Path, ring_at: int) -> None:
+    """From now on the copy is what is read. Said first, removed then: whoever is killed between the two
+    leaves a file too many, and nothing wrong."""
+    fd = os.open(f"{base}{cells.STATE_FILE}", os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.pwrite(fd, ring_at.to_bytes(8, "little"), 8 * cells.LINEAR)
+    finally:
+        os.close(fd)
+    os.unlink(f"{base}{cells.OUT_FILE}")
 
 
 def _private(path: str, flags: int) -> int:

@@ -106,19 +106,14 @@ class Spool:
         return Piece(b"", total, total, total, total - offset)
 
     def _pread(self, state: State, stream: str, offset: int, count: int) -> bytes:
-        head, ring = state[cells.HEAD], state[cells.RING] + CHUNK
         parts: list[bytes] = []
         try:
-            fd = os.open(f"{self._base}{cells.OUT_FILE if stream == OUT else cells.ERR_FILE}", os.O_RDONLY)
+            fd = os.open(f"{self._base}{_file(state, stream)}", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             return b""
         try:
             while count > 0:
-                if offset < head:
-                    place, room = offset, head - offset
-                else:
-                    place = head + (offset - head) % ring
-                    room = head + ring - place
+                place, room = _place(state, stream, offset)
                 part = os.pread(fd, min(count, room), place)
                 if not part:
                     break
@@ -203,6 +198,23 @@ def _last_kept(state: State, stream: str, offset: int) -> int:
     if offset < state[gap] < end:
         end = state[gap]
     return end
+
+
+def _file(state: State, stream: str) -> str:
+    if stream == ERR:
+        return cells.ERR_FILE
+    return cells.WHOLE_FILE if state[cells.LINEAR] else cells.OUT_FILE
+
+
+def _place(state: State, stream: str, offset: int) -> tuple[int, int]:
+    """Where in its file a byte of a stream lies, and how many lie behind each other from there."""
+    head, ring = state[cells.HEAD], state[cells.RING]
+    if offset < head:
+        return offset, head - offset
+    if stream == OUT and state[cells.LINEAR]:
+        return state[cells.LINEAR] + offset - (state[cells.OUT_TOTAL] - ring), ring
+    place = (offset - head) % (ring + CHUNK)
+    return head + place, ring + CHUNK - place
 
 
 def _cells_of(stream: str) -> tuple[int, int]:

@@ -38,8 +38,9 @@ VERSION = 1
     WANTS_WAKE,  # set by a reader that follows: wake it at the next output
     KEPT,  # it goes on when its owner is gone
     STDIN_PENDING,  # bytes that the command has not read yet
+    LINEAR,  # where the ring's bytes begin in the .txt that took the place of the .out; 0 while it has not
     LEFT,  # processes that were left when it ended; their pids follow
-) = range(27)
+) = range(28)
 LEFT_PIDS = 64  # the first cell of the pids
 MAX_LEFT = 64
 ID = 2048  # where the task's id stands, in bytes
@@ -64,7 +65,7 @@ NAME_LENGTH = 24
 
 # The files of one command: its name with one of these.
 STATE_FILE, CONTROL_PIPE, OUT_FILE, ERR_FILE, ORDER_FILE = ".state", ".control", ".out", ".err", ".order"
-WHOLE_FILE = ".txt"  # both streams in one, made at the end where that was needed
+WHOLE_FILE = ".txt"  # what was kept, from its beginning to its end; made afterwards where that was needed
 FILES = (STATE_FILE, CONTROL_PIPE, OUT_FILE, ERR_FILE, ORDER_FILE, WHOLE_FILE)
 EVENTS_PIPE = "events"  # one for all
 MARK = "MEANTIME_COMMAND"  # in the environment of every command: whose it is, should its shim be killed
