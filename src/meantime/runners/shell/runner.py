@@ -186,7 +186,7 @@ class ShellRunner:
         else:
             told = await asyncio.to_thread(_abandoned, base, state, asked)
         if order.process_limit(assignment.task) is not None:
-            cgroup.remove(base.name)
+            cgroup.remove(base)
         return told
 
     async def _aside(self, state: State, make: Callable[..., Report], *args: Any) -> Report:
@@ -227,7 +227,7 @@ class ShellRunner:
             base = self._places.of(task, attempt)
             self._places.remove(base)
             if order.process_limit(task) is not None:
-                cgroup.remove(base.name)  # else it was kept by what the command left behind
+                cgroup.remove(base)  # else it was kept by what the command left behind
 
     async def sweep(
         self, active: Iterable[Task], known: Callable[[str], Awaitable[bool]], older_than: float
@@ -291,7 +291,7 @@ class ShellRunner:
 
 def _abandoned(base: Path, state: State, asked: int) -> Report:
     """The shim was killed. What it left behind is nobody's any more, so it is ended, and that is said."""
-    count, left = hunt.hunt(base.name, state[cells.COMMAND_PID], state[cells.COMMAND_START])
+    count, left = hunt.hunt(base, state[cells.COMMAND_PID], state[cells.COMMAND_START])
     why = report.GONE
     if count:
         why += f" {count} of its processes still ran and were killed."
