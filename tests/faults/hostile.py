@@ -1,6 +1,6 @@
 """Family 6: hostile process trees. Cancelled, timed out, bereft of their shim or of their owner: none stays.
 
-    python -m tests.faults.hostile <folder>     the owner that is killed: starts what the folder's list says
+python -m tests.faults.hostile <folder>     the owner that is killed: starts what the folder's list says
 """
 
 from __future__ import annotations
@@ -27,12 +27,17 @@ from .kills import new_folder
 from .trees import Tree, lives, met, put_an_end_to, shim_of, survivors, trees
 
 SETTINGS = Settings(
-    stop_grace=0.3, stop_deadline=9.0, limits=Limits(per_thread=-1, total=-1), output_head=1 << 16, output_ring=1 << 16
+    stop_grace=0.3,
+    stop_deadline=9.0,
+    limits=Limits(per_thread=-1, total=-1),
+    output_head=1 << 16,
+    output_ring=1 << 16,
 )
 PATIENCE = 5.0  # seconds after its end in which the last of a tree must be gone
 COMES_UP = 15.0
 AT_ONCE = 6
 TIMEOUT = 2.0
+FATES = ("cancel", "timeout", "shim", "restart")
 
 
 class Hostile(NamedTuple):
@@ -72,15 +77,21 @@ class Trees(Tally):
         return f"{self.family:<44}{self.faults:>5} hostile trees, {self.lost} survivors"
 
 
-def run(seed: int, count: int, reproduce: str, fates: tuple[str, ...] = ("cancel", "timeout", "shim", "restart")) -> Trees:
-    """`count` trees, each with a fate by chance; 0 is all of them."""
+def run(
+    seed: int, count: int, reproduce: str, fates: tuple[str, ...] = FATES, only: tuple[str, ...] = ()
+) -> Trees:
+    """`count` trees, each with a fate by chance; 0 is all of them, or all that are named."""
     tally = Trees("hostile process trees", reproduce)
     rng = random.Random(seed)
-    chosen = trees(rng)[: count or None]
+    chosen = [tree for tree in trees(rng) if not only or tree.name in only][: count or None]
     for fate in fates:
         folder = new_folder()
         mine = [tree for number, tree in enumerate(chosen) if fates[number % len(fates)] == fate]
-        hostiles = [Hostile(tree, f"tree-{seed}-{os.getpid()}-{fate}-{n}", fate, folder) for n, tree in enumerate(mine)]
+        mine = [tree for tree in mine if not (fate == "shim" and tree.sheds_its_mark)]
+        hostiles = [
+            Hostile(tree, f"tree-{seed}-{os.getpid()}-{fate}-{n}", fate, folder)
+            for n, tree in enumerate(mine)
+        ]
         try:
             _meet(tally, hostiles, folder)
         except Exception as problem:
@@ -103,7 +114,9 @@ def _meet(tally: Trees, hostiles: list[Hostile], folder: Path) -> None:
 Begin = Callable[[Thread, Hostile], Awaitable[None]]
 
 
-async def _all(tally: Trees, folder: Path, hostiles: list[Hostile], begin: Begin, at_once: int = AT_ONCE) -> None:
+async def _all(
+    tally: Trees, folder: Path, hostiles: list[Hostile], begin: Begin, at_once: int = AT_ONCE
+) -> None:
     gate = asyncio.Semaphore(at_once)
 
     async def one(thread: Thread, hostile: Hostile) -> None:

@@ -1,4 +1,4 @@
-"""Hostile trees by name, and the judge that finds what is left of them: it looks at /proc, at nothing of ours.
+"""Hostile trees by name, and the judge that finds what is left of them: it looks at /proc alone.
 
 A tree is known by its mark: an argument of its processes and a variable in their environment. And each of
 them wrote its pid down, for those that hide even that.
@@ -44,7 +44,7 @@ SCRIPTS: dict[str, tuple[int, str]] = {
     "setsid &": (1, "setsid sh -c 'echo $$ >>$UP; exec sleep 20' & wait; sleep 20"),
     "a grandchild holds the pipe": (1, "(sleep 20 & echo $! >>$UP)"),
     "subshells": (4, "(echo $$ >>$UP; (echo a >>$UP; (echo b >>$UP; sleep 20 & echo $! >>$UP; wait)))"),
-    "a trap that never ends": (1, "trap 'while :; do sleep 1; done' TERM; echo $$ >>$UP; sleep 20 & wait; wait"),
+    "a trap that never ends": (1, "trap 'while :; do sleep 1; done' TERM; echo $$ >>$UP; sleep 20; wait"),
     "a trap that starts more": (1, "trap 'setsid sleep 20 & setsid sleep 20 & wait' TERM; echo $$ >>$UP; "
                                    "sleep 20 & wait; wait"),
     "env -i": (1, "exec env -i FAULT_TREE=$FAULT_TREE UP=$UP sh -c 'echo $$ >>$UP; sleep 20; :'"),
@@ -53,7 +53,7 @@ SCRIPTS: dict[str, tuple[int, str]] = {
     "stopped, its child runs": (2, "sleep 20 & echo $! >>$UP; echo $$ >>$UP; kill -STOP $$; wait"),
     "a pid namespace": (1, "unshare --pid --fork sh -c 'echo $FAULT_TREE >>$UP; trap \"\" TERM; sleep 20; :' "
                            "|| { echo $$ >>$UP; sleep 20; }"),
-    "a mount and pid namespace": (1, "unshare --pid --fork --mount-proc sh -c 'echo x >>$UP; setsid sleep 20; :' "
+    "a mount and pid namespace": (1, "unshare --pid --fork --mount-proc sh -c 'echo x >>$UP; setsid sleep 20' "
                                      "|| { echo $$ >>$UP; sleep 20; }"),
     "timeout of a timeout": (1, "timeout 19 timeout 18 sh -c 'echo $$ >>$UP; trap \"\" TERM; sleep 20; :'"),
     "a busy loop": (1, "trap '' TERM; echo $$ >>$UP; i=0; while [ $i -lt 20000000 ]; do i=$((i+1)); done"),
@@ -71,7 +71,16 @@ class Tree(NamedTuple):
     @property
     def ends_itself(self) -> bool:
         """Its first process goes at once: what is left is a leftover, and no cancel comes in time."""
-        return self.name.startswith("leave") or self.name in ("nohup & and gone", "a grandchild holds the pipe")
+        return self.name.startswith("leave") or self.name in (
+            "nohup & and gone",
+            "a grandchild holds the pipe",
+        )
+
+    @property
+    def sheds_its_mark(self) -> bool:
+        """It leaves both its environment and its parents: without a shim nothing leads to it any more."""
+        _, bare, after = self.name.partition("bare")
+        return bool(bare) and "leave" in after
 
 
 def trees(rng: random.Random) -> list[Tree]:

@@ -12,38 +12,61 @@ ROUNDS = 50
 PAUSE = 0.02
 
 
-def hunt(name: str) -> tuple[int, list[int]]:
-    """Kills everything that carries the mark. Says how many there were, and which are left."""
-    met: set[int] = set()
-    found: dict[int, int] = {}
+def hunt(name: str, pid: int, started: int) -> tuple[int, list[int]]:
+    """Kills the command, everything that carries its mark and all that is below these. Says how many
+    there were, and which are left."""
+    met: tree.Found = {}
+    found: tree.Found = {}
     for _ in range(ROUNDS):
-        found = marked(name)
+        found = tree.kill_all(lambda: _found(name, pid, started, met))
         if not found:
             break
-        met |= set(found)
-        for pid, started in found.items():
-            tree.send(pid, started, signal.SIGKILL)
+        met |= found
         time.sleep(PAUSE)  # the kernel takes them down in its own time
     return len(met), sorted(found)
 
 
-def marked(name: str) -> dict[int, int]:
-    """Living processes that were started with the mark of this command, with their start times."""
+def _found(name: str, pid: int, started: int, met: tree.Found) -> tree.Found:
+    """The mark alone would not do: a process can change its environment, the command itself too."""
+    roots = marked(name)
+    for known, at in ((pid, started), *((each, at) for each, (at, _) in met.items())):
+        fields = tree.stat(known)
+        if fields is not None and int(fields[19]) == at and not tree.is_gone(fields):
+            roots[known] = (at, int(fields[2]))
+    below = [tree.descendants(root) for root in roots]
+    return {each: at for found in (roots, *below) for each, at in found.items() if each != os.getpid()}
+
+
+def marked(name: str) -> tree.Found:
+    """Living processes that were started with the mark of this command."""
     mark = f"{cells.MARK}={name}".encode()
-    found: dict[int, int] = {}
+    found: tree.Found = {}
     for entry in os.listdir("/proc"):
-        if not entry.isdigit() or int(entry) == os.getpid():
-            continue
-        try:
-            with open(f"/proc/{entry}/environ", "rb") as file:
-                if mark not in file.read().split(b"\0"):
-                    continue
-        except OSError:
-            continue
-        fields = tree.stat(int(entry))
-        if fields is not None and fields[0] not in (b"Z", b"X"):
-            found[int(entry)] = int(fields[19])
+        if entry.isdigit() and int(entry) != os.getpid() and mark in _environment(entry):
+            fields = tree.stat(int(entry))
+            if fields is not None and not tree.is_gone(fields):
+                found[int(entry)] = (int(fields[19]), int(fields[2]))
     return found
+
+
+def _environment(pid: str) -> list[bytes]:
+    """Of a process; or of its other threads, where its first one has ended."""
+    text = _read(f"/proc/{pid}/environ")
+    if not text:
+        try:
+            threads = os.listdir(f"/proc/{pid}/task")
+        except OSError:
+            return []
+        text = b"".join(_read(f"/proc/{pid}/task/{thread}/environ") for thread in threads if thread != pid)
+    return text.split(b"\0")
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
 
 
 def put_down(pid: int, started: int) -> None:

@@ -288,7 +288,7 @@ class ShellRunner:
 
 def _abandoned(base: Path, state: State, asked: int) -> Report:
     """The shim was killed. What it left behind is nobody's any more, so it is ended, and that is said."""
-    count, left = hunt.hunt(base.name)
+    count, left = hunt.hunt(base.name, state[cells.COMMAND_PID], state[cells.COMMAND_START])
     why = report.GONE
     if count:
         why += f" {count} of its processes still ran and were killed."

@@ -340,7 +340,7 @@ class Shim:
         state[cells.EXIT_CODE], state[cells.SIGNAL] = (code, 0) if code >= 0 else (0, -code)
         state[cells.STOPPED], state[cells.STOPPED_BY] = bool(self._stopping), self._stopping
         if not self._stopping:
-            if self._order["leftovers"] == "kill" and tree.descendants(self._me):
+            if self._order["leftovers"] == "kill" and not tree.alone():
                 self._stopping = cells.BY_OWNER  # of the rest; the command itself was not stopped
                 self._kill_at = time.monotonic()
             else:
@@ -367,11 +367,9 @@ class Shim:
             return
         if now >= self._kill_at:
             self._give_up_at = min(self._give_up_at, now + SURVIVE)
-            left = tree.kill(self._me)
-        else:
-            left = tree.descendants(self._me)
+            tree.kill(self._me)
         self._reap()
-        if not self._pid and (not left or now >= self._give_up_at):
+        if not self._pid and (tree.alone() or now >= self._give_up_at):
             self._finish()
         elif now >= self._give_up_at:
             self._ended(-signal.SIGKILL)  # it cannot be killed: it is listed as left

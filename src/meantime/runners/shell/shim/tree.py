@@ -9,6 +9,10 @@ from __future__ import annotations
 import os
 import signal
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # the module itself would be one more to share with every fork
+    from collections.abc import Callable
+
 Found = dict[int, tuple[int, int]]  # pid -> start time, process group
 FREEZES = 20  # passes in which we try to hold still what forks faster than we look
 
@@ -25,8 +29,23 @@ def start_time(pid: int) -> int:
     return int(fields[19]) if fields else 0
 
 
+def is_gone(fields: list[bytes]) -> bool:
+    """A zombie is gone but for its name; unless only its first thread has ended, and others go on."""
+    return fields[0] in (b"Z", b"X") and int(fields[17]) < 2
+
+
+def alone() -> bool:
+    """Whether nothing is below us: exact, as everything that loses its parent becomes our child. A look
+    at /proc can miss one that forks and goes while we look."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return True
+    return False
+
+
 def descendants(of: int) -> Found:
-    """Everything below a process that still lives. Zombies are gone but for their name."""
+    """Everything below a process that still lives."""
     found: Found = {}
     todo = [of]
     while todo:
@@ -35,7 +54,7 @@ def descendants(of: int) -> Found:
             if fields is None or child in found:
                 continue
             todo.append(child)
-            if fields[0] not in (b"Z", b"X"):
+            if not is_gone(fields):
                 found[child] = (int(fields[19]), int(fields[2]))
     return found
 
@@ -92,9 +111,13 @@ def ask_to_stop(of: int) -> None:
 def kill(of: int) -> Found:
     """Holds everything still, so that nothing can fork away from us, then kills it. Returns what was
     there: the caller looks again until nothing is."""
+    return kill_all(lambda: descendants(of))
+
+
+def kill_all(find: Callable[[], Found]) -> Found:
     held: Found = {}
     for _ in range(FREEZES):
-        fresh = {pid: at for pid, at in descendants(of).items() if held.get(pid) != at}
+        fresh = {pid: at for pid, at in find().items() if held.get(pid) != at}
         if not fresh:
             break
         _strike(fresh, signal.SIGSTOP)
