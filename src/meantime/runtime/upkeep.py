@@ -68,7 +68,8 @@ class Upkeep:
             return False
         self._admission.take_up(Assignment(task, again=True))
         if task.status is Status.CANCELLING:
-            self._stop(task)
+            # Not before its run has begun, which is next: there would be nobody to hear it.
+            asyncio.get_running_loop().call_soon(self._stop, task)
         return True
 
     async def _sweep(self, older_than: float) -> None:
