@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from meantime import Meantime
 from . import strace
 from .judge import Fact, Told, Verdict, judge, read_facts
 from .owner import THREADS, Expected
+
+UNBORN = "unborn"  # among those that may be lost: whoever had not begun
 
 
 def command(mode: str, folder: Path, seed: int = 0, plant: str = "") -> list[str]:
@@ -35,14 +38,14 @@ def recover(folder: Path, may_be_lost: set[str] | None = None, plant: str = "") 
     facts = read_facts(folder / "ledger.jsonl") + [Fact("ran", id[0], id) for _, id in starts(folder)]
     told = judge(facts, asyncio.run(_transcripts(folder / "ledger.db")))
     seen = {one["id"]: one for one in _lines(folder / "ended.jsonl")}
+    pids = {id: pid for pid, id in starts(folder)}
     wrong: list[str] = []
     for fields in _lines(folder / "expect.jsonl"):
         expected = Expected(*fields)
         if expected.id in seen:
-            lost_is_fair = may_be_lost is None or expected.id in may_be_lost
-            wrong += _wrong(
-                expected, seen[expected.id], dict((id, pid) for pid, id in starts(folder)), lost_is_fair
-            )
+            unborn = expected.id not in pids and UNBORN in (may_be_lost or ())
+            fair = may_be_lost is None or expected.id in may_be_lost or unborn
+            wrong += _wrong(expected, seen[expected.id], pids, fair)
     return Verdict((*told.lost, *wrong), told.doubled, told.misordered)
 
 
@@ -53,6 +56,8 @@ def _wrong(
     where = f"{id} is {status}: {seen['outcome']}"
     if status == "lost" and lost_is_fair:
         return
+    if lost_is_fair and "signal=9" in seen["outcome"]:
+        return  # it was the one that was killed
     if expected.cancelled and status == "cancelled":
         return
     if status != ("completed" if expected.code == 0 else "failed") or (seen["code"] or 0) != expected.code:
@@ -87,14 +92,21 @@ def starts(folder: Path) -> list[tuple[int, str]]:
     return [(int(pid), id) for pid, id in words]
 
 
+def running(folder: Path) -> dict[int, str]:
+    """Commands that run now. A pid alone would not do: it may be another's by now."""
+    return {pid: id for pid, id in starts(folder) if f" {id} >>".encode() in words(pid)}
+
+
+def words(pid: int | str) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
 def clear(folder: Path) -> None:
     """Nothing of this folder goes on, whatever became of it."""
     for entry in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            if (
-                str(folder).encode() in Path(f"/proc/{entry}/cmdline").read_bytes()
-                and int(entry) != os.getpid()
-            ):
+        if str(folder).encode() in words(entry) and int(entry) != os.getpid():
+            with suppress(OSError):
                 os.kill(int(entry), signal.SIGKILL)
-        except OSError:
-            continue

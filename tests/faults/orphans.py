@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from . import strace
-from .adoption import clear, command, recover, starts
+from .adoption import UNBORN, clear, command, recover, running, starts, words
 from .judge import Tally
 from .kills import new_folder, side_by_side
 from .trees import ZYGOTE, lives, stat
@@ -72,32 +72,39 @@ def _live_and_die(folder: Path, seed: int, rng: random.Random, bereft: set[str])
         owner.kill()
         owner.wait()
         owner.stdout.close()
-    return sum(lives(pid) for pid, id in starts(folder) if id not in bereft)
+    return sum(id not in bereft for id in running(folder).values())
 
 
 def _strike(target: str, folder: Path, rng: random.Random, bereft: set[str]) -> None:
     """kill -9 of a zygote, of the shim above a running command, or of the shim that waits for one."""
-    supervisors = {pid: int(fields[1]) for pid in _supervisors(folder) if (fields := stat(pid))}
-    commands = {int(fields[1]): id for pid, id in starts(folder) if (fields := stat(pid)) and lives(pid)}
+    supervisors = {pid: parent_of(pid) for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
+                   if ZYGOTE in (line := words(pid)) and str(folder).encode() in line}  # fmt: skip
+    commands = {parent_of(pid): id for pid, id in running(folder).items()}
     zygotes = [pid for pid in supervisors if pid in supervisors.values()]
     spares = [pid for pid, parent in supervisors.items() if parent in zygotes and pid not in commands]
     chosen = {"zygote": zygotes, "shim": [pid for pid in supervisors if pid in commands], "spare": spares}
-    if target and chosen[target]:
-        pid = rng.choice(sorted(chosen[target]))
-        bereft.update(id for shim, id in commands.items() if shim == pid)
-        if target == "spare":  # it may have taken an order since we looked
-            os.kill(pid, signal.SIGSTOP)
-            bereft.update(id for one, id in starts(folder) if (fields := stat(one)) and int(fields[1]) == pid)
-        os.kill(pid, signal.SIGKILL)
+    if not target or not chosen[target]:
+        return
+    pid = rng.choice(sorted(chosen[target]))
+    if ZYGOTE not in words(pid):
+        return  # what a shim has just forked looks like a shim, until it is the command
+    os.kill(pid, signal.SIGSTOP)
+    _let_its_command_begin(pid, folder)
+    bereft.update(id for one, id in running(folder).items() if parent_of(one) == pid)
+    bereft.add(UNBORN)
+    os.kill(pid, signal.SIGKILL)
 
 
-def _supervisors(folder: Path) -> list[int]:
-    found: list[int] = []
-    for entry in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            words = Path(f"/proc/{entry}/cmdline").read_bytes()
-        except OSError:
-            continue
-        if ZYGOTE in words and str(folder).encode() in words:
-            found.append(int(entry))
-    return found
+def _let_its_command_begin(shim: int, folder: Path) -> None:
+    """So that we know which one it is that loses its shim."""
+    end = time.monotonic() + 2
+    while time.monotonic() < end:
+        below = Path(f"/proc/{shim}/task/{shim}/children").read_text().split()
+        if all(int(pid) in running(folder) or ZYGOTE in words(pid) or not lives(int(pid)) for pid in below):
+            return
+        time.sleep(0.005)
+
+
+def parent_of(pid: int) -> int:
+    fields = stat(pid)
+    return int(fields[1]) if fields else 0

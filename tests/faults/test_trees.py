@@ -18,7 +18,7 @@ def descendants(of):
     looks[0] += 1
     return look(of) if looks[0] % 3 == 0 else {}
 tree.descendants = descendants
-from shim.zygote import main; main(int(sys.argv[2]), sys.argv[3])
+from shim.zygote import main; main(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
 """
 
 

@@ -21,11 +21,12 @@ from .launcher import Launcher
 from .place import Places
 from .shim import cells
 from .spool import STREAMS, Spool, State, look
-from .watch import Ears, End, Watch, tell
+from .watch import LOOK_AGAIN, Ears, End, Watch, tell
 
 QUICK = 1 << 16  # bytes of output that are read on the event loop
 UNANSWERED = 4.0  # seconds after which a shim that was told to kill, and did not, is put down itself
 LAUNCHES = 3
+FIRST = asyncio.FIRST_COMPLETED
 
 
 class ShellRunner:
@@ -108,13 +109,8 @@ class ShellRunner:
             state = watch.look()
             if state is None:
                 await self._begin(watch, assignment)
-            elif state[cells.PHASE] == cells.ENDED:
-                watch.finish(End.ENDED)
-            elif watch.is_alive():
-                watch.begin()
             else:
-                state = watch.look() or state  # it may have ended while we looked
-                watch.finish(End.ENDED if state[cells.PHASE] == cells.ENDED else End.GONE)
+                watch.take_up(state)
         except order.Unstartable as problem:
             watch.fail(problem.failed)
         except OSError as problem:
@@ -128,7 +124,11 @@ class ShellRunner:
         wanted = order.make(assignment, watch.base, {**self._settings, "kept": kept})
         for _ in range(LAUNCHES):
             failed = await self._launcher.launch(wanted)
-            await asyncio.wait({failed, watch.begun, watch.over}, return_when=asyncio.FIRST_COMPLETED)
+            waits = {failed, watch.begun, watch.over}
+            while not (await asyncio.wait(waits, timeout=LOOK_AGAIN, return_when=FIRST))[0]:
+                state = watch.look()  # a shim may have begun it of which we hear nothing
+                if state is not None:
+                    watch.take_up(state)
             self._launcher.forget(failed)
             if watch.begun.done():
                 return

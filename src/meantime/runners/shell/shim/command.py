@@ -227,7 +227,10 @@ class Shim:
 
     def pass_on(self) -> None:
         if self._baton >= 0:
-            os.write(self._baton, self._number)
+            try:
+                os.write(self._baton, self._number)
+            except OSError:
+                pass  # the zygote was killed; the command has us all the same
             os.close(self._baton)
             self._baton = -1
 

@@ -23,8 +23,9 @@ PAUSE = 0.1
 
 
 class Zygote:
-    def __init__(self, owner: int, events: int) -> None:
+    def __init__(self, owner: int, life: int, events: int) -> None:
         self._owner = owner
+        self._life = life  # held by us alone: our owner sees when we are gone, whoever else lives on
         self._events = events
         self._shims: dict[int, bytes] = {}  # pid -> number of its order
 
@@ -35,6 +36,7 @@ class Zygote:
             continue
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.close(self._owner)
+        os.close(self._life)
         while True:
             try:
                 os.wait()
@@ -47,6 +49,7 @@ class Zygote:
         pid = self._try_to_fork()
         if pid == 0:
             os.close(taken)
+            os.close(self._life)
             _live(self._owner, self._events, take)
         os.close(take)
         number = os.read(taken, NUMBER)
@@ -101,15 +104,16 @@ def _live(owner: int, events: int, take: int) -> None:
         os._exit(code)
 
 
-def main(descriptor: int, root: str) -> None:
+def main(descriptor: int, life: int, root: str) -> None:
     if os.fork():
         os._exit(0)
     os.setsid()
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
     os.set_inheritable(descriptor, False)
+    os.set_inheritable(life, False)
     events = os.open(f"{root}/{cells.EVENTS_PIPE}", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-    zygote = Zygote(descriptor, events)
+    zygote = Zygote(descriptor, life, events)
     signal.signal(signal.SIGCHLD, zygote.reap)
     gc.collect()
     gc.freeze()  # what is here now is shared by all shims; a collection would copy it

@@ -1,0 +1,126 @@
+"""The zygote and its spare shim are killed while commands run: those go on, and the next ones begin."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from meantime import Meantime, Settings, Shell
+
+from .adoption import clear, words
+from .trees import ZYGOTE, stat
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path
+    clear(tmp_path)
+
+
+def supervisors(folder: Path) -> dict[int, int]:
+    """With their parents."""
+    pids = map(int, filter(str.isdigit, os.listdir("/proc")))
+    mine = [pid for pid in pids if ZYGOTE in (line := words(pid)) and str(folder).encode() in line]
+    return {pid: int(fields[1]) for pid in mine if (fields := stat(pid))}
+
+
+async def kill(folder: Path, role: str) -> None:
+    """The spare is forked when the last order was taken, so it may take a moment to be there."""
+    for _ in range(500):
+        found = supervisors(folder)
+        zygotes = [pid for pid in found if pid in found.values()]
+        busy = {
+            int(fields[1]) for pid in filter(str.isdigit, os.listdir("/proc")) if (fields := stat(int(pid)))
+        }
+        spares = [pid for pid, parent in found.items() if parent in zygotes and pid not in busy]
+        chosen = zygotes if role == "zygote" else spares
+        if zygotes and spares:
+            os.kill(chosen[0], signal.SIGKILL)
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError(f"no {role} among {found}")
+
+
+@pytest.mark.parametrize("role", ["zygote", "spare"])
+def test_commands_begin_and_go_on_after_their_launcher_was_killed(folder: Path, role: str) -> None:
+    """The shim of the long one holds the launcher's socket open: its end must be seen all the same."""
+
+    async def play() -> None:
+        async with Meantime.open(folder / "ledger.db") as meantime:
+            thread = meantime.thread("t")
+            long = await thread.start(Shell(f"while [ ! -e {folder}/gate ]; do sleep 0.02; done; exit 7"))
+            await (await thread.start(Shell("true"))).wait()
+            for number in range(3):
+                await kill(folder, role)
+                short = [await thread.start(Shell(f"exit {code}")) for code in (0, number + 1)]
+                statuses = [(await one.wait(timeout=10)).status for one in short]
+                assert statuses == ["completed", "failed"]
+            (folder / "gate").touch()
+            assert getattr((await long.wait(timeout=10)).outcome, "exit_code", None) == 7
+
+    asyncio.run(asyncio.wait_for(play(), 40))
+
+
+def test_a_command_that_is_to_end_with_its_owner_goes_on_when_the_zygote_was_killed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its shim ends it when its owner is gone; the end of a zygote must not look like that."""
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+
+    async def play() -> None:
+        async with Meantime.open(":memory:") as meantime:
+            thread = meantime.thread("t")
+            long = await thread.start(Shell(f"until [ -e {folder}/gate ]; do sleep 0.02; done; exit 7"))
+            await kill(folder, "zygote")
+            assert (await (await thread.start(Shell("true"))).wait(timeout=10)).status == "completed"
+            (folder / "gate").touch()
+            assert getattr((await long.wait(timeout=10)).outcome, "exit_code", None) == 7
+
+    asyncio.run(asyncio.wait_for(play(), 30))
+
+
+OWNER = """
+import asyncio, sys
+from meantime import Meantime, Settings, Shell
+from meantime.runners.shell import watch
+watch.tell = lambda *message: None
+async def main(folder):
+    meantime = await Meantime.open(folder + "/ledger.db", settings=Settings(stop_grace=8.0, stop_deadline=20.0))
+    thread = meantime.thread("t")
+    await thread.start(Shell(f"echo up >{folder}/up; while :; do sleep 0.02; done"), id="x")
+    while not __import__("os").path.exists(folder + "/up"):
+        await asyncio.sleep(0.01)
+    await thread.cancel("x")
+    print("cancelled", flush=True)
+    await asyncio.sleep(60)
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+def test_a_cancel_is_passed_on_at_once_by_the_next_owner(folder: Path) -> None:
+    """The first was killed before it could: the second must not wait for the grace to be over."""
+
+    async def play() -> None:
+        owner = await asyncio.create_subprocess_exec(sys.executable, "-c", OWNER, str(folder), stdout=-1)
+        try:
+            assert owner.stdout is not None
+            assert await owner.stdout.readline()
+        finally:
+            owner.kill()
+            await owner.wait()
+        settings = Settings(stop_grace=8.0, stop_deadline=20.0)
+        async with Meantime.open(folder / "ledger.db", settings=settings) as meantime:
+            began = time.monotonic()
+            (task,) = await meantime.thread("t").wait("x", timeout=20)
+            assert task.status == "cancelled"
+            assert time.monotonic() - began < 4
+
+    asyncio.run(play())
