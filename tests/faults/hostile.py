@@ -136,7 +136,7 @@ async def _all(
 async def _started(thread: Thread, hostile: Hostile) -> None:
     timeout = TIMEOUT if hostile.fate == "timeout" else None
     await thread.start(hostile.work, id=hostile.mark, timeout=timeout)
-    await _until(hostile.is_up, COMES_UP, "it did not come up")
+    await until(hostile.is_up, COMES_UP, "it did not come up")
 
 
 async def _found_again(thread: Thread, hostile: Hostile) -> None:
@@ -158,14 +158,14 @@ async def _end(thread: Thread, hostile: Hostile) -> str:
     if task.status not in hostile.expected or getattr(task.outcome, "abandoned", False):
         return f"it is {task.status}: {task.outcome}"
     try:
-        await _until(lambda: not survivors(hostile.mark, known), PATIENCE, "")
+        await until(lambda: not survivors(hostile.mark, known), PATIENCE, "")
     except TimeoutError:
         left = survivors(hostile.mark, known)
         return f"{len(left)} survivors: {left[:5]}, {task.outcome}"
     return ""
 
 
-async def _until(condition: Callable[[], bool], seconds: float, problem: str) -> None:
+async def until(condition: Callable[[], bool], seconds: float, problem: str) -> None:
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

@@ -16,8 +16,10 @@ from .kills import new_folder, sample, side_by_side
 from .strace import Point
 from .trees import lives
 
-SYSCALLS = ("sendto", "recvfrom", "openat", "fdatasync", "write", "pwrite64", "mknodat", "pipe2", "flock", "mmap",
-            "vfork", "clone3", "poll", "wait4")  # fmt: skip
+SYSCALLS = (
+    "sendto", "recvfrom", "openat", "fdatasync", "write", "pwrite64", "mknodat", "pipe2", "flock", "mmap",
+    "vfork", "clone3", "poll", "wait4",
+)  # fmt: skip
 OVER = 40.0  # seconds
 
 

@@ -93,7 +93,8 @@ from meantime import Meantime, Settings, Shell
 from meantime.runners.shell import watch
 watch.tell = lambda *message: None
 async def main(folder):
-    meantime = await Meantime.open(folder + "/ledger.db", settings=Settings(stop_grace=8.0, stop_deadline=20.0))
+    settings = Settings(stop_grace=8.0, stop_deadline=20.0)
+    meantime = await Meantime.open(folder + "/ledger.db", settings=settings)
     thread = meantime.thread("t")
     await thread.start(Shell(f"echo up >{folder}/up; while :; do sleep 0.02; done"), id="x")
     while not __import__("os").path.exists(folder + "/up"):

@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import time
+from contextlib import suppress
 
 LIFE = 20.0
 MANY = 150
@@ -49,10 +50,8 @@ def and_then(act):  # type: ignore[no-untyped-def]
     """A step that does something and goes on; what is not allowed here is left out."""
 
     def step(rest: list[str]) -> None:
-        try:
+        with suppress(OSError):
             act()
-        except OSError:
-            pass
         go(rest)
 
     return step

@@ -53,7 +53,7 @@ SCRIPTS: dict[str, tuple[int, str]] = {
     "stopped, its child runs": (2, "sleep 20 & echo $! >>$UP; echo $$ >>$UP; kill -STOP $$; wait"),
     "a pid namespace": (1, "unshare --pid --fork sh -c 'echo $FAULT_TREE >>$UP; trap \"\" TERM; sleep 20; :' "
                            "|| { echo $$ >>$UP; sleep 20; }"),
-    "a mount and pid namespace": (1, "unshare --pid --fork --mount-proc sh -c 'echo x >>$UP; setsid sleep 20' "
+    "a mount and pid namespace": (1, "unshare --pid --fork --mount-proc sh -c 'echo x >>$UP; setsid sleep 9' "
                                      "|| { echo $$ >>$UP; sleep 20; }"),
     "timeout of a timeout": (1, "timeout 19 timeout 18 sh -c 'echo $$ >>$UP; trap \"\" TERM; sleep 20; :'"),
     "a busy loop": (1, "trap '' TERM; echo $$ >>$UP; i=0; while [ $i -lt 20000000 ]; do i=$((i+1)); done"),

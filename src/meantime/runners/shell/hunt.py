@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from functools import partial
 
 from .shim import cells, tree
 
@@ -18,7 +19,7 @@ def hunt(name: str, pid: int, started: int) -> tuple[int, list[int]]:
     met: tree.Found = {}
     found: tree.Found = {}
     for _ in range(ROUNDS):
-        found = tree.kill_all(lambda: _found(name, pid, started, met))
+        found = tree.kill_all(partial(_found, name, pid, started, met))
         if not found:
             break
         met |= found

@@ -227,12 +227,12 @@ class Shim:
 
     def pass_on(self) -> None:
         if self._baton >= 0:
+            baton, self._baton = self._baton, -1
             try:
-                os.write(self._baton, self._number)
+                os.write(baton, self._number)
             except OSError:
-                pass  # the zygote was killed; the command has us all the same
-            os.close(self._baton)
-            self._baton = -1
+                return  # the zygote was killed; the command has us all the same
+            os.close(baton)
 
     def _serve(self) -> None:
         while self._streams or self._unsaid or self.state[cells.PHASE] != cells.ENDED:
