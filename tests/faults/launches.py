@@ -64,7 +64,7 @@ def _live_until(point: Point, folder: Path) -> None:
             assert time.monotonic() < end, "the owner hangs"
             time.sleep(0.01)
     finally:
-        tracer.terminate()
+        tracer.kill()  # those it traces go on
         tracer.wait()
 
 

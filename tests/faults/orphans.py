@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from . import strace
-from .adoption import UNBORN, clear, command, recover, running, starts, words
+from .adoption import UNBORN, clear, command, recover, running, words
 from .judge import Tally
 from .kills import new_folder, side_by_side
 from .trees import ZYGOTE, lives, stat
@@ -53,7 +53,7 @@ def _chain(tally: Orphans, seed: int, kills: int, plant: str = "") -> None:
 
 def _live_and_die(folder: Path, seed: int, rng: random.Random, bereft: set[str]) -> int:
     """How many commands ran when their owner was killed."""
-    before = len(starts(folder))
+    before = _asked(folder)
     owner = subprocess.Popen(
         command("load", folder, seed), cwd=strace.ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
@@ -61,7 +61,7 @@ def _live_and_die(folder: Path, seed: int, rng: random.Random, bereft: set[str])
     try:
         begun = owner.stdout.readline()
         end = time.monotonic() + 10
-        while len(starts(folder)) < before + 2 and time.monotonic() < end and owner.poll() is None:
+        while _asked(folder) < before + 3 and time.monotonic() < end and owner.poll() is None:
             time.sleep(0.01)
         for target in rng.choice([("",), ("zygote",), ("shim",), ("zygote", "shim"), ("spare",), ("",)]):
             time.sleep(rng.uniform(0.02, 0.5))  # the moment of the kill is what is random here
@@ -73,6 +73,11 @@ def _live_and_die(folder: Path, seed: int, rng: random.Random, bereft: set[str])
         owner.wait()
         owner.stdout.close()
     return sum(id not in bereft for id in running(folder).values())
+
+
+def _asked(folder: Path) -> int:
+    file = folder / "expect.jsonl"
+    return file.read_bytes().count(b"\n") if file.exists() else 0
 
 
 def _strike(target: str, folder: Path, rng: random.Random, bereft: set[str]) -> None:

@@ -16,6 +16,7 @@ import pytest
 from meantime import Meantime, Settings, Shell
 
 from .adoption import clear, words
+from .hostile import until
 from .trees import ZYGOTE, stat
 
 
@@ -85,6 +86,28 @@ def test_a_command_that_is_to_end_with_its_owner_goes_on_when_the_zygote_was_kil
             assert getattr((await long.wait(timeout=10)).outcome, "exit_code", None) == 7
 
     asyncio.run(asyncio.wait_for(play(), 30))
+
+
+def test_ledgers_with_the_same_task_do_not_hunt_each_other(folder: Path) -> None:
+    """A killed shim has its own command hunted down, not another ledger's that has the same id."""
+
+    async def play() -> None:
+        async with Meantime.open(folder / "one.db") as one, Meantime.open(folder / "other.db") as other:
+            script = f"echo $$ >>{folder}/up; until [ -e {folder}/gate ]; do sleep 0.02; done; exit 7"
+            for meantime in (one, other):
+                await meantime.thread("t").start(Shell(script), id="same")
+            up = folder / "up"
+            await until(lambda: up.exists() and up.read_bytes().count(b"\n") == 2, 10, "they are not up")
+            parents = {int(stat(int(pid))[1]) for pid in up.read_text().split()}
+            (shim,) = [pid for pid in parents if b"one.db" in words(pid)]
+            os.kill(shim, signal.SIGKILL)
+            (lost,) = await one.thread("t").wait("same", timeout=10)
+            assert lost.status == "lost"
+            (folder / "gate").touch()
+            (ended,) = await other.thread("t").wait("same", timeout=10)
+            assert getattr(ended.outcome, "exit_code", None) == 7
+
+    asyncio.run(play())
 
 
 OWNER = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 from pathlib import Path
 
@@ -53,16 +54,21 @@ def check() -> None:
         ) from None
 
 
-def make(name: str, processes: int) -> tuple[Path, Path]:
+def make(base: Path, processes: int) -> tuple[Path, Path]:
     where = home()
     if (where / "cgroup.subtree_control").exists():
         (where / "cgroup.subtree_control").write_text("+pids")
-    group = where / f"{PREFIX}{name}"
+    group = where / _name(base)
     group.mkdir(exist_ok=True)
     (group / "pids.max").write_text(str(processes))
     return where, group
 
 
-def remove(name: str) -> None:
+def remove(base: Path) -> None:
     with contextlib.suppress(OSError):
-        (home() / f"{PREFIX}{name}").rmdir()
+        (home() / _name(base)).rmdir()
+
+
+def _name(base: Path) -> str:
+    """Of the whole path: another ledger may have a task of the same id."""
+    return PREFIX + hashlib.sha256(os.fsencode(base)).hexdigest()[:24]

@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from functools import partial
+from pathlib import Path
 
 from .shim import cells, tree
 
@@ -13,13 +14,13 @@ ROUNDS = 50
 PAUSE = 0.02
 
 
-def hunt(name: str, pid: int, started: int) -> tuple[int, list[int]]:
+def hunt(base: Path, pid: int, started: int) -> tuple[int, list[int]]:
     """Kills the command, everything that carries its mark and all that is below these. Says how many
     there were, and which are left."""
     met: tree.Found = {}
     found: tree.Found = {}
     for _ in range(ROUNDS):
-        found = tree.kill_all(partial(_found, name, pid, started, met))
+        found = tree.kill_all(partial(_found, base, pid, started, met))
         if not found:
             break
         met |= found
@@ -27,9 +28,9 @@ def hunt(name: str, pid: int, started: int) -> tuple[int, list[int]]:
     return len(met), sorted(found)
 
 
-def _found(name: str, pid: int, started: int, met: tree.Found) -> tree.Found:
+def _found(base: Path, pid: int, started: int, met: tree.Found) -> tree.Found:
     """The mark alone would not do: a process can change its environment, the command itself too."""
-    roots = marked(name)
+    roots = marked(base)
     for known, at in ((pid, started), *((each, at) for each, (at, _) in met.items())):
         fields = tree.stat(known)
         if fields is not None and int(fields[19]) == at and not tree.is_gone(fields):
@@ -38,9 +39,9 @@ def _found(name: str, pid: int, started: int, met: tree.Found) -> tree.Found:
     return {each: at for found in (roots, *below) for each, at in found.items() if each != os.getpid()}
 
 
-def marked(name: str) -> tree.Found:
+def marked(base: Path) -> tree.Found:
     """Living processes that were started with the mark of this command."""
-    mark = f"{cells.MARK}={name}".encode()
+    mark = os.fsencode(f"{cells.MARK}={base}")
     found: tree.Found = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit() and int(entry) != os.getpid() and mark in _environment(entry):

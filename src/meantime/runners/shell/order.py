@@ -30,7 +30,7 @@ class Unstartable(Exception):
 
 def make(assignment: Assignment, base: Path, settings: dict[str, Any]) -> dict[str, Any]:
     given = cast("dict[str, Any]", assignment.task.work.input)
-    environment = _environment(assignment, base.name)
+    environment = _environment(assignment, base)
     program, arguments = _program(given, environment)
     limits = cast("dict[str, int]", given.get("limits", {}))
     if set(limits) - {"processes"}:
@@ -54,7 +54,7 @@ def make(assignment: Assignment, base: Path, settings: dict[str, Any]) -> dict[s
         "size": tuple(given.get("size") or (24, 80)),
         "leftovers": given.get("leftovers", "keep"),
         "timeout": 0.0 if timeout is None else timeout + SLACK,
-        **_group(process_limit(assignment.task), base.name),
+        **_group(process_limit(assignment.task), base),
     }
 
 
@@ -62,7 +62,7 @@ def process_limit(task: Task) -> int | None:
     return cast("dict[str, Any]", task.work.input).get("limits", {}).get("processes")
 
 
-def _environment(assignment: Assignment, name: str) -> dict[str, str]:
+def _environment(assignment: Assignment, base: Path) -> dict[str, str]:
     environment = dict(os.environ)
     changes = cast("dict[str, str | None]", assignment.kwargs.get("env") or {})
     for variable, value in changes.items():
@@ -70,7 +70,7 @@ def _environment(assignment: Assignment, name: str) -> dict[str, str]:
             environment.pop(variable, None)
         else:
             environment[variable] = value
-    environment[cells.MARK] = name
+    environment[cells.MARK] = str(base)  # not its name alone: other ledgers may have the same task
     return environment
 
 
@@ -99,11 +99,11 @@ def _ulimits(limits: dict[str, int]) -> str:
     return "; ".join([*settings, 'exec "$@"'])
 
 
-def _group(processes: int | None, name: str) -> dict[str, str]:
+def _group(processes: int | None, base: Path) -> dict[str, str]:
     if processes is None:
         return {"cgroup": "", "cgroup_home": ""}
     try:
-        home, group = cgroup.make(name, processes)
+        home, group = cgroup.make(base, processes)
     except OSError as problem:
         text = f"The number of processes cannot be limited: {problem}."
         raise Unstartable(Failed(text, "no_cgroup")) from None

@@ -193,7 +193,7 @@ class ShellRunner:
         else:
             told = await asyncio.to_thread(_abandoned, base, state, asked)
         if order.process_limit(assignment.task) is not None:
-            cgroup.remove(base.name)
+            cgroup.remove(base)
         return told
 
     async def _aside(self, state: State, make: Callable[..., Report], *args: Any) -> Report:
@@ -288,7 +288,7 @@ class ShellRunner:
 
 def _abandoned(base: Path, state: State, asked: int) -> Report:
     """The shim was killed. What it left behind is nobody's any more, so it is ended, and that is said."""
-    count, left = hunt.hunt(base.name, state[cells.COMMAND_PID], state[cells.COMMAND_START])
+    count, left = hunt.hunt(base, state[cells.COMMAND_PID], state[cells.COMMAND_START])
     why = report.GONE
     if count:
         why += f" {count} of its processes still ran and were killed."
