@@ -11,10 +11,10 @@ import time
 from pathlib import Path
 
 from . import strace
-from .adoption import UNBORN, clear, command, recover, running, words
+from .adoption import UNBORN, clear, command, recover, running, starts, words
 from .judge import Tally
 from .kills import new_folder, side_by_side
-from .trees import ZYGOTE, lives, stat
+from .trees import ZYGOTE, stat
 
 
 class Orphans(Tally):
@@ -94,19 +94,20 @@ def _strike(target: str, folder: Path, rng: random.Random, bereft: set[str]) -> 
     if ZYGOTE not in words(pid):
         return  # what a shim has just forked looks like a shim, until it is the command
     os.kill(pid, signal.SIGSTOP)
-    _let_its_command_begin(pid, folder)
-    bereft.update(id for one, id in running(folder).items() if parent_of(one) == pid)
+    bereft.update(_commands_of(pid, folder) if target != "zygote" else ())
     bereft.add(UNBORN)
     os.kill(pid, signal.SIGKILL)
 
 
-def _let_its_command_begin(shim: int, folder: Path) -> None:
-    """So that we know which one it is that loses its shim."""
+def _commands_of(shim: int, folder: Path) -> list[str]:
+    """Which one loses its shim. That is stopped, so what it has forked has time to begin, and stays at
+    least as a zombie."""
     end = time.monotonic() + 2
-    while time.monotonic() < end:
-        below = Path(f"/proc/{shim}/task/{shim}/children").read_text().split()
-        if all(int(pid) in running(folder) or ZYGOTE in words(pid) or not lives(int(pid)) for pid in below):
-            return
+    while True:
+        below = list(map(int, Path(f"/proc/{shim}/task/{shim}/children").read_text().split()))
+        known = dict(starts(folder))
+        if all(pid in known for pid in below) or time.monotonic() > end:
+            return [known[pid] for pid in below if pid in known]
         time.sleep(0.005)
 
 
