@@ -24,7 +24,7 @@ from meantime.kernel.limits import Limits
 from . import strace
 from .judge import Tally
 from .kills import new_folder
-from .trees import Tree, lives, met, put_an_end_to, shim_of, survivors, trees
+from .trees import Tree, met, put_an_end_to, shim_of, survivors, trees
 
 SETTINGS = Settings(
     stop_grace=0.3,
@@ -35,8 +35,8 @@ SETTINGS = Settings(
 )
 PATIENCE = 5.0  # seconds after its end in which the last of a tree must be gone
 COMES_UP = 15.0
-AT_ONCE = 6
 TIMEOUT = 2.0
+Begin = Callable[["Thread", "Hostile"], Awaitable[None]]
 FATES = ("cancel", "timeout", "shim", "restart")
 
 
@@ -111,12 +111,7 @@ def _meet(tally: Trees, hostiles: list[Hostile], folder: Path) -> None:
         asyncio.run(_all(tally, folder, hostiles, _started))
 
 
-Begin = Callable[[Thread, Hostile], Awaitable[None]]
-
-
-async def _all(
-    tally: Trees, folder: Path, hostiles: list[Hostile], begin: Begin, at_once: int = AT_ONCE
-) -> None:
+async def _all(tally: Trees, folder: Path, hostiles: list[Hostile], begin: Begin, at_once: int = 6) -> None:
     gate = asyncio.Semaphore(at_once)
 
     async def one(thread: Thread, hostile: Hostile) -> None:
@@ -186,7 +181,6 @@ def _kill_the_owner(hostiles: list[Hostile], folder: Path) -> None:
     finally:
         owner.kill()
         owner.wait()
-    assert not lives(owner.pid)
 
 
 async def own(folder: Path) -> None:

@@ -40,8 +40,9 @@ def _kill(tally: Tally, point: Point) -> None:
     where = f"killed at {point}, files in {folder}"
     try:
         _live_until(point, folder)
+        killed = "killed by SIGKILL" in (folder / "trace").read_text()
         verdict = recover(folder)
-        tally.add(verdict, where)
+        tally.add(verdict, where, int(killed))
         if verdict.clean:
             shutil.rmtree(folder)
     except Exception as problem:

@@ -33,17 +33,19 @@ def at_random(seed: int, chains: int, kills: int, reproduce: str) -> Orphans:
     return tally
 
 
-def _chain(tally: Orphans, seed: int, kills: int, plant: str = "") -> None:
+def _chain(tally: Orphans, seed: int, kills: int) -> None:
     rng = random.Random(seed)
     folder = new_folder()
     where = f"commands with seed {seed}, {kills} kills, files in {folder}"
-    bereft: set[str] = set()
+    bereft: set[str] = set()  # commands whose shims we killed
+    found = 0
     try:
         for life in range(kills):
-            tally.found += _live_and_die(folder, seed + life, rng, bereft)
-        verdict = recover(folder, bereft, plant)
+            found += _live_and_die(folder, seed + life, rng, bereft)
+        verdict = recover(folder, bereft)
         tally.add(verdict, where, kills)
         if verdict.clean:
+            tally.found += found
             shutil.rmtree(folder)
     except Exception as problem:
         tally.broke(f"{type(problem).__name__}: {problem}", where)

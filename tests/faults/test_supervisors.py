@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -84,6 +85,22 @@ def test_a_command_that_is_to_end_with_its_owner_goes_on_when_the_zygote_was_kil
             assert (await (await thread.start(Shell("true"))).wait(timeout=10)).status == "completed"
             (folder / "gate").touch()
             assert getattr((await long.wait(timeout=10)).outcome, "exit_code", None) == 7
+
+    asyncio.run(asyncio.wait_for(play(), 30))
+
+
+def test_commands_begin_after_their_folder_was_removed_and_their_zygote_killed(folder: Path) -> None:
+    """The pipe in which we hear of them is another one than that of the next shims."""
+
+    async def play() -> None:
+        async with Meantime.open(folder / "ledger.db") as meantime:
+            thread = meantime.thread("t")
+            await (await thread.start(Shell("true"))).wait()
+            shutil.rmtree(folder / "ledger.db.commands")
+            await kill(folder, "zygote")
+            for code in (1, 2):
+                handle = await thread.start(Shell(f"sleep 0.05; exit {code}"))
+                assert getattr((await handle.wait(timeout=10)).outcome, "exit_code", None) == code
 
     asyncio.run(asyncio.wait_for(play(), 30))
 

@@ -1,23 +1,25 @@
-"""A tree of processes that will not go. Its processes take the steps they are given, one after the other:
+"""A tree of processes that will not go: they take the steps that they are given, one after the other.
 
     python -S -E tree.py <mark> <file> <step> …
 
-Each one that stays writes its pid into the file. All of them end by themselves after LIFE seconds, and
-no step makes more than MANY, so that a suite that fails does not eat the machine.
+Each that stays writes its pid into the file. All end by themselves after LIFE seconds, and no step
+makes more than MANY, so that a suite that fails does not eat the machine.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import sys
+import threading
 import time
 from contextlib import suppress
 
-LIFE = 20.0
-MANY = 150
+LIFE, MANY = 20.0, 150
 END = "FAULT_TREE_END"
-CLONE_VFORK, SYS_CLONE, SYS_EXIT, SUBREAPER = 0x4000, 56, 60, 36
+CLONE_VFORK, SYS_CLONE, SYS_EXIT, SUBREAPER = 0x4000, 56, 60, 36  # of Linux on x86-64
+LIBC = ctypes.CDLL(None)
 MARK, FILE = sys.argv[1:3]
 over = float(os.environ.setdefault(END, str(time.monotonic() + LIFE)))
 
@@ -29,12 +31,9 @@ def come_up() -> None:
     os.close(fd)
 
 
-def hold() -> None:
-    come_up()
-    stay()
-
-
-def stay() -> None:
+def hold(up: bool = False) -> None:
+    if not up:
+        come_up()
     while time.monotonic() < over:
         time.sleep(0.1)
     os._exit(0)
@@ -68,7 +67,7 @@ def leave(rest: list[str]) -> None:
     """The parent goes, the child goes on: twice, and it is a daemon. Not before something is up: with
     the first process the command is over, and its leftovers are killed."""
     if os.fork():
-        while time.monotonic() < over and not os.path.exists(FILE):
+        while time.monotonic() < over and not (os.path.exists(FILE) and os.path.getsize(FILE)):
             time.sleep(0.005)
         os._exit(0)
     go(rest)
@@ -81,29 +80,22 @@ def both(rest: list[str]) -> None:
 
 def vfork(rest: list[str]) -> None:
     """The parent sleeps in the kernel, where only a KILL reaches it, until its child ends."""
-    import ctypes
-
     come_up()
-    if ctypes.CDLL(None).syscall(SYS_CLONE, CLONE_VFORK | signal.SIGCHLD, 0, 0, 0, 0):
-        stay()
+    if LIBC.syscall(SYS_CLONE, CLONE_VFORK | signal.SIGCHLD, 0, 0, 0, 0):
+        hold(True)
     go(rest)
 
 
 def thread(rest: list[str]) -> None:
     """A thread goes on; the process stays."""
-    import threading
-
     threading.Thread(target=go, args=(rest,), daemon=True).start()
     hold()
 
 
 def leader(rest: list[str]) -> None:
     """A thread goes on, and the first thread ends: the process looks dead, and is not."""
-    import ctypes
-    import threading
-
     threading.Thread(target=go, args=(rest,), daemon=True).start()
-    ctypes.CDLL(None).syscall(SYS_EXIT, 0)
+    LIBC.syscall(SYS_EXIT, 0)
 
 
 def anew(rest: list[str]) -> None:
@@ -120,18 +112,15 @@ def bare(rest: list[str]) -> None:
 def pool(rest: list[str]) -> None:
     import multiprocessing
 
-    forking = multiprocessing.get_context("fork")
     for _ in range(3):
-        forking.Process(target=go, args=(rest,)).start()
+        multiprocessing.get_context("fork").Process(target=go, args=(rest,)).start()
     hold()
 
 
 def ignore() -> None:
     for number in range(1, signal.SIGRTMAX + 1):
-        try:
+        with suppress(OSError, ValueError):
             signal.signal(number, signal.SIG_IGN)
-        except (OSError, ValueError):
-            continue
 
 
 def trap() -> None:
@@ -142,7 +131,7 @@ def trap() -> None:
             if os.fork() == 0:
                 os.setsid()
                 ignore()
-                stay()
+                hold(True)
 
     signal.signal(signal.SIGTERM, more)
 
@@ -153,30 +142,21 @@ def stop() -> None:
 
 
 def name() -> None:
-    """A name that fools whoever reads /proc/<pid>/stat by its first bracket."""
+    """One that fools whoever reads /proc/<pid>/stat by its first bracket."""
     with open("/proc/self/comm", "w") as file:
         file.write("x) Z 1 1 (")
 
 
-def reaper() -> None:
-    import ctypes
-
-    ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
-
-
-def flood(rest: list[str]) -> None:
+def flood(rest: list[str], into: int = 1) -> None:
     come_up()
     while time.monotonic() < over:
-        os.write(1, b"flood\n" * 1000)
+        os.write(into, b"flood\n" * 1000)
     os._exit(0)
 
 
 def full(rest: list[str]) -> None:
     """Writes into a pipe that nobody reads."""
-    come_up()
-    _, write = os.pipe()
-    while time.monotonic() < over:
-        os.write(write, bytes(65536))
+    flood(rest, os.pipe()[1])
 
 
 def bomb(rest: list[str]) -> None:
@@ -187,7 +167,7 @@ def bomb(rest: list[str]) -> None:
         if live < MANY:
             live += 1
             if os.fork() == 0:
-                go(rest) if rest else stay()
+                go(rest) if rest else hold(True)
         while live and os.waitpid(-1, os.WNOHANG if live < MANY else 0)[0]:
             live -= 1
     os._exit(0)
@@ -196,11 +176,10 @@ def bomb(rest: list[str]) -> None:
 def chain(rest: list[str]) -> None:
     """Each forks its successor and goes: whoever looks for it finds the one before."""
     come_up()
-    act = STEPS.get(rest[0]) if rest else None
     while time.monotonic() < over:
         if os.fork():
             os._exit(0)
-        if act is not None:
+        if rest == ["setsid"]:
             os.setsid()
     os._exit(0)
 
@@ -208,8 +187,9 @@ def chain(rest: list[str]) -> None:
 STEPS = {
     **{step.__name__: step for step in (fork, leave, both, vfork, thread, leader, anew, bare, pool)},
     **{step.__name__: step for step in (flood, full, bomb, chain)},
-    **{act.__name__: and_then(act) for act in (ignore, trap, stop, name, reaper)},
+    **{act.__name__: and_then(act) for act in (ignore, trap, stop, name)},
     "setsid": and_then(os.setsid),
+    "reaper": and_then(lambda: LIBC.prctl(SUBREAPER, 1, 0, 0, 0)),
     "group": and_then(lambda: os.setpgid(0, 0)),
     "close": and_then(lambda: os.closerange(0, 1024)),
     "mute": and_then(lambda: os.closerange(0, 3)),
