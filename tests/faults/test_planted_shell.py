@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import struct
 import subprocess
@@ -62,6 +63,7 @@ def killed_and_reopened(plant: str = "") -> Verdict:
         return recover(folder, set(), plant)
     finally:
         clear(folder)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def test_without_a_plant_commands_are_found_again() -> None:
