@@ -152,6 +152,10 @@ class Tally:
         if not verdict.clean:
             self.problems.append(f"[{self.family}] {where}\n{verdict}\nreproduce: {self.reproduce}")
 
+    def count(self, where: str) -> None:
+        """A fault that broke nothing."""
+        self.add(Verdict(), where)
+
     def broke(self, problem: str, where: str) -> None:
         """A hang, a crash of our own or a wrong error: it counts as a loss."""
         self.add(Verdict(lost=(problem,)), where)

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from . import disk, kills, machine, schedules, strace
+from . import disk, hostile, kills, launches, machine, orphans, schedules, strace
 from .judge import Tally
 
 SEED = "MEANTIME_FAULT_SEED"
@@ -28,10 +28,13 @@ def families(seed: int) -> dict[str, Callable[[], Tally]]:
         "3": lambda: kills.at_random(seed, 6, 4, again("3")),
         "4": lambda: disk.run(seed, 24, again("4")),
         "5": lambda: schedules.run(seed, 600, again("5")),
+        "6": lambda: hostile.run(seed, 0, again("6")),
+        "7": lambda: orphans.at_random(seed, 6, 4, again("7")),
+        "7b": lambda: launches.sweep(seed, 28, again("7b")),
     }
 
 
-NEED_STRACE = {"2", "4"}
+NEED_STRACE = {"2", "4", "7b"}
 
 
 def main() -> int:
@@ -42,7 +45,7 @@ def main() -> int:
     why_not = strace.missing()
     tallies: list[Tally] = []
     for name, family in families(seed).items():
-        if chosen and name != chosen:
+        if chosen and not name.startswith(chosen):
             continue
         if name in NEED_STRACE and why_not:
             print(f"family {name} skipped: {why_not}", flush=True)

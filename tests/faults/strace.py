@@ -51,15 +51,14 @@ def is_ci() -> bool:
     return os.environ.get("CI", "").lower() == "true"
 
 
-def command(mode: str, folder: Path, seed: int = 0) -> list[str]:
-    return [sys.executable, "-m", "tests.faults.victim", mode, str(folder), str(seed)]
+def command(mode: str, folder: Path, seed: int = 0, program: str = "victim") -> list[str]:
+    return [sys.executable, "-m", f"tests.faults.{program}", mode, str(folder), str(seed)]
 
 
-def run(mode: str, folder: Path, *options: str, seed: int = 0) -> Ended:
+def run(mode: str, folder: Path, *options: str, seed: int = 0, program: str = "victim") -> Ended:
     strace = ["strace", "-f", *options] if options else []
-    done = subprocess.run(
-        [*strace, *command(mode, folder, seed)], cwd=ROOT, capture_output=True, text=True, timeout=OVER
-    )
+    line = [*strace, *command(mode, folder, seed, program)]
+    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=OVER)
     return Ended(done.returncode, (done.stdout + done.stderr)[-3_000:])
 
 
@@ -69,10 +68,12 @@ def kill_at(point: Point, mode: str, folder: Path) -> Ended:
     return run(mode, folder, "-o", str(trace), "-e", f"trace={point.syscall}", "-e", inject)
 
 
-def points(mode: str, folder: Path) -> list[Point]:
+def points(
+    mode: str, folder: Path, syscalls: tuple[str, ...] = SYSCALLS, program: str = "victim"
+) -> list[Point]:
     """Every system call that the victim makes once it has begun, from a run that nobody disturbs."""
     trace = folder / "trace"
-    ended = run(mode, folder, "-o", str(trace), "-e", f"trace={','.join(SYSCALLS)}")
+    ended = run(mode, folder, "-o", str(trace), "-e", f"trace={','.join(syscalls)}", program=program)
     assert ended.code == 0, ended.output
     counts: Counter[tuple[str, str]] = Counter()
     before: Counter[str] = Counter()

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from . import disk, kills, machine, schedules, strace
+from . import disk, hostile, kills, launches, machine, orphans, schedules, strace
 from .run import SEED
 
 seed = int(os.environ.get(SEED) or random.randrange(1_000_000))
@@ -43,3 +43,16 @@ def test_full_and_failing_disk() -> None:
 
 def test_seeded_event_loop_schedules() -> None:
     schedules.run(seed, 40, again).check()
+
+
+def test_hostile_process_trees() -> None:
+    hostile.run(seed, 16, again).check()
+
+
+def test_kill_of_owners_of_running_commands() -> None:
+    orphans.at_random(seed, 2, 1, again).check()
+
+
+@pytest.mark.usefixtures("needs_strace")
+def test_kill_at_system_calls_of_a_commands_start() -> None:
+    launches.sweep(seed, 4, again).check()

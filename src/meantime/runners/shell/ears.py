@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 from .shim import cells
@@ -20,11 +19,18 @@ class Ears:
         self._pipe = -1
         self._round: asyncio.TimerHandle | None = None
 
-    def open(self, path: Callable[[], Path]) -> None:
-        if self._pipe < 0:
-            self._pipe = os.open(path(), os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)  # it never hangs up
-            asyncio.get_running_loop().add_reader(self._pipe, self._hear)
-            self._go_round()
+    @property
+    def are_open(self) -> bool:
+        return self._pipe >= 0
+
+    def open(self, path: Path) -> None:
+        """Also once more: should somebody have removed the pipe, new shims speak into a new one."""
+        if self.are_open and os.path.samestat(os.fstat(self._pipe), os.stat(path)):
+            return
+        self.close()
+        self._pipe = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)  # it never hangs up
+        asyncio.get_running_loop().add_reader(self._pipe, self._hear)
+        self._go_round()
 
     def _go_round(self) -> None:
         for watch in list(self.watches.values()):

@@ -42,7 +42,7 @@ class ShellRunner:
         self._places = Places(root)
         self._grace = grace
         self._settings = {"grace": grace, "head": head, "ring": ring}
-        self._launcher = Launcher(lambda: self._places.root)
+        self._launcher = Launcher(self._open_ears)
         self._ears = Ears()
         self._watches: dict[str, Watch] = {}
         self._attending: set[asyncio.Task[None]] = set()
@@ -102,22 +102,23 @@ class ShellRunner:
 
     def _watch(self, base: Path) -> Watch:
         watch = Watch(base)
-        self._ears.open(self._places.events)
+        if not self._ears.are_open:
+            self._open_ears()
         self._ears.watches[base.name.encode()] = watch
         return watch
+
+    def _open_ears(self) -> Path:
+        """Before anybody can speak; returns where the pipe is."""
+        self._ears.open(self._places.events())
+        return self._places.root
 
     async def _attend(self, watch: Watch, assignment: Assignment) -> None:
         try:
             state = watch.look()
             if state is None:
                 await self._begin(watch, assignment)
-            elif state[cells.PHASE] == cells.ENDED:
-                watch.finish(End.ENDED)
-            elif watch.is_alive():
-                watch.begin()
             else:
-                state = watch.look() or state  # it may have ended while we looked
-                watch.finish(End.ENDED if state[cells.PHASE] == cells.ENDED else End.GONE)
+                watch.take_up(state)
         except order.Unstartable as problem:
             watch.fail(problem.failed)
         except OSError as problem:

@@ -66,6 +66,13 @@ class Watch:
         elif said == cells.GAVE_UP:
             self.give_up()
 
+    def take_up(self, state: State) -> None:
+        """A command that somebody has begun: we follow it, or its end."""
+        if state[cells.PHASE] != cells.ENDED and self.is_alive():
+            self.begin()
+        else:
+            self.shim_ended()  # it may have ended while we looked
+
     def begin(self) -> None:
         """It runs: from now on we hear of it, should its shim be killed."""
         self._resolve(self.begun)

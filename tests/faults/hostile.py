@@ -1,0 +1,196 @@
+"""Family 6: hostile process trees. Cancelled, timed out, bereft of their shim or of their owner: none stays.
+
+python -m tests.faults.hostile <folder>     the owner that is killed: starts what the folder's list says
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from meantime import Meantime, Settings, Shell, Thread
+from meantime.kernel.limits import Limits
+
+from . import strace
+from .judge import Tally
+from .kills import new_folder
+from .trees import Tree, met, put_an_end_to, shim_of, survivors, trees
+
+SETTINGS = Settings(
+    stop_grace=0.3,
+    stop_deadline=9.0,
+    limits=Limits(per_thread=-1, total=-1),
+    output_head=1 << 16,
+    output_ring=1 << 16,
+)
+PATIENCE = 5.0  # seconds after its end in which the last of a tree must be gone
+COMES_UP = 15.0
+TIMEOUT = 2.0
+Begin = Callable[["Thread", "Hostile"], Awaitable[None]]
+FATES = ("cancel", "timeout", "shim", "restart")
+
+
+class Hostile(NamedTuple):
+    """One tree in one folder, and what is done to it."""
+
+    tree: Tree
+    mark: str
+    fate: str
+    folder: Path
+
+    @property
+    def file(self) -> Path:
+        return self.folder / f"{self.mark}.up"
+
+    @property
+    def work(self) -> Shell:
+        leftovers = "kill" if self.tree.ends_itself else "keep"
+        return Shell(self.tree.line(self.mark, self.file), leftovers=leftovers, cwd=self.folder)
+
+    @property
+    def expected(self) -> tuple[str, ...]:
+        if self.tree.ends_itself:
+            return ("completed", "cancelled", "lost")  # it may end before anything is done to it
+        return {"timeout": ("timed_out",), "shim": ("lost",)}.get(self.fate, ("cancelled",))
+
+    def is_up(self) -> bool:
+        try:
+            return self.file.read_bytes().count(b"\n") >= self.tree.lines
+        except OSError:
+            return False
+
+
+class Trees(Tally):
+    """Survivors are counted as lost: they are, to whoever asked for their end."""
+
+    def __str__(self) -> str:
+        return f"{self.family:<44}{self.faults:>5} hostile trees, {self.lost} survivors"
+
+
+def run(
+    seed: int, count: int, reproduce: str, fates: tuple[str, ...] = FATES, only: tuple[str, ...] = ()
+) -> Trees:
+    """`count` trees, each with a fate by chance; 0 is all of them, or all that are named."""
+    tally = Trees("hostile process trees", reproduce)
+    rng = random.Random(seed)
+    chosen = [tree for tree in trees(rng) if not only or tree.name in only][: count or None]
+    for fate in fates:
+        folder = new_folder()
+        mine = [tree for number, tree in enumerate(chosen) if fates[number % len(fates)] == fate]
+        mine = [tree for tree in mine if not (fate == "shim" and tree.sheds_its_mark)]
+        hostiles = [
+            Hostile(tree, f"tree-{seed}-{os.getpid()}-{fate}-{n}", fate, folder)
+            for n, tree in enumerate(mine)
+        ]
+        try:
+            _meet(tally, hostiles, folder)
+        except Exception as problem:
+            tally.broke(f"{type(problem).__name__}: {problem}", f"fate {fate}, files in {folder}")
+        finally:
+            for one in hostiles:
+                put_an_end_to(one.mark, met(one.file))
+        shutil.rmtree(folder, ignore_errors=True)
+    return tally
+
+
+def _meet(tally: Trees, hostiles: list[Hostile], folder: Path) -> None:
+    if hostiles and hostiles[0].fate == "restart":
+        _kill_the_owner(hostiles, folder)
+        asyncio.run(_all(tally, folder, hostiles, _found_again, at_once=len(hostiles)))
+    else:
+        asyncio.run(_all(tally, folder, hostiles, _started))
+
+
+async def _all(tally: Trees, folder: Path, hostiles: list[Hostile], begin: Begin, at_once: int = 6) -> None:
+    gate = asyncio.Semaphore(at_once)
+
+    async def one(thread: Thread, hostile: Hostile) -> None:
+        async with gate:
+            where = f"{hostile.tree.name!r}, {hostile.fate}"
+            try:
+                await begin(thread, hostile)
+                problem = await _end(thread, hostile)
+            except Exception as failure:
+                problem = f"{type(failure).__name__}: {failure}"
+            tally.broke(problem, where) if problem else tally.count(where)
+
+    async with Meantime.open(folder / "ledger.db", settings=SETTINGS) as meantime:
+        await asyncio.gather(*(one(meantime.thread("t"), hostile) for hostile in hostiles))
+
+
+async def _started(thread: Thread, hostile: Hostile) -> None:
+    timeout = TIMEOUT if hostile.fate == "timeout" else None
+    await thread.start(hostile.work, id=hostile.mark, timeout=timeout)
+    await until(hostile.is_up, COMES_UP, "it did not come up")
+
+
+async def _found_again(thread: Thread, hostile: Hostile) -> None:
+    task = await thread.get(hostile.mark)
+    assert task.status == "running" or hostile.tree.ends_itself, f"after the restart it is {task.status}"
+
+
+async def _end(thread: Thread, hostile: Hostile) -> str:
+    """What is wrong with its end, or nothing."""
+    known = met(hostile.file)
+    if hostile.fate == "shim":
+        shim = shim_of(survivors(hostile.mark, known))
+        if shim:
+            os.kill(shim, signal.SIGKILL)
+    elif hostile.fate != "timeout" and not hostile.tree.ends_itself:
+        await thread.cancel(hostile.mark)
+    (task,) = await thread.wait(hostile.mark, timeout=20)
+    known |= met(hostile.file)
+    if task.status not in hostile.expected or getattr(task.outcome, "abandoned", False):
+        return f"it is {task.status}: {task.outcome}"
+    try:
+        await until(lambda: not survivors(hostile.mark, known), PATIENCE, "")
+    except TimeoutError:
+        left = survivors(hostile.mark, known)
+        return f"{len(left)} survivors: {left[:5]}, {task.outcome}"
+    return ""
+
+
+async def until(condition: Callable[[], bool], seconds: float, problem: str) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise TimeoutError(problem)
+        await asyncio.sleep(0.01)
+
+
+def _kill_the_owner(hostiles: list[Hostile], folder: Path) -> None:
+    orders = [[one.mark, one.tree.name, one.tree.command, one.tree.lines] for one in hostiles]
+    (folder / "orders").write_text(json.dumps(orders))
+    owner = subprocess.Popen([sys.executable, "-m", "tests.faults.hostile", str(folder)], cwd=strace.ROOT)
+    try:
+        end = time.monotonic() + COMES_UP + len(hostiles)
+        while not all(one.is_up() for one in hostiles):
+            assert owner.poll() is None, "the owner ended by itself"
+            assert time.monotonic() < end, f"not up: {[one.tree.name for one in hostiles if not one.is_up()]}"
+            time.sleep(0.02)
+    finally:
+        owner.kill()
+        owner.wait()
+
+
+async def own(folder: Path) -> None:
+    orders = json.loads((folder / "orders").read_text())
+    async with Meantime.open(folder / "ledger.db", settings=SETTINGS) as meantime:
+        thread = meantime.thread("t")
+        for mark, *tree in orders:
+            await thread.start(Hostile(Tree(*tree), mark, "restart", folder).work, id=mark)
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(own(Path(sys.argv[1])))

@@ -1,0 +1,75 @@
+"""The other half of family 7: kill -9 at system calls around the start of commands. The owner and whoever
+it starts are traced: one of them is killed. A command is started once at most, and its end is told once."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+from . import strace
+from .adoption import clear, command, recover
+from .judge import Tally
+from .kills import new_folder, sample, side_by_side
+from .strace import Point
+from .trees import lives
+
+SYSCALLS = (
+    "sendto", "recvfrom", "openat", "fdatasync", "write", "pwrite64", "mknodat", "pipe2", "flock", "mmap",
+    "vfork", "clone3", "poll", "wait4",
+)  # fmt: skip
+OVER = 40.0  # seconds
+
+
+def sweep(seed: int, count: int, reproduce: str) -> Tally:
+    tally = Tally("kill -9 at system calls of a command's start", reproduce)
+    folder = new_folder()
+    try:
+        found = strace.points("story", folder, SYSCALLS, "owner")
+    finally:
+        clear(folder)
+        shutil.rmtree(folder)
+    side_by_side(sample(found, count, random.Random(seed)), lambda point: _kill(tally, point))
+    return tally
+
+
+def _kill(tally: Tally, point: Point) -> None:
+    folder = new_folder()
+    where = f"killed at {point}, files in {folder}"
+    try:
+        _live_until(point, folder)
+        killed = "killed by SIGKILL" in (folder / "trace").read_text()
+        verdict = recover(folder)
+        tally.add(verdict, where, int(killed))
+        if verdict.clean:
+            shutil.rmtree(folder)
+    except Exception as problem:
+        tally.broke(f"{type(problem).__name__}: {problem}", where)
+    finally:
+        clear(folder)
+
+
+def _live_until(point: Point, folder: Path) -> None:
+    """strace stays with the commands that outlive their owner: it is sent away when that is gone."""
+    inject = f"inject={point.syscall}:signal=KILL:when={point.number}"
+    options = ["-f", "-o", str(folder / "trace"), "-e", f"trace={point.syscall}", "-e", inject]
+    tracer = subprocess.Popen(
+        ["strace", *options, *command("story", folder)], cwd=strace.ROOT, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        end = time.monotonic() + OVER
+        while tracer.poll() is None and not _is_over(folder):
+            assert time.monotonic() < end, "the owner hangs"
+            time.sleep(0.01)
+    finally:
+        tracer.kill()  # those it traces go on
+        tracer.wait()
+
+
+def _is_over(folder: Path) -> bool:
+    born = folder / "life.0"
+    words = born.read_text() if born.exists() else ""
+    return bool(words) and not lives(int(words))

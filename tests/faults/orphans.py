@@ -1,0 +1,118 @@
+"""Family 7: kill -9 of the owner with commands running, of its zygote, and of its shims."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from . import strace
+from .adoption import UNBORN, clear, command, recover, running, starts, words
+from .judge import Tally
+from .kills import new_folder, side_by_side
+from .trees import ZYGOTE, stat
+
+
+class Orphans(Tally):
+    """Also counts the commands that ran when their owner was killed."""
+
+    found = 0
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}, {self.found} commands found again"
+
+
+def at_random(seed: int, chains: int, kills: int, reproduce: str) -> Orphans:
+    """`chains` ledgers, each owner killed `kills` times in a row with commands running, then looked at."""
+    tally = Orphans("kill -9 of the owner of running commands", reproduce)
+    side_by_side(range(chains), lambda number: _chain(tally, seed * 101 + number, kills))
+    return tally
+
+
+def _chain(tally: Orphans, seed: int, kills: int) -> None:
+    rng = random.Random(seed)
+    folder = new_folder()
+    where = f"commands with seed {seed}, {kills} kills, files in {folder}"
+    bereft: set[str] = set()  # commands whose shims we killed
+    found = 0
+    try:
+        for life in range(kills):
+            found += _live_and_die(folder, seed + life, rng, bereft)
+        verdict = recover(folder, bereft)
+        tally.add(verdict, where, kills)
+        if verdict.clean:
+            tally.found += found
+            shutil.rmtree(folder)
+    except Exception as problem:
+        tally.broke(f"{type(problem).__name__}: {problem}", where)
+    finally:
+        clear(folder)
+
+
+def _live_and_die(folder: Path, seed: int, rng: random.Random, bereft: set[str]) -> int:
+    """How many commands ran when their owner was killed."""
+    before = _asked(folder)
+    owner = subprocess.Popen(
+        command("load", folder, seed), cwd=strace.ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    assert owner.stdout is not None
+    try:
+        begun = owner.stdout.readline()
+        end = time.monotonic() + 10
+        while _asked(folder) < before + 3 and time.monotonic() < end and owner.poll() is None:
+            time.sleep(0.01)
+        for target in rng.choice([("",), ("zygote",), ("shim",), ("zygote", "shim"), ("spare",), ("",)]):
+            time.sleep(rng.uniform(0.02, 0.5))  # the moment of the kill is what is random here
+            _strike(target, folder, rng, bereft)
+        time.sleep(rng.uniform(0.02, 0.6))
+        assert owner.poll() is None, f"the owner ended by itself: {begun!r} {owner.stdout.read()[-3_000:]!r}"
+    finally:
+        owner.kill()
+        owner.wait()
+        owner.stdout.close()
+    return sum(id not in bereft for id in running(folder).values())
+
+
+def _asked(folder: Path) -> int:
+    file = folder / "expect.jsonl"
+    return file.read_bytes().count(b"\n") if file.exists() else 0
+
+
+def _strike(target: str, folder: Path, rng: random.Random, bereft: set[str]) -> None:
+    """kill -9 of a zygote, of the shim above a running command, or of the shim that waits for one."""
+    supervisors = {pid: parent_of(pid) for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
+                   if ZYGOTE in (line := words(pid)) and str(folder).encode() in line}  # fmt: skip
+    commands = {parent_of(pid): id for pid, id in running(folder).items()}
+    zygotes = [pid for pid in supervisors if pid in supervisors.values()]
+    spares = [pid for pid, parent in supervisors.items() if parent in zygotes and pid not in commands]
+    chosen = {"zygote": zygotes, "shim": [pid for pid in supervisors if pid in commands], "spare": spares}
+    if not target or not chosen[target]:
+        return
+    pid = rng.choice(sorted(chosen[target]))
+    if ZYGOTE not in words(pid):
+        return  # what a shim has just forked looks like a shim, until it is the command
+    os.kill(pid, signal.SIGSTOP)
+    bereft.update(_commands_of(pid, folder) if target != "zygote" else ())
+    bereft.add(UNBORN)
+    os.kill(pid, signal.SIGKILL)
+
+
+def _commands_of(shim: int, folder: Path) -> list[str]:
+    """Which one loses its shim. That is stopped, so what it has forked has time to begin, and stays at
+    least as a zombie."""
+    end = time.monotonic() + 2
+    while True:
+        below = list(map(int, Path(f"/proc/{shim}/task/{shim}/children").read_text().split()))
+        known = dict(starts(folder))
+        if all(pid in known for pid in below) or time.monotonic() > end:
+            return [known[pid] for pid in below if pid in known]
+        time.sleep(0.005)
+
+
+def parent_of(pid: int) -> int:
+    fields = stat(pid)
+    return int(fields[1]) if fields else 0

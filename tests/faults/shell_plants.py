@@ -1,0 +1,91 @@
+"""Bugs in the handling of commands, planted from outside. `python -m tests.faults.owner … <name>` has one."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from meantime.runners.shell import hunt, launcher
+from meantime.runners.shell.runner import ShellRunner
+from meantime.runners.shell.shim import cells
+from meantime.runners.shell.watch import End, Watch
+
+_BEGIN = "from shim.zygote import main"
+
+
+def in_the_shims(code: str) -> str:
+    """The program of a zygote, with a bug that it and its shims have from the beginning."""
+    return (
+        f"exec({launcher.CODE.partition(_BEGIN)[0] + code!r}); {_BEGIN}{launcher.CODE.partition(_BEGIN)[2]}"
+    )
+
+
+GROUP_ONLY = """
+import os, signal
+from shim import tree
+def strike(of, number):
+    for pid, (_, group) in tree.descendants(of).items():
+        if pid == group and tree.stat(pid)[1] == str(of).encode() and tree.stat(pid)[3] == tree.stat(pid)[2]:
+            first.append(pid)
+    try: os.killpg(first[0], number)
+    except (OSError, IndexError): pass
+first = []
+tree.ask_to_stop = lambda of: strike(of, signal.SIGTERM)
+tree.kill = lambda of: strike(of, signal.SIGKILL) or {}
+tree.alone = lambda: True
+"""
+
+
+def no_hunt() -> None:
+    """When a shim is gone, its command is believed to be gone, too."""
+    hunt.hunt = lambda *args: (0, [])  # type: ignore[assignment]
+
+
+def starts_again() -> None:
+    """After a restart what ran is started again, under the same name."""
+
+    async def attend(self: ShellRunner, watch: Watch, assignment: Any) -> None:
+        if assignment.again:
+            os.ftruncate(watch._state, 0)
+            os.ftruncate(watch._state, cells.SIZE)
+            self._places.remove(watch.base)
+            self._places.make(assignment.task)
+        await real(self, watch, assignment)
+
+    real = ShellRunner._attend
+    ShellRunner._attend = attend  # type: ignore[method-assign]
+
+
+def gives_up() -> None:
+    """After a restart what ran is lost, though it goes on."""
+
+    async def attend(self: ShellRunner, watch: Watch, assignment: Any) -> None:
+        if assignment.again:
+            watch.lose("It ran when its owner was killed.")
+        else:
+            await real(self, watch, assignment)
+
+    real = ShellRunner._attend
+    ShellRunner._attend = attend  # type: ignore[method-assign]
+
+
+def pid_alone() -> None:
+    """A shim lives if something has its pid."""
+
+    def begin(self: Watch) -> None:
+        state = self.look()
+        assert state is not None
+        self._held = os.pidfd_open(state[cells.SHIM_PID])
+        self._loop.add_reader(self._held, lambda: self.finish(End.GONE))
+        self._resolve(self.begun)
+
+    Watch.is_alive = lambda self: _exists((self.look() or [0] * 9)[cells.SHIM_PID])  # type: ignore
+    Watch.begin = begin  # type: ignore[method-assign]
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,113 @@
+"""The families of commands can fail: each planted bug is reported, and without it nothing is."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import struct
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from meantime import Meantime, Settings, Shell
+from meantime.runners.shell import hunt, launcher
+from meantime.runners.shell.shim import cells
+from meantime.runners.shell.watch import Watch
+
+from . import hostile, shell_plants
+from .adoption import clear, command, recover, running
+from .judge import Verdict
+from .kills import new_folder
+from .strace import ROOT
+
+TREES = ("fork setsid", "fork leave setsid leave", "ignore fork", "stop")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path
+    clear(tmp_path)
+
+
+def test_to_kill_the_group_alone_leaves_survivors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launcher, "CODE", shell_plants.in_the_shims(shell_plants.GROUP_ONLY))
+    monkeypatch.setattr(hostile, "PATIENCE", 0.5)
+    assert "survivors" in hostile.run(1, 0, "", ("cancel",), ("fork setsid",)).problems[0]
+
+
+def test_without_a_hunt_a_killed_shim_leaves_survivors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hunt, "hunt", lambda *args: (0, []))
+    monkeypatch.setattr(hostile, "PATIENCE", 0.5)
+    assert "survivors" in hostile.run(1, 0, "", ("shim",), ("fork setsid",)).problems[0]
+
+
+def test_without_a_plant_none_survives() -> None:
+    hostile.run(1, 0, "", only=TREES).check()
+
+
+def killed_and_reopened(plant: str = "") -> Verdict:
+    """One owner, killed when two of its commands run."""
+    folder = new_folder()
+    owner = subprocess.Popen(command("load", folder, 1), cwd=ROOT, stdout=subprocess.DEVNULL)
+    try:
+        while len(running(folder)) < 2:
+            assert owner.poll() is None
+    finally:
+        owner.kill()
+        owner.wait()
+    try:
+        return recover(folder, set(), plant)
+    finally:
+        clear(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_without_a_plant_commands_are_found_again() -> None:
+    verdict = killed_and_reopened()
+    assert verdict.clean, str(verdict)
+
+
+def test_to_start_again_after_a_restart_doubles() -> None:
+    assert any("ran 2 times" in problem for problem in killed_and_reopened("starts_again").doubled)
+
+
+def test_to_give_up_after_a_restart_loses() -> None:
+    assert any("is lost" in problem for problem in killed_and_reopened("gives_up").lost)
+
+
+async def ending_of_a_recycled_pid(folder: Path, innocent: int) -> str:
+    """The shim and its owner were killed, and the pid of the shim is now that of somebody else."""
+    settings = Settings(stop_grace=0.2, stop_deadline=1.0)
+    async with Meantime.open(folder / "ledger.db", settings=settings) as meantime:
+        await meantime.thread("t").start(Shell(f"echo $$ >{folder}/pid; sleep 20"), id="x")
+        await hostile.until(lambda: (folder / "pid").exists() and (folder / "pid").read_text() != "", 10, "")
+    (state,) = (folder / "ledger.db.commands").glob("*.state")
+    with state.open("r+b") as file:
+        shim = struct.unpack_from("Q", file.read(), cells.SHIM_PID * 8)[0]
+        os.kill(shim, signal.SIGKILL)
+        os.kill(int((folder / "pid").read_text()), signal.SIGKILL)
+        file.seek(cells.SHIM_PID * 8)
+        file.write(struct.pack("Q", innocent))
+    async with Meantime.open(folder / "ledger.db", settings=settings) as meantime:
+        (task,) = await meantime.thread("t").wait("x", timeout=2)
+        return str(task.status)
+
+
+@pytest.mark.parametrize("planted", [False, True])
+def test_a_pid_alone_names_nobody(folder: Path, monkeypatch: pytest.MonkeyPatch, planted: bool) -> None:
+    innocent = subprocess.Popen(["sleep", "20"])
+    if planted:
+        monkeypatch.setattr(Watch, "is_alive", Watch.is_alive)
+        monkeypatch.setattr(Watch, "begin", Watch.begin)
+        shell_plants.pid_alone()
+    try:
+        status = asyncio.run(ending_of_a_recycled_pid(folder, innocent.pid))
+        assert innocent.poll() is None
+        assert status == ("running" if planted else "lost")
+    finally:
+        innocent.kill()
+        innocent.wait()

@@ -1,0 +1,38 @@
+"""Trees that once got away, each with the fate that it survived."""
+
+from __future__ import annotations
+
+import pytest
+
+from meantime.runners.shell import launcher
+
+from . import hostile
+
+LEADERLESS = ("leader", "fork leader", "leader fork", "fork setsid leader fork ignore")
+BARE = ("bare", "fork bare", "ignore bare fork bare", "env -i", "env -i &")
+BLIND = """
+import sys; sys.path.insert(0, sys.argv[1])
+from shim import tree
+looks, look = [0], tree.descendants
+def descendants(of):
+    looks[0] += 1
+    return look(of) if looks[0] % 3 == 0 else {}
+tree.descendants = descendants
+from shim.zygote import main; main(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
+"""
+
+
+@pytest.mark.parametrize("fate", ["cancel", "shim"])
+def test_a_process_whose_first_thread_has_ended_is_found(fate: str) -> None:
+    """It looks like a zombie, and its environment cannot be read where one would look for it."""
+    hostile.run(1, 0, "", (fate,), LEADERLESS).check()
+
+
+def test_a_command_that_changed_its_environment_is_hunted_when_its_shim_is_killed() -> None:
+    hostile.run(1, 0, "", ("shim",), BARE).check()
+
+
+def test_a_look_that_misses_everything_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What forks and goes can be missed by any look at /proc; the kernel knows whether we have children."""
+    monkeypatch.setattr(launcher, "CODE", BLIND)
+    hostile.run(1, 0, "", ("cancel",), ("ignore fork", "leave setsid leave", "fork setsid")).check()
