@@ -120,3 +120,16 @@ async def test_cancel_all_takes_many_at_once(thread: Thread, tmp_path: Path, ali
     await thread.cancel_all()
     assert {task.status for task in await thread.wait(*handles, timeout=10)} == {"cancelled"}
     assert alive() == []
+
+
+async def test_P8_whoever_is_orphaned_by_the_TERM_is_gone_too(thread: Thread):
+    """Its parent ends just while we look for what is left: it must not be overlooked."""
+    for _ in range(4):
+        script = "(trap '' TERM; echo up; exec sleep 600) & wait"
+        handles = [await thread.start(Shell(script)) for _ in range(8)]
+        for handle in handles:
+            await said(handle, "up")
+        await thread.cancel_all()
+        for task in await thread.wait(*handles, timeout=10):
+            assert isinstance(task.outcome, Cancelled)
+            assert task.outcome.emitted_vars == {}

@@ -191,15 +191,17 @@ class Shim:
         if not self.state[cells.KEPT]:
             self._stop(cells.BY_ORPHANHOOD, self._order["grace"])
 
-    def _reap(self) -> None:
-        """Everything below us ends in our arms; only the command itself is what we wait for."""
+    def _reap(self) -> bool:
+        """Everything below us ends in our arms; only the command itself is what we wait for. True if
+        nothing is left: who has no child has no descendant, for we are given every orphan. A look at
+        /proc cannot say that, since a parent may end, and hand its children to us, while we look."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
-                return
+                return True
             if pid == 0:
-                return
+                return False
             if pid == self._pid:
                 self._ended(os.waitstatus_to_exitcode(status))
 
@@ -221,15 +223,13 @@ class Shim:
             self._stop(cells.BY_DEADLINE, self._order["grace"])
         if not self._stopping or self.state[cells.PHASE] == cells.ENDED:
             return
-        if now < self._kill_at:
-            left = tree.descendants(self._me)
-        else:
+        if now >= self._kill_at:
             self._give_up_at = min(self._give_up_at, now + SURVIVE)
-            left = tree.kill(self._me)
-        self._reap()
+            tree.kill(self._me)
+        alone = self._reap()
         if now >= self._give_up_at and self._pid:
             self._ended(-signal.SIGKILL)  # it cannot be killed; it will be listed as left
-        if not self._pid and (not left or now >= self._give_up_at):
+        if not self._pid and (alone or now >= self._give_up_at):
             self._finish()
 
     # -- the end
@@ -242,7 +242,7 @@ class Shim:
         state[cells.STOPPED], state[cells.STOPPED_BY] = bool(self._stopping), self._stopping
         if self._stopping:
             return  # until nothing of it is left
-        if self._order["leftovers"] == "kill" and tree.descendants(self._me):
+        if self._order["leftovers"] == "kill":
             self._stopping = cells.BY_OWNER  # the rest of it: the command itself was not stopped
             self._kill_at = time.monotonic()
         else:

@@ -89,9 +89,9 @@ def ask_to_stop(of: int) -> None:
         send(pid, started, signal.SIGCONT)  # one that is stopped would never hear it
 
 
-def kill(of: int) -> Found:
-    """Holds everything still, so that nothing can fork away from us, then kills it. Returns what was
-    there: the caller looks again until nothing is."""
+def kill(of: int) -> None:
+    """Holds everything still, so that nothing can fork away from us, then kills it. Something may have
+    been overlooked: the caller does it again until it has no children."""
     held: Found = {}
     for _ in range(FREEZES):
         fresh = {pid: at for pid, at in descendants(of).items() if held.get(pid) != at}
@@ -100,7 +100,6 @@ def kill(of: int) -> Found:
         _strike(fresh, signal.SIGSTOP)
         held |= fresh
     _strike(held, signal.SIGKILL)
-    return held
 
 
 def _strike(found: Found, number: int) -> None:
