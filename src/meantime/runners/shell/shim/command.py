@@ -208,6 +208,7 @@ class Shim:
     # -- stopping
 
     def _stop(self, by: int, grace: float) -> None:
+        self._reap()  # what has ended by now is not stopped: finished first wins
         if not self._pid:
             return
         if not self._stopping:
