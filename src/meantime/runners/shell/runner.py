@@ -84,7 +84,7 @@ class ShellRunner:
         try:
             watch = self._watch(self._places.of(task))
         except OSError as problem:
-            if assignment.again:
+            if assignment.again and isinstance(problem, FileNotFoundError):
                 return Report(lost=report.VANISHED)
             return Report(error=Failed(f"Its files could not be opened: {problem}.", "no_files"))
         self._watches[task.id] = watch

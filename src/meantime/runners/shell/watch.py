@@ -12,7 +12,7 @@ from pathlib import Path
 from meantime.kernel.errors import Refused
 from meantime.kernel.model import Failed
 
-from .shim import cells, tree
+from .shim import cells
 from .spool import State
 
 MAX_PENDING = 1 << 20  # bytes that may wait for a command to read them
@@ -75,10 +75,10 @@ class Watch:
         state = self.look()
         if state is None or self._held >= 0 or self.over.done():
             return
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # no descriptor is left: we try again the next time
             self._held = os.pidfd_open(state[cells.SHIM_PID])
             self._loop.add_reader(self._held, self.shim_ended)
-        if self._held < 0 or tree.start_time(state[cells.SHIM_PID]) != state[cells.SHIM_START]:
+        if not self.is_alive():
             self.shim_ended()  # it ended while we looked, and another may have its pid by now
 
     def shim_ended(self) -> None:
