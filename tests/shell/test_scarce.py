@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
+from enum import StrEnum
 from typing import Any
 
 import pytest
 
-from meantime import Completed, Shell, Thread
+from meantime import Completed, Failed, Shell, Thread
 
 pytestmark = pytest.mark.anyio
 
@@ -23,3 +25,21 @@ async def test_without_a_descriptor_for_its_shim_a_command_is_left_alone(
     task = await (await thread.start(Shell("sleep 0.3; echo fine"))).wait(10)
     assert isinstance(task.outcome, Completed)
     assert task.outcome.result == "fine\n"
+
+
+async def test_where_no_launcher_can_be_started_that_is_said(thread: Thread, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    task = await (await thread.start(Shell("true"))).wait(10)
+    assert isinstance(task.outcome, Failed)
+    assert task.outcome.code == "not_started"
+
+
+class Word(StrEnum):
+    HELLO = "hello"
+
+
+async def test_kinds_of_text_are_texts(thread: Thread):
+    shell = Shell(["sh", "-c", Word.HELLO + "() { cat; echo $1 $W; }; hello x"], env={"W": Word.HELLO})
+    assert shell.command == ["sh", "-c", "hello() { cat; echo $1 $W; }; hello x"]
+    assert await (await thread.start(shell)).result(10) == "x hello\n"
+    assert await (await thread.start(Shell(["echo", Word.HELLO], stdin=Word.HELLO))).result(10) == "hello\n"

@@ -119,7 +119,7 @@ class ShellRunner:
                 watch.finish(End.ENDED if state[cells.PHASE] == cells.ENDED else End.GONE)
         except order.Unstartable as problem:
             watch.fail(problem.failed)
-        except OSError as problem:
+        except Exception as problem:  # whatever it is, nobody may wait for ever for what was not started
             watch.fail(Failed(f"The command could not be started: {problem}.", "not_started"))
 
     async def _begin(self, watch: Watch, assignment: Assignment) -> None:
