@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
 from enum import StrEnum
 from typing import Any
@@ -43,3 +44,12 @@ async def test_kinds_of_text_are_texts(thread: Thread):
     assert shell.command == ["sh", "-c", "hello() { cat; echo $1 $W; }; hello x"]
     assert await (await thread.start(shell)).result(10) == "x hello\n"
     assert await (await thread.start(Shell(["echo", Word.HELLO], stdin=Word.HELLO))).result(10) == "hello\n"
+
+
+async def test_signals_that_our_process_blocks_are_not_blocked_for_shims(thread: Thread):
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+    try:  # silent at its end, so that only the signal tells of it
+        handle = await thread.start(Shell("exec >&- 2>&-; sleep 0.2"))
+        assert (await handle.wait(5)).status == "completed"
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
