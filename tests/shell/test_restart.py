@@ -261,6 +261,18 @@ async def test_a_call_that_somebody_waited_for_ends_with_its_owner(owner: Owner,
         assert await mt.list() == []
 
 
+async def test_a_call_that_is_a_task_before_its_shim_is_there_outlives_us(path: Path, tmp_path: Path):
+    async with Meantime.open(path, settings=QUICK) as mt:
+        answer = await mt.thread("conv-1").call(Shell(released(tmp_path)), threshold=0.001)
+        assert answer.task is not None
+        await wait_for(tmp_path / "started", "\n")
+    async with Meantime.open(path, settings=QUICK) as mt:
+        assert (await mt.get(answer.task.id)).status == "running"
+        await asyncio.to_thread(let_go, tmp_path)
+        [task] = await mt.thread("conv-1").wait(answer.task.id, timeout=10)
+        assert isinstance(task.outcome, Completed)
+
+
 def state_of(path: Path) -> Path:
     [state] = Path(f"{path}.commands").glob("*.state")
     return state

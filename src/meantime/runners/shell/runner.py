@@ -126,8 +126,9 @@ class ShellRunner:
         if assignment.again and not self._places.same_boot:
             watch.lose(report.REBOOTED)
             return
-        kept = self._places.lasts and not assignment.foreground
-        wanted = order.make(assignment, watch.base, {**self._settings, "kept": kept})
+        if self._places.lasts and not assignment.foreground:
+            watch.outlive(True)
+        wanted = order.make(assignment, watch.base, self._settings)
         for _ in range(LAUNCHES):
             gone = await self._launcher.launch(wanted)
             await asyncio.wait({gone, watch.begun, watch.over}, return_when=asyncio.FIRST_COMPLETED)

@@ -143,9 +143,13 @@ class Watch:
                 tell(self.base, letter, data)
 
     def keep(self, kept: bool) -> None:
-        """Whether it goes on without its owner; written where the shim looks when we are gone."""
+        """A call that becomes a task, or does not after all."""
         self.kept = kept
-        self._store(cells.KEPT, int(kept))
+        self.outlive(kept)
+
+    def outlive(self, us: bool) -> None:
+        """Whether it goes on without its owner; written where the shim looks when we are gone."""
+        self._store(cells.KEPT, int(us))
 
     async def write(self, data: bytes, *, eof: bool) -> None:
         """All of it is taken, or Refused says that the command does not read."""
