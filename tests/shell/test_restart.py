@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from meantime import Completed, Failed, Lost, Meantime, Settings, Shell, Thread, TimedOut
+from meantime.runners.shell.launcher import Launcher
 from meantime.runners.shell.shim import cells
 from meantime.runners.shell.spool import State
 
@@ -214,6 +215,24 @@ async def test_values_of_the_environment_are_not_stored(owner: Owner, path: Path
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
     assert files
     assert not any(b"hunter2" in file.read_bytes() for file in files)
+
+
+async def test_nor_is_it_begun_without_them(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Killed after the task was recorded, before anybody had its order."""
+
+    async def too_late(self: Launcher, order: object) -> None:
+        await asyncio.sleep(600)
+
+    mt = await Meantime.open(path, settings=QUICK)
+    with monkeypatch.context() as killed:
+        killed.setattr(Launcher, "launch", too_late)
+        handle = await mt.thread("conv-1").start(Shell(f"touch {tmp_path}/ran", env={"TOKEN": "hunter2"}))
+        await mt._runtime.store.close()  # pyright: ignore[reportPrivateUsage]
+    async with Meantime.open(path, settings=QUICK) as mt:
+        [task] = await mt.thread("conv-1").wait(handle.id, timeout=10)
+        assert isinstance(task.outcome, Lost)
+        assert "not stored" in task.outcome.reason
+    assert not (tmp_path / "ran").exists()
 
 
 async def test_a_graceful_close_leaves_it_running(owner: Owner, path: Path, tmp_path: Path):

@@ -126,6 +126,12 @@ class ShellRunner:
         if assignment.again and not self._places.same_boot:
             watch.lose(report.REBOOTED)
             return
+        if assignment.again and not self.can_run(assignment.task):
+            if watch.forbid():
+                watch.lose(report.UNTOLD)
+            else:
+                watch.begin()
+            return
         if self._places.lasts and not assignment.foreground:
             watch.outlive(True)
         wanted = order.make(assignment, watch.base, self._settings)

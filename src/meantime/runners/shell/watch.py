@@ -56,6 +56,18 @@ class Watch:
         fcntl.flock(self._state, fcntl.LOCK_UN)
         return False
 
+    def forbid(self) -> bool:
+        """Marks the command as taken, so that no shim begins it: a former owner's order may still be on
+        its way. False if one has it already; then we shall hear of it."""
+        try:
+            fcntl.flock(self._state, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        if free := self.look() is None:
+            self._store(cells.FORMAT, cells.VERSION)
+        fcntl.flock(self._state, fcntl.LOCK_UN)
+        return free
+
     def hear(self, said: bytes) -> None:
         if said == cells.BEGUN:
             self.begin()
