@@ -37,7 +37,7 @@ class Watch:
         self.failed: Failed | None = None  # it never began, and why
         self.lost = ""
         self.kept = False  # it was a call that somebody waited for, and is a task now
-        self._followers: list[asyncio.Future[None]] = []
+        self._followers: set[asyncio.Future[None]] = set()
         self._held = -1  # its process
         self._wanted: tuple[bytes, bytes] | None = None  # the stop that it was asked for
         # Held open: then its end can be told even if somebody removes the files under it.
@@ -131,7 +131,7 @@ class Watch:
         self._wake()
 
     def _wake(self) -> None:
-        followers, self._followers = self._followers, []
+        followers, self._followers = self._followers, set()
         for follower in followers:
             self._resolve(follower)
 
@@ -166,6 +166,8 @@ class Watch:
     async def write(self, data: bytes, *, eof: bool) -> None:
         """All of it is taken, or Refused says that the command does not read."""
         await asyncio.wait({self.begun, self.over}, return_when=asyncio.FIRST_COMPLETED)
+        if self.over.done():  # its state may be closed by now
+            raise Refused("The command cannot be told anything any more.", code="not_listening")
         state = self.look()
         pending = state[cells.STDIN_PENDING] if state else 0
         if pending + len(data) > MAX_PENDING:
@@ -199,13 +201,16 @@ class Watch:
         """Returns True when there is more output than `seen` bytes, False when the command is over."""
         await asyncio.wait({self.begun, self.over}, return_when=asyncio.FIRST_COMPLETED)
         while not self.over.done():
-            follower: asyncio.Future[None] = self._loop.create_future()
-            self._followers.append(follower)
             self._store(cells.WANTS_WAKE, 1)
             state = self.look()  # after we have said that we want to be woken, else it may pass us by
             if state is not None and state.total(stream) > seen:
                 return True
-            await asyncio.wait([follower], timeout=LOOK_AGAIN)
+            follower: asyncio.Future[None] = self._loop.create_future()
+            self._followers.add(follower)
+            try:
+                await asyncio.wait([follower], timeout=LOOK_AGAIN)
+            finally:
+                self._followers.discard(follower)
         return False
 
     def close(self) -> None:
