@@ -114,9 +114,11 @@ def _gap(lost: int) -> bytes:
 
 
 def _file(base: Path, state: State) -> Spill:
-    """The stream's own file where it holds everything in its order; else a copy that does."""
+    """The stream's own file where it holds everything in its order, and nobody is left who could add to
+    it; else a copy that does."""
     kept = state[cells.HEAD] + state[cells.RING]
-    plain = not state[cells.ERR_TOTAL] and state[cells.OUT_TOTAL] <= kept and not state[cells.OUT_GAP_TO]
+    other = state[cells.ERR_TOTAL] or state[cells.OUT_GAP_TO] or state[cells.LEFT]
+    plain = not other and state[cells.OUT_TOTAL] <= kept
     path = f"{base}{cells.OUT_FILE if plain else cells.WHOLE_FILE}"
     size = lines = 0
     head = tail = b""

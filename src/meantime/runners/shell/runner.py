@@ -263,6 +263,8 @@ class ShellRunner:
     def tail(self, task: Task, stream: str, lines: int, most: int) -> Chunk:
         total = self.read(task, stream, 0, 0).total
         chunk = self.read(task, stream, max(0, total - most), most)
+        while chunk.next < total and (later := self.read(task, stream, chunk.next, most)).data:
+            chunk = later  # what lies before a gap is not the end
         data, front, _ = report.trim(chunk.data, begin=chunk.offset > 0, end=False)
         kept = report.last_lines(data, lines)
         offset = chunk.offset + front + len(data) - len(kept)
