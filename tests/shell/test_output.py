@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from meantime import Call, Completed, InvalidInput, Meantime, Refused, Settings, Shell, Thread
+from meantime import Call, Completed, InvalidInput, Limits, Meantime, Refused, Settings, Shell, Thread
 from meantime.log import Log
 from meantime.runners.shell.shim import cells
 from meantime.runners.shell.spool import Spool
@@ -98,6 +98,20 @@ async def test_I5_never_from_the_middle_of_a_character(thread: Thread):
             pieces.append(chunk.text)
             offset = chunk.next
         assert "".join([*pieces, chunk.text]) == text
+
+
+async def test_I5_also_if_it_comes_in_two_halves(thread: Thread):
+    handle = await thread.start(Shell(r"printf '\342'; sleep 0.2; printf '\202\254'"))
+    assert [chunk.text async for chunk in handle.log.follow()] == ["€"]
+
+
+async def test_what_is_queued_can_be_followed_too(ledger: str):
+    settings = Settings(limits=Limits(per_thread=1), on_close="stop", stop_grace=0.2)
+    async with Meantime.open(ledger, settings=settings) as mt:
+        await mt.thread("one").start(Shell("sleep 0.2"))
+        handle = await mt.thread("one").start(Shell("echo up; sleep 600"))
+        async with asyncio.timeout(10):
+            assert (await anext(handle.log.follow())).text == "up\n"
 
 
 async def test_odd_bytes_are_fine(thread: Thread):

@@ -256,8 +256,8 @@ class ShellRunner:
         data, back = piece.data, 0
         if not (task.ended and piece.next >= piece.total):
             data, _, back = report.trim(piece.data, begin=False)
-            if not data:
-                data, back = piece.data, 0
+            if not data and (task.ended or piece.next < piece.total):
+                data, back = piece.data, 0  # else the rest of the character is still to come
         return Chunk(data, piece.offset, piece.next - back, piece.total, piece.lost)
 
     def tail(self, task: Task, stream: str, lines: int, most: int) -> Chunk:
