@@ -18,6 +18,7 @@ from meantime import Completed, Failed, Lost, Meantime, Settings, Shell, Thread,
 from meantime.runners.shell.launcher import Launcher
 from meantime.runners.shell.shim import cells
 from meantime.runners.shell.spool import State
+from meantime.runners.shell.watch import Watch
 
 from .saying import lives, said, until
 
@@ -155,6 +156,20 @@ async def test_a_cancel_is_carried_out_by_the_next_owner(owner: Owner, path: Pat
 
     async with Meantime.open(path, settings=QUICK) as mt:
         [task] = await mt.thread("conv-1").wait(id, timeout=10)
+        assert task.status == "cancelled"
+
+
+async def test_at_once_if_its_shim_was_never_told(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    slow = Settings(stop_grace=5.0)
+    mt = await Meantime.open(path, settings=slow)
+    with monkeypatch.context() as killed:
+        killed.setattr(Watch, "stop", lambda self, grace: None)
+        handle = await mt.thread("conv-1").start(Shell(released(tmp_path)))
+        await wait_for(tmp_path / "started", "\n")
+        await handle.cancel()
+        await mt._runtime.store.close()  # pyright: ignore[reportPrivateUsage]
+    async with Meantime.open(path, settings=slow) as mt:
+        [task] = await mt.thread("conv-1").wait(handle.id, timeout=3)
         assert task.status == "cancelled"
 
 

@@ -68,8 +68,8 @@ class Upkeep:
         if task.status is Status.QUEUED or task.work.kind not in self._lasting:
             return False
         self._admission.take_up(Assignment(task, again=True))
-        if task.status is Status.CANCELLING:
-            self._stop(task)
+        if task.status is Status.CANCELLING:  # once it is followed: nobody hears a stop before that
+            asyncio.get_running_loop().call_soon(self._stop, task)
         return True
 
     async def _sweep(self, older_than: float) -> None:
