@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any, cast
 
-from meantime.kernel.errors import InvalidInput, NotFound, Refused
+from meantime.kernel.errors import Duplicate, InvalidInput, NotFound, Refused
 from meantime.kernel.model import Chunk, Failed, Task
 from meantime.kernel.notices import LEFT_RUNNING
 from meantime.kernel.outcomes import Report
@@ -70,6 +70,8 @@ class ShellRunner:
     # -- one run
 
     def prepare(self, task: Task) -> None:
+        if task.id in self._watches and self._places.of(task) == self._watches[task.id].base:
+            raise Duplicate(f"A command with the id {task.id!r} runs already.", task.id, code="duplicate_id")
         try:
             self._places.make(task)
         except OSError as problem:
