@@ -7,11 +7,14 @@ import os
 import signal
 import sys
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from meantime import Completed, Failed, Shell, Thread
+from meantime.runners.shell.shim import cells
+from meantime.runners.shell.shim.pump import Stream
 
 pytestmark = pytest.mark.anyio
 
@@ -53,3 +56,22 @@ async def test_signals_that_our_process_blocks_are_not_blocked_for_shims(thread:
         assert (await handle.wait(5)).status == "completed"
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+
+
+def test_a_file_system_that_cannot_splice_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def cannot(*args: Any, **options: Any) -> int:
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+
+    monkeypatch.setattr(os, "splice", cannot)
+    state = memoryview(bytearray(cells.SIZE)).cast("B").cast("Q")
+    state[cells.HEAD], state[cells.RING] = 10, 100
+    read, write = os.pipe()
+    stream = Stream(read, str(tmp_path / "out"), cells.OUT_TOTAL, cells.OUT_GAP_FROM, state, True)
+    for word in (b"hello ", b"world"):
+        os.write(write, word)
+        stream.pump()
+    stream.pump()
+    stream.close()
+    os.close(write)
+    assert (tmp_path / "out").read_bytes() == b"hello world"
+    assert (state[cells.OUT_TOTAL], state[cells.OUT_GAP_TO]) == (11, 0)
