@@ -39,7 +39,7 @@ class Log:
             elif chunk.ended:
                 return
             else:
-                await self._tasks.wait_output(self._ref, self._thread, stream, offset)
+                await self._tasks.wait_output(self._ref, self._thread, stream, chunk.total)
 
     def __repr__(self) -> str:
         return f"<Log of {self._ref}>"

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from meantime import Call, InvalidInput, Limits, Meantime, ProcessLimits, Settings, Shell, Thread
+from meantime import (
+    Call,
+    InvalidInput,
+    Limits,
+    Meantime,
+    ProcessLimits,
+    Refused,
+    Settings,
+    Shell,
+    Thread,
+)
+from meantime.kernel.errors import Duplicate
 
 pytestmark = pytest.mark.anyio
 
@@ -111,3 +124,21 @@ async def test_F17_a_depth_limit(ledger: str):
         reached.clear()
         await (await thread.start(Call(dig, 0))).wait(10)
         assert reached == [0]
+
+
+async def test_an_id_of_a_command_that_somebody_waits_for_is_taken(thread: Thread):
+    slow = asyncio.ensure_future(thread.call(Shell("sleep 0.3; echo fine"), id="slow"))
+    await asyncio.sleep(0.1)
+    with pytest.raises(Duplicate):
+        await thread.start(Shell("echo other"), id="slow")
+    assert (await slow).result == "fine\n"
+
+
+async def test_a_call_whose_files_could_not_be_made_can_be_made_again(tmp_path: Path):
+    async with Meantime.open(tmp_path / "work.db") as mt:
+        (tmp_path / "work.db.commands").write_text("in the way")
+        with pytest.raises(Refused, match="files"):
+            await mt.thread("one").call(Shell("echo fine"), tool_call_id="call-1")
+        (tmp_path / "work.db.commands").unlink()
+        answer = await mt.thread("one").call(Shell("echo fine"), tool_call_id="call-1")
+        assert answer.result == "fine\n"

@@ -8,8 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from meantime import Call, Completed, InvalidInput, Meantime, Refused, Settings, Shell, Thread
+from meantime import Call, Completed, InvalidInput, Limits, Meantime, Refused, Settings, Shell, Thread
 from meantime.log import Log
+from meantime.runners.shell.shim import cells
+from meantime.runners.shell.spool import Spool
+
+from .saying import until
 
 pytestmark = pytest.mark.anyio
 
@@ -96,6 +100,20 @@ async def test_I5_never_from_the_middle_of_a_character(thread: Thread):
         assert "".join([*pieces, chunk.text]) == text
 
 
+async def test_I5_also_if_it_comes_in_two_halves(thread: Thread):
+    handle = await thread.start(Shell(r"printf '\342'; sleep 0.2; printf '\202\254'"))
+    assert [chunk.text async for chunk in handle.log.follow()] == ["€"]
+
+
+async def test_what_is_queued_can_be_followed_too(ledger: str):
+    settings = Settings(limits=Limits(per_thread=1), on_close="stop", stop_grace=0.2)
+    async with Meantime.open(ledger, settings=settings) as mt:
+        await mt.thread("one").start(Shell("sleep 0.2"))
+        handle = await mt.thread("one").start(Shell("echo up; sleep 600"))
+        async with asyncio.timeout(10):
+            assert (await anext(handle.log.follow())).text == "up\n"
+
+
 async def test_odd_bytes_are_fine(thread: Thread):
     odd = b"\xff\xfe ok\0 \x1b[31mred\x1b[0m \xe2\x82 \xf0\x9f"
     escaped = "".join(f"\\{byte:03o}" for byte in odd)
@@ -133,6 +151,33 @@ async def test_I4_what_the_ring_dropped_is_counted(small: Thread):
     assert rest.ended
     # The same by way of both streams.
     assert [chunk.data async for chunk in handle.log.follow()] == [numbers[:1_000], numbers[-2_000:]]
+
+
+async def test_I5_a_tail_is_the_end_also_after_what_was_dropped(small: Thread):
+    handle = await small.start(Shell("seq 1 1000"))
+    await handle.wait(10)
+    assert (await handle.log.tail(3)).text == "998\n999\n1000\n"
+
+
+async def test_output_that_somebody_removed_is_lost_and_not_waited_for(small: Thread, tmp_path: Path):
+    handle = await small.start(Shell("echo hello"))
+    await handle.wait(10)
+    for file in (tmp_path / "work.db.commands").glob("*.out"):
+        file.unlink()
+    async with asyncio.timeout(10):
+        [chunk] = [chunk async for chunk in handle.log.follow()]
+    assert (chunk.data, chunk.lost_bytes) == (b"", 6)
+
+
+async def test_a_gap_may_lead_into_what_the_ring_dropped(tmp_path: Path):
+    state = [0] * (cells.SIZE // 8)
+    state[cells.FORMAT], state[cells.HEAD], state[cells.RING] = cells.VERSION, 10, 20
+    state[cells.OUT_TOTAL], state[cells.OUT_GAP_FROM], state[cells.OUT_GAP_TO] = 1_000, 5, 50
+    (tmp_path / "x.state").write_bytes(b"".join(cell.to_bytes(8, "little") for cell in state))
+    ring = cells.CHUNK + 20
+    (tmp_path / "x.out").write_bytes(bytes(1_000).ljust(10 + ring, b"."))
+    pieces = [(len(piece.data), piece.offset, piece.lost) for piece in Spool(tmp_path / "x").kept("stdout")]
+    assert pieces == [(5, 0, 0), (20, 980, 975)]
 
 
 async def test_a_result_says_what_is_missing(small: Thread):
@@ -210,6 +255,15 @@ async def test_followers_see_every_byte_of_a_flood(thread: Thread):
     handle = await thread.start(Shell("seq 1 200000"))
     first, second = await asyncio.gather(whole(handle.log), whole(handle.log, "stdout"))
     assert first == second == "".join(f"{i}\n" for i in range(1, 200_001)).encode()
+
+
+async def test_what_is_left_behind_does_not_change_a_result(thread: Thread, tmp_path: Path):
+    later = "until test -e go; do sleep 0.02; done; seq 1 2000000; touch done"
+    handle = await thread.start(Shell(f"seq 1 400000; ({later}) & exit 0", cwd=tmp_path))
+    await handle.wait(10)
+    (tmp_path / "go").touch()
+    await until((tmp_path / "done").exists)
+    assert await handle.result() == "".join(f"{i}\n" for i in range(1, 400_001))
 
 
 async def test_functions_have_no_log(thread: Thread):

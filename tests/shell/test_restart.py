@@ -15,8 +15,10 @@ from typing import Any
 import pytest
 
 from meantime import Completed, Failed, Lost, Meantime, Settings, Shell, Thread, TimedOut
+from meantime.runners.shell.launcher import Launcher
 from meantime.runners.shell.shim import cells
 from meantime.runners.shell.spool import State
+from meantime.runners.shell.watch import Watch
 
 from .saying import lives, said, until
 
@@ -157,6 +159,22 @@ async def test_a_cancel_is_carried_out_by_the_next_owner(owner: Owner, path: Pat
         assert task.status == "cancelled"
 
 
+async def test_at_once_if_its_shim_was_never_told(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    slow = Settings(stop_grace=5.0)
+    mt = await Meantime.open(path, settings=slow)
+    with monkeypatch.context() as killed:
+        killed.setattr(Watch, "stop", lambda self, grace: None)
+        handle = await mt.thread("conv-1").start(Shell(released(tmp_path)))
+        await wait_for(tmp_path / "started", "\n")
+        await handle.cancel()
+        await mt._runtime.store.close()  # pyright: ignore[reportPrivateUsage]
+    async with Meantime.open(path, settings=slow) as mt:
+        [task] = await mt.thread("conv-1").wait(handle.id, timeout=3)
+        assert task.status == "cancelled"
+
+
 async def test_P9_its_timeout_goes_on(owner: Owner, path: Path, tmp_path: Path):
     id = owner.start(released(tmp_path), options={"timeout": 1.0})
     await wait_for(tmp_path / "started", "\n")
@@ -216,6 +234,24 @@ async def test_values_of_the_environment_are_not_stored(owner: Owner, path: Path
     assert not any(b"hunter2" in file.read_bytes() for file in files)
 
 
+async def test_nor_is_it_begun_without_them(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Killed after the task was recorded, before anybody had its order."""
+
+    async def too_late(self: Launcher, order: object) -> None:
+        await asyncio.sleep(600)
+
+    mt = await Meantime.open(path, settings=QUICK)
+    with monkeypatch.context() as killed:
+        killed.setattr(Launcher, "launch", too_late)
+        handle = await mt.thread("conv-1").start(Shell(f"touch {tmp_path}/ran", env={"TOKEN": "hunter2"}))
+        await mt._runtime.store.close()  # pyright: ignore[reportPrivateUsage]
+    async with Meantime.open(path, settings=QUICK) as mt:
+        [task] = await mt.thread("conv-1").wait(handle.id, timeout=10)
+        assert isinstance(task.outcome, Lost)
+        assert "not stored" in task.outcome.reason
+    assert not (tmp_path / "ran").exists()
+
+
 async def test_a_graceful_close_leaves_it_running(owner: Owner, path: Path, tmp_path: Path):
     id = owner.start(released(tmp_path))
     owner.close()
@@ -259,6 +295,18 @@ async def test_a_call_that_somebody_waited_for_ends_with_its_owner(owner: Owner,
     await until(lambda: not lives(pid))
     async with Meantime.open(path) as mt:
         assert await mt.list() == []
+
+
+async def test_a_call_that_is_a_task_before_its_shim_is_there_outlives_us(path: Path, tmp_path: Path):
+    async with Meantime.open(path, settings=QUICK) as mt:
+        answer = await mt.thread("conv-1").call(Shell(released(tmp_path)), threshold=0.001)
+        assert answer.task is not None
+        await wait_for(tmp_path / "started", "\n")
+    async with Meantime.open(path, settings=QUICK) as mt:
+        assert (await mt.get(answer.task.id)).status == "running"
+        await asyncio.to_thread(let_go, tmp_path)
+        [task] = await mt.thread("conv-1").wait(answer.task.id, timeout=10)
+        assert isinstance(task.outcome, Completed)
 
 
 def state_of(path: Path) -> Path:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
 from meantime import Call, Refused, Shell, Thread
@@ -69,6 +71,13 @@ async def test_what_cannot_be_sent_is_refused(thread: Thread):
     function = await thread.start(Call(abs, 1))
     with pytest.raises(Refused):
         await function.send("x")
+
+
+async def test_what_is_sent_to_one_that_is_just_ending_harms_nobody(thread: Thread):
+    for _ in range(5):
+        handle = await thread.start(Shell("true", open_stdin=True))
+        with contextlib.suppress(Refused):  # and not a descriptor that is closed, or another's by now
+            await handle.send("x")
 
 
 async def test_on_a_terminal_it_is_interactive(thread: Thread):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +13,7 @@ import pytest
 
 from meantime import Cancelled, Completed, Shell, Thread, TimedOut
 
-from .saying import said
+from .saying import lives, said, until
 
 pytestmark = pytest.mark.anyio
 Alive = Callable[[], list[int]]
@@ -60,6 +63,20 @@ async def test_L7_finished_first_wins(thread: Thread):
     answer = await handle.cancel(wait=True)
     assert isinstance(answer.task.outcome, Completed)
     assert answer.disposition == "already_ended"
+
+
+async def test_L7_also_if_its_shim_hears_of_both_at_once(thread: Thread, tmp_path: Path):
+    os.mkfifo(tmp_path / "gate")
+    handle = await thread.start(Shell("echo $PPID; cat gate; echo done", cwd=tmp_path))
+    await said(handle, "\n")
+    shim = int((await handle.log.read()).text)
+    os.kill(shim, signal.SIGSTOP)
+    command = int(Path(f"/proc/{shim}/task/{shim}/children").read_text())
+    await asyncio.to_thread((tmp_path / "gate").write_text, "")
+    await until(lambda: not lives(command))
+    await handle.cancel()
+    os.kill(shim, signal.SIGCONT)
+    assert isinstance((await handle.wait(10)).outcome, Completed)
 
 
 async def test_L6_whoever_ignores_TERM_is_killed(thread: Thread):
@@ -122,3 +139,16 @@ async def test_cancel_all_takes_many_at_once(thread: Thread, tmp_path: Path, ali
     await thread.cancel_all()
     assert {task.status for task in await thread.wait(*handles, timeout=10)} == {"cancelled"}
     assert alive() == []
+
+
+async def test_P8_whoever_is_orphaned_by_the_TERM_is_gone_too(thread: Thread):
+    """Its parent ends just while we look for what is left: it must not be overlooked."""
+    for _ in range(4):
+        script = "(trap '' TERM; echo up; exec sleep 600) & wait"
+        handles = [await thread.start(Shell(script)) for _ in range(8)]
+        for handle in handles:
+            await said(handle, "up")
+        await thread.cancel_all()
+        for task in await thread.wait(*handles, timeout=10):
+            assert isinstance(task.outcome, Cancelled)
+            assert task.outcome.emitted_vars == {}

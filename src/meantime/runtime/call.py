@@ -59,8 +59,8 @@ class Calls:
         limit = None if threshold in (None, -1) else check(threshold)
         await self._check_new(task)
         key = (thread, task.tool_call_id or task.id)
-        self._called.add(key)
         call = self._begin(assignment)
+        self._called.add(key)
         self._inline[task.id] = call
         try:
             return await self._answer(call, limit)

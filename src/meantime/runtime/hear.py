@@ -15,6 +15,7 @@ from .look import Looking
 
 MOST = 1 << 20  # bytes of one answer
 MOST_LINES = 100_000
+LOOK_AGAIN = 0.5  # seconds
 
 
 class Hearing:
@@ -36,10 +37,10 @@ class Hearing:
         return replace(self._runner(task).tail(task, stream, lines, limit), ended=task.ended)
 
     async def wait_output(self, ref: str, thread: str | None, stream: str, seen: int) -> None:
-        """Returns when there is more than `seen` bytes, or when the task has ended."""
+        """Returns when there is more than `seen` bytes, when the task has ended, or after a while."""
         task = await self._looking.find(ref, thread)
         if not task.ended and not await self._runner(task).changed(task, stream, seen):
-            await self._looking.wait([task.id], None)
+            await self._looking.wait([task.id], None, timeout=LOOK_AGAIN)  # it may be queued, and start
 
     async def send(self, ref: str, thread: str | None, data: object, *, eof: bool) -> None:
         task = await self._looking.find(ref, thread)

@@ -38,7 +38,7 @@ def text(value: object, what: str) -> str:
         raise InvalidInput(f"{what} cannot hold a NUL character.", hint="No program could be given it.")
     if not is_unicode(value):
         raise InvalidInput(f"{what} holds a lone surrogate.", hint="It cannot be stored as UTF-8.")
-    return value
+    return str.__str__(value)  # not a kind of text, such as a member of an enum: orders hold plain ones
 
 
 def folder(cwd: Any) -> str:
@@ -79,7 +79,7 @@ def stdin(value: Any) -> bytes | None:
             f"stdin has {len(value)} bytes; at most {MAX_STDIN} go with the order.",
             hint="Use open_stdin=True and send the rest, or redirect a file.",
         )
-    return value
+    return bytes(value)
 
 
 def size(value: Any) -> tuple[int, int]:

@@ -21,6 +21,7 @@ INLINE = 1_000_000  # bytes of output that are taken into memory; more stays in 
 PREVIEW = 4_000  # bytes of each end that are shown of it
 GONE = "Its supervisor was killed, so how it ended is not known."
 REBOOTED = "The machine was restarted while it ran."
+UNTOLD = "It was not begun when its process ended, and what it needs to run was not stored."
 VANISHED = "The files of this command are gone, so how it ended is not known."
 ORPHANED = "It was stopped because the process that waited for it was gone."
 

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any, cast
 
-from meantime.kernel.errors import InvalidInput, NotFound, Refused
+from meantime.kernel.errors import Duplicate, InvalidInput, NotFound, Refused
 from meantime.kernel.model import Chunk, Failed, Task
 from meantime.kernel.notices import LEFT_RUNNING
 from meantime.kernel.outcomes import Report
@@ -71,6 +71,8 @@ class ShellRunner:
     # -- one run
 
     def prepare(self, task: Task) -> None:
+        if task.id in self._watches and self._places.of(task) == self._watches[task.id].base:
+            raise Duplicate(f"A command with the id {task.id!r} runs already.", task.id, code="duplicate_id")
         try:
             self._places.make(task)
         except OSError as problem:
@@ -85,7 +87,7 @@ class ShellRunner:
         try:
             watch = self._watch(self._places.of(task))
         except OSError as problem:
-            if assignment.again:
+            if assignment.again and isinstance(problem, FileNotFoundError):
                 return Report(lost=report.VANISHED)
             return Report(error=Failed(f"Its files could not be opened: {problem}.", "no_files"))
         self._watches[task.id] = watch
@@ -121,15 +123,22 @@ class ShellRunner:
                 watch.take_up(state)
         except order.Unstartable as problem:
             watch.fail(problem.failed)
-        except OSError as problem:
+        except Exception as problem:  # whatever it is, nobody may wait for ever for what was not started
             watch.fail(Failed(f"The command could not be started: {problem}.", "not_started"))
 
     async def _begin(self, watch: Watch, assignment: Assignment) -> None:
         if assignment.again and not self._places.same_boot:
             watch.lose(report.REBOOTED)
             return
-        kept = self._places.lasts and not assignment.foreground
-        wanted = order.make(assignment, watch.base, {**self._settings, "kept": kept})
+        if assignment.again and not self.can_run(assignment.task):
+            if watch.forbid():
+                watch.lose(report.UNTOLD)
+            else:
+                watch.begin()
+            return
+        if self._places.lasts and not assignment.foreground:
+            watch.outlive(True)
+        wanted = order.make(assignment, watch.base, self._settings)
         for _ in range(LAUNCHES):
             gone = await self._launcher.launch(wanted)
             await asyncio.wait({gone, watch.begun, watch.over}, return_when=asyncio.FIRST_COMPLETED)
@@ -255,13 +264,15 @@ class ShellRunner:
         data, back = piece.data, 0
         if not (task.ended and piece.next >= piece.total):
             data, _, back = report.trim(piece.data, begin=False)
-            if not data:
-                data, back = piece.data, 0
+            if not data and (task.ended or piece.next < piece.total):
+                data, back = piece.data, 0  # else the rest of the character is still to come
         return Chunk(data, piece.offset, piece.next - back, piece.total, piece.lost)
 
     def tail(self, task: Task, stream: str, lines: int, most: int) -> Chunk:
         total = self.read(task, stream, 0, 0).total
         chunk = self.read(task, stream, max(0, total - most), most)
+        while chunk.next < total and (later := self.read(task, stream, chunk.next, most)).data:
+            chunk = later  # what lies before a gap is not the end
         data, front, _ = report.trim(chunk.data, begin=chunk.offset > 0, end=False)
         kept = report.last_lines(data, lines)
         offset = chunk.offset + front + len(data) - len(kept)

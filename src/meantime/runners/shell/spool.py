@@ -75,10 +75,12 @@ class Spool:
         return self._read_one(state, stream, offset, most)
 
     def kept(self, stream: str = BOTH) -> Iterator[Piece]:
-        """All that was kept, from the beginning, in pieces."""
-        offset = 0
-        while True:
-            piece = self.read(stream, offset, CHUNK)
+        """All that was kept, from the beginning, in pieces. Not what comes meanwhile: something that was
+        left behind may go on for ever."""
+        state = self._steady()
+        offset, end = 0, state.total(stream) if state else 0
+        while offset < end:
+            piece = self.read(stream, offset, min(CHUNK, end - offset))
             if not piece.data and not piece.lost:
                 return
             yield piece
@@ -98,9 +100,12 @@ class Spool:
         offset = min(offset, total)
         for _ in range(100):
             begin = _first_kept(state, stream, offset)
-            data = self._pread(state, stream, begin, min(most, _last_kept(state, stream, begin) - begin))
+            end = _last_kept(state, stream, begin)
+            data = self._pread(state, stream, begin, min(most, end - begin))
             now = look(self._base) or state
             if _first_kept(now, stream, begin) == begin:  # it was not overwritten while we read
+                if not data and most:
+                    begin = end  # its file is gone, or shorter than it was: nobody waits for the rest
                 return Piece(data, begin, begin + len(data), total, begin - offset)
             state = now
         return Piece(b"", total, total, total, total - offset)
@@ -181,10 +186,11 @@ def _first_kept(state: State, stream: str, offset: int) -> int:
     """The offset itself, or the first after it that is still there."""
     total, gap = _cells_of(stream)
     head, ring = state[cells.HEAD], state[cells.RING]
-    if head <= offset < state[total] - ring:
-        offset = max(head, state[total] - ring)
-    if state[gap] <= offset < state[gap + 1]:
-        offset = min(state[gap + 1], state[total])
+    for _ in range(2):  # a gap may lead into what the ring dropped, and that into the gap
+        if state[gap] <= offset < state[gap + 1]:
+            offset = min(state[gap + 1], state[total])
+        if head <= offset < state[total] - ring:
+            offset = max(head, state[total] - ring)
     return offset
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from meantime.kernel.errors import Refused
 from meantime.kernel.model import Failed
 
-from .shim import cells, tree
+from .shim import cells
 from .spool import State
 
 MAX_PENDING = 1 << 20  # bytes that may wait for a command to read them
@@ -37,7 +37,7 @@ class Watch:
         self.failed: Failed | None = None  # it never began, and why
         self.lost = ""
         self.kept = False  # it was a call that somebody waited for, and is a task now
-        self._followers: list[asyncio.Future[None]] = []
+        self._followers: set[asyncio.Future[None]] = set()
         self._held = -1  # its process
         self._wanted: tuple[bytes, bytes] | None = None  # the stop that it was asked for
         # Held open: then its end can be told even if somebody removes the files under it.
@@ -55,6 +55,18 @@ class Watch:
             return True
         fcntl.flock(self._state, fcntl.LOCK_UN)
         return False
+
+    def forbid(self) -> bool:
+        """Marks the command as taken, so that no shim begins it: a former owner's order may still be on
+        its way. False if one has it already; then we shall hear of it."""
+        try:
+            fcntl.flock(self._state, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        if free := self.look() is None:
+            self._store(cells.FORMAT, cells.VERSION)
+        fcntl.flock(self._state, fcntl.LOCK_UN)
+        return free
 
     def hear(self, said: bytes) -> None:
         if said == cells.BEGUN:
@@ -82,10 +94,10 @@ class Watch:
         state = self.look()
         if state is None or self._held >= 0 or self.over.done():
             return
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # no descriptor is left: we try again the next time
             self._held = os.pidfd_open(state[cells.SHIM_PID])
             self._loop.add_reader(self._held, self.shim_ended)
-        if self._held < 0 or tree.start_time(state[cells.SHIM_PID]) != state[cells.SHIM_START]:
+        if not self.is_alive():
             self.shim_ended()  # it ended while we looked, and another may have its pid by now
 
     def shim_ended(self) -> None:
@@ -126,7 +138,7 @@ class Watch:
         self._wake()
 
     def _wake(self) -> None:
-        followers, self._followers = self._followers, []
+        followers, self._followers = self._followers, set()
         for follower in followers:
             self._resolve(follower)
 
@@ -150,13 +162,19 @@ class Watch:
                 tell(self.base, letter, data)
 
     def keep(self, kept: bool) -> None:
-        """Whether it goes on without its owner; written where the shim looks when we are gone."""
+        """A call that becomes a task, or does not after all."""
         self.kept = kept
-        self._store(cells.KEPT, int(kept))
+        self.outlive(kept)
+
+    def outlive(self, us: bool) -> None:
+        """Whether it goes on without its owner; written where the shim looks when we are gone."""
+        self._store(cells.KEPT, int(us))
 
     async def write(self, data: bytes, *, eof: bool) -> None:
         """All of it is taken, or Refused says that the command does not read."""
         await asyncio.wait({self.begun, self.over}, return_when=asyncio.FIRST_COMPLETED)
+        if self.over.done():  # its state may be closed by now
+            raise Refused("The command cannot be told anything any more.", code="not_listening")
         state = self.look()
         pending = state[cells.STDIN_PENDING] if state else 0
         if pending + len(data) > MAX_PENDING:
@@ -190,13 +208,16 @@ class Watch:
         """Returns True when there is more output than `seen` bytes, False when the command is over."""
         await asyncio.wait({self.begun, self.over}, return_when=asyncio.FIRST_COMPLETED)
         while not self.over.done():
-            follower: asyncio.Future[None] = self._loop.create_future()
-            self._followers.append(follower)
             self._store(cells.WANTS_WAKE, 1)
             state = self.look()  # after we have said that we want to be woken, else it may pass us by
             if state is not None and state.total(stream) > seen:
                 return True
-            await asyncio.wait([follower], timeout=LOOK_AGAIN)
+            follower: asyncio.Future[None] = self._loop.create_future()
+            self._followers.add(follower)
+            try:
+                await asyncio.wait([follower], timeout=LOOK_AGAIN)
+            finally:
+                self._followers.discard(follower)
         return False
 
     def close(self) -> None:

@@ -36,7 +36,7 @@ VERSION = 1
     HEAD,  # bytes at the beginning that are always kept
     RING,  # bytes at the end that are kept
     WANTS_WAKE,  # set by a reader that follows: wake it at the next output
-    KEPT,  # it goes on when its owner is gone
+    KEPT,  # it goes on when its owner is gone; written by the owner alone, also before there is a shim
     STDIN_PENDING,  # bytes that the command has not read yet
     LINEAR,  # where the ring's bytes begin in the .txt that took the place of the .out; 0 while it has not
     LEFT,  # processes that were left when it ended; their pids follow

@@ -193,21 +193,24 @@ class Shim:
         if not self.state[cells.KEPT]:
             self._stop(cells.BY_ORPHANHOOD, self._order["grace"])
 
-    def _reap(self) -> None:
-        """Everything below us ends in our arms; only the command itself is what we wait for."""
+    def _reap(self) -> bool:
+        """Everything below us ends in our arms; only the command itself is what we wait for. True if
+        nothing is left: who has no child has no descendant, for we are given every orphan. A look at
+        /proc cannot say that, since a parent may end, and hand its children to us, while we look."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
-                return
+                return True
             if pid == 0:
-                return
+                return False
             if pid == self._pid:
                 self._ended(os.waitstatus_to_exitcode(status))
 
     # -- stopping
 
     def _stop(self, by: int, grace: float) -> None:
+        self._reap()  # what has ended by now is not stopped: finished first wins
         if not self._pid:
             return
         if not self._stopping:
@@ -226,10 +229,10 @@ class Shim:
         if now >= self._kill_at:
             self._give_up_at = min(self._give_up_at, now + SURVIVE)
             tree.kill(self._me)
-        self._reap()
+        alone = self._reap()
         if now >= self._give_up_at and self._pid:
             self._ended(-signal.SIGKILL)  # it cannot be killed; it will be listed as left
-        if not self._pid and (tree.alone() or now >= self._give_up_at):
+        if not self._pid and (alone or now >= self._give_up_at):
             self._finish()
 
     # -- the end
@@ -242,7 +245,7 @@ class Shim:
         state[cells.STOPPED], state[cells.STOPPED_BY] = bool(self._stopping), self._stopping
         if self._stopping:
             return  # until nothing of it is left
-        if self._order["leftovers"] == "kill" and not tree.alone():
+        if self._order["leftovers"] == "kill":
             self._stopping = cells.BY_OWNER  # the rest of it: the command itself was not stopped
             self._kill_at = time.monotonic()
         else:

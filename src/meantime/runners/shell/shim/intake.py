@@ -60,6 +60,5 @@ class Intake:
             return None
         state[cells.SHIM_PID], state[cells.SHIM_START] = pid, started
         state[cells.HEAD], state[cells.RING] = self.order["head"], self.order["ring"]
-        state[cells.KEPT] = self.order["kept"]
         state[cells.FORMAT] = cells.VERSION
         return state

@@ -37,36 +37,30 @@ class Stream:
             moved = self._move(place, min(room, CHUNK))
         except BlockingIOError:
             return True
-        except OSError:  # the disk is full or failing; the command must not hang on that
-            return self._drop()
         state[self._total] = total + moved
         return moved > 0
 
     def _move(self, place: int, most: int) -> int:
         if self._splices and self._file >= 0:
-            return os.splice(self.fd, self._file, most, offset_dst=place)
+            try:
+                return os.splice(self.fd, self._file, most, offset_dst=place, flags=os.SPLICE_F_NONBLOCK)
+            except BlockingIOError:
+                raise
+            except OSError:
+                pass  # not every file system can: then it takes the long way, which also knows a full disk
         data = self._read(most)
         if data and not self._write(data, place):
             self._lost(self._state[self._total], len(data))
         return len(data)
 
     def _write(self, data: bytes, place: int) -> bool:
+        """False where the disk is full or failing; the command must not hang on that."""
         try:
             if self._file < 0:
                 self._file = os.open(self._path, _CREATE, 0o600)
             return os.pwrite(self._file, data, place) == len(data)
         except OSError:
             return False
-
-    def _drop(self) -> bool:
-        total = self._state[self._total]
-        try:
-            dropped = len(self._read(CHUNK))
-        except BlockingIOError:
-            return True
-        self._lost(total, dropped)
-        self._state[self._total] = total + dropped
-        return dropped > 0
 
     def _read(self, most: int) -> bytes:
         try:

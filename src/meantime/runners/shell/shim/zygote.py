@@ -86,6 +86,7 @@ def main(orders: int, lifeline: int, root: str) -> None:
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, _reap)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())  # who started us may have blocked what wakes us
     for fd in (orders, lifeline):
         os.set_inheritable(fd, False)
     events = os.open(f"{root}/{cells.EVENTS_PIPE}", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
