@@ -159,7 +159,9 @@ async def test_a_cancel_is_carried_out_by_the_next_owner(owner: Owner, path: Pat
         assert task.status == "cancelled"
 
 
-async def test_at_once_if_its_shim_was_never_told(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+async def test_at_once_if_its_shim_was_never_told(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     slow = Settings(stop_grace=5.0)
     mt = await Meantime.open(path, settings=slow)
     with monkeypatch.context() as killed:
