@@ -142,3 +142,9 @@ async def test_a_call_whose_files_could_not_be_made_can_be_made_again(tmp_path: 
         (tmp_path / "work.db.commands").unlink()
         answer = await mt.thread("one").call(Shell("echo fine"), tool_call_id="call-1")
         assert answer.result == "fine\n"
+
+
+@pytest.mark.parametrize("bad", [float("inf"), float("nan"), -1, "5", None])
+def test_times_that_are_none(bad: Any):
+    with pytest.raises(InvalidInput, match="stop_grace"):
+        Meantime.open(":memory:", settings=Settings(stop_grace=bad))

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from meantime import Completed, Failed, Lost, Meantime, Settings, Shell, Thread, TimedOut
+from meantime.runners.shell import runner
 from meantime.runners.shell.launcher import Launcher
 from meantime.runners.shell.shim import cells
 from meantime.runners.shell.spool import State
@@ -262,6 +263,23 @@ async def test_a_graceful_close_leaves_it_running(owner: Owner, path: Path, tmp_
         [task] = await mt.thread("conv-1").wait(id, timeout=10)
         assert task.status == "completed"
     assert len((tmp_path / "started").read_text().split()) == 1
+
+
+async def test_a_close_does_not_wait_for_a_launcher_that_hangs(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    async def hangs(self: Launcher, order: object) -> None:
+        await asyncio.sleep(600)
+
+    monkeypatch.setattr(runner, "UNANSWERED", 0.2)
+    with monkeypatch.context() as hanging:
+        hanging.setattr(Launcher, "launch", hangs)
+        async with asyncio.timeout(5), Meantime.open(path, settings=QUICK) as mt:
+            handle = await mt.thread("conv-1").start(Shell(f"echo ran >> {tmp_path}/ran"))
+    async with Meantime.open(path, settings=QUICK) as mt:
+        [task] = await mt.thread("conv-1").wait(handle.id, timeout=10)
+        assert task.status == "completed"
+    assert (tmp_path / "ran").read_text() == "ran\n"
 
 
 async def test_a_close_can_stop_it_instead(path: Path, tmp_path: Path):

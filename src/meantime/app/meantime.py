@@ -33,6 +33,8 @@ from meantime.stores.sqlite.store import SqliteStore
 
 from .clock import SystemClock
 
+MAX_STOP = 86_400.0  # seconds: also a number that is none, or endless, is no time to wait
+
 
 class Meantime:
     """The ledger and everything that runs on it. A person's view: it sees every thread."""
@@ -198,6 +200,9 @@ def _commands(path: str | os.PathLike[str], store: Store, settings: Settings) ->
     sizes = (settings.output_head, settings.output_ring)
     if any(type(size) is not int or not 0 <= size <= 1 << 40 for size in sizes):
         raise InvalidInput("output_head and output_ring are numbers of bytes, from 0 up.")
+    times = (settings.stop_grace, settings.stop_deadline)
+    if any(type(time) not in (int, float) or not 0 <= time < MAX_STOP for time in times):
+        raise InvalidInput("stop_grace and stop_deadline are seconds, from 0 up to a day.")
     kept = not isinstance(store, MemoryStore)
     root = Path(f"{Path(os.fsdecode(os.fspath(path))).resolve()}.commands") if kept else None
     return ShellRunner(root, grace=settings.stop_grace, head=settings.output_head, ring=settings.output_ring)

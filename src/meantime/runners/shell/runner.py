@@ -26,7 +26,8 @@ from .spool import STREAMS, Spool, State, look
 from .watch import End, Watch, tell
 
 QUICK = 1 << 16  # bytes of output that are read on the event loop
-UNANSWERED = 4.0  # seconds after which a shim that was told to kill, and did not, is put down itself
+UNANSWERED = 4.0  # seconds after which a shim that was told to kill, and did not, is put down itself;
+# and after which a close does not wait any more for a command to begin
 LAUNCHES = 3
 STEPS = 10  # of the event loop
 
@@ -214,7 +215,8 @@ class ShellRunner:
         return max(0.0, (time.monotonic_ns() - state[cells.BEGAN]) / 1e9)
 
     async def detach(self, task: Task) -> bool:
-        """Leaves the command to the next owner. False where it would not outlive us."""
+        """Leaves the command to the next owner. False where it would not outlive us. One that is still
+        being started is not waited for for ever: whoever takes its order, it is started once."""
         for _ in range(STEPS):
             if task.id in self._watches:
                 break
@@ -222,7 +224,8 @@ class ShellRunner:
         watch = self._watches.get(task.id)
         if not self._places.lasts or watch is None:
             return False
-        await asyncio.wait({watch.begun, watch.over}, return_when=asyncio.FIRST_COMPLETED)
+        begun = {watch.begun, watch.over}
+        await asyncio.wait(begun, timeout=UNANSWERED, return_when=asyncio.FIRST_COMPLETED)
         watch.finish(End.DETACHED)
         return True
 
