@@ -6,8 +6,8 @@ import os
 from typing import Any
 
 from meantime.runners.shell import hunt, launcher
-from meantime.runners.shell.runner import ShellRunner
 from meantime.runners.shell.shim import cells
+from meantime.runners.shell.starting import Starting
 from meantime.runners.shell.watch import End, Watch
 
 _BEGIN = "from shim.zygote import main"
@@ -44,29 +44,31 @@ def no_hunt() -> None:
 def starts_again() -> None:
     """After a restart what ran is started again, under the same name."""
 
-    async def attend(self: ShellRunner, watch: Watch, assignment: Any) -> None:
+    async def attend(self: Starting, watch: Watch, assignment: Any, **how: Any) -> None:
         if assignment.again:
-            os.ftruncate(watch._state, 0)
-            os.ftruncate(watch._state, cells.SIZE)
-            self._places.remove(watch.base)
-            self._places.make(assignment.task)
-        await real(self, watch, assignment)
+            path = f"{watch.base}{cells.STATE_FILE}"
+            os.unlink(path)
+            fresh = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            os.truncate(fresh, cells.SIZE)
+            os.dup2(fresh, watch._state)
+            os.close(fresh)
+        await real(self, watch, assignment, **how)
 
-    real = ShellRunner._attend
-    ShellRunner._attend = attend  # type: ignore[method-assign]
+    real = Starting.attend
+    Starting.attend = attend  # type: ignore[method-assign]
 
 
 def gives_up() -> None:
     """After a restart what ran is lost, though it goes on."""
 
-    async def attend(self: ShellRunner, watch: Watch, assignment: Any) -> None:
+    async def attend(self: Starting, watch: Watch, assignment: Any, **how: Any) -> None:
         if assignment.again:
             watch.lose("It ran when its owner was killed.")
         else:
-            await real(self, watch, assignment)
+            await real(self, watch, assignment, **how)
 
-    real = ShellRunner._attend
-    ShellRunner._attend = attend  # type: ignore[method-assign]
+    real = Starting.attend
+    Starting.attend = attend  # type: ignore[method-assign]
 
 
 def pid_alone() -> None:

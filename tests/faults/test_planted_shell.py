@@ -93,7 +93,7 @@ async def ending_of_a_recycled_pid(folder: Path, innocent: int) -> str:
         file.seek(cells.SHIM_PID * 8)
         file.write(struct.pack("Q", innocent))
     async with Meantime.open(folder / "ledger.db", settings=settings) as meantime:
-        (task,) = await meantime.thread("t").wait("x", timeout=2)
+        (task,) = await meantime.thread("t").wait("x", timeout=patience)
         return str(task.status)
 
 
@@ -105,7 +105,7 @@ def test_a_pid_alone_names_nobody(folder: Path, monkeypatch: pytest.MonkeyPatch,
         monkeypatch.setattr(Watch, "begin", Watch.begin)
         shell_plants.pid_alone()
     try:
-        status = asyncio.run(ending_of_a_recycled_pid(folder, innocent.pid))
+        status = asyncio.run(ending_of_a_recycled_pid(folder, innocent.pid, 1 if planted else 20))
         assert innocent.poll() is None
         assert status == ("running" if planted else "lost")
     finally:

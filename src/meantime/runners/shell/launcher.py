@@ -58,18 +58,25 @@ class Launcher:
         self._root = root
         self._line: Line | None = None
         self._lifeline = self._hangs_up = -1  # a pipe: the other end hangs up when we are gone
+        self._hanging: list[Line] = []
         self._sending = asyncio.Lock()
         _launchers.add(self)
 
-    async def launch(self, order: dict[str, Any]) -> asyncio.Future[None]:
-        """Hands the order in. The future is done when nobody is left there to carry it out."""
+    async def launch(self, order: dict[str, Any]) -> Line:
+        """Hands the order in. The line is gone when nobody is left there to carry it out."""
         async with self._sending:
             line = self._line
             if line is None or line.gone.done():
                 line = self._line = await self._start()
             data = marshal.dumps(order)
             await line.send(len(data).to_bytes(LENGTH, "little") + data)
-            return line.gone
+            return line
+
+    def go_round(self, line: Line) -> None:
+        """A zygote whose spare hangs: it stays, for what it has, but gets no more orders."""
+        if self._line is line:
+            self._line = None
+            self._hanging.append(line)
 
     async def _start(self) -> Line:
         if self._lifeline < 0:
@@ -86,9 +93,11 @@ class Launcher:
 
     def close(self) -> None:
         """The zygote ends by itself once it has no shims; what is not to outlive us ends with us."""
-        if self._line is not None:
-            self._line.close()
-            self._line = None
+        for line in (self._line, *self._hanging):
+            if line is not None:
+                line.close()
+        self._line = None
+        self._hanging.clear()
         self.hang_up()
 
     def hang_up(self) -> None:
@@ -99,8 +108,9 @@ class Launcher:
 
     def drop(self) -> None:
         """In a forked child of ours, which must not keep up the appearance that we live."""
-        if self._line is not None:
-            self._line.drop()
+        for line in (self._line, *self._hanging):
+            if line is not None:
+                line.drop()
         self.hang_up()
 
 

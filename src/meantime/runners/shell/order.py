@@ -99,12 +99,12 @@ def _ulimits(limits: dict[str, int]) -> str:
     return "; ".join([*settings, 'exec "$@"'])
 
 
-def _group(processes: int | None, base: Path) -> dict[str, str]:
+def _group(processes: int | None, base: Path) -> dict[str, str | int]:
     if processes is None:
-        return {"cgroup": "", "cgroup_home": ""}
+        return {"cgroup": "", "cgroup_home": "", "processes": 0}
     try:
-        home, group = cgroup.make(base, processes)
+        home, group = cgroup.make(base, processes + 1)  # the shim is in it until the command is, too
     except OSError as problem:
         text = f"The number of processes cannot be limited: {problem}."
         raise Unstartable(Failed(text, "no_cgroup")) from None
-    return {"cgroup": str(group), "cgroup_home": str(home)}
+    return {"cgroup": str(group), "cgroup_home": str(home), "processes": processes}

@@ -82,9 +82,15 @@ class Places:
             os.close(fd)
 
     def _make_root(self) -> None:
+        """Ours alone: whoever could write there could order our shims about."""
         if not self.root.is_dir():
             self.root.mkdir(mode=0o700, parents=True)
             (self.root / "boot").write_text(_boot())
+        found = os.stat(self.root)
+        if found.st_uid != os.getuid():
+            raise PermissionError(f"{self.root} belongs to another user")
+        if found.st_mode & 0o077:
+            os.chmod(self.root, 0o700)
 
     def remove(self, base: Path) -> None:
         for kind in cells.FILES:

@@ -22,6 +22,7 @@ PREVIEW = 4_000  # bytes of each end that are shown of it
 GONE = "Its supervisor was killed, so how it ended is not known."
 REBOOTED = "The machine was restarted while it ran."
 UNTOLD = "It was not begun when its process ended, and what it needs to run was not stored."
+UNREADABLE = "The files of this command cannot be read, so it could not be followed any more:"
 VANISHED = "The files of this command are gone, so how it ended is not known."
 ORPHANED = "It was stopped because the process that waited for it was gone."
 

@@ -11,24 +11,24 @@ from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any, cast
 
-from meantime.kernel.errors import Duplicate, InvalidInput, NotFound, Refused
+from meantime.kernel.errors import Duplicate, NotFound, Refused
 from meantime.kernel.model import Chunk, Failed, Task
 from meantime.kernel.notices import LEFT_RUNNING
 from meantime.kernel.outcomes import Report
 from meantime.ports.runner import Abilities, Assignment, Context
 
-from . import cgroup, hunt, order, report
+from . import cgroup, hunt, order, reading, report
 from .ears import Ears
 from .launcher import Launcher
 from .place import Places
 from .shim import cells
-from .spool import STREAMS, Spool, State, look
-from .watch import End, Watch, tell
+from .spool import State, look
+from .starting import Starting, can_run
+from .watch import End, Watch, is_locked, tell
 
 QUICK = 1 << 16  # bytes of output that are read on the event loop
 UNANSWERED = 4.0  # seconds after which a shim that was told to kill, and did not, is put down itself;
 # and after which a close does not wait any more for a command to begin
-LAUNCHES = 3
 STEPS = 10  # of the event loop
 
 
@@ -42,8 +42,8 @@ class ShellRunner:
         """`root`: where commands keep their files; None is a folder of our own, and they end with us."""
         self._places = Places(root)
         self._grace = grace
-        self._settings = {"grace": grace, "head": head, "ring": ring}
         self._launcher = Launcher(self._open_ears)
+        self._starting = Starting(self._launcher, {"grace": grace, "head": head, "ring": ring})
         self._ears = Ears()
         self._watches: dict[str, Watch] = {}
         self._attending: set[asyncio.Task[None]] = set()
@@ -63,8 +63,7 @@ class ShellRunner:
             cgroup.check()
 
     def can_run(self, task: Task) -> bool:
-        """After a restart: values of environment variables are not stored, so they cannot be given again."""
-        return task.work.faithful
+        return can_run(task)
 
     async def exists(self, session: str) -> bool:
         return False
@@ -88,11 +87,14 @@ class ShellRunner:
         try:
             watch = self._watch(self._places.of(task))
         except OSError as problem:
-            if assignment.again and isinstance(problem, FileNotFoundError):
-                return Report(lost=report.VANISHED)
+            if assignment.again:
+                return await asyncio.to_thread(_vanished, self._places.of(task), problem)
             return Report(error=Failed(f"Its files could not be opened: {problem}.", "no_files"))
         self._watches[task.id] = watch
-        attending = asyncio.get_running_loop().create_task(self._attend(watch, assignment))
+        attend = self._starting.attend(
+            watch, assignment, same_boot=self._places.same_boot, lasts=self._places.lasts
+        )
+        attending = asyncio.get_running_loop().create_task(attend)
         self._attending.add(attending)  # it is not stopped with us: half an order must not be given
         attending.add_done_callback(self._attending.discard)
         try:
@@ -114,41 +116,6 @@ class ShellRunner:
         """Before anybody can speak; returns where the pipe is."""
         self._ears.open(self._places.events())
         return self._places.root
-
-    async def _attend(self, watch: Watch, assignment: Assignment) -> None:
-        try:
-            state = watch.look()
-            if state is None:
-                await self._begin(watch, assignment)
-            else:
-                watch.take_up(state)
-        except order.Unstartable as problem:
-            watch.fail(problem.failed)
-        except Exception as problem:  # whatever it is, nobody may wait for ever for what was not started
-            watch.fail(Failed(f"The command could not be started: {problem}.", "not_started"))
-
-    async def _begin(self, watch: Watch, assignment: Assignment) -> None:
-        if assignment.again and not self._places.same_boot:
-            watch.lose(report.REBOOTED)
-            return
-        if assignment.again and not self.can_run(assignment.task):
-            if watch.forbid():
-                watch.lose(report.UNTOLD)
-            else:
-                watch.begin()
-            return
-        if self._places.lasts and not assignment.foreground:
-            watch.outlive(True)
-        wanted = order.make(assignment, watch.base, self._settings)
-        for _ in range(LAUNCHES):
-            gone = await self._launcher.launch(wanted)
-            await asyncio.wait({gone, watch.begun, watch.over}, return_when=asyncio.FIRST_COMPLETED)
-            if watch.begun.done():
-                return
-            if watch.look() is not None:  # it was begun, and its shim was killed before it said so
-                watch.begin()
-                return
-        watch.fail(Failed("It was not started: its launcher was killed again and again.", "not_started"))
 
     async def _outlast(self, watch: Watch, context: Context) -> tuple[End, int]:
         """How it ended, and how often we asked it to stop. A stop is a request to the shim; what
@@ -253,33 +220,19 @@ class ShellRunner:
             with contextlib.suppress(OSError):
                 if time.time() - os.stat(f"{base}{cells.STATE_FILE}").st_mtime < older_than:
                     continue
-            try:
-                tell(base, cells.KILL)  # it will be gone the next time
-            except Refused:
+            if is_locked(base):  # a shim lives: it ends its command now, and is gone the next time
+                with contextlib.suppress(Refused):
+                    tell(base, cells.KILL)
+            else:
                 self._places.remove(base)
 
     # -- what it says, and what it is told
 
     def read(self, task: Task, stream: str, offset: int, most: int) -> Chunk:
-        if stream not in STREAMS:
-            raise InvalidInput(f"stream={stream!r} is unknown.", hint=f"Use one of: {', '.join(STREAMS)}.")
-        piece = Spool(self._places.of(task)).read(stream, offset, most)
-        data, back = piece.data, 0
-        if not (task.ended and piece.next >= piece.total):
-            data, _, back = report.trim(piece.data, begin=False)
-            if not data and (task.ended or piece.next < piece.total):
-                data, back = piece.data, 0  # else the rest of the character is still to come
-        return Chunk(data, piece.offset, piece.next - back, piece.total, piece.lost)
+        return reading.read(self._places.of(task), stream, offset, most, ended=task.ended)
 
     def tail(self, task: Task, stream: str, lines: int, most: int) -> Chunk:
-        total = self.read(task, stream, 0, 0).total
-        chunk = self.read(task, stream, max(0, total - most), most)
-        while chunk.next < total and (later := self.read(task, stream, chunk.next, most)).data:
-            chunk = later  # what lies before a gap is not the end
-        data, front, _ = report.trim(chunk.data, begin=chunk.offset > 0, end=False)
-        kept = report.last_lines(data, lines)
-        offset = chunk.offset + front + len(data) - len(kept)
-        return Chunk(kept, offset, offset + len(kept), total)
+        return reading.tail(self._places.of(task), stream, lines, most, ended=task.ended)
 
     async def changed(self, task: Task, stream: str, seen: int) -> bool:
         watch = self._watches.get(task.id)
@@ -302,6 +255,17 @@ class ShellRunner:
                 hint="Start it with Shell(…, open_stdin=True), or on a terminal with pty=True.",
             )
         await watch.write(data, eof=eof)
+
+
+def _vanished(base: Path, problem: OSError) -> Report:
+    """Nothing can be known of it any more, and nobody can follow it: what still runs of it is ended."""
+    why = report.VANISHED if isinstance(problem, FileNotFoundError) else f"{report.UNREADABLE} {problem}."
+    state = look(base)
+    pid, started = (state[cells.COMMAND_PID], state[cells.COMMAND_START]) if state else (0, 0)
+    if state is not None:
+        hunt.put_down(state[cells.SHIM_PID], state[cells.SHIM_START])
+    count, _ = hunt.hunt(base, pid, started)
+    return Report(lost=why + (f" {count} of its processes still ran and were killed." if count else ""))
 
 
 def _abandoned(base: Path, state: State, asked: int) -> Report:

@@ -135,6 +135,8 @@ class Spool:
         out, err, _ = state.totals
         total = out + err
         offset = position = min(offset, total)
+        if (data := self._read_turns(state, offset, most)) is not None:
+            return Piece(data, offset, offset + len(data), total)
         lost = 0
         parts: list[bytes] = []
         for stream, begin, end, at in self._turns(state, offset):
@@ -151,6 +153,30 @@ class Spool:
                 most -= len(data)
                 parts += [data] if data else []
         return Piece(b"".join(parts), offset + lost, position, total, lost)
+
+    def _read_turns(self, state: State, offset: int, most: int) -> bytes | None:
+        """The common case, with one read a stream: None where something of it was not kept."""
+        wanted: list[tuple[str, int, int]] = []
+        left = most
+        for stream, begin, end, at in self._turns(state, offset):
+            if left <= 0:
+                break
+            begin = max(begin, begin + offset - at)
+            end = min(end, begin + left)
+            if begin < end:
+                wanted.append((stream, begin, end))
+                left -= end - begin
+        read: dict[str, tuple[int, bytes]] = {}
+        for name in {stream for stream, _, _ in wanted}:
+            first = min(begin for stream, begin, _ in wanted if stream == name)
+            last = max(end for stream, _, end in wanted if stream == name)
+            piece = self._read_one(state, name, first, last - first)
+            if piece.lost or len(piece.data) < last - first:
+                return None
+            read[name] = (first, piece.data)
+        return b"".join(
+            read[stream][1][begin - read[stream][0] : end - read[stream][0]] for stream, begin, end in wanted
+        )
 
     def _turns(self, state: State, offset: int) -> Iterator[tuple[str, int, int, int]]:
         """Stream, its range, and where that begins in the whole; from the turn that holds `offset`."""

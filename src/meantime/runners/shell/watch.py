@@ -38,6 +38,7 @@ class Watch:
         self.lost = ""
         self.kept = False  # it was a call that somebody waited for, and is a task now
         self._followers: set[asyncio.Future[None]] = set()
+        self._writing = asyncio.Lock()
         self._held = -1  # its process
         self._wanted: tuple[bytes, bytes] | None = None  # the stop that it was asked for
         # Held open: then its end can be told even if somebody removes the files under it.
@@ -49,12 +50,7 @@ class Watch:
 
     def is_alive(self) -> bool:
         """Whether a shim holds its lock: surer than any pid."""
-        try:
-            fcntl.flock(self._state, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        fcntl.flock(self._state, fcntl.LOCK_UN)
-        return False
+        return _has_shim(self._state)
 
     def forbid(self) -> bool:
         """Marks the command as taken, so that no shim begins it: a former owner's order may still be on
@@ -69,14 +65,13 @@ class Watch:
         return free
 
     def hear(self, said: bytes) -> None:
-        if said == cells.BEGUN:
-            self.begin()
-        elif said == cells.OUTPUT:
+        """What was said is only a reason to look: it may be of a former life of the same command."""
+        if said == cells.OUTPUT:
             self._wake()
-        elif said == cells.OVER:
-            self.finish(End.ENDED)
-        elif said == cells.GAVE_UP:
-            self.give_up()
+        elif said == cells.GAVE_UP and self.look() is None:
+            self.fail(Failed("It was not started: it could not be supervised.", "not_started"))
+        else:
+            self.reconcile()
 
     def take_up(self, state: State) -> None:
         """A command that somebody has begun: we follow it, or its end."""
@@ -105,14 +100,8 @@ class Watch:
         ended = state is not None and state[cells.PHASE] == cells.ENDED
         self.finish(End.ENDED if ended else End.GONE)
 
-    def give_up(self) -> None:
-        if self.look() is None:
-            self.fail(Failed("It was not started: it could not be supervised.", "not_started"))
-        else:
-            self.shim_ended()
-
     def reconcile(self) -> None:
-        """Should something that it said have been missed."""
+        """Looks how it stands: because it said something, or in case that was missed."""
         state = None if self.over.done() else self.look()
         if state is not None and state[cells.PHASE] == cells.ENDED:
             self.finish(End.ENDED)
@@ -184,10 +173,11 @@ class Watch:
                 hint="Wait until it reads, then send the rest.",
             )
         size = cells.MAX_MESSAGE - cells.MESSAGE_HEAD
-        for at in range(0, len(data), size):
-            await self._tell(cells.INPUT, data[at : at + size])
-        if eof:
-            await self._tell(cells.CLOSE_INPUT)
+        async with self._writing:  # one after the other: parts of two texts must not mix
+            for at in range(0, len(data), size):
+                await self._tell(cells.INPUT, data[at : at + size])
+            if eof:
+                await self._tell(cells.CLOSE_INPUT)
 
     async def _tell(self, letter: bytes, data: bytes = b"") -> None:
         for _ in range(TELLS):
@@ -241,3 +231,24 @@ def tell(base: Path, letter: bytes, data: bytes = b"") -> None:
         raise Refused("The command cannot be told anything any more.", code="not_listening") from None
     finally:
         os.close(control)
+
+
+def is_locked(base: Path) -> bool:
+    """Whether a shim lives that supervises this command."""
+    try:
+        fd = os.open(f"{base}{cells.STATE_FILE}", os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return _has_shim(fd)
+    finally:
+        os.close(fd)
+
+
+def _has_shim(state: int) -> bool:
+    try:
+        fcntl.flock(state, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    fcntl.flock(state, fcntl.LOCK_UN)
+    return False

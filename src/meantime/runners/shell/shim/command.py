@@ -16,6 +16,10 @@ from . import cells, tree
 from .intake import Intake
 from .plumbing import Plumbing
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # the module itself would be one more to share with every fork
+    from typing import Any
+
 PR_SET_CHILD_SUBREAPER = 36
 NEVER = float("inf")
 BRIEF = 0.002  # seconds: what is over by then is only told as over
@@ -37,6 +41,7 @@ class Shim:
         self._started = tree.start_time(self._me)
         self._poll = select.poll()
         self._control = -1
+        self._heard = b""  # the beginning of a message
         self._pid = 0
         self._unsaid = False  # our owner has not heard that it is over
         self._stopping = 0
@@ -113,7 +118,7 @@ class Shim:
             )
         finally:
             if order["cgroup"]:
-                _enter(order["cgroup_home"])
+                _leave(order)
             for fd in theirs:
                 os.close(fd)
         self.state[cells.COMMAND_PID] = self._pid
@@ -174,9 +179,11 @@ class Shim:
             self._say(cells.OUTPUT)
 
     def _obey(self) -> None:
-        message = os.read(self._control, 1 << 16)
-        while message:
+        message = self._heard + os.read(self._control, 1 << 16)
+        while len(message) >= cells.MESSAGE_HEAD:
             letter, size = message[:1], int.from_bytes(message[1 : cells.MESSAGE_HEAD], "little")
+            if len(message) < cells.MESSAGE_HEAD + size:
+                break  # the rest of it did not fit into what we read
             data = message[cells.MESSAGE_HEAD : cells.MESSAGE_HEAD + size]
             message = message[cells.MESSAGE_HEAD + size :]
             if letter == cells.STOP:
@@ -187,6 +194,7 @@ class Shim:
                 self._plumbing.feed(data)
             elif letter == cells.CLOSE_INPUT:
                 self._plumbing.end_input()
+        self._heard = message
 
     def _owner_is_gone(self) -> None:
         self._poll.unregister(self._lifeline)
@@ -309,8 +317,21 @@ class Shim:
 
 
 def _enter(group: str) -> None:
-    fd = os.open(f"{group}/cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)
+    _write(f"{group}/cgroup.procs", os.getpid())
+
+
+def _leave(order: dict[str, Any]) -> None:
+    """The command is in its group, and we are not: there was room for one more as long as we were."""
     try:
-        os.write(fd, str(os.getpid()).encode())
+        _enter(order["cgroup_home"])
+        _write(f"{order['cgroup']}/pids.max", order["processes"])
+    except OSError:
+        return  # then we count, too; the command runs, and that is what is told
+
+
+def _write(path: str, number: int) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(fd, str(number).encode())
     finally:
         os.close(fd)
