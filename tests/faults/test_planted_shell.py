@@ -79,7 +79,7 @@ def test_to_give_up_after_a_restart_loses() -> None:
     assert any("is lost" in problem for problem in killed_and_reopened("gives_up").lost)
 
 
-async def ending_of_a_recycled_pid(folder: Path, innocent: int) -> str:
+async def ending_of_a_recycled_pid(folder: Path, innocent: int, patience: float) -> str:
     """The shim and its owner were killed, and the pid of the shim is now that of somebody else."""
     settings = Settings(stop_grace=0.2, stop_deadline=1.0)
     async with Meantime.open(folder / "ledger.db", settings=settings) as meantime:
