@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
 from meantime import Meantime, Settings, Thread
 
+from .owners import Owner
 from .saying import lives
 
 QUICK = Settings(stop_grace=0.5, stop_deadline=8.0, on_close="stop")
@@ -34,3 +35,16 @@ def alive(tmp_path: Path) -> object:
         return [pid for pid in pids if lives(pid)]
 
     return living
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "work.db"
+
+
+@pytest.fixture
+def owner(path: Path) -> Iterator[Owner]:
+    """Another process that owns the ledger, until it is killed."""
+    owner = Owner(path)
+    yield owner
+    owner.kill()

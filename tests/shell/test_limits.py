@@ -74,6 +74,15 @@ async def test_too_many_processes_fail(thread: Thread):
     assert not list(cgroup.home().glob("meantime-*"))
 
 
+@pytest.mark.skipif(not _may_limit(), reason="no cgroup that counts processes may be written to here")
+async def test_one_process_is_enough_for_one(thread: Thread):
+    handle = await thread.start(Shell(["echo", "alone"], limits=ProcessLimits(processes=1)))
+    assert await handle.result(10) == "alone\n"
+    shell = Shell("ls; true", limits=ProcessLimits(processes=1))
+    task = await (await thread.start(shell)).wait(10)
+    assert "ork" in str(task.outcome)  # the shell is one, and ls would be the second: it cannot fork
+
+
 async def test_where_processes_cannot_be_limited_that_is_said(
     thread: Thread, monkeypatch: pytest.MonkeyPatch
 ):

@@ -1,0 +1,159 @@
+"""Shims that are killed or hang, files that vanish, machines that restart: honest endings, no strays."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from meantime import Failed, Lost, Meantime, Shell
+from meantime.runners.shell import starting
+from meantime.runners.shell.shim import cells
+from meantime.runners.shell.spool import State
+
+from .owners import QUICK, Owner, let_go, released, state_of, wait_for
+from .saying import lives, said, until
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_killed_shim_leaves_its_task_lost_and_no_process(path: Path, tmp_path: Path):
+    async with Meantime.open(path, settings=QUICK) as mt:
+        thread = mt.thread("conv-1")
+        handle = await thread.start(Shell(f"sleep 600 & {released(tmp_path)}"))
+        await said(handle, "before")
+        os.kill(State(state_of(path).read_bytes())[cells.SHIM_PID], signal.SIGKILL)
+
+        task = await handle.wait(10)
+        assert isinstance(task.outcome, Lost)
+        assert task.outcome.partial == "before\n"
+        assert "still ran and were killed" in task.outcome.reason
+    pid = int((tmp_path / "started").read_text())
+    assert not lives(pid)
+
+
+async def test_a_shim_that_was_killed_meanwhile_too(owner: Owner, path: Path, tmp_path: Path):
+    id = owner.start(released(tmp_path))
+    await wait_for(tmp_path / "started", "\n")
+    owner.kill()
+    os.kill(State(state_of(path).read_bytes())[cells.SHIM_PID], signal.SIGKILL)
+
+    async with Meantime.open(path, settings=QUICK) as mt:
+        [task] = await mt.thread("conv-1").wait(id, timeout=10)
+        assert isinstance(task.outcome, Lost)
+    pid = int((tmp_path / "started").read_text())
+    assert not lives(pid)
+
+
+async def test_a_restart_of_the_machine_is_honest(owner: Owner, path: Path, tmp_path: Path):
+    """A command that was recorded, and of which nothing is known after a reboot, is lost, not run again."""
+    id = owner.start(released(tmp_path))
+    await wait_for(tmp_path / "started", "\n")
+    owner.kill()
+    state = state_of(path)
+    os.kill(State(state.read_bytes())[cells.SHIM_PID], signal.SIGKILL)
+    os.killpg(int((tmp_path / "started").read_text()), signal.SIGKILL)
+    (state.parent / "boot").write_text("another boot")
+    state.write_bytes(bytes(cells.SIZE))  # what had not reached the disk
+
+    async with Meantime.open(path, settings=QUICK) as mt:
+        [task] = await mt.thread("conv-1").wait(id, timeout=10)
+        assert isinstance(task.outcome, Lost)
+        assert "restarted" in task.outcome.reason
+
+
+async def test_files_that_vanished_are_honest(owner: Owner, path: Path, tmp_path: Path):
+    id = owner.start(released(tmp_path))
+    await wait_for(tmp_path / "started", "\n")
+    owner.kill()
+    state = state_of(path)
+    os.kill(State(state.read_bytes())[cells.SHIM_PID], signal.SIGKILL)
+    os.killpg(int((tmp_path / "started").read_text()), signal.SIGKILL)
+    state.unlink()
+
+    async with Meantime.open(path, settings=QUICK) as mt:
+        [task] = await mt.thread("conv-1").wait(id, timeout=10)
+        assert isinstance(task.outcome, Lost)
+        assert "gone" in task.outcome.reason
+    assert len((tmp_path / "started").read_text().split()) == 1
+
+
+async def test_a_command_whose_files_vanished_does_not_go_on_as_a_stray(
+    owner: Owner, path: Path, tmp_path: Path
+):
+    id = owner.start(released(tmp_path))
+    await wait_for(tmp_path / "started", "\n")
+    owner.kill()
+    state_of(path).unlink()
+
+    async with Meantime.open(path, settings=QUICK) as mt:
+        [task] = await mt.thread("conv-1").wait(id, timeout=10)
+        assert isinstance(task.outcome, Lost)
+        assert "still ran and were killed" in task.outcome.reason
+    assert not lives(int((tmp_path / "started").read_text()))
+
+
+async def test_an_order_goes_round_a_shim_that_hangs(path: Path, monkeypatch: pytest.MonkeyPatch):
+    """As it would on a disk that does not answer: what comes after it is started all the same, once."""
+    monkeypatch.setattr(starting, "STUCK", 0.3)
+    async with Meantime.open(path, settings=QUICK) as mt:
+        thread = mt.thread("conv-1")
+        first = await thread.start(Shell("echo first; read line", open_stdin=True))
+        await said(first, "first")
+        shim = State(state_of(path).read_bytes())[cells.SHIM_PID]
+        zygote = int(Path(f"/proc/{shim}/stat").read_text().rpartition(")")[2].split()[1])
+        children = Path(f"/proc/{zygote}/task/{zygote}/children")
+        await until(lambda: len(children.read_text().split()) == 2)
+        [spare] = {int(pid) for pid in children.read_text().split()} - {shim}
+        os.kill(spare, signal.SIGSTOP)
+        try:
+            second = await thread.start(Shell(f"echo ran >> {path}.ran; echo second"))
+            assert await second.result(10) == "second\n"
+        finally:
+            os.kill(spare, signal.SIGCONT)
+        await first.send("go\n")
+        assert (await first.wait(10)).status == "completed"
+    assert Path(f"{path}.ran").read_text() == "ran\n"
+
+
+async def test_P3_lost_work_runs_again_only_if_it_may(path: Path, tmp_path: Path):
+    async with Meantime.open(path, settings=QUICK) as mt:
+        thread = mt.thread("conv-1")
+        command = f"echo $$ >> {tmp_path}/started; test $(wc -l < {tmp_path}/started) -eq 2 || sleep 600"
+        handle = await thread.start(Shell(command), retry="idempotent")
+        await wait_for(tmp_path / "started", "\n")
+        os.kill(State(state_of(path).read_bytes())[cells.SHIM_PID], signal.SIGKILL)
+        task = await handle.wait(10)
+        assert task.status == "completed"
+        assert task.run.attempt == 2
+    assert len((tmp_path / "started").read_text().split()) == 2
+
+
+async def test_a_folder_that_vanishes_while_it_runs_costs_only_its_output(path: Path, tmp_path: Path):
+    async with Meantime.open(path, settings=QUICK) as mt:
+        handle = await mt.thread("conv-1").start(Shell(released(tmp_path, "exit 5")))
+        await said(handle, "before")
+        for file in Path(f"{path}.commands").iterdir():
+            file.unlink()
+        Path(f"{path}.commands").rmdir()
+        await asyncio.to_thread(let_go, tmp_path)
+        task = await handle.wait(10)
+        assert isinstance(task.outcome, Failed)
+        assert task.outcome.exit_code == 5
+        again = await mt.thread("conv-1").start(Shell("echo fine"))
+        assert await again.result(10) == "fine\n"
+
+
+async def test_what_nobody_knows_of_is_swept_away(path: Path):
+    async with Meantime.open(path) as mt:
+        await (await mt.thread("conv-1").start(Shell("echo kept"))).wait(10)
+    folder = Path(f"{path}.commands")
+    for kind in (cells.STATE_FILE, cells.OUT_FILE):
+        (folder / f"{'0' * 24}{kind}").write_bytes(bytes(cells.SIZE))
+    async with Meantime.open(path) as mt:
+        [task] = await mt.list()
+        assert (await mt.log(task.id).read()).text == "kept\n"
+    assert not list(folder.glob("000*"))
