@@ -62,7 +62,7 @@ TEXTS = {
     # -- the options of open and of a start: always from here
     "open.durability": '`"full"` survives a power cut; `"fast"` survives a crash, not a power cut.',
     "open.settings": "See [Settings](#settings).",
-    "open.runners": "Runners for more kinds of work than functions.",
+    "open.runners": "Runners for more kinds of work than functions and commands.",
     "open.clock": "Another clock, for tests.",
     "open.store": "Another store instead of the one that `path` names, for tests.",
     "open.salvage": "True: goes on with what can be read of a damaged ledger that was set aside.",
@@ -172,7 +172,7 @@ What you make or catch yourself is `from meantime import …`; the rest is hande
 Times are in seconds.
 
 - `Ref` is a task's id, a unique prefix of one, a `Handle` or a `Task`.
-- `Orderable` is work: a `Call`, or an `Agent`.
+- `Orderable` is work: a `Call`, a `Shell`, or an `Agent`.
 - `Json` is JSON as Python holds it. `Until` is `"all"` or `"any"`.
 - `history=True` lists also what was cleared, and endings beyond `Retention.hot`.
 - `by` says who asked for a cancel; it is kept with the outcome.
@@ -439,7 +439,8 @@ def _fields(cls: type) -> list[Field]:
         for token in tokenize.generate_tokens(io.StringIO(source).readline)
         if token.type == tokenize.COMMENT and not token.string.startswith("# noqa")
     }
-    found: list[Field] = []
+    inherited = [base for base in cls.__bases__ if base.__module__ == cls.__module__]
+    found = [field for base in inherited for field in _fields(base)]
     for node in _body(_parsed(cls)):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             default = ast.get_source_segment(source, node.value) or "" if node.value else ""

@@ -262,5 +262,7 @@ class Batch:
 def order_of(work: Any) -> Order:
     order = getattr(work, "order", None)
     if order is None:
-        raise InvalidInput(f"{type(work).__name__} is not work.", hint="Hand over Call(fn, *args).")
+        raise InvalidInput(
+            f"{type(work).__name__} is not work.", hint='Hand over Call(fn, *args) or Shell("ls -l").'
+        )
     return order()

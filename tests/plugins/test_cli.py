@@ -87,9 +87,30 @@ def test_F3_the_tool_can_be_called_plainly(cli: CLIPlugin):
     assert tool({"command": "exit 1"}) == {"returncode": 1, "output": ""}
 
 
-def test_F3_much_output_comes_whole(executor: ToolExecutor):
-    answer = run(executor, "seq 1 300000")
-    assert answer["output"] == "".join(f"{number}\n" for number in range(1, 300_001))
+def test_F3_much_output_is_cut_to_what_a_model_can_take(executor: ToolExecutor, cli: CLIPlugin):
+    """Inline it loses its middle; in the background the whole lies in a file."""
+    output = run(executor, "seq 1 300000")["output"]
+    assert output.startswith("1\n2\n3\n")
+    assert output.endswith("299999\n300000\n")
+    assert "characters left out" in output
+    assert len(output) < 52_000
+    handle = cli.start_background("runCommand", {"command": "seq 1 300000"})
+    answer = cli.get_result(handle.task_id, wait=True).result
+    assert len(answer["output"]) < 52_000
+
+
+def test_F3_what_a_command_leaves_running_is_told(mt: Meantime, executor: ToolExecutor, cli: CLIPlugin):
+    answer = run(executor, "sleep 600 >/dev/null 2>&1 & echo $!")
+    assert answer["left_running"] == [int(answer["output"])]
+    os.kill(answer["left_running"][0], 9)
+    handle = cli.start_background("runCommand", {"command": "sleep 600 >/dev/null 2>&1 & echo $!"})
+    assert cli.get_result(handle.task_id, wait=True).result["left_running"]
+    assert mt.cancel(handle.task_id).killed == 1
+
+
+def test_a_task_is_called_by_its_command(mt: Meantime, cli: CLIPlugin):
+    handle = cli.start_background("runCommand", {"command": "echo  one;\n echo two"})
+    assert mt.get(handle.task_id).title == "echo one; echo two"
 
 
 def test_L3_a_command_that_cannot_be_started_raises(executor: ToolExecutor, tmp_path: Path):

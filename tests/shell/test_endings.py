@@ -111,6 +111,21 @@ async def test_a_notice_tells_what_was_left_running(thread: Thread):
         os.kill(pid, 9)
 
 
+async def test_cancelling_an_ended_task_ends_what_it_left_behind(thread: Thread):
+    handle = await thread.start(Shell("sleep 600 & setsid sleep 600 >/dev/null 2>&1 & echo done"))
+    await handle.wait(10)
+    answer = await handle.cancel()
+    assert (answer.disposition, answer.killed) == ("already_ended", 2)
+    assert (await handle.cancel()).killed == 0
+
+
+async def test_an_inline_answer_names_what_was_left_running(thread: Thread):
+    answer = await thread.call(Shell("sleep 600 >/dev/null 2>&1 & echo $!"), threshold=30)
+    [pid] = answer.left_running
+    assert pid == int(str(answer.result))
+    os.kill(pid, 9)
+
+
 async def test_leftovers_can_be_killed(thread: Thread):
     handle = await thread.start(Shell("sleep 60 >/dev/null 2>&1 & echo $!", leftovers="kill"))
     pid = int(str(await handle.result(10)))

@@ -240,8 +240,26 @@ async def test_I15_what_went_around_its_ring_is_put_in_order(tmp_path: Path):
         assert (rest.lost_bytes, rest.text) == (lost, numbers[-1_000_000:-500_000])
         assert (await handle.log.tail(1)).text == "00999999\n"
         assert await handle.result() == text
+        assert (task.outcome.spill.lost, task.outcome.lossy) == (lost, True)
+        async with mt.thread("big").turn() as turn:
+            assert "what was kept of the output" in turn.notices[0].message().text
+            assert f"{lost} bytes were not" in turn.notices[0].message().text
+            await turn.ack()
     used = sum(file.stat().st_size for file in (tmp_path / "work.db.commands").iterdir())
     assert used < 1_100_000 + 10_000
+
+
+async def test_bytes_that_are_no_text_are_kept_as_they_are(thread: Thread):
+    """The file that the notice points to has them; the text shown of them says that it is not all."""
+    handle = await thread.start(Shell("head -c 300000 /dev/urandom"))
+    task = await handle.wait(10)
+    assert isinstance(task.outcome, Completed)
+    assert task.outcome.spill is not None
+    whole_file = await asyncio.to_thread(Path(task.outcome.spill.path).read_bytes)
+    assert whole_file == await whole(handle.log)
+    few = await (await thread.start(Shell("printf '\\377\\376'"))).wait(10)
+    assert isinstance(few.outcome, Completed)
+    assert few.outcome.lossy
 
 
 async def test_big_output_of_both_streams_is_one_file(thread: Thread):

@@ -6,7 +6,7 @@ import contextlib
 
 import pytest
 
-from meantime import Call, Refused, Shell, Thread
+from meantime import Call, InvalidInput, Refused, Shell, Thread
 
 from .saying import said
 
@@ -86,6 +86,18 @@ async def test_on_a_terminal_it_is_interactive(thread: Thread):
     await said(handle, "30 100")
     await handle.send("you\n")
     assert "hello you\r\n" in str(await handle.result(10))
+
+
+async def test_stdin_on_a_terminal_ends_too(thread: Thread):
+    handle = await thread.start(Shell("cat; echo end", stdin="one\n", pty=True))
+    assert str(await handle.result(10)).endswith("end\r\n")
+
+
+async def test_too_much_at_once_is_refused(thread: Thread):
+    handle = await thread.start(Shell("cat", open_stdin=True))
+    with pytest.raises(InvalidInput, match="in pieces"):
+        await handle.send("x" * 2_000_000)
+    await handle.cancel(wait=True)
 
 
 async def test_a_terminal_has_an_end_of_input(thread: Thread):

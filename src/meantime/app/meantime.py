@@ -205,7 +205,14 @@ def _commands(path: str | os.PathLike[str], store: Store, settings: Settings) ->
         raise InvalidInput("stop_grace and stop_deadline are seconds, from 0 up to a day.")
     kept = not isinstance(store, MemoryStore)
     root = Path(f"{Path(os.fsdecode(os.fspath(path))).resolve()}.commands") if kept else None
-    return ShellRunner(root, grace=settings.stop_grace, head=settings.output_head, ring=settings.output_ring)
+    widest = [settings.inline, *settings.inline_by_name.values()]
+    return ShellRunner(
+        root,
+        grace=settings.stop_grace,
+        head=settings.output_head,
+        ring=settings.output_ring,
+        inline=max(limits.max_bytes for limits in widest),
+    )
 
 
 def _store(path: Any, durability: str, salvage: bool) -> Store:

@@ -35,7 +35,8 @@ class MeantimeError(Exception):
     code = "error"
 
     def __init__(self, message: str, *, code: str | None = None, hint: str = "") -> None:
-        super().__init__(f"{message} {hint}".strip())
+        gap = "\n" if "\n" in message else " "  # a hint must not look like a part of somebody's output
+        super().__init__(f"{message}{gap}{hint}".strip())
         self.message = message
         self.hint = hint
         if code is not None:

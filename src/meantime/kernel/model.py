@@ -33,6 +33,7 @@ class Spill(Struct, frozen=True, omit_defaults=True, gc=False):
     tail: str = ""
     is_text: bool = True  # False: the file holds JSON
     of_runner: bool = False  # the file is its runner's own, not one of the store's
+    lost: int = 0  # bytes that were said and not kept: the file is not the whole
 
 
 class Completed(Struct, frozen=True, omit_defaults=True, gc=False, tag_field="ended", tag="completed"):
@@ -47,7 +48,7 @@ class Completed(Struct, frozen=True, omit_defaults=True, gc=False, tag_field="en
 class Failed(Struct, frozen=True, omit_defaults=True, gc=False, tag_field="ended", tag="failed"):
     message: str
     code: str = "error"
-    detail: str = ""  # for debugging: a traceback, the end of stderr
+    detail: str = ""  # for debugging: a traceback
     exit_code: int | None = None
     partial: Json = None
     emitted_vars: dict[str, Json] = {}

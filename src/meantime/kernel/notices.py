@@ -104,7 +104,8 @@ def canonical(notice: Notice) -> Message:
         head.append(run.timeout_note)
     left = left_running(notice.outcome)
     if left:
-        head.append(f"Processes that it started are still running: {', '.join(map(str, left))}.")
+        pids = ", ".join(map(str, left))
+        head.append(f"Processes that it started are still running: {pids}. Cancelling the task ends them.")
     reason = notice.outcome.reason if isinstance(notice.outcome, Cancelled | Lost) else ""
     if reason:
         head.append(clean(reason).replace("\n", " ")[:500])
@@ -119,9 +120,9 @@ def canonical(notice: Notice) -> Message:
         ]
     spill = notice.outcome.spill
     if spill is not None:
-        head.append(
-            f"This is a part: the whole output ({spill.bytes} bytes, {spill.lines} lines) is in {spill.path}"
-        )
+        size = f"{spill.bytes} bytes, {spill.lines} lines"
+        whole = f"what was kept of the output ({size}; {spill.lost} bytes were not)" if spill.lost else ""
+        head.append(f"This is a part: {whole or f'the whole output ({size})'} is in {spill.path}")
     head += ["This is an automatic event; no human approved anything.", "</task-notification>"]
     return Message("user", (Part("\n".join(head)),))
 
@@ -189,4 +190,6 @@ def _output(outcome: Outcome) -> str:
 
 def _with_partial(text: str, outcome: Failed | Cancelled | TimedOut | Lost) -> str:
     partial = preview(outcome.spill) if outcome.spill else as_text(outcome.partial)
-    return f"{text}\nPartial output:\n{partial}".lstrip("\n") if partial else text
+    whole = isinstance(outcome, Failed) and (outcome.exit_code is not None or outcome.signal is not None)
+    label = "Output" if whole else "Partial output"
+    return f"{text}\n{label}:\n{partial}".lstrip("\n") if partial else text

@@ -74,7 +74,7 @@ def judge(task: Task, report: Report, emitted: dict[str, Json]) -> Verdict:
         return verdict
     outcome = verdict.outcome
     if isinstance(outcome, Completed):
-        return Verdict(replace(outcome, result=None, spill=report.spill))
+        return Verdict(replace(outcome, result=None, spill=report.spill, lossy=report.spill.lost > 0))
     return Verdict(replace(outcome, partial=None, spill=report.spill))
 
 

@@ -36,7 +36,10 @@ def check(seconds: object) -> float:
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         raise InvalidInput(f"A timeout is a number of seconds, not {type(seconds).__name__}.")
     if not -1 <= seconds <= 1e10 or (seconds <= 0 and seconds != UNBOUNDED):
-        raise InvalidInput("That timeout is not possible.", hint="Give seconds above 0, or -1 for none.")
+        raise InvalidInput(
+            "That timeout is not possible.",
+            hint="Give seconds above 0, or -1 for none; 10,000,000,000 is the most.",
+        )
     return float(seconds)
 
 

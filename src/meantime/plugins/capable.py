@@ -21,6 +21,8 @@ from .protocol import TaskHandle, TaskResult, TaskStatus
 from .translate import STATUS, handle_of, result_of
 from .workshop import HISTORY
 
+TITLE = 200  # characters
+
 
 class RunsInBackground(Hooks):
     """Mix it into a plugin that has a `name` and `get_executors()`, and add the plugin to a registry.
@@ -145,7 +147,8 @@ class RunsInBackground(Hooks):
             timeout = self.workshop.config.default_timeout_seconds
             timeout = timeout + waited if timeout > 0 else timeout
         own = {"plugin": self.name, "tool": tool_name, "like": alike(arguments)}
-        return {"timeout": timeout, "description": tool_name, "meta": {**meta, **own}}
+        description = self.describe(tool_name, arguments)[:TITLE]
+        return {"timeout": timeout, "description": description, "meta": {**meta, **own}}
 
     # -- inside
 

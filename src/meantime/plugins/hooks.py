@@ -50,6 +50,10 @@ class Hooks:
         """The work that a call of the tool is, where it is more than a Python function: `Shell(…)`."""
         return None
 
+    def describe(self, tool_name: str, arguments: dict[str, Any]) -> str:
+        """What people and the agent call a task of this tool."""
+        return tool_name
+
     def timeout_of(self, tool_name: str, arguments: dict[str, Any]) -> float | None:
         """The timeout that the arguments themselves name."""
         return None

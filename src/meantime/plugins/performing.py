@@ -7,6 +7,7 @@ from typing import Any
 from meantime.blocking import begin
 from meantime.kernel.errors import TaskFailed
 from meantime.kernel.model import Completed, Failed, Json
+from meantime.kernel.notices import LEFT_RUNNING
 from meantime.kernel.work import Orderable
 from meantime.ports.tasks import Answer
 
@@ -60,7 +61,8 @@ class RuntimeCall(Calling):
         if answer.task is not None:
             self.promoted = handle_of(answer.task)
             return None
-        return self._ours.present(self.tool.name, Completed(answer.result))
+        left = {LEFT_RUNNING: list(answer.left_running)} if answer.left_running else {}
+        return self._ours.present(self.tool.name, Completed(answer.result, emitted_vars=left))
 
     def give_up(self) -> None:
         self.future.cancel()

@@ -142,6 +142,10 @@ class LastingRunner(Runner, Protocol):
         """Whether a foreground run is to outlive us; until it is a task, it is not."""
         ...
 
+    async def end_leftovers(self, task: Task) -> int:
+        """Ends what the work of an ended task has left running; how many there were."""
+        ...
+
     def forget(self, task: Task) -> None:
         """The task is gone for good: so is all that was kept of its work."""
         ...

@@ -40,17 +40,22 @@ class Options(Struct, frozen=True, kw_only=True):
     meta: dict[str, Json] = {}  # a JSON object that is kept with the task
 
 
-class Answer(NamedTuple):
-    """A call resolves once: a result, or a task that goes on. Never both."""
-
+class Resolved(NamedTuple):
     mode: str  # "synchronous" or "background"
     result: Json = None
     task: Task | None = None
 
 
+class Answer(Resolved):
+    """A call resolves once: a result, or a task that goes on. Never both."""
+
+    left_running: Sequence[int] = ()  # processes that a command started and left running; beside the tuple
+
+
 class CancelAnswer(NamedTuple):
     task: Task
     disposition: Disposition
+    killed: int = 0  # processes that an ended command had left running, and that were ended now
 
 
 class OpenTurn(NamedTuple):

@@ -12,6 +12,7 @@ from meantime.kernel.errors import Ambiguous, Refused, TaskCancelled, TaskFailed
 from meantime.kernel.ids import bare
 from meantime.kernel.lifecycle import after
 from meantime.kernel.model import CancelRequest, Failed, Lost, Outcome, Task, TimedOut
+from meantime.kernel.notices import LEFT_RUNNING
 from meantime.kernel.outcomes import TIMEOUT, Report, abandon, judge, sound
 from meantime.ports.runner import Assignment, LastingRunner
 from meantime.ports.tasks import Answer
@@ -65,7 +66,9 @@ class Foreground:
 def answer_of(call: Foreground, report: Report, now: float, elapsed: float) -> Answer:
     """The result, or an error. The tool's own exception is its own failure, a TimeoutError too."""
     if report.result is not None:
-        return Answer("synchronous", report.result.value)
+        answer = Answer("synchronous", report.result.value)
+        answer.left_running = call.context.emitted.get(LEFT_RUNNING, ())
+        return answer
     if report.exception is not None and not report.stopped:
         raise report.exception
     task = _cancelled(call, now) if report.stopped else call.task

@@ -52,16 +52,18 @@ class Hearing:
             raise Refused(f"Task {task.id} has ended.", code="ended", hint="Start a new one.")
         runner = self._engine.runner(task.work.kind)
         if not runner.abilities.input:
-            raise Refused(f"{task.work.kind} tasks cannot be sent anything while they run.", code="no_input")
+            raise Refused(f"{_what(task)} cannot be sent anything while they run.", code="no_input")
         await cast("SpeakingRunner", runner).write(task, data, eof=eof)
 
     def _runner(self, task: Task) -> SpeakingRunner:
         runner = self._engine.runner(task.work.kind)
         if not runner.abilities.output:
-            raise Refused(
-                f"{task.work.kind} tasks have no log.", code="no_log", hint="Use output() for their result."
-            )
+            raise Refused(f"{_what(task)} have no log.", code="no_log", hint="Use output() for their result.")
         return cast("SpeakingRunner", runner)
+
+
+def _what(task: Task) -> str:
+    return "Python functions" if task.work.kind == "call" else f"{task.work.kind} tasks"
 
 
 def _check(value: object, what: str, least: int, most: int) -> None:

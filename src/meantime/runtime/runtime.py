@@ -51,7 +51,7 @@ class Runtime:
         self.submission = Submission(self.record, self.admission, self.batches, engine, settings)
         self.looking = Looking(self.record, self.runs, engine, settings)
         self.hearing = Hearing(self.looking, engine)
-        self.stopping = Stopping(self.record, self.runs, self.admission, self.looking, settings)
+        self.stopping = Stopping(self.record, self.runs, self.admission, self.looking, engine, settings)
         self.clearing = Clearing(self.record, self.looking, engine)
         self.waking = Waking(store)
         self.announcing = Announcing(self.record, self.batches, self.waking, settings)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import cast
 
-from meantime.kernel.change import Facts
+from meantime.kernel.change import Disposition, Facts
 from meantime.kernel.lifecycle import Move, Status
 from meantime.kernel.model import Task
+from meantime.kernel.notices import left_running
 from meantime.kernel.payloads import escape_surrogates
+from meantime.ports.engine import Engine
+from meantime.ports.runner import LastingRunner
 from meantime.ports.tasks import CancelAnswer
 
 from .admit import Admission
@@ -20,8 +24,15 @@ from .settings import Settings
 
 class Stopping:
     def __init__(
-        self, record: Record, runs: Runs, admission: Admission, looking: Looking, settings: Settings
+        self,
+        record: Record,
+        runs: Runs,
+        admission: Admission,
+        looking: Looking,
+        engine: Engine,
+        settings: Settings,
     ) -> None:
+        self._engine = engine
         self._record = record
         self._runs = runs
         self._admission = admission
@@ -30,6 +41,9 @@ class Stopping:
 
     async def cancel(self, ref: str, thread: str | None, by: str, reason: str, *, wait: bool) -> CancelAnswer:
         task = await self._looking.find(ref, thread)
+        if task.outcome is not None and left_running(task.outcome):
+            killed = await cast("LastingRunner", self._engine.runner(task.work.kind)).end_leftovers(task)
+            return CancelAnswer(task, Disposition.ALREADY_ENDED, killed)
         answer = await self._cancel(task, by, reason)
         if wait and not answer.task.ended:
             await self._looking.wait([task.id], None)

@@ -23,7 +23,7 @@ def command(value: Any) -> str | list[str]:
             f"Shell(...) takes a text or a list of texts, not {type(value).__name__}.",
             hint='For example Shell("make test") or Shell(["pytest", "-q"]).',
         )
-    texts = [text(part, "A command") for part in parts]
+    texts = [text(part, "Every part of a command") for part in parts]
     if not texts or not texts[0].strip():
         raise InvalidInput("Shell(...) was given no command.", hint='For example Shell("make test").')
     if sum(map(len, texts)) > MAX_COMMAND:
@@ -33,7 +33,7 @@ def command(value: Any) -> str | list[str]:
 
 def text(value: object, what: str) -> str:
     if not isinstance(value, str):
-        raise InvalidInput(f"{what} is made of texts, not {type(value).__name__}.")
+        raise InvalidInput(f"{what} must be text, not {type(value).__name__}.", hint="Perhaps str(…) of it?")
     if "\0" in value:
         raise InvalidInput(f"{what} cannot hold a NUL character.", hint="No program could be given it.")
     if not is_unicode(value):
@@ -63,7 +63,7 @@ def environment(env: Any) -> dict[str, str | None] | None:
         name = text(name, "The name of a variable")
         if not name or "=" in name:
             raise InvalidInput(f"{name!r} cannot be the name of an environment variable.")
-        checked[name] = None if value is None else text(value, f"The variable {name}")
+        checked[name] = None if value is None else text(value, f"The value of {name}")
     return checked
 
 

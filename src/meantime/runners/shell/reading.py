@@ -7,7 +7,7 @@ from pathlib import Path
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.model import Chunk
 
-from .report import last_lines, trim
+from .characters import last_lines, trim
 from .spool import STREAMS, Spool
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from meantime.kernel.errors import Duplicate, NotFound, Refused
-from meantime.kernel.model import Chunk, Failed, Task
+from meantime.kernel.model import Chunk, Failed, InlineLimits, Task
 from meantime.kernel.notices import LEFT_RUNNING
 from meantime.kernel.outcomes import Report
 from meantime.ports.runner import Abilities, Assignment, Context
@@ -37,11 +37,18 @@ class ShellRunner:
     abilities = Abilities(adopt=True, output=True, input=True)
 
     def __init__(
-        self, root: Path | None, *, grace: float = 5.0, head: int = 1 << 20, ring: int = 4 << 20
+        self,
+        root: Path | None,
+        *,
+        grace: float = 5.0,
+        head: int = 1 << 20,
+        ring: int = 4 << 20,
+        inline: int = InlineLimits().max_bytes,
     ) -> None:
         """`root`: where commands keep their files; None is a folder of our own, and they end with us."""
         self._places = Places(root)
         self._grace = grace
+        self._inline = inline
         self._launcher = Launcher(self._open_ears)
         self._starting = Starting(self._launcher, {"grace": grace, "head": head, "ring": ring})
         self._ears = Ears()
@@ -156,16 +163,20 @@ class ShellRunner:
         if state is None:
             return Report(error=Failed("Its supervisor could not begin: is the disk full?", "not_started"))
         given = cast("dict[str, Any]", assignment.task.work.input)
-        whole = assignment.foreground and not watch.kept
+        inline = None if assignment.foreground and not watch.kept else self._inline_of(assignment.task)
         if end is End.ENDED:
             if state.left:
                 context.emit(LEFT_RUNNING, state.left)
-            told = await self._aside(state, report.report, base, state, given, whole)
+            told = await self._aside(state, report.report, base, state, given, inline)
         else:
-            told = await asyncio.to_thread(_abandoned, base, state, asked)
+            told = await asyncio.to_thread(_abandoned, base, state, asked, inline)
         if order.process_limit(assignment.task) is not None:
             cgroup.remove(base)
         return told
+
+    def _inline_of(self, task: Task) -> int:
+        """More than this could not stay in a message, so it is not even taken into memory."""
+        return max(self._inline, task.inline.max_bytes if task.inline else 0)
 
     async def _aside(self, state: State, make: Callable[..., Report], *args: Any) -> Report:
         if state[cells.OUT_TOTAL] + state[cells.ERR_TOTAL] <= QUICK:
@@ -201,6 +212,13 @@ class ShellRunner:
         watch = self._watches.get(task.id)
         if watch is not None and self._places.lasts:
             watch.keep(kept)
+
+    async def end_leftovers(self, task: Task) -> int:
+        found = [
+            await asyncio.to_thread(hunt.hunt, self._places.of(task, attempt), 0, 0)
+            for attempt in range(1, task.run.attempt + 1)
+        ]
+        return sum(count for count, _ in found)
 
     def forget(self, task: Task) -> None:
         for attempt in range(1, task.run.attempt + 1):
@@ -268,7 +286,7 @@ def _vanished(base: Path, problem: OSError) -> Report:
     return Report(lost=why + (f" {count} of its processes still ran and were killed." if count else ""))
 
 
-def _abandoned(base: Path, state: State, asked: int) -> Report:
+def _abandoned(base: Path, state: State, asked: int, inline: int | None) -> Report:
     """The shim was killed. What it left behind is nobody's any more, so it is ended, and that is said."""
     count, left = hunt.hunt(base, state[cells.COMMAND_PID], state[cells.COMMAND_START])
     why = report.GONE
@@ -276,5 +294,5 @@ def _abandoned(base: Path, state: State, asked: int) -> Report:
         why += f" {count} of its processes still ran and were killed."
     if left:
         why += f" These could not be: {', '.join(map(str, left))}."
-    told = report.lost(base, state, why)
+    told = report.lost(base, state, why, inline)
     return Report(stopped=True, partial=told.partial, spill=told.spill) if asked and not left else told

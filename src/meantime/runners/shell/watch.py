@@ -9,7 +9,7 @@ import os
 from enum import Enum
 from pathlib import Path
 
-from meantime.kernel.errors import Refused
+from meantime.kernel.errors import InvalidInput, Refused
 from meantime.kernel.model import Failed
 
 from .shim import cells
@@ -18,6 +18,9 @@ from .spool import State
 MAX_PENDING = 1 << 20  # bytes that may wait for a command to read them
 TELLS, TELL_AGAIN = 500, 0.01  # tries, and seconds between them
 LOOK_AGAIN = 1.0  # seconds: should a wake be missed
+
+
+_DEAF = "The command cannot be told anything any more."
 
 
 class End(Enum):
@@ -163,7 +166,9 @@ class Watch:
         """All of it is taken, or Refused says that the command does not read."""
         await asyncio.wait({self.begun, self.over}, return_when=asyncio.FIRST_COMPLETED)
         if self.over.done():  # its state may be closed by now
-            raise Refused("The command cannot be told anything any more.", code="not_listening")
+            raise Refused(_DEAF, code="not_listening", hint="It has ended, or is just ending.")
+        if len(data) > MAX_PENDING:
+            raise InvalidInput(f"One send takes at most {MAX_PENDING} bytes.", hint="Send it in pieces.")
         state = self.look()
         pending = state[cells.STDIN_PENDING] if state else 0
         if pending + len(data) > MAX_PENDING:
@@ -220,7 +225,7 @@ def tell(base: Path, letter: bytes, data: bytes = b"") -> None:
     try:
         control = os.open(f"{base}{cells.CONTROL_PIPE}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
-        raise Refused("The command cannot be told anything any more.", code="not_listening") from None
+        raise Refused(_DEAF, code="not_listening", hint="It has ended, or is just ending.") from None
     try:
         os.write(control, letter + len(data).to_bytes(4, "little") + data)
     except BlockingIOError:
@@ -228,7 +233,7 @@ def tell(base: Path, letter: bytes, data: bytes = b"") -> None:
             "The command's supervisor does not answer.", code="supervisor_busy", hint="Try again."
         ) from None
     except OSError:
-        raise Refused("The command cannot be told anything any more.", code="not_listening") from None
+        raise Refused(_DEAF, code="not_listening", hint="It has ended, or is just ending.") from None
     finally:
         os.close(control)
 

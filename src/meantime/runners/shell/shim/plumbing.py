@@ -66,7 +66,8 @@ class Plumbing:
         self._follow(Stream(master, path, cells.OUT_TOTAL, cells.OUT_GAP_FROM, self._state, False))
         self.stdin = os.dup(master)
         self._closes = False
-        self.feed(self._order["stdin"] or b"")
+        given = self._order["stdin"]
+        self.feed(b"" if given is None else given if self._order["open_stdin"] else given + END_OF_INPUT)
         actions: list[Any] = [(os.POSIX_SPAWN_OPEN, 0, os.ttyname(slave), os.O_RDWR, 0)]
         return [*actions, (os.POSIX_SPAWN_DUP2, 0, 1), (os.POSIX_SPAWN_DUP2, 0, 2)], [slave]
 
