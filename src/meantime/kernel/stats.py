@@ -16,7 +16,7 @@ class Heap(NamedTuple):
     status: Status
     resumed: bool
     agent: str
-    count: int
+    tasks: int
     timed: int = 0  # how many of them have a duration
     seconds: float = 0.0
     longest: float | None = None
@@ -30,13 +30,13 @@ class Statistics(Struct, frozen=True):
 
     @property
     def total(self) -> int:
-        return sum(heap.count for heap in self.heaps)
+        return sum(heap.tasks for heap in self.heaps)
 
     @property
     def by_agent(self) -> dict[str, int]:
         found: dict[str, int] = {}
         for heap in self.heaps:
-            found[heap.agent] = found.get(heap.agent, 0) + heap.count
+            found[heap.agent] = found.get(heap.agent, 0) + heap.tasks
         return found
 
     @property

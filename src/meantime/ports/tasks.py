@@ -99,8 +99,9 @@ class Tasks(Protocol):
         offset: int = 0,
     ) -> Sequence[Task]: ...
 
-    async def page(self, query: Query) -> Page:
-        """For people: any thread's tasks, by everything that a query can ask."""
+    async def page(self, query: Query, *, counted: bool = True) -> Page:
+        """For people: any thread's tasks, by everything that a query can ask. Not counted, the total is
+        only what is on the page."""
         ...
 
     async def runs_of(self, ref: str, thread: str | None) -> Sequence[Task]:

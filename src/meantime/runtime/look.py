@@ -96,12 +96,12 @@ class Looking:
             active = [task for task in active if task.id not in known]
         return [*reversed(active), *ended][offset : offset + limit]
 
-    async def page(self, query: Query) -> Page:
+    async def page(self, query: Query, *, counted: bool) -> Page:
         if not 0 < query.limit <= MAX_LISTED or query.offset < 0:
             raise InvalidInput(f"limit must be from 1 to {MAX_LISTED}, and offset at least 0.")
         store = self._record.store
         found = self._as_they_are(await store.list(query))
-        if query.offset == 0 and len(found) < query.limit:
+        if not counted or (query.offset == 0 and len(found) < query.limit):
             return Page(found, len(found))
         return Page(found, await store.count(query))
 

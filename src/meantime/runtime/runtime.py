@@ -181,9 +181,9 @@ class Runtime:
             thread, statuses, batch=batch, history=history, limit=limit, offset=offset
         )
 
-    async def page(self, query: Query) -> Page:
+    async def page(self, query: Query, *, counted: bool = True) -> Page:
         self._check_open()
-        return await self.looking.page(query)
+        return await self.looking.page(query, counted=counted)
 
     async def runs_of(self, ref: str, thread: str | None) -> Sequence[Task]:
         task = await self.get(ref, thread)

@@ -19,7 +19,7 @@ def columns(task: Task) -> tuple[str, str, str | None, float | None]:
     return task.agent_or_kind, task.title.casefold(), task.session, task.run.duration
 
 
-def looked(body: bytes, place: int) -> object:
+def looked(body: bytes, place: int) -> str | float | None:
     """One column of a task that was written without them; None where the body is damaged."""
     try:
         return columns(_decode(body))[place]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from meantime.kernel.lifecycle import Status
 from meantime.ports.store import Query, Sort
 
-
 _ORDERS = {
     Sort.NEWEST: "seq DESC",
     Sort.OLDEST: "seq",

@@ -61,7 +61,7 @@ async def statistics_add_up(store: Store) -> None:
     found = await store.statistics(None)
     same((found.total, found.by_agent), (4, {"explore": 1, "call": 3}), "what is not cleared")
     same((found.longest, found.shortest, found.average), (10.0, 1.0, 5.5), "the durations")
-    heaps = {(heap.status.value, heap.resumed): heap.count for heap in found.heaps if heap.agent == "call"}
+    heaps = {(heap.status.value, heap.resumed): heap.tasks for heap in found.heaps if heap.agent == "call"}
     same(heaps, {("running", True): 1, ("completed", False): 2}, "by status and run")
     same((await store.statistics("b")).total, 1, "of one thread")
 
