@@ -1,0 +1,204 @@
+"""Who may read: PROMISES.md, 'The HTTP door', rules 1, 2, 4 and 7. P12: private by default.
+
+`test_H13_every_route_for_every_caller` is the table; the rest are its single rules.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+
+import anyio.to_thread
+import pytest
+
+from meantime import Call, HttpDoor, Meantime, Thread
+
+from .conftest import OpenDoor
+
+pytestmark = pytest.mark.anyio
+
+CORS = {
+    "access-control-allow-origin": "*",
+    "access-control-allow-methods": "GET, OPTIONS",
+    "access-control-allow-headers": "Content-Type",
+}
+ROUTES = [
+    "/v1/tasks", "/v1/tasks/mine", "/v1/tasks/theirs", "/v1/tasks/mine/logs", "/v1/task-groups/b-1",
+    "/v1/events", "/v1/stats", "/v1/openapi.json", "/v1/health", "/v1/unknown", "/",
+]  # fmt: skip
+Headers = dict[str, str]
+
+
+class Answer:
+    def __init__(self, status: int, headers: Headers, body: bytes) -> None:
+        self.status = status
+        self.headers = headers
+        self.body = body
+
+
+def ask(door: HttpDoor, path: str, headers: Headers | None = None, method: str = "GET") -> Answer:
+    """As any program would, with nothing added to what is sent. Of a stream, the beginning."""
+    connection = http.client.HTTPConnection("127.0.0.1", door.port, timeout=10)
+    try:
+        connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+        for name, value in {"Host": f"127.0.0.1:{door.port}", **(headers or {})}.items():
+            if value:
+                connection.putheader(name, value)
+        connection.endheaders()
+        answer = connection.getresponse()
+        found = {name.lower(): value for name, value in answer.getheaders()}
+        streams = found.get("content-type", "").startswith("text/event-stream")
+        return Answer(answer.status, found, b"" if streams else answer.read())
+    finally:
+        connection.close()
+
+
+async def asking(*args: object, **more: object) -> Answer:
+    return await anyio.to_thread.run_sync(lambda: ask(*args, **more))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+async def tasks(thread: Thread, mt: Meantime) -> None:
+    await (await thread.start(Call(int, "1"), id="mine", batch="b-1")).wait()
+    await (await mt.thread("other").start(Call(int, "2"), id="theirs")).wait()
+
+
+Caller = Callable[[HttpDoor], tuple[str, Headers]]
+CALLERS: dict[str, Caller] = {
+    "curl of the same user": lambda door: ("", {}),
+    "token in a header": lambda door: ("", {"Authorization": f"Bearer {door.token}"}),
+    "token in the path": lambda door: (f"/~{door.token}", {}),
+    "page with the token": lambda door: (f"/~{door.token}", {"Origin": "http://evil.example"}),
+    "token of a thread": lambda door: (f"/~{door.thread_token('conv-1')}", {}),
+    "typed into a browser": lambda door: ("", {"Sec-Fetch-Site": "none"}),
+    "page of another port": lambda door: ("", {"Origin": "http://localhost:3000", "Sec-Fetch-Site": "same-site"}),
+    "page of another site": lambda door: ("", {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}),
+    "page in a sandbox": lambda door: ("", {"Origin": "null"}),
+    "image in a page": lambda door: ("", {"Sec-Fetch-Site": "cross-site"}),
+    "proxy of the same user": lambda door: ("", {"X-Forwarded-For": "10.0.0.1"}),
+    "wrong token": lambda door: ("", {"Authorization": "Bearer " + "0" * 64}),
+    "wrong token in the path": lambda door: ("/~wrong", {}),
+    "forged token of a thread": lambda door: ("/~conv-1~" + "0" * 64, {}),
+    "password": lambda door: ("", {"Authorization": "Basic YTpi"}),
+    "rebinding page": lambda door: ("", {"Host": f"evil.example:{door.port}"}),
+    "rebinding page with the token": lambda door: (f"/~{door.token}", {"Host": "evil.example"}),
+    "wrong port in Host": lambda door: ("", {"Host": "127.0.0.1:1"}),
+    "no Host": lambda door: ("", {"Host": ""}),
+}
+ALL = dict.fromkeys(ROUTES, 200) | {"/v1/unknown": 404, "/": 404}
+NONE = dict.fromkeys(ROUTES, 401) | {"/v1/health": 200}
+NOBODY = dict.fromkeys(ROUTES, 421)
+EXPECTED = {
+    **dict.fromkeys(list(CALLERS)[:4], ALL),
+    "token of a thread": ALL | {"/v1/tasks/theirs": 404},
+    "typed into a browser": ALL,
+    **dict.fromkeys(list(CALLERS)[6:15], NONE),
+    **dict.fromkeys(list(CALLERS)[15:], NOBODY),
+}
+
+
+async def test_H13_every_route_for_every_caller(
+    door: HttpDoor, tasks: None, record_property: pytest.RecordProperty
+):
+    table: dict[str, dict[str, int]] = {}
+    for caller, made in CALLERS.items():
+        prefix, headers = made(door)
+        table[caller] = {}
+        for route in ROUTES:
+            answer = await asking(door, prefix + route, headers)
+            table[caller][route] = answer.status
+            assert {name: answer.headers.get(name) for name in CORS} == CORS, (caller, route)
+            if answer.status not in (200, 204):
+                assert {"error", "code", "hint"} <= set(json.loads(answer.body)), (caller, route)
+    lines = [f"{caller:32}{' '.join(str(status) for status in row.values())}" for caller, row in table.items()]
+    shown = "\n".join([f"{'':32}{' '.join(ROUTES)}", *lines])
+    record_property("routes by caller", shown)
+    print(shown)  # noqa: T201  the table
+    assert table == EXPECTED
+
+
+@pytest.mark.parametrize("path", [*ROUTES, "/~wrong/v1/tasks"])
+async def test_H13_options_is_204_with_the_headers_and_never_lists_post(door: HttpDoor, path: str):
+    preflight = {"Origin": "http://localhost:3000", "Access-Control-Request-Method": "POST"}
+    answer = await asking(door, path, preflight, "OPTIONS")
+    assert (answer.status, answer.body) == (204, b"")
+    assert {name: answer.headers[name] for name in CORS} == CORS
+    assert (await asking(door, path, {"Host": "evil.example"}, "OPTIONS")).status == 421
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
+async def test_H13_nothing_can_be_written(door: HttpDoor, tasks: None, method: str):
+    answer = await asking(door, "/v1/tasks/mine", {}, method)
+    assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD, OPTIONS")
+    assert json.loads(answer.body)["code"] == "read_only"
+    assert answer.headers["access-control-allow-origin"] == "*"
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "[::1]", "LOCALHOST"])
+async def test_H13_our_own_names(door: HttpDoor, name: str):
+    assert (await asking(door, "/v1/tasks", {"Host": f"{name}:{door.port}"})).status == 200
+    assert (await asking(door, "/v1/tasks", {"Host": f"{name}.:{door.port}"})).status == 421
+
+
+async def test_H13_more_names_by_setting(open_door: OpenDoor):
+    door = await open_door(hosts=("Box.local:8080",))
+    assert (await asking(door, "/v1/tasks", {"Host": "box.local:8080"})).status == 200
+    assert (await asking(door, "/v1/tasks", {"Host": "box.local"})).status == 421
+
+
+async def test_H13_strict_wants_a_token_from_everybody(open_door: OpenDoor):
+    door = await open_door(auth="strict")
+    assert (await asking(door, "/v1/tasks")).status == 401
+    assert (await asking(door, "/v1/health")).status == 200
+    assert (await asking(door, "/v1/tasks", {"Authorization": f"bearer {door.token}"})).status == 200
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+async def test_P12_another_user_of_this_machine_gets_nothing(door: HttpDoor, tasks: None):
+    code = (
+        "import http.client, sys\n"
+        f"c = http.client.HTTPConnection('127.0.0.1', {door.port}, timeout=10)\n"
+        "c.request('GET', sys.argv[1]); print(c.getresponse().status)"
+    )
+
+    def as_nobody(path: str) -> str:
+        run = [sys.executable, "-I", "-c", code, path]
+        return subprocess.run(run, user=65534, group=65534, capture_output=True, text=True, check=True, cwd="/").stdout
+
+    assert (await anyio.to_thread.run_sync(as_nobody, "/v1/tasks")).strip() == "401"
+    assert (await anyio.to_thread.run_sync(as_nobody, f"/~{door.token}/v1/tasks")).strip() == "200"
+
+
+class TestThreadTokens:
+    """Rule 7: an agent's token sees its own thread; everything else is not found."""
+
+    async def test_P12_lists_groups_and_numbers_are_the_threads_own(self, door: HttpDoor, tasks: None):
+        async def read(path: str) -> dict[str, object]:
+            return json.loads((await asking(door, f"/~{door.thread_token('conv-1')}{path}")).body)
+
+        assert [task["id"] for task in (await read("/v1/tasks"))["tasks"]] == ["mine"]  # type: ignore[index]
+        assert (await read("/v1/tasks?thread=other"))["code"] == "not_found"
+        assert (await read("/v1/tasks/theirs/logs"))["code"] == "not_found"
+        stats = await read("/v1/stats")
+        assert (stats["totalTasks"], stats["notices"]) == (1, {})
+        assert (await read("/v1/events?task=theirs"))["code"] == "not_found"
+
+    async def test_P12_not_found_reads_the_same_for_what_is_hidden_and_what_is_not_there(
+        self, door: HttpDoor, tasks: None
+    ):
+        path = f"/~{door.thread_token('conv-1')}/v1/tasks/"
+        hidden, absent = await asking(door, path + "theirs"), await asking(door, path + "nobody")
+        assert hidden.body.replace(b"theirs", b"nobody") == absent.body
+
+    async def test_P12_the_stream_is_the_threads_own(self, door: HttpDoor, thread: Thread, mt: Meantime):
+        from .listening import Listener
+
+        async with Listener(door, f"/~{door.thread_token('conv-1')}/v1/events") as stream:
+            assert (await stream.hear()).data["tasks"] == []
+            await mt.thread("other").start(Call(int, "1"), id="theirs")
+            await thread.start(Call(int, "1"), id="mine")
+            assert (await stream.hear()).data["id"] == "mine"
