@@ -87,7 +87,9 @@ async def test_H11_health(http: httpx.AsyncClient, thread: Thread, clock: FakeCl
     assert health == {"status": "ok", "uptime": 12.5, "version": "0.1.0", "taskCount": 1, "degraded": False}
 
 
-async def test_H11_stats(http: httpx.AsyncClient, thread: Thread, clock: FakeClock, agents: FakeSessionRunner):
+async def test_H11_stats(
+    http: httpx.AsyncClient, thread: Thread, clock: FakeClock, agents: FakeSessionRunner
+):
     await batch_of_four(thread, clock, agents)
     await thread.start(Call(forever))
     stats = (await http.get("/v1/stats")).json()
@@ -107,7 +109,9 @@ async def test_H11_stats_of_an_empty_ledger(http: httpx.AsyncClient):
     assert stats["duration"] == {"avg": 0, "max": 0, "min": 0}
 
 
-@pytest.mark.parametrize("path", ["/v1/tasks?search=look", "/v1/tasks/kept", "/v1/stats", "/v1/task-groups/b-1"])
+@pytest.mark.parametrize(
+    "path", ["/v1/tasks?search=look", "/v1/tasks/kept", "/v1/stats", "/v1/task-groups/b-1"]
+)
 async def test_H1_history_survives_a_restart_with_all_fields(tmp_path: Path, path: str):
     """Seed 001's Task History Persistence: the same answers before and after."""
     answers: list[object] = []

@@ -57,11 +57,19 @@ async def test_H12_the_five_deltas(door: HttpDoor, thread: Thread, clock: FakeCl
         assert (said.event, said.data["progress"]["toolCalls"]) == ("task.updated", 1)
         go.set()
         said = await stream.hear()
-        assert (said.event, said.data["status"], said.data["result"]) == ("task.completed", "completed", "done")
+        assert (said.event, said.data["status"], said.data["result"]) == (
+            "task.completed",
+            "completed",
+            "done",
+        )
 
         await (await thread.start(Call(broken), id="bad")).wait()
         created, said = await stream.hear(), await stream.hear()
-        assert (created.event, created.data["status"], created.data["error"]) == ("task.created", "running", None)
+        assert (created.event, created.data["status"], created.data["error"]) == (
+            "task.created",
+            "running",
+            None,
+        )
         assert (said.event, said.data["status"]) == ("task.error", "error")
         assert "no such file" in said.data["error"]
 
@@ -73,7 +81,9 @@ async def test_H12_the_five_deltas(door: HttpDoor, thread: Thread, clock: FakeCl
         assert (heard[-1].data["id"], heard[-1].data["status"]) == ("gone", "cancelled")
 
 
-async def test_H12_a_resume_is_an_update(door: HttpDoor, thread: Thread, agents: FakeSessionRunner, clock: FakeClock):
+async def test_H12_a_resume_is_an_update(
+    door: HttpDoor, thread: Thread, agents: FakeSessionRunner, clock: FakeClock
+):
     await (await thread.start(Agent("explore", "look"), id="again")).wait()
     async with Listener(door) as stream:
         await stream.hear()
@@ -140,14 +150,19 @@ async def test_H12_replay_tells_what_was_missed(door: HttpDoor, thread: Thread):
     await (await thread.start(Call(int, "1"), id="two")).wait()
     async with Listener(door, "/v1/events?replay=1", Last_Event_ID=last.id) as stream:
         said = [await stream.hear(), await stream.hear()]
-        assert [(one.event, one.data["id"]) for one in said] == [("task.created", "two"), ("task.completed", "two")]
+        assert [(one.event, one.data["id"]) for one in said] == [
+            ("task.created", "two"),
+            ("task.completed", "two"),
+        ]
         assert int(said[1].id or 0) > int(said[0].id or 0) > int(last.id)
         await thread.start(Call(forever), id="three")
         assert (await stream.hear()).data["id"] == "three"
 
 
 @pytest.mark.parametrize("seen", ["1", "999999"])
-async def test_H12_replay_of_what_is_gone_is_a_resync(door: HttpDoor, thread: Thread, mt: Meantime, seen: str):
+async def test_H12_replay_of_what_is_gone_is_a_resync(
+    door: HttpDoor, thread: Thread, mt: Meantime, seen: str
+):
     """Older than the journal, or from another ledger: told so, and given the whole state."""
     for _ in range(5):
         await (await thread.start(Call(int, "1"))).wait()

@@ -1,4 +1,4 @@
-"""The port, the environment, server.json and a graceful stop: seed 001's Status API Server and Port Discovery."""
+"""The port, the environment, server.json, a graceful stop: seed 001's Status API Server, Port Discovery."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from meantime import Call, HttpDoor, InvalidInput, Meantime
 from meantime.blocking import Meantime as BlockingMeantime
 from meantime.surfaces.http import binding, settings
 from meantime.surfaces.http.settings import HttpSettings, in_force
+from meantime.testing import FakeClock
 
 from .conftest import OpenDoor
 from .listening import Listener
@@ -118,7 +119,9 @@ async def test_H5_somebody_elses_server_json_stays(open_door: OpenDoor, tmp_path
     assert json.loads((tmp_path / "server.json").read_text()) == other
 
 
-async def test_H6_answers_under_way_are_finished(open_door: OpenDoor, mt: Meantime, monkeypatch: pytest.MonkeyPatch):
+async def test_H6_answers_under_way_are_finished(
+    open_door: OpenDoor, mt: Meantime, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+):
     door = await open_door()
     asked, go = asyncio.Event(), asyncio.Event()
     stats = mt._runtime.stats
@@ -133,8 +136,7 @@ async def test_H6_answers_under_way_are_finished(open_door: OpenDoor, mt: Meanti
         request = asyncio.create_task(http.get("/v1/health"))
         await asked.wait()
         closing = asyncio.create_task(door.close())
-        while not door._serving._server.should_exit:
-            await asyncio.sleep(0)
+        await clock.until(lambda: door._serving._server.should_exit)
         go.set()
         assert (await request).status_code == 200
         await closing

@@ -144,7 +144,8 @@ async def test_H7_cleared_tasks_are_listed_on_request(http: httpx.AsyncClient, t
 
 
 @pytest.mark.parametrize(
-    "query", ["status=lost", "limit=0", "limit=-1", "limit=ten", "offset=-1", "cleared=maybe", "search=" + "x" * 1001]
+    "query",
+    ["status=lost", "limit=0", "limit=-1", "limit=ten", "offset=-1", "cleared=maybe", "search=" + "x" * 1001],
 )
 async def test_H7_a_wrong_parameter_is_a_400_that_says_what_to_do(http: httpx.AsyncClient, query: str):
     answer = await http.get(f"/v1/tasks?{query}")

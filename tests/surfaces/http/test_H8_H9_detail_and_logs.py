@@ -17,9 +17,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 def agents() -> FakeSessionRunner:
     found = Reply("found it", tools=("read", "read", "grep"))
-    return FakeSessionRunner(
-        {"explore": found, "talker": lambda session: f"answer {len(session.history)}"}
-    )
+    return FakeSessionRunner({"explore": found, "talker": lambda session: f"answer {len(session.history)}"})
 
 
 async def add(a: int, b: int) -> dict[str, int]:
@@ -160,7 +158,9 @@ class TestCommands:
         async with mt.serve(port=0, folder=tmp_path) as door:
             yield door
 
-    async def test_H9_what_a_command_said_by_offset(self, http: httpx.AsyncClient, thread: Thread, door: HttpDoor):
+    async def test_H9_what_a_command_said_by_offset(
+        self, http: httpx.AsyncClient, thread: Thread, door: HttpDoor
+    ):
         handle = await thread.start(Shell("printf 'äbc'; printf err >&2; exit 3"))
         await handle.wait()
         messages = (await http.get(f"/v1/tasks/{handle.id}/logs?stream=stdout")).json()

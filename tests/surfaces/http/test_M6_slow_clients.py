@@ -57,7 +57,9 @@ async def test_M6_a_place_is_free_again_when_its_client_left(open_door: OpenDoor
         await clock.until(lambda: feed.clients == 0)
 
 
-async def test_M6_a_client_that_does_not_read_is_resynced(open_door: OpenDoor, thread: Thread, clock: FakeClock):
+async def test_M6_a_client_that_does_not_read_is_resynced(
+    open_door: OpenDoor, thread: Thread, clock: FakeClock
+):
     """It falls out of the ring, costs nobody anything, and starts again when it reads."""
     door = await open_door(backlog=8)
     ring = door._serving._app.feed.ring
@@ -132,7 +134,9 @@ async def test_P10_a_url_or_body_that_is_too_big_is_refused(http: httpx.AsyncCli
     assert (big.status_code, big.json()["code"]) == (413, "body_too_big")
 
 
-async def test_P10_who_takes_nothing_of_its_answer_is_let_go(open_door: OpenDoor, thread: Thread, clock: FakeClock):
+async def test_P10_who_takes_nothing_of_its_answer_is_let_go(
+    open_door: OpenDoor, thread: Thread, clock: FakeClock
+):
     """Closing would wait until the client has read: its descriptor would be ours to keep."""
     door = await open_door(stall_seconds=30.0)
     text = "x" * 1_900

@@ -71,7 +71,12 @@ class Transport:
 
 @pytest.mark.parametrize(
     ("listens", "dials"),
-    [("127.0.0.1", "127.0.0.1"), ("::1", "::1"), ("127.0.0.1", "::ffff:127.0.0.1"), ("127.0.0.1", "127.0.0.2")],
+    [
+        ("127.0.0.1", "127.0.0.1"),
+        ("::1", "::1"),
+        ("127.0.0.1", "::ffff:127.0.0.1"),
+        ("127.0.0.1", "127.0.0.2"),
+    ],
 )
 def test_P12_the_user_behind_a_tcp_connection(listens: str, dials: str):
     family = socket.AF_INET6 if ":" in listens else socket.AF_INET
@@ -95,6 +100,8 @@ def test_P12_the_user_behind_a_unix_socket():
         assert peers.peer_uid(Transport(one)) == os.geteuid()
 
 
-@pytest.mark.parametrize("peer", [("10.0.0.1", 80), ("fe80::1%eth0", 80), ("::ffff:10.0.0.1", 80), None, ("", 1)])
+@pytest.mark.parametrize(
+    "peer", [("10.0.0.1", 80), ("fe80::1%eth0", 80), ("::ffff:10.0.0.1", 80), None, ("", 1)]
+)
 def test_P12_nobody_elsewhere_is_a_peer(peer: tuple[str, int] | None):
     assert peers.tcp_peer_uid(peer, ("127.0.0.1", 80)) is None

@@ -40,7 +40,9 @@ class Tokens:
         return Caller() if _same(token, self.secret) else None
 
     def _seal(self, thread: str) -> str:
-        return hmac.new(self.secret.encode(), f"thread:{thread}".encode(), hashlib.sha256).hexdigest()
+        return hmac.new(
+            self.secret.encode(), f"thread:{thread}".encode("utf-8", "surrogatepass"), hashlib.sha256
+        ).hexdigest()
 
 
 def _same(one: str, other: str) -> bool:
