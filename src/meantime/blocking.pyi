@@ -327,7 +327,7 @@ class Log:
         """Everything from `offset` on, as it comes, until the task has ended."""
 
 class HttpDoor:
-    """What `serve` returns: `async with` it, or await it and close it."""
+    """What `serve` returns. Leaving its block closes it, and so does closing its Meantime."""
 
     @property
     def enabled(self) -> bool:
@@ -353,7 +353,7 @@ class HttpDoor:
         """For an agent: it sees this thread, and every other is not found."""
 
     def open(self) -> HttpDoor:
-        """Listens from here on. Awaiting the door, or `async with`, does the same."""
+        """Listens from here on. Awaiting the door, or entering its block, does the same."""
 
     def close(self) -> None:
         """No new connections; answers under way are finished, streams end, server.json goes."""

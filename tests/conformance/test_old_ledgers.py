@@ -23,7 +23,8 @@ async def old(tmp_path: Path) -> Path:
         handle = await mt.thread("a").start(Call(int, "1"), id="kept", description="Über den Fluss")
         await handle.wait()
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
-        db.execute("DROP INDEX tasks_by_session")
+        for index in ("tasks_by_session", "tasks_hidden"):
+            db.execute(f"DROP INDEX {index}")
         for column in COLUMNS:
             db.execute(f"ALTER TABLE tasks DROP COLUMN {column}")
         db.execute("PRAGMA user_version = 1")

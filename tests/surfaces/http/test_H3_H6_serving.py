@@ -16,6 +16,8 @@ import pytest
 
 from meantime import Call, HttpDoor, InvalidInput, Meantime
 from meantime.blocking import Meantime as BlockingMeantime
+from meantime.ports.store import Query
+from meantime.ports.tasks import Page
 from meantime.surfaces.http import binding, settings
 from meantime.surfaces.http.settings import HttpSettings, in_force
 from meantime.testing import FakeClock
@@ -124,14 +126,14 @@ async def test_H6_answers_under_way_are_finished(
 ):
     door = await open_door()
     asked, go = asyncio.Event(), asyncio.Event()
-    stats = mt._runtime.stats
+    page = mt._runtime.page
 
-    async def slow() -> dict[str, int]:
+    async def slow(query: Query) -> Page:
         asked.set()
         await go.wait()
-        return await stats()
+        return await page(query)
 
-    monkeypatch.setattr(mt._runtime, "stats", slow)
+    monkeypatch.setattr(mt._runtime, "page", slow)
     async with httpx.AsyncClient(base_url=door.url) as http:
         request = asyncio.create_task(http.get("/v1/health"))
         await asked.wait()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from meantime.kernel.lifecycle import Status
 from meantime.ports.store import Query, Sort
 
@@ -20,9 +22,7 @@ def is_scan(query: Query) -> bool:
 
 def page(query: Query) -> tuple[str, list[object]]:
     if is_scan(query) or query.resumed is not None or query.session is not None:
-        where, values = _where(query)
-        sql = f"SELECT body FROM tasks WHERE {where} ORDER BY {_ORDERS[query.sort]} LIMIT ? OFFSET ?"
-        return sql, [*values, query.limit, query.offset]
+        return _sorted(query)
     if query.batch is not None:
         return _of_batch(query)
     if query.thread is not None or query.statuses is not None:
@@ -61,10 +61,24 @@ def _of_batch(query: Query) -> tuple[str, list[object]]:
     return sql, [*values, query.limit, query.offset]
 
 
-def counting(query: Query) -> tuple[str, list[object]]:
-    """How many there are, before paging."""
+def _sorted(query: Query) -> tuple[str, list[object]]:
+    """Only the places are sorted; the bodies are fetched for those on the page."""
     where, values = _where(query)
-    return f"SELECT count(*) FROM tasks WHERE {where}", values
+    order = _ORDERS[query.sort]
+    places = f"SELECT seq FROM tasks WHERE {where} ORDER BY {order} LIMIT ? OFFSET ?"
+    sql = f"SELECT body FROM tasks WHERE seq IN ({places}) ORDER BY {order}"
+    return sql, [*values, query.limit, query.offset]
+
+
+def counting(query: Query) -> tuple[str, list[object]]:
+    """How many there are, before paging. What has an index is counted there; of the cleared ones,
+    which no other index knows, there are few."""
+    where, values = _where(query)
+    if query.hidden or is_scan(query) or query.resumed is not None or query.session is not None:
+        return f"SELECT count(*) FROM tasks WHERE {where}", values
+    every, values = _where(replace(query, hidden=True))
+    hidden = f"SELECT count(*) FROM tasks INDEXED BY tasks_hidden WHERE hidden = 1 AND {every}"
+    return f"SELECT (SELECT count(*) FROM tasks WHERE {every}) - ({hidden})", [*values, *values]
 
 
 def _where(query: Query) -> tuple[str, list[object]]:

@@ -13,7 +13,6 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from meantime.kernel.errors import MeantimeError, NotFound
-from meantime.kernel.lifecycle import Status
 from meantime.ports.clock import Clock
 from meantime.ports.store import Query
 from meantime.ports.tasks import Tasks
@@ -115,14 +114,13 @@ class Routes:
         return _Streaming(Stream(self._tasks, self._feed, self._clock, self._settings, about))
 
     async def health(self, request: Request) -> Response:
-        counts = await self._tasks.stats()
+        everything = await self._tasks.page(Query(hidden=True, limit=1))  # open to all, so it must be cheap
         return answers.json(
             {
                 "status": "ok",
                 "uptime": round(self._clock.monotonic() - self._began, 3),
                 "version": self._settings.version,
-                "taskCount": sum(counts.get(status, 0) for status in Status),
-                "degraded": bool(counts.get("degraded")),
+                "taskCount": everything.total,
             }
         )
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class HttpDoor:
-    """What `serve` returns: `async with` it, or await it and close it."""
+    """What `serve` returns. Leaving its block closes it, and so does closing its Meantime."""
 
     def __init__(self, tasks: Tasks, settings: HttpSettings, clock: Clock) -> None:
         self._tasks = tasks
@@ -68,7 +68,7 @@ class HttpDoor:
         return self._tokens.for_thread(thread)
 
     async def open(self) -> HttpDoor:
-        """Listens from here on. Awaiting the door, or `async with`, does the same."""
+        """Listens from here on. Awaiting the door, or entering its block, does the same."""
         if self._serving is not None or not self.enabled:
             return self
         if self.closed:

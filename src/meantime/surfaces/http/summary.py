@@ -26,6 +26,7 @@ def wire_stats(found: Statistics, counts: Mapping[str, int]) -> dict[str, Any]:
             "max": milliseconds(found.longest) or 0,
             "min": milliseconds(found.shortest) or 0,
         },
+        "degraded": bool(counts.get("degraded")),
         "notices": {
             name.removeprefix("notices."): count
             for name, count in sorted(counts.items())

@@ -11,8 +11,8 @@ from meantime.kernel.model import Task
 from meantime.ports.store import Query
 from meantime.ports.tasks import Tasks
 
-PIECE = 100
-OVERLAP = 20  # tasks may leave between two pages, and must not take a neighbour with them
+PIECE = 40
+OVERLAP = 8  # tasks may leave between two pages, and must not take a neighbour with them
 MOST = 20_000  # tasks in one answer
 
 

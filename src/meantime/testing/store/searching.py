@@ -45,6 +45,10 @@ async def pages_are_searched_and_sorted(store: Store) -> None:
     same((await listed(sort=Sort.LONGEST))[:2], ["t_1", "t_3"], "the longest first")
     same(await listed(sort=Sort.OLDEST, limit=2, offset=1), ["t_2", "t_3"], "a page of them")
     same(await store.count(Query(limit=1, offset=3)), 4, "a count is not paged")
+    await bench.hide(await bench.load("t_1"))
+    same(await store.count(Query()), 3, "what is cleared does not count")
+    same(await store.count(Query(thread="a", statuses=frozenset({Status.COMPLETED}))), 0, "nor here")
+    same(await store.count(Query(hidden=True)), 4, "unless it is asked for")
 
 
 async def statistics_add_up(store: Store) -> None:
