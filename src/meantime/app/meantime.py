@@ -79,9 +79,11 @@ class Meantime:
         return Thread(self._runtime, check_id(id, "thread"))
 
     async def close(self) -> None:
-        for door in self._doors:
-            await door.close()
-        await self._runtime.close()
+        try:
+            for door in self._doors:
+                await door.close()
+        finally:
+            await self._runtime.close()
 
     def serve(
         self,

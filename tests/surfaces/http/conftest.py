@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from meantime import HttpDoor, Meantime
+from meantime import Call, HttpDoor, Meantime, Thread
 from meantime.surfaces.http.settings import HttpSettings
 from meantime.testing import FakeClock
 
@@ -53,3 +53,10 @@ async def http(door: HttpDoor) -> AsyncIterator[httpx.AsyncClient]:
     """What curl is: a program of the same user, without a token."""
     async with httpx.AsyncClient(base_url=door.url, trust_env=False) as client:
         yield client
+
+
+@pytest.fixture
+async def tasks(thread: Thread, mt: Meantime) -> None:
+    """One of this thread, one of another."""
+    await (await thread.start(Call(int, "1"), id="mine", batch="b-1")).wait()
+    await (await mt.thread("other").start(Call(int, "2"), id="theirs")).wait()

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 import subprocess
@@ -15,8 +14,9 @@ from collections.abc import Callable
 import anyio.to_thread
 import pytest
 
-from meantime import Call, HttpDoor, Meantime, Thread
+from meantime import HttpDoor
 
+from .asking import Headers, asking
 from .conftest import OpenDoor
 
 pytestmark = pytest.mark.anyio
@@ -30,41 +30,6 @@ ROUTES = [
     "/v1/tasks", "/v1/tasks/mine", "/v1/tasks/theirs", "/v1/tasks/mine/logs", "/v1/task-groups/b-1",
     "/v1/events", "/v1/stats", "/v1/openapi.json", "/v1/health", "/v1/unknown", "/",
 ]  # fmt: skip
-Headers = dict[str, str]
-
-
-class Answer:
-    def __init__(self, status: int, headers: Headers, body: bytes) -> None:
-        self.status = status
-        self.headers = headers
-        self.body = body
-
-
-def ask(door: HttpDoor, path: str, headers: Headers | None = None, method: str = "GET") -> Answer:
-    """As any program would, with nothing added to what is sent. Of a stream, the beginning."""
-    connection = http.client.HTTPConnection("127.0.0.1", door.port, timeout=10)
-    try:
-        connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
-        for name, value in {"Host": f"127.0.0.1:{door.port}", **(headers or {})}.items():
-            if value:
-                connection.putheader(name, value)
-        connection.endheaders()
-        answer = connection.getresponse()
-        found = {name.lower(): value for name, value in answer.getheaders()}
-        streams = found.get("content-type", "").startswith("text/event-stream")
-        return Answer(answer.status, found, b"" if streams else answer.read())
-    finally:
-        connection.close()
-
-
-async def asking(*args: object, **more: object) -> Answer:
-    return await anyio.to_thread.run_sync(lambda: ask(*args, **more))  # type: ignore[arg-type]
-
-
-@pytest.fixture
-async def tasks(thread: Thread, mt: Meantime) -> None:
-    await (await thread.start(Call(int, "1"), id="mine", batch="b-1")).wait()
-    await (await mt.thread("other").start(Call(int, "2"), id="theirs")).wait()
 
 
 Caller = Callable[[HttpDoor], tuple[str, Headers]]
@@ -180,34 +145,3 @@ async def test_P12_another_user_of_this_machine_gets_nothing(door: HttpDoor, tas
 
     assert (await anyio.to_thread.run_sync(as_nobody, "/v1/tasks")).strip() == "401"
     assert (await anyio.to_thread.run_sync(as_nobody, f"/~{door.token}/v1/tasks")).strip() == "200"
-
-
-class TestThreadTokens:
-    """Rule 7: an agent's token sees its own thread; everything else is not found."""
-
-    async def test_P12_lists_groups_and_numbers_are_the_threads_own(self, door: HttpDoor, tasks: None):
-        async def read(path: str) -> dict[str, object]:
-            return json.loads((await asking(door, f"/~{door.thread_token('conv-1')}{path}")).body)
-
-        assert [task["id"] for task in (await read("/v1/tasks"))["tasks"]] == ["mine"]  # type: ignore[index]
-        assert (await read("/v1/tasks?thread=other"))["code"] == "not_found"
-        assert (await read("/v1/tasks/theirs/logs"))["code"] == "not_found"
-        stats = await read("/v1/stats")
-        assert (stats["totalTasks"], stats["notices"]) == (1, {})
-        assert (await read("/v1/events?task=theirs"))["code"] == "not_found"
-
-    async def test_P12_not_found_reads_the_same_for_what_is_hidden_and_what_is_not_there(
-        self, door: HttpDoor, tasks: None
-    ):
-        path = f"/~{door.thread_token('conv-1')}/v1/tasks/"
-        hidden, absent = await asking(door, path + "theirs"), await asking(door, path + "nobody")
-        assert hidden.body.replace(b"theirs", b"nobody") == absent.body
-
-    async def test_P12_the_stream_is_the_threads_own(self, door: HttpDoor, thread: Thread, mt: Meantime):
-        from .listening import Listener
-
-        async with Listener(door, f"/~{door.thread_token('conv-1')}/v1/events") as stream:
-            assert (await stream.hear()).data["tasks"] == []
-            await mt.thread("other").start(Call(int, "1"), id="theirs")
-            await thread.start(Call(int, "1"), id="mine")
-            assert (await stream.hear()).data["id"] == "mine"

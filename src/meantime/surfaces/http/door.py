@@ -74,27 +74,41 @@ class HttpDoor:
         if self.closed:
             raise InvalidInput("This door was closed.", hint="Open another one with serve().")
         serving = _serving()
+        try:
+            await self._open(serving)
+        except OSError as problem:
+            await self._let_go()
+            raise InvalidInput(
+                f"The door cannot keep its files in {self._settings.folder}: {problem.strerror}.",
+                hint="Pass folder=… with one that you can write to.",
+            ) from problem
+        return self
+
+    async def _open(self, serving: type[Serving]) -> None:
         folder = self._settings.folder
-        if folder is not None:
-            discovery.private_folder(folder)
-        self._tokens = Tokens(new_secret() if folder is None else kept_secret(folder))
+        if folder is None:
+            self._tokens = Tokens(new_secret())
+        else:
+            self._tokens = Tokens(kept_secret(discovery.private_folder(folder)))
         listening = bind(self._settings.host, self._settings.port or 0)
-        self._serving = await serving.begin(self._tasks, self._settings, self._clock, self._tokens, listening)
-        self._found = self._discovery(self._serving.port)
+        begun = await serving.begin(self._tasks, self._settings, self._clock, self._tokens, listening)
+        self._serving, self._found = begun, self._discovery(begun.port)
         if folder is not None:
             discovery.write(folder, self._found)
-        return self
 
     async def close(self) -> None:
         """No new connections; answers under way are finished, streams end, server.json goes."""
         async with self._closing:
             self._closed = True
-            if self._serving is None or self._found is None:
-                return
-            await self._serving.end()
-            if self._settings.folder is not None:
-                discovery.remove(self._settings.folder, self._found)
-            self._serving = self._found = None
+            await self._let_go()
+
+    async def _let_go(self) -> None:
+        if self._serving is None or self._found is None:
+            return
+        await self._serving.end()
+        if self._settings.folder is not None:
+            discovery.remove(self._settings.folder, self._found)
+        self._serving = self._found = None
 
     def __await__(self) -> Generator[Any, None, HttpDoor]:
         return self.open().__await__()

@@ -77,7 +77,7 @@ class Gate:
         if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > URL_BYTES:
             raise Refusal(414, "url_too_long", f"The URL is longer than {URL_BYTES} bytes.")
         length = headers.only(b"content-length") or "0"
-        if not length.isdigit() or int(length[:20]) > self._settings.body_bytes:
+        if not (length.isascii() and length.isdigit()) or int(length[:20]) > self._settings.body_bytes:
             raise Refusal(413, "body_too_big", f"A body has at most {self._settings.body_bytes} bytes.")
 
     def _admit(self, scope: Scope, headers: Headers, token: str | None) -> Caller:

@@ -14,7 +14,7 @@ from meantime.ports.tasks import Tasks
 
 from .answers import encode
 from .summary import wire_stats
-from .sweep import sweep
+from .sweep import MOST, sweep
 from .wire import wire_task
 
 BOUNDED = 200  # the newest; what is active comes with them
@@ -24,16 +24,17 @@ MOST_ACTIVE = 1_000
 async def snapshot(
     tasks: Tasks, query: Query, task: str | None, *, bounded: bool, id: int | None
 ) -> AsyncIterator[bytes]:
-    """Current tasks are those that were not cleared."""
+    """Current tasks are those that were not cleared. `bounded` says that these are not all of them."""
     yield b"event: snapshot\ndata: " if id is None else b"id: %d\nevent: snapshot\ndata: " % id
-    first = True
+    first, shown = True, 0
     async for page in _pages(tasks, query, task, bounded):
+        shown += len(page)
         encoded = b",".join(encode(wire_task(one)) for one in page)
         yield (b'{"tasks":[' if first else b",") + encoded
         first = False
     stats = wire_stats(await tasks.statistics(query.thread), await _counts(tasks, query))
     yield (b'{"tasks":[' if first else b"") + b'],"stats":' + encode(stats)
-    yield b',"bounded":' + encode(bounded) + b"}\n\n"
+    yield b',"bounded":' + encode(bounded or shown >= MOST) + b"}\n\n"
 
 
 async def _counts(tasks: Tasks, query: Query) -> dict[str, int]:

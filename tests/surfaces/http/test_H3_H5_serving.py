@@ -1,8 +1,7 @@
-"""The port, the environment, server.json, a graceful stop: seed 001's Status API Server, Port Discovery."""
+"""The port, the environment, server.json: seed 001's Status API Server, Port Discovery."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import socket
@@ -14,16 +13,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from meantime import Call, HttpDoor, InvalidInput, Meantime
+from meantime import Call, InvalidInput, Meantime
 from meantime.blocking import Meantime as BlockingMeantime
-from meantime.ports.store import Query
-from meantime.ports.tasks import Page
 from meantime.surfaces.http import binding, settings
 from meantime.surfaces.http.settings import HttpSettings, in_force
-from meantime.testing import FakeClock
 
 from .conftest import OpenDoor
-from .listening import Listener
 
 pytestmark = pytest.mark.anyio
 
@@ -121,49 +116,21 @@ async def test_H5_somebody_elses_server_json_stays(open_door: OpenDoor, tmp_path
     assert json.loads((tmp_path / "server.json").read_text()) == other
 
 
-async def test_H6_answers_under_way_are_finished(
-    open_door: OpenDoor, mt: Meantime, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
-):
-    door = await open_door()
-    asked, go = asyncio.Event(), asyncio.Event()
-    page = mt._runtime.page
-
-    async def slow(query: Query) -> Page:
-        asked.set()
-        await go.wait()
-        return await page(query)
-
-    monkeypatch.setattr(mt._runtime, "page", slow)
+async def test_H3_ipv6_loopback(open_door: OpenDoor):
+    door = await open_door(host="::1")
     async with httpx.AsyncClient(base_url=door.url) as http:
-        request = asyncio.create_task(http.get("/v1/health"))
-        await asked.wait()
-        closing = asyncio.create_task(door.close())
-        await clock.until(lambda: door._serving._server.should_exit)
-        go.set()
-        assert (await request).status_code == 200
-        await closing
-        with pytest.raises(httpx.ConnectError):
-            await http.get("/v1/health")
+        assert (await http.get("/v1/tasks")).status_code == 200
 
 
-async def test_H6_closing_meantime_closes_its_doors(tmp_path: Path):
-    mt = await Meantime.open(tmp_path / "work.db")
-    door = await mt.serve(port=0)
-    async with Listener(door) as stream:
-        await stream.hear()
-        await mt.close()
-        with pytest.raises(EOFError):
-            await stream.hear()
-    assert (door.closed, door.port) == (True, 0)
-    assert not (tmp_path / "work.db.http" / "server.json").exists()
-    await door.close()  # twice is harmless
+async def test_a_folder_that_cannot_be_used_is_named(mt: Meantime, tmp_path: Path):
+    (tmp_path / "file").touch()
+    with pytest.raises(InvalidInput, match="cannot keep its files"):
+        await mt.serve(port=0, folder=tmp_path / "file" / "http")
 
 
-async def test_H6_signals_stay_with_the_program(door: HttpDoor):
-    import signal
-
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    assert all("uvicorn" not in repr(handler) for handler in handlers.values())
+async def test_an_address_that_is_not_ours_is_named(mt: Meantime):
+    with pytest.raises(InvalidInput, match=r"192\.0\.2\.1"):
+        await mt.serve(port=0, host="192.0.2.1", allow_remote=True)
 
 
 def test_P12_a_remote_address_needs_to_be_meant():
