@@ -19,6 +19,7 @@ from types import ModuleType
 
 from meantime import api, handle, log, turn
 from meantime.app import meantime as app
+from meantime.surfaces.http import door
 
 STUB = Path(__file__).resolve().parent.parent / "src" / "meantime" / "blocking.pyi"
 BEGIN = """_T = TypeVar("_T")
@@ -32,6 +33,7 @@ CLASSES = {
     turn: ["Turn", "Transcript"],
     handle: ["Handle"],
     log: ["Log"],
+    door: ["HttpDoor"],
 }
 RENAMED = {"AsyncIterator": "Iterator", "Opening": "Meantime"}
 METHODS = {"__aenter__": "__enter__", "__aexit__": "__exit__"}

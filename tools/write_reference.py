@@ -29,7 +29,7 @@ from meantime.runners.background import BackgroundFunction
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "reference.md"
 WIDTH = 100
-OBJECTS = ["Meantime", "Thread", "Turn", "Handle", "Log", "Batch", "Transcript"]
+OBJECTS = ["Meantime", "Thread", "Turn", "Handle", "Log", "Batch", "Transcript", "HttpDoor"]
 SETTINGS = ["Settings", "Limits", "ProcessLimits", "InlineLimits", "Retention"]
 OUTCOMES = ["Completed", "Failed", "Cancelled", "TimedOut", "Lost"]
 VALUES = [

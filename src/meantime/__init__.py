@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from .runners.background import background
     from .runners.shell.work import ProcessLimits, Shell
     from .runtime.settings import Settings
+    from .surfaces.http.door import HttpDoor
     from .turn import Transcript, Turn
 
 _HOMES = {
@@ -85,6 +86,7 @@ _HOMES = {
     "runners.background": "background",
     "runners.shell.work": "ProcessLimits Shell",
     "runtime.settings": "Settings",
+    "surfaces.http.door": "HttpDoor",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 
@@ -105,6 +107,7 @@ __all__ = [
     "Failed",
     "Handle",
     "Host",
+    "HttpDoor",
     "InlineLimits",
     "InvalidInput",
     "LeaseLost",

@@ -19,8 +19,20 @@ from typing import Any, TypeVar, cast
 from meantime import api, handle, log, turn
 from meantime.app import meantime as app
 from meantime.kernel.errors import Closed, InvalidInput
+from meantime.surfaces.http import door
 
-__all__ = ["Batch", "Handle", "Log", "Meantime", "Thread", "Transcript", "Turn", "begin", "run_beside"]
+__all__ = [
+    "Batch",
+    "Handle",
+    "HttpDoor",
+    "Log",
+    "Meantime",
+    "Thread",
+    "Transcript",
+    "Turn",
+    "begin",
+    "run_beside",
+]
 
 T = TypeVar("T")
 GRACE = 1.0  # seconds for what still waits when the loop ends; work that ignores it is left behind
@@ -279,6 +291,9 @@ class Transcript(Proxy, of=turn.Transcript): ...
 
 
 class Log(Proxy, of=log.Log): ...
+
+
+class HttpDoor(Proxy, of=door.HttpDoor): ...
 
 
 async def _nothing() -> None:

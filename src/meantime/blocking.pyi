@@ -46,6 +46,23 @@ class Meantime:
         """A conversation: what it starts, it is told about, and no other."""
 
     def close(self) -> None: ...
+    def serve(
+        self,
+        *,
+        port: int | None = None,
+        host: str = "127.0.0.1",
+        auth: str = "peer",
+        hosts: Iterable[str] = (),
+        allow_remote: bool = False,
+        folder: str | os.PathLike[str] | None = None,
+    ) -> HttpDoor:
+        """Opens the HTTP door on this event loop. Use it with `with`, or close it yourself.
+
+        port: the first of ten to try; None is what the environment says, else 5165; 0 is any.
+        auth: "peer" lets programs of your own user read without a token; "strict" does not.
+        hosts: more names that clients may know the door by.
+        folder: where server.json and the token lie; by default beside the ledger."""
+
     def get(self, ref: str) -> Task: ...
     def list(
         self,
@@ -308,6 +325,43 @@ class Log:
 
     def follow(self, offset: int = 0, *, stream: Stream = "both") -> Iterator[Chunk]:
         """Everything from `offset` on, as it comes, until the task has ended."""
+
+class HttpDoor:
+    """What `serve` returns. Leaving its block closes it, and so does closing its Meantime."""
+
+    @property
+    def enabled(self) -> bool:
+        """False where the environment says so: then nothing listens, and all else is as it was."""
+
+    @property
+    def closed(self) -> bool:
+        """True for good once it was closed."""
+
+    @property
+    def port(self) -> int:
+        """0 while nothing listens."""
+
+    @property
+    def url(self) -> str:
+        """Where clients find it; empty while nothing listens."""
+
+    @property
+    def token(self) -> str:
+        """Opens everything. Keep it like a password."""
+
+    def thread_token(self, thread: str) -> str:
+        """For an agent: it sees this thread, and every other is not found."""
+
+    def open(self) -> HttpDoor:
+        """Listens from here on. Awaiting the door, or entering its block, does the same."""
+
+    def close(self) -> None:
+        """No new connections; answers under way are finished, streams end, server.json goes."""
+
+    def __enter__(self) -> HttpDoor: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
 
 _T = TypeVar("_T")
 

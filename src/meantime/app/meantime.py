@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from meantime import __version__
 from meantime.api import Thread, statuses_of
 from meantime.engines.local import LocalEngine
 from meantime.kernel.errors import Closed, InvalidInput
@@ -30,6 +31,8 @@ from meantime.runtime.runtime import Runtime
 from meantime.runtime.settings import Settings
 from meantime.stores.memory import MemoryStore
 from meantime.stores.sqlite.store import SqliteStore
+from meantime.surfaces.http.door import HttpDoor
+from meantime.surfaces.http.settings import HttpSettings
 
 from .clock import SystemClock
 
@@ -43,6 +46,8 @@ class Meantime:
         if not isinstance(runtime, Runtime):
             raise InvalidInput("Meantime(...) is not how to open one.", hint="Use Meantime.open(path).")
         self._runtime = runtime
+        self._folder: Path | None = None  # for what lies beside the ledger
+        self._doors: list[HttpDoor] = []
 
     @classmethod
     def open(
@@ -66,14 +71,51 @@ class Meantime:
         engine = LocalEngine(
             [FunctionRunner(settings.max_threads), _commands(path, store, settings), *runners]
         )
-        return Opening(cls(Runtime(store, engine, clock or SystemClock(), settings)))
+        opened = cls(Runtime(store, engine, clock or SystemClock(), settings))
+        if not isinstance(store, MemoryStore):
+            opened._folder = Path(f"{Path(os.fsdecode(os.fspath(path))).resolve()}.http")
+        return Opening(opened)
 
     def thread(self, id: str) -> Thread:
         """A conversation: what it starts, it is told about, and no other."""
         return Thread(self._runtime, check_id(id, "thread"))
 
     async def close(self) -> None:
-        await self._runtime.close()
+        try:
+            for door in self._doors:
+                await door.close()
+        finally:
+            await self._runtime.close()
+
+    def serve(
+        self,
+        *,
+        port: int | None = None,
+        host: str = "127.0.0.1",
+        auth: str = "peer",
+        hosts: Iterable[str] = (),
+        allow_remote: bool = False,
+        folder: str | os.PathLike[str] | None = None,
+    ) -> HttpDoor:
+        """Opens the HTTP door on this event loop. Use it with `async with`, or await it and close it.
+
+        port: the first of ten to try; None is what the environment says, else 5165; 0 is any.
+        auth: "peer" lets programs of your own user read without a token; "strict" does not.
+        hosts: more names that clients may know the door by.
+        folder: where server.json and the token lie; by default beside the ledger.
+        """
+        settings = HttpSettings(
+            port=port,
+            host=host,
+            auth=auth,
+            hosts=tuple(hosts),
+            allow_remote=allow_remote,
+            folder=self._folder if folder is None else Path(folder),
+            version=__version__,
+        )
+        door = HttpDoor(self._runtime, settings, self._runtime.record.clock)
+        self._doors = [*(known for known in self._doors if not known.closed), door]
+        return door
 
     # -- a person's view
 

@@ -173,6 +173,11 @@ class Task(Struct, frozen=True, omit_defaults=True, gc=False, kw_only=True):
         return self.work.name if self.work.kind == "agent" else ""
 
     @property
+    def agent_or_kind(self) -> str:
+        """Who works: the agent by its name, else the kind of work."""
+        return self.agent or self.work.kind
+
+    @property
     def title(self) -> str:
         """What a person calls it: its description, else the name of its work."""
         name = self.work.name

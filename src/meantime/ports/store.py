@@ -20,6 +20,7 @@ from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import BatchCount, Task
 from meantime.kernel.notices import Message, Notice, NoticeState
 from meantime.kernel.retention import Retention
+from meantime.kernel.stats import Statistics
 
 
 class CommitResult(StrEnum):
@@ -36,8 +37,15 @@ class Committed(NamedTuple):
     existing: str = ""  # the id of the task that stands in the way
 
 
+class Sort(StrEnum):
+    NEWEST = "newest"  # by birth
+    OLDEST = "oldest"
+    UPDATED = "updated"  # what changed last comes first
+    LONGEST = "longest"  # by what the last run took; what still runs comes last
+
+
 class Query(Struct, frozen=True):
-    """Which tasks, newest first."""
+    """Which tasks, and in which order."""
 
     thread: str | None = None
     statuses: frozenset[Status] | None = None
@@ -45,6 +53,11 @@ class Query(Struct, frozen=True):
     hidden: bool = False  # include cleared ones
     limit: int = 50
     offset: int = 0
+    resumed: bool | None = None  # of those that are running: only later runs, or only first ones
+    agent: str | None = None  # who works: an agent by its name, else the kind of work
+    search: str = ""  # in the title, whatever the case
+    session: str | None = None  # where the work is done
+    sort: Sort = Sort.NEWEST
 
 
 class Settled(NamedTuple):
@@ -84,6 +97,14 @@ class Store(Protocol):
         ...
 
     async def list(self, query: Query) -> Sequence[Task]: ...
+
+    async def count(self, query: Query) -> int:
+        """How many tasks the query fits, before paging."""
+        ...
+
+    async def statistics(self, thread: str | None) -> Statistics:
+        """Over everything that is not cleared, of one thread or of all."""
+        ...
 
     async def hot(self, thread: str, keep: int) -> Sequence[Task]:
         """The thread's newest `keep` endings by completion number and every untold one, newest
@@ -157,6 +178,10 @@ class Store(Protocol):
 
     # -- observing, upkeep, files
     async def events(self, after: int, limit: int) -> Sequence[Event]: ...
+
+    async def last_event(self) -> int:
+        """The newest event's sequence number; 0 where there never was one."""
+        ...
 
     async def forget(self, retention: Retention, now: float) -> int:
         """Deletes told endings that are too old or too many; never an untold one."""

@@ -17,9 +17,10 @@ from meantime.kernel.lifecycle import Status
 from meantime.kernel.limits import Limits
 from meantime.kernel.model import BatchCount, Chunk, InlineLimits, Json, Output, Task
 from meantime.kernel.notices import Notice
+from meantime.kernel.stats import Statistics
 from meantime.kernel.work import Order
 
-from .store import Entry, Settled
+from .store import Entry, Query, Settled
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -63,6 +64,13 @@ class OpenTurn(NamedTuple):
     notices: Sequence[Notice]
 
 
+class Page(NamedTuple):
+    """A part of what a query fits, and how much it fits in all."""
+
+    tasks: Sequence[Task]
+    total: int
+
+
 class Tasks(Protocol):
     async def start(self, thread: str, order: Order, options: Options) -> Task: ...
 
@@ -95,6 +103,11 @@ class Tasks(Protocol):
         limit: int = 50,
         offset: int = 0,
     ) -> Sequence[Task]: ...
+
+    async def page(self, query: Query, *, counted: bool = True) -> Page:
+        """For people: any thread's tasks, by everything that a query can ask. Not counted, the total is
+        only what is on the page."""
+        ...
 
     async def runs_of(self, ref: str, thread: str | None) -> Sequence[Task]:
         """The task as each of its runs left it, oldest first; the last is as it is now."""
@@ -207,7 +220,13 @@ class Tasks(Protocol):
 
     async def wait_events(self, after: int) -> None: ...
 
+    async def last_event(self) -> int:
+        """The newest event's sequence number; 0 where there never was one."""
+        ...
+
     async def stats(self) -> dict[str, int]: ...
+
+    async def statistics(self, thread: str | None) -> Statistics: ...
 
     async def set_limits(self, limits: Limits) -> None: ...
 

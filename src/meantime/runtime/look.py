@@ -30,6 +30,7 @@ from meantime.kernel.payloads import preview
 from meantime.ports.engine import Engine
 from meantime.ports.runner import SpeakingRunner
 from meantime.ports.store import Committed, Query
+from meantime.ports.tasks import Page
 
 from .record import Record
 from .run import Runs
@@ -85,10 +86,7 @@ class Looking:
             raise InvalidInput(f"limit must be from 1 to {MAX_LISTED}, and offset at least 0.")
         if history or thread is None or batch is not None:
             query = Query(thread, wanted, batch, hidden=history, limit=limit, offset=offset)
-            found = await self._record.store.list(query)
-            # Of an ending that the store knows before we have heard of it, the store is right.
-            known = [self._record.live.get(task.id, task) if not task.ended else task for task in found]
-            return [self._runs.seen(task) for task in known]
+            return self._as_they_are(await self._record.store.list(query))
         active = [task for task in self.active(thread) if task.status in wanted]
         ended: Sequence[Task] = ()
         if wanted & ENDED:
@@ -97,6 +95,20 @@ class Looking:
             known = {task.id for task in ended}  # the store may know of an ending before we heard of it
             active = [task for task in active if task.id not in known]
         return [*reversed(active), *ended][offset : offset + limit]
+
+    async def page(self, query: Query, *, counted: bool) -> Page:
+        if not 0 < query.limit <= MAX_LISTED or query.offset < 0:
+            raise InvalidInput(f"limit must be from 1 to {MAX_LISTED}, and offset at least 0.")
+        store = self._record.store
+        found = self._as_they_are(await store.list(query))
+        if not counted or (query.offset == 0 and len(found) < query.limit):
+            return Page(found, len(found))
+        return Page(found, await store.count(query))
+
+    def _as_they_are(self, found: Sequence[Task]) -> Sequence[Task]:
+        """Of an ending that the store knows before we have heard of it, the store is right."""
+        known = [self._record.live.get(task.id, task) if not task.ended else task for task in found]
+        return [self._runs.seen(task) for task in known]
 
     def active(self, thread: str) -> list[Task]:
         return [self._runs.seen(task) for task in self._record.of_thread.get(thread, {}).values()]

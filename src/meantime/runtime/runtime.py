@@ -11,13 +11,14 @@ from meantime.kernel.lifecycle import Status
 from meantime.kernel.limits import Limits
 from meantime.kernel.model import BatchCount, Chunk, Json, Output, Task
 from meantime.kernel.notices import Notice
+from meantime.kernel.stats import Statistics
 from meantime.kernel.work import Order
 from meantime.ports.clock import Clock
 from meantime.ports.engine import Engine
 from meantime.ports.host import Host
 from meantime.ports.runner import Assignment
 from meantime.ports.store import Entry, Query, Settled, Store
-from meantime.ports.tasks import Answer, CancelAnswer, OpenTurn, Options
+from meantime.ports.tasks import Answer, CancelAnswer, OpenTurn, Options, Page
 
 from .admit import Admission
 from .adopt import Adoption
@@ -179,6 +180,10 @@ class Runtime:
         return await self.looking.list(
             thread, statuses, batch=batch, history=history, limit=limit, offset=offset
         )
+
+    async def page(self, query: Query, *, counted: bool = True) -> Page:
+        self._check_open()
+        return await self.looking.page(query, counted=counted)
 
     async def runs_of(self, ref: str, thread: str | None) -> Sequence[Task]:
         task = await self.get(ref, thread)
@@ -342,6 +347,13 @@ class Runtime:
 
     async def wait_events(self, after: int) -> None:
         await self.observing.wait_events(after)
+
+    async def last_event(self) -> int:
+        return await self.store.last_event()
+
+    async def statistics(self, thread: str | None) -> Statistics:
+        self._check_open()
+        return await self.store.statistics(thread)
 
     async def stats(self) -> dict[str, int]:
         slots = self.admission.slots

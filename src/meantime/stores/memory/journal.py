@@ -11,19 +11,19 @@ from meantime.kernel.events import Event
 
 class Journal:
     def __init__(self) -> None:
-        self._seq = 0
+        self.seq = 0
         self._events: list[Event] = []
 
     def write(self, event: Event | None) -> int:
         """Returns its sequence number; 0 is no event."""
         if event is None:
             return 0
-        self._seq += 1
-        self._events.append(replace(event, seq=self._seq))
-        return self._seq
+        self.seq += 1
+        self._events.append(replace(event, seq=self.seq))
+        return self.seq
 
     def after(self, seq: int, limit: int) -> Sequence[Event]:
-        trimmed = self._seq - len(self._events)  # sequence numbers have no gaps: the place is arithmetic
+        trimmed = self.seq - len(self._events)  # sequence numbers have no gaps: the place is arithmetic
         start = max(0, seq - trimmed)
         return self._events[start : start + limit]
 

@@ -12,8 +12,10 @@ from meantime.kernel.events import Event
 from meantime.kernel.model import BatchCount, Task
 from meantime.kernel.notices import Notice, NoticeState, notice_id
 from meantime.kernel.retention import Retention
+from meantime.kernel.stats import Statistics
 from meantime.ports.store import CommitResult, Committed, Entry, Query, Settled
 
+from .fitting import statistics
 from .inbox import Inbox
 from .journal import Journal
 from .records import NoticeRecord, TaskRecord
@@ -94,6 +96,12 @@ class MemoryStore:
     async def list(self, query: Query) -> Sequence[Task]:
         return self._tasks.page(query)
 
+    async def count(self, query: Query) -> int:
+        return self._tasks.count(query)
+
+    async def statistics(self, thread: str | None) -> Statistics:
+        return statistics(self._tasks.every(thread))
+
     async def hot(self, thread: str, keep: int) -> Sequence[Task]:
         return self._tasks.hot(thread, keep, (notice.of for notice in self._inbox.untold(thread)))
 
@@ -161,6 +169,9 @@ class MemoryStore:
     # -- observing, upkeep, files
     async def events(self, after: int, limit: int) -> Sequence[Event]:
         return self._journal.after(after, limit)
+
+    async def last_event(self) -> int:
+        return self._journal.seq
 
     async def forget(self, retention: Retention, now: float) -> int:
         untold = {notice.of.task.id for notice in self._inbox.open.values()}

@@ -10,8 +10,9 @@ from itertools import chain, count, islice
 from meantime.kernel.lifecycle import ACTIVE, ENDED, Status
 from meantime.kernel.model import BatchCount, Task
 from meantime.kernel.retention import Retention
-from meantime.ports.store import Query
+from meantime.ports.store import Query, Sort
 
+from .fitting import fits
 from .records import TaskRecord, by_birth, by_number
 
 
@@ -116,8 +117,28 @@ class Tasks:
             yield self._ids[place]
 
     def page(self, query: Query) -> Sequence[Task]:
-        fitting = (record.task for record in self._newest_first(query) if _fits(query, record.task))
-        return list(islice(fitting, query.offset, query.offset + query.limit))
+        return list(islice(self._sorted(query), query.offset, query.offset + query.limit))
+
+    def every(self, thread: str | None) -> Iterator[Task]:
+        """Everything that is not cleared, of one thread or of all."""
+        return self._fitting(Query(thread))
+
+    def count(self, query: Query) -> int:
+        return sum(1 for _ in self._fitting(query))
+
+    def _fitting(self, query: Query) -> Iterator[Task]:
+        return (record.task for record in self._newest_first(query) if fits(query, record.task))
+
+    def _sorted(self, query: Query) -> Iterable[Task]:
+        match query.sort:
+            case Sort.NEWEST:
+                return self._fitting(query)
+            case Sort.OLDEST:
+                return reversed(list(self._fitting(query)))
+            case Sort.UPDATED:
+                return sorted(self._fitting(query), key=lambda task: -task.updated_at)
+            case Sort.LONGEST:
+                return sorted(self._fitting(query), key=_longest_first)
 
     def _newest_first(self, query: Query) -> Iterable[TaskRecord]:
         """From the smallest index that holds everything the query may want."""
@@ -162,10 +183,5 @@ class Tasks:
         return BatchCount(id, ended, len(batch.records), ended - batch.statuses[Status.COMPLETED])
 
 
-def _fits(query: Query, task: Task) -> bool:
-    return (
-        (query.thread is None or task.thread == query.thread)
-        and (query.statuses is None or task.status in query.statuses)
-        and (query.batch is None or task.batch == query.batch)
-        and (query.hidden or not task.hidden)
-    )
+def _longest_first(task: Task) -> float:
+    return 1.0 if task.run.duration is None else -task.run.duration

@@ -10,6 +10,7 @@ from meantime.kernel.change import Change
 from meantime.kernel.model import Task
 from meantime.ports.store import CommitResult, Committed
 
+from . import looking
 from .sql import queries
 
 SQL = queries()
@@ -89,7 +90,7 @@ class Changes:
 def _new_row(task: Task, body: bytes) -> tuple[object, ...]:
     return (
         task.id, task.thread, task.status, task.version, task.run.number, task.batch or None,
-        task.tool_call_id, 1 if task.hidden else 0, task.updated_at, body,
+        task.tool_call_id, 1 if task.hidden else 0, task.updated_at, body, *looking.columns(task),
     )  # fmt: skip
 
 
@@ -97,7 +98,8 @@ def _next_row(change: Change, body: bytes) -> tuple[object, ...]:
     task = change.task
     hidden = 1 if task.hidden else 0
     return (
-        task.status, task.version, task.run.number, hidden, task.updated_at, body, task.id, change.replaces,
+        task.status, task.version, task.run.number, hidden, task.updated_at, body,
+        task.session, task.run.duration, task.id, change.replaces,
     )  # fmt: skip
 
 

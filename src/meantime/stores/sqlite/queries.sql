@@ -1,11 +1,12 @@
 -- Every statement the store runs, by name. Nothing newer than SQLite 3.40.
 
 -- name: insert_task
-INSERT INTO tasks (id, thread, status, version, run, batch, tool_call, hidden, updated, body)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;
+INSERT INTO tasks (id, thread, status, version, run, batch, tool_call, hidden, updated, body,
+  agent, words, session, duration)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;
 
 -- name: update_task
-UPDATE tasks SET status = ?, version = ?, run = ?, hidden = ?, updated = ?, body = ?
+UPDATE tasks SET status = ?, version = ?, run = ?, hidden = ?, updated = ?, body = ?, session = ?, duration = ?
 WHERE id = ? AND version = ? RETURNING seq;
 
 -- name: insert_event
@@ -56,6 +57,14 @@ SELECT status, count(*) FROM tasks WHERE batch = ? GROUP BY status;
 
 -- name: count_tasks
 SELECT status, count(*) FROM tasks GROUP BY status;
+
+-- name: statistics
+SELECT status, run > 1, agent, count(*), count(duration), sum(duration), max(duration), min(duration)
+FROM tasks WHERE hidden = 0 GROUP BY status, run > 1, agent;
+
+-- name: statistics_of
+SELECT status, run > 1, agent, count(*), count(duration), sum(duration), max(duration), min(duration)
+FROM tasks WHERE thread = ? AND hidden = 0 GROUP BY status, run > 1, agent;
 
 -- name: count_notices
 SELECT state, count(*) FROM notices GROUP BY state;
@@ -178,6 +187,9 @@ SELECT 1 FROM transcripts WHERE thread = ? AND notice = ?;
 
 -- name: events_after
 SELECT kind, task_id, thread, run, status, at, seq FROM events WHERE seq > ? ORDER BY seq LIMIT ?;
+
+-- name: last_event
+SELECT max(seq) FROM events;
 
 -- name: trim_events
 DELETE FROM events WHERE seq <= (SELECT max(seq) FROM events) - ?;

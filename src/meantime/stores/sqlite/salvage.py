@@ -116,9 +116,11 @@ def _copy_readable(damaged: Path, into: sqlite3.Connection) -> dict[str, int]:
     for table, key in _TABLES.items():
         saved[table] = 0
         for row in _rows(damaged, table, key):
-            marks = ",".join("?" * len(row))
+            names, marks = ",".join(name for name, _ in row), ",".join("?" * len(row))
             try:
-                done = into.execute(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", row)
+                done = into.execute(
+                    f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({marks})", [value for _, value in row]
+                )
                 saved[table] += done.rowcount
             except sqlite3.DatabaseError:  # a row that breaks a constraint is damage, too
                 continue
@@ -129,7 +131,11 @@ def _copy_readable(damaged: Path, into: sqlite3.Connection) -> dict[str, int]:
 
 def _mend(db: sqlite3.Connection) -> None:
     """What one row says of another must hold again: no notice without its task and run, and no
-    completion number given twice."""
+    completion number given twice. A ledger from before we looked by columns gets them here."""
+    db.execute(
+        "UPDATE tasks SET (agent, words, session, duration) ="
+        " (SELECT looked(body, 0), looked(body, 1), looked(body, 2), looked(body, 3)) WHERE agent IS NULL"
+    )
     db.execute("DELETE FROM notices WHERE task NOT IN (SELECT seq FROM tasks)")
     db.execute(
         "DELETE FROM notices WHERE NOT EXISTS"
@@ -143,13 +149,16 @@ def _mend(db: sqlite3.Connection) -> None:
     )
 
 
-def _rows(damaged: Path, table: str, key: str) -> list[tuple[object, ...]]:
-    found: dict[tuple[object, ...], None] = {}
+def _rows(damaged: Path, table: str, key: str) -> list[tuple[tuple[str, object], ...]]:
+    """With the names of their columns: the damaged ledger may have an older schema than ours."""
+    found: dict[tuple[tuple[str, object], ...], None] = {}
     for order in ("ASC", "DESC"):
         try:
             with closing(sqlite3.connect(f"{damaged.absolute().as_uri()}?mode=ro", uri=True)) as db:
-                for row in db.execute(f"SELECT * FROM {table} ORDER BY {key} {order}"):
-                    found[tuple(row)] = None
+                rows = db.execute(f"SELECT * FROM {table} ORDER BY {key} {order}")
+                names = [column[0] for column in rows.description]
+                for row in rows:
+                    found[tuple(zip(names, row, strict=True))] = None
         except sqlite3.DatabaseError:
             continue
     return list(found)

@@ -19,16 +19,18 @@ from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import BatchCount, Task
 from meantime.kernel.notices import Message, Notice, NoticeState
 from meantime.kernel.retention import Retention
+from meantime.kernel.stats import Statistics
 from meantime.ports.store import Committed, Entry, Query, Settled
 
-from . import changing, files, telling
+from . import changing, files, looking, telling
 from .changing import SQL, decode, encode
 from .opening import Door
-from .pages import page
+from .pages import counting, is_scan, page
 from .writer import Writer
 
 T = TypeVar("T")
 _OPEN_STATES = frozenset({NoticeState.UNREAD, NoticeState.LEASED, NoticeState.PARKED})
+_NEAR = 2_000  # rows that a page may pass over on the loop
 _FORGET_AT_ONCE = 100  # per transaction, so that nobody waits long behind the upkeep
 
 
@@ -91,7 +93,22 @@ class SqliteStore:
         return row[0] if row else None
 
     async def list(self, query: Query) -> Sequence[Task]:
-        return self._tasks(*page(query))
+        sql, values = page(query)
+        if not is_scan(query) and query.offset <= _NEAR:
+            return self._tasks(sql, values)
+        return [decode(body) for (body,) in await self._beside(self._read, sql, values)]
+
+    async def count(self, query: Query) -> int:
+        rows = await self._beside(self._read, *counting(query))
+        return rows[0][0]
+
+    async def statistics(self, thread: str | None) -> Statistics:
+        name, values = ("statistics", []) if thread is None else ("statistics_of", [thread])
+        return looking.gather(await self._beside(self._read, SQL[name], values))
+
+    def _read(self, sql: str, values: Sequence[object]) -> list[Any]:
+        with closing(self._read_only()) as db:
+            return db.execute(sql, values).fetchall()
 
     async def hot(self, thread: str, keep: int) -> Sequence[Task]:
         newest = self._rows(SQL["hot_newest"], thread, keep)
@@ -207,6 +224,9 @@ class SqliteStore:
             Event(kind, id, thread, run, Status(status), at, seq)
             for kind, id, thread, run, status, at, seq in rows
         ]
+
+    async def last_event(self) -> int:
+        return self._row(SQL["last_event"])[0] or 0
 
     async def forget(self, retention: Retention, now: float) -> int:
         await self._writer.submit(

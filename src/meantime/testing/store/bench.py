@@ -32,10 +32,9 @@ class Bench:
     def task(self, id: str, thread: str = "a", **fields: Any) -> Task:
         at = self.tick()
         run = Run(queued_at=at, started_at=at)
-        work = Work("call", "tests:work")
+        fields = {"work": Work("call", "tests:work"), **fields}
         return Task(
-            id=id, thread=thread, work=work, status=Status.RUNNING, created_at=at, updated_at=at, run=run,
-            **fields,
+            id=id, thread=thread, status=Status.RUNNING, created_at=at, updated_at=at, run=run, **fields,
         )  # fmt: skip
 
     def ending(self, task: Task, outcome: Outcome | None = None) -> Change:

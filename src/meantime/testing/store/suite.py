@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 from meantime.ports.store import Store
 
-from . import committing, forgetting, keeping, leasing, listing, parking, settling
+from . import committing, forgetting, keeping, leasing, listing, parking, searching, settling
 from .bench import Check
 
 STORE_CHECKS: tuple[Check, ...] = (
     *committing.CHECKS,
     *listing.CHECKS,
+    *searching.CHECKS,
     *leasing.CHECKS,
     *settling.CHECKS,
     *parking.CHECKS,

@@ -1,0 +1,142 @@
+"""The gate: who may ask. Seed 001's open CORS headers stay as they are; permission is decided here.
+
+Host first, against pages that rebind a name to us. Then a token, in a header or in the path, or a
+program of the same user that is no browser: so plain curl works as the seed says, and a web page,
+which the headers would let read everything, gets nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from . import answers
+from .answers import Refusal
+from .guard import connection_of
+from .settings import HttpSettings
+from .tokens import Caller, Tokens
+
+LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
+OPEN_PATHS = ("/v1/health",)
+CALLER = "meantime.caller"
+URL_BYTES = 8_192
+_FORWARDED = (b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"via")
+_NO_TOKEN = "Send 'Authorization: Bearer <token>', or use /~<token>/v1/…; the token is in {where}."
+
+
+class Gate:
+    def __init__(self, app: ASGIApp, settings: HttpSettings, tokens: Tokens) -> None:
+        self._app = app
+        self._settings = settings
+        self._tokens = tokens
+        where = settings.folder / "token" if settings.folder else "the door's .token"
+        self._hint = _NO_TOKEN.format(where=where)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return  # no web sockets, no lifespan
+        send = _with_headers(send)
+        try:
+            inside = self._pass(scope)
+        except Refusal as no:
+            await answers.problem(no)(scope, receive, send)
+            return
+        if scope["method"] == "OPTIONS":
+            await Response(status_code=204)(scope, receive, send)
+            return
+        await self._app(inside, receive, send)
+
+    def _pass(self, scope: Scope) -> Scope:
+        """The request as the routes see it, with its caller; a Refusal otherwise."""
+        headers = Headers(scope)
+        self._check_host(scope, headers)
+        self._check_size(scope, headers)
+        token, path = _capability(scope["path"])
+        if scope["method"] == "OPTIONS" or path in OPEN_PATHS:
+            caller = Caller()
+        else:
+            caller = self._admit(scope, headers, token)
+        return {**scope, "path": path, "raw_path": path.encode(), CALLER: caller}
+
+    def _check_host(self, scope: Scope, headers: Headers) -> None:
+        name = headers.only(b"host").lower()
+        port = (scope.get("server") or ("", 0))[1]
+        allowed = {f"{local}:{port}" for local in LOCAL_NAMES} | {
+            host.lower() for host in self._settings.hosts
+        }
+        if port == 80:
+            allowed.update(LOCAL_NAMES)
+        if name not in allowed:
+            text = "This door does not answer to that name."
+            raise Refusal(421, "wrong_host", text, f"Use http://127.0.0.1:{port}, or add the name to hosts=…")
+
+    def _check_size(self, scope: Scope, headers: Headers) -> None:
+        if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > URL_BYTES:
+            raise Refusal(414, "url_too_long", f"The URL is longer than {URL_BYTES} bytes.")
+        length = headers.only(b"content-length") or "0"
+        if not (length.isascii() and length.isdigit()) or int(length[:20]) > self._settings.body_bytes:
+            raise Refusal(413, "body_too_big", f"A body has at most {self._settings.body_bytes} bytes.")
+
+    def _admit(self, scope: Scope, headers: Headers, token: str | None) -> Caller:
+        if token is None and headers.has(b"authorization"):
+            kind, _, token = headers.only(b"authorization").partition(" ")
+            token = token.strip() if kind.lower() == "bearer" else ""
+        if token is not None:
+            caller = self._tokens.caller(token)
+            if caller is None:
+                raise Refusal(401, "wrong_token", "This is not a token of this door.", self._hint)
+            return caller
+        if self._settings.auth == "strict":
+            raise Refusal(401, "token_needed", "Every request needs a token here.", self._hint)
+        if not _is_plain(headers):
+            raise Refusal(401, "token_needed", "Web pages and proxies need a token.", self._hint)
+        connection = connection_of(scope)
+        if connection is None or connection.uid != os.geteuid():
+            raise Refusal(401, "token_needed", "Only this user's own programs need no token.", self._hint)
+        return Caller()
+
+
+class Headers:
+    """A request's headers. What is said twice is not believed."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._found: dict[bytes, list[bytes]] = {}
+        for name, value in scope["headers"]:
+            self._found.setdefault(name.lower(), []).append(value)
+
+    def has(self, name: bytes) -> bool:
+        return name in self._found
+
+    def only(self, name: bytes) -> str:
+        found = self._found.get(name, [])
+        return found[0].decode("latin-1").strip() if len(found) == 1 else ""
+
+
+def _capability(path: str) -> tuple[str | None, str]:
+    """A token in the path, for those that cannot send headers, and the path without it."""
+    if not path.startswith("/~"):
+        return None, path
+    token, _, rest = path[2:].partition("/")
+    return token, f"/{rest}"
+
+
+def _is_plain(headers: Headers) -> bool:
+    """Neither a page of another origin, nor somebody that speaks for others."""
+    if headers.has(b"origin") or any(headers.has(name) for name in _FORWARDED):
+        return False
+    return not headers.has(b"sec-fetch-site") or headers.only(b"sec-fetch-site") in ("none", "same-origin")
+
+
+def _with_headers(send: Send) -> Send:
+    """On every answer, also on a refusal."""
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers: list[Any] = list(message.get("headers", ()))
+            message = {**message, "headers": [*headers, *answers.CORS, *answers.SAFE]}
+        await send(message)
+
+    return sending

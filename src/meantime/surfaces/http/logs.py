@@ -1,0 +1,141 @@
+"""The message history of a task: what it was told, what it said, how it ended. Nothing is masked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from meantime.kernel.errors import InvalidInput, MeantimeError, Refused
+from meantime.kernel.model import Chunk, Completed, Failed, Task
+from meantime.kernel.notices import payload_text
+from meantime.kernel.payloads import as_text
+from meantime.ports.tasks import Tasks
+
+from .asking import number
+from .wire import error_of, iso, prompt_of
+
+MOST = 8_000_000  # bytes of a command's output in one answer; the last message says where to read on
+PIECE = 1 << 20
+STREAMS = ("both", "stdout", "stderr")
+Message = dict[str, Any]
+
+
+async def history(tasks: Tasks, task: Task, given: Mapping[str, str]) -> list[Message]:
+    """Run by run, oldest first. `offset`, `limit` and `stream` choose a part of a command's output."""
+    runs = await tasks.runs_of(task.id, None)
+    found: list[Message] = []
+    for run in runs:
+        found.append(_told(run))
+        found += _said_aside(run)
+        if run is runs[-1]:
+            found += await _output(tasks, run, given)
+        elif run.outcome is not None:
+            found.append(_result(run, payload_text(run.outcome)))
+        found += _ending(run)
+    return found
+
+
+def _told(task: Task) -> Message:
+    prompt = prompt_of(task)
+    if not prompt and task.work.input is not None:
+        prompt = as_text(task.work.input)
+    return _message(task, "user", "prompt", prompt, at=task.run.queued_at, name=task.work.name)
+
+
+def _said_aside(task: Task) -> list[Message]:
+    """Progress and the values that work named while it ran."""
+    found: list[Message] = []
+    progress = task.progress
+    if progress is not None:
+        text = progress.message or progress.phase
+        found.append(
+            _message(
+                task, "system", "progress", text, at=progress.updated_at, percent=progress.percent,
+                phase=progress.phase, toolCalls=progress.tool_calls, lastTools=progress.last_tools,
+            )
+        )  # fmt: skip
+    emitted = task.outcome.emitted_vars if task.outcome is not None else task.run.emitted
+    found += [_message(task, "system", "emitted", as_text(v), name=k, value=v) for k, v in emitted.items()]
+    return found
+
+
+async def _output(tasks: Tasks, task: Task, given: Mapping[str, str]) -> list[Message]:
+    """A command's from its log, by offset; everything else's as it can be read now."""
+    try:
+        return await _log(tasks, task, given)
+    except Refused as problem:
+        if problem.code != "no_log":
+            raise
+    if isinstance(task.outcome, Completed):
+        try:
+            return [_result(task, as_text(await tasks.result(task.id, None)))]
+        except (MeantimeError, OSError):
+            pass  # the file of a spilled result is gone: its beginning and end are still in the ledger
+    output = await tasks.output(task.id, None)
+    return [_result(task, output.text)] if output.value is not None else []
+
+
+async def _log(tasks: Tasks, task: Task, given: Mapping[str, str]) -> list[Message]:
+    stream = given.get("stream") or "both"
+    if stream not in STREAMS:
+        raise InvalidInput(f"stream={stream[:40]!r} is unknown.", hint=f"Use one of: {', '.join(STREAMS)}.")
+    offset = number(given, "offset", 0)
+    left = number(given, "limit", MOST, least=1, most=MOST)
+    found: list[Chunk] = []
+    while left > 0:
+        chunk = await tasks.read(task.id, None, stream, offset, min(left, PIECE))
+        if not chunk.data and not chunk.lost_bytes:
+            break
+        found.append(chunk)
+        left -= max(1, len(chunk.data))
+        offset = chunk.next
+    return [_stretch(task, stream, stretch) for stretch in _joined(found)]
+
+
+def _joined(chunks: list[Chunk]) -> list[list[Chunk]]:
+    """Pieces that follow each other are one stretch; where bytes were lost, the next begins."""
+    stretches: list[list[Chunk]] = []
+    for chunk in chunks:
+        if stretches and not chunk.lost_bytes and stretches[-1][-1].next == chunk.offset:
+            stretches[-1].append(chunk)
+        else:
+            stretches.append([chunk])
+    return stretches
+
+
+def _stretch(task: Task, stream: str, chunks: list[Chunk]) -> Message:
+    first, last = chunks[0], chunks[-1]
+    data = b"".join(chunk.data for chunk in chunks)
+    cut = _half_character(data) if last.next < last.total else 0
+    return _message(
+        task, "assistant", "output", data[: len(data) - cut].decode("utf-8", "replace"), stream=stream,
+        offset=first.offset, next=last.next - cut, total=last.total, lostBytes=first.lost_bytes,
+    )  # fmt: skip
+
+
+def _half_character(data: bytes) -> int:
+    """How many bytes at the end belong to a character whose rest is still to be read."""
+    for back in range(1, min(4, len(data)) + 1):
+        byte = data[-back]
+        if byte >= 0xC0:
+            needs = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            return back if back < needs and back < len(data) else 0
+        if byte < 0x80:
+            return 0
+    return 0
+
+
+def _result(task: Task, text: str) -> Message:
+    return _message(task, "assistant", "result", text, at=task.run.ended_at)
+
+
+def _ending(task: Task) -> list[Message]:
+    error = error_of(task)
+    if error is None:
+        return []
+    detail = task.outcome.detail if isinstance(task.outcome, Failed) else ""
+    return [_message(task, "system", "error", error, at=task.run.ended_at, detail=detail)]
+
+
+def _message(task: Task, role: str, kind: str, text: str, *, at: float | None = None, **more: Any) -> Message:
+    return {"role": role, "type": kind, "run": task.run.number, "at": iso(at), "text": text, **more}

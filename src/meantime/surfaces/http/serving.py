@@ -1,0 +1,82 @@
+"""uvicorn, on a loop that is somebody else's: no signal handlers, no logs of its own, a bounded stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Generator
+
+import uvicorn
+
+from meantime.kernel.errors import InvalidInput
+from meantime.ports.clock import Clock
+from meantime.ports.tasks import Tasks
+
+from .app import HttpApp, make_app
+from .guard import guarded_protocol
+from .settings import HttpSettings
+from .tokens import Tokens
+
+
+class Serving:
+    def __init__(self, app: HttpApp, server: Server, listening: socket.socket) -> None:
+        self._app = app
+        self._server = server
+        self.port: int = listening.getsockname()[1]
+        self._running = asyncio.create_task(server.serve([listening]), name="meantime-http")
+
+    @classmethod
+    async def begin(
+        cls, tasks: Tasks, settings: HttpSettings, clock: Clock, tokens: Tokens, listening: socket.socket
+    ) -> Serving:
+        """Returns when requests are answered."""
+        app = make_app(tasks, settings, clock, tokens)
+        serving = cls(app, Server(configured(app, settings, clock)), listening)
+        ready = asyncio.create_task(serving._server.ready.wait())
+        await asyncio.wait([ready, serving._running], return_when=asyncio.FIRST_COMPLETED)
+        if not ready.done():
+            ready.cancel()
+            listening.close()
+            raise InvalidInput("The door could not be opened.") from serving._running.exception()
+        return serving
+
+    async def end(self) -> None:
+        """Streams never end by themselves, so they are ended first. Who does not take the rest of its
+        answer in time is let go."""
+        self._server.should_exit = True
+        await self._app.close()
+        await asyncio.wait([self._running])
+        for connection in list(self._server.server_state.connections):
+            connection.transport.abort()
+
+
+class Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ready = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.ready.set()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Signals belong to the program that we are a guest in."""
+        yield
+
+
+def configured(app: HttpApp, settings: HttpSettings, clock: Clock) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=guarded_protocol(settings, clock),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,  # it would write capability paths, and so tokens, into logs
+        proxy_headers=False,  # a header must not say who the peer is
+        server_header=False,
+        h11_max_incomplete_event_size=settings.header_bytes,
+        timeout_keep_alive=5,
+        timeout_graceful_shutdown=max(1, round(settings.stop_seconds)),
+    )

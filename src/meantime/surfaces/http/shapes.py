@@ -1,0 +1,68 @@
+"""The shapes of seed 001, field by field."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class WireProgress(Struct, frozen=True, rename="camel"):
+    tool_calls: int
+    tool_calls_by_name: dict[str, int]
+    last_tools: tuple[str, ...]
+    last_update: str | None
+    percent: float | None
+    phase: str
+    message: str
+
+
+class WireTask(
+    Struct,
+    frozen=True,
+    rename={
+        "session_id": "sessionID",
+        "parent_session_id": "parentSessionID",
+        "parent_message_id": "parentMessageID",
+        "parent_task_id": "parentTaskID",
+        "tool_call_id": "toolCallID",
+        "batch_id": "batchId",
+        "resume_count": "resumeCount",
+        "is_forked": "isForked",
+        "created_at": "createdAt",
+        "started_at": "startedAt",
+        "completed_at": "completedAt",
+        "updated_at": "updatedAt",
+        "retrieved_at": "retrievedAt",
+        "result_truncated": "resultTruncated",
+        "error_detail": "errorDetail",
+        "exit_code": "exitCode",
+    },
+):
+    """Seed 001's fields first; from `id` on they are ours."""
+
+    session_id: str
+    parent_session_id: str
+    parent_message_id: str | None
+    description: str
+    prompt: str
+    agent: str
+    status: str
+    batch_id: str | None
+    resume_count: int
+    is_forked: bool
+    started_at: str | None
+    completed_at: str | None
+    retrieved_at: str | None
+    progress: WireProgress | None
+    result: str | None
+    error: str | None
+    id: str
+    kind: str
+    state: str  # the kernel's own word for the status
+    parent_task_id: str | None
+    tool_call_id: str | None
+    created_at: str | None
+    updated_at: str | None
+    duration: int | None  # milliseconds of the ended run
+    result_truncated: bool
+    error_detail: str | None
+    exit_code: int | None

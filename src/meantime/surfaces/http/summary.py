@@ -1,0 +1,59 @@
+"""Many tasks in numbers, as seed 001 asks for them: of everything, and of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from meantime.kernel.model import Task
+from meantime.kernel.stats import Statistics
+
+from .wire import WORDS, milliseconds, word, word_of
+
+
+def wire_stats(found: Statistics, counts: Mapping[str, int]) -> dict[str, Any]:
+    """`counts` are the ledger's own: what is not told yet is never out of sight."""
+    by_status = dict.fromkeys(WORDS, 0)
+    for heap in found.heaps:
+        by_status[word(heap.status, heap.resumed)] += heap.tasks
+    return {
+        "totalTasks": found.total,
+        "activeTasks": by_status["running"] + by_status["resumed"],
+        "byStatus": by_status,
+        "byAgent": dict(sorted(found.by_agent.items())),
+        "duration": {
+            "avg": milliseconds(found.average) or 0,
+            "max": milliseconds(found.longest) or 0,
+            "min": milliseconds(found.shortest) or 0,
+        },
+        "degraded": bool(counts.get("degraded")),
+        "notices": {
+            name.removeprefix("notices."): count
+            for name, count in sorted(counts.items())
+            if name.startswith("notices.")
+        },
+    }
+
+
+def wire_group(id: str, tasks: Sequence[Task], now: float) -> dict[str, Any]:
+    """Its numbers; a resumed task counts as running. `duration` is from the first start to the last
+    ending, or to now while something runs."""
+    words = [word_of(task) for task in tasks]
+    completed, total = words.count("completed"), len(tasks)
+    return {
+        "batchId": id,
+        "completed": completed,
+        "running": words.count("running") + words.count("resumed"),
+        "error": words.count("error"),
+        "cancelled": words.count("cancelled"),
+        "total": total,
+        "completionRate": round(completed / total, 4) if total else 0,
+        "totalToolCalls": sum(task.progress.calls for task in tasks if task.progress),
+        "duration": milliseconds(_span(tasks, now)),
+    }
+
+
+def _span(tasks: Sequence[Task], now: float) -> float:
+    begins = [task.run.started_at or task.run.queued_at for task in tasks]
+    ends = [now if task.run.ended_at is None else task.run.ended_at for task in tasks]
+    return max(0.0, max(ends, default=0.0) - min(begins, default=0.0))

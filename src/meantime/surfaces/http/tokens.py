@@ -1,0 +1,82 @@
+"""Secrets of the door: 256 bits, kept in a private file, compared in constant time, never logged."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+import stat
+from pathlib import Path
+from typing import NamedTuple
+
+from meantime.kernel.errors import InvalidInput
+from meantime.kernel.ids import check_id
+
+FILE = "token"
+LEAST = 32  # characters
+
+
+class Caller(NamedTuple):
+    """Who asks, and what it may see: one thread, or None for everything."""
+
+    thread: str | None = None
+
+
+class Tokens:
+    """One secret opens everything. A thread's token is made from it, and needs no list to be known by."""
+
+    def __init__(self, secret: str) -> None:
+        self.secret = secret
+
+    def for_thread(self, thread: str) -> str:
+        return f"{check_id(thread, 'thread')}~{self._seal(thread)}"
+
+    def caller(self, token: str) -> Caller | None:
+        """Whose it is; None is a token that we did not give."""
+        thread, mark, seal = token.rpartition("~")
+        if mark:
+            return Caller(thread) if _same(seal, self._seal(thread)) else None
+        return Caller() if _same(token, self.secret) else None
+
+    def _seal(self, thread: str) -> str:
+        return hmac.new(
+            self.secret.encode(), f"thread:{thread}".encode("utf-8", "surrogatepass"), hashlib.sha256
+        ).hexdigest()
+
+
+def _same(one: str, other: str) -> bool:
+    return hmac.compare_digest(one.encode("utf-8", "surrogatepass"), other.encode())
+
+
+def new_secret() -> str:
+    return secrets.token_hex(32)
+
+
+def kept_secret(folder: Path) -> str:
+    """The secret of this folder: made once, in a file that nobody else can read."""
+    path = folder / FILE
+    try:
+        place = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        return _read(path)
+    with os.fdopen(place, "w") as file:
+        secret = new_secret()
+        file.write(secret)
+    return secret
+
+
+def _read(path: Path) -> str:
+    hint = f"Delete {path}; a new one is made at the next start."
+    try:
+        place = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as problem:
+        raise InvalidInput(f"The token file {path} cannot be read: {problem.strerror}.", hint=hint) from None
+    with os.fdopen(place) as file:
+        found = os.fstat(place)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+            raise InvalidInput(f"The token file {path} is not private to you.", hint=hint)
+        secret = file.read(1_000).strip()
+    if len(secret) < LEAST or not secret.isalnum():
+        raise InvalidInput(f"The token file {path} holds no token.", hint=hint)
+    return secret

@@ -1,0 +1,157 @@
+"""The one translator between the kernel's tasks and seed 001's `BackgroundTask`, in both directions."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any, assert_never, cast
+
+from meantime.kernel.durations import duration
+from meantime.kernel.lifecycle import Status
+from meantime.kernel.model import Completed, Failed, Lost, Progress, Task, TimedOut
+from meantime.kernel.notices import payload_text
+from meantime.kernel.payloads import preview
+
+from .shapes import WireProgress, WireTask
+
+SHORT = 2_000  # characters of a result that a list or an event carries
+WORDS: dict[str, frozenset[Status]] = {
+    "running": frozenset({Status.QUEUED, Status.RUNNING, Status.WAITING, Status.CANCELLING}),
+    "resumed": frozenset({Status.RUNNING}),
+    "completed": frozenset({Status.COMPLETED}),
+    "error": frozenset({Status.FAILED, Status.TIMED_OUT, Status.LOST}),
+    "cancelled": frozenset({Status.CANCELLED}),
+}
+
+
+def wire_task(task: Task, *, whole: bool = False) -> WireTask:
+    """`whole` is for one task alone; of many, long results are cut to their two ends."""
+    run, outcome = task.run, task.outcome
+    result, cut = _result(task, whole)
+    failed = outcome if isinstance(outcome, Failed) else None
+    return WireTask(
+        session_id=session_of(task),
+        parent_session_id=task.thread,
+        parent_message_id=task.message_id,
+        description=task.title,
+        prompt=prompt_of(task) if whole else preview(prompt_of(task)),
+        agent=task.agent_or_kind,
+        status=word_of(task),
+        batch_id=task.batch or None,
+        resume_count=task.resume_count,
+        is_forked=task.forked,
+        started_at=iso(run.started_at if run.started_at is not None else run.queued_at),
+        completed_at=iso(run.ended_at),
+        retrieved_at=iso(run.retrieved_at),
+        progress=_progress(task.progress),
+        result=result,
+        error=error_of(task),
+        id=task.id,
+        kind=task.work.kind,
+        state=task.status.value,
+        parent_task_id=task.parent,
+        tool_call_id=task.tool_call_id,
+        created_at=iso(task.created_at),
+        updated_at=iso(task.updated_at),
+        duration=milliseconds(run.duration),
+        result_truncated=cut,
+        error_detail=(failed.detail if whole else preview(failed.detail)) or None if failed else None,
+        exit_code=failed.exit_code if failed else None,
+    )
+
+
+def session_of(task: Task) -> str:
+    """The working session's id, or the task's own where there is none."""
+    return task.session or task.id
+
+
+def word_of(task: Task) -> str:
+    """Seed 001's word for where a task stands."""
+    return word(task.status, task.resumed)
+
+
+def word(status: Status, resumed: bool) -> str:
+    match status:
+        case Status.RUNNING:
+            return "resumed" if resumed else "running"
+        case Status.QUEUED | Status.WAITING | Status.CANCELLING:
+            return "running"
+        case Status.COMPLETED:
+            return "completed"
+        case Status.FAILED | Status.TIMED_OUT | Status.LOST:
+            return "error"
+        case Status.CANCELLED:
+            return "cancelled"
+        case _:
+            assert_never(status)
+
+
+def asked_for(words: Iterable[str]) -> tuple[frozenset[Status], bool | None]:
+    """The statuses that seed 001's words mean, and whether of the running ones only first or later runs."""
+    wanted = set(words)
+    statuses = frozenset[Status]().union(*(WORDS[word] for word in wanted))
+    both = {"running", "resumed"}
+    return statuses, None if both <= wanted or not both & wanted else "resumed" in wanted
+
+
+def prompt_of(task: Task) -> str:
+    """What the work was told: a resume's follow-up, an agent's prompt, a command."""
+    if task.run.prompt:
+        return task.run.prompt
+    kept: object = task.work.input
+    given = cast("dict[str, Any]", kept) if isinstance(kept, dict) else {}
+    told = given.get("prompt", given.get("command", ""))
+    if isinstance(told, list):
+        return shlex.join(str(word) for word in cast("list[object]", told))
+    return str(told)
+
+
+def error_of(task: Task) -> str | None:
+    match task.outcome:
+        case Failed(message=message):
+            return message
+        case TimedOut(seconds=seconds):
+            return f"Timed out after {duration(seconds)}."
+        case Lost(reason=reason):
+            return reason
+        case _:
+            return None
+
+
+def iso(seconds: float | None) -> str | None:
+    """ISO 8601 in UTC, with milliseconds."""
+    if not seconds:
+        return None
+    try:
+        moment = datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError, OSError):
+        return None
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def milliseconds(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * 1_000)
+
+
+def _result(task: Task, whole: bool) -> tuple[str | None, bool]:
+    if not isinstance(task.outcome, Completed):
+        return None, False
+    text = payload_text(task.outcome)
+    if task.outcome.spill is not None:
+        return text, True
+    return (text, False) if whole or len(text) <= SHORT else (preview(text), True)
+
+
+def _progress(progress: Progress | None) -> WireProgress | None:
+    if progress is None:
+        return None
+    return WireProgress(
+        progress.calls,
+        progress.tool_calls,
+        progress.last_tools,
+        iso(progress.updated_at),
+        progress.percent,
+        progress.phase,
+        progress.message,
+    )

@@ -1,0 +1,59 @@
+"""A ledger from before people could look by columns is brought up to date, also by way of a salvage."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from meantime import Call, LedgerDamaged, Meantime
+from meantime.ports.store import Query
+
+pytestmark = pytest.mark.anyio
+COLUMNS = ("agent", "words", "session", "duration")
+
+
+@pytest.fixture
+async def old(tmp_path: Path) -> Path:
+    """A ledger as the first schema had it, with one ended task."""
+    path = tmp_path / "work.db"
+    async with Meantime.open(path) as mt:
+        handle = await mt.thread("a").start(Call(int, "1"), id="kept", description="Über den Fluss")
+        await handle.wait()
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        for index in ("tasks_by_session", "tasks_hidden"):
+            db.execute(f"DROP INDEX {index}")
+        for column in COLUMNS:
+            db.execute(f"ALTER TABLE tasks DROP COLUMN {column}")
+        db.execute("PRAGMA user_version = 1")
+        db.execute("VACUUM")
+    return path
+
+
+async def check(mt: Meantime) -> None:
+    store = mt._runtime.store
+    assert [task.id for task in await store.list(Query(search="über"))] == ["kept"]
+    assert [task.id for task in await store.list(Query(agent="call"))] == ["kept"]
+    found = await store.statistics(None)
+    assert (found.total, found.by_agent) == (1, {"call": 1})
+    assert found.longest is not None
+
+
+async def test_H1_an_older_ledger_can_be_searched(old: Path):
+    async with Meantime.open(old) as mt:
+        await check(mt)
+
+
+async def test_P11_a_damaged_older_ledger_loses_nothing_by_its_age(old: Path):
+    data = bytearray(old.read_bytes())
+    with closing(sqlite3.connect(old)) as db:
+        (page,) = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'tasks_by_status'").fetchone()
+        (size,) = db.execute("PRAGMA page_size").fetchone()
+    data[(page - 1) * size : page * size] = b"\xff" * size
+    old.write_bytes(data)
+    with pytest.raises(LedgerDamaged):
+        await Meantime.open(old)
+    async with Meantime.open(old, salvage=True) as mt:
+        await check(mt)

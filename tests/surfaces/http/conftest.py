@@ -1,0 +1,62 @@
+"""A door on a real port, with a clock that stands still, and a client of the same user."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from meantime import Call, HttpDoor, Meantime, Thread
+from meantime.surfaces.http.settings import HttpSettings
+from meantime.testing import FakeClock
+
+OpenDoor = Callable[..., Awaitable[HttpDoor]]
+
+
+@pytest.fixture(autouse=True)
+def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MEANTIME_API", "ASYNCAGENTS_API"):
+        monkeypatch.delenv(f"{name}_PORT", raising=False)
+        monkeypatch.delenv(f"{name}_ENABLED", raising=False)
+
+
+@pytest.fixture
+def ledger() -> str:
+    """Most of these tests are about the wire; both stores pass the same checks elsewhere."""
+    return ":memory:"
+
+
+@pytest.fixture
+async def open_door(mt: Meantime, clock: FakeClock, tmp_path: Path) -> AsyncIterator[OpenDoor]:
+    """Opens doors with settings of the test's own; `batch=0` publishes without a pause."""
+    async with AsyncExitStack() as doors:
+
+        async def opened(**settings: Any) -> HttpDoor:
+            given = {"port": 0, "batch": 0.0, "folder": tmp_path / "http", "version": "0.1.0", **settings}
+            door = HttpDoor(mt._runtime, HttpSettings(**given), clock)
+            return await doors.enter_async_context(door)
+
+        yield opened
+
+
+@pytest.fixture
+async def door(open_door: OpenDoor) -> HttpDoor:
+    return await open_door()
+
+
+@pytest.fixture
+async def http(door: HttpDoor) -> AsyncIterator[httpx.AsyncClient]:
+    """What curl is: a program of the same user, without a token."""
+    async with httpx.AsyncClient(base_url=door.url, trust_env=False) as client:
+        yield client
+
+
+@pytest.fixture
+async def tasks(thread: Thread, mt: Meantime) -> None:
+    """One of this thread, one of another."""
+    await (await thread.start(Call(int, "1"), id="mine", batch="b-1")).wait()
+    await (await mt.thread("other").start(Call(int, "2"), id="theirs")).wait()

@@ -1,0 +1,42 @@
+"""Rule 7 of PROMISES.md: an agent's token sees its own thread; everything else is not found."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from meantime import Call, HttpDoor, Meantime, Thread
+
+from .asking import asking
+from .listening import Listener
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_P12_lists_groups_and_numbers_are_the_threads_own(door: HttpDoor, tasks: None):
+    async def read(path: str) -> dict[str, object]:
+        return json.loads((await asking(door, f"/~{door.thread_token('conv-1')}{path}")).body)
+
+    assert [task["id"] for task in (await read("/v1/tasks"))["tasks"]] == ["mine"]  # type: ignore[index]
+    assert (await read("/v1/tasks?thread=other"))["code"] == "not_found"
+    assert (await read("/v1/tasks/theirs/logs"))["code"] == "not_found"
+    stats = await read("/v1/stats")
+    assert (stats["totalTasks"], stats["notices"]) == (1, {})
+    assert (await read("/v1/events?task=theirs"))["code"] == "not_found"
+
+
+async def test_P12_not_found_reads_the_same_for_what_is_hidden_and_what_is_not_there(
+    door: HttpDoor, tasks: None
+):
+    path = f"/~{door.thread_token('conv-1')}/v1/tasks/"
+    hidden, absent = await asking(door, path + "theirs"), await asking(door, path + "nobody")
+    assert hidden.body.replace(b"theirs", b"nobody") == absent.body
+
+
+async def test_P12_the_stream_is_the_threads_own(door: HttpDoor, thread: Thread, mt: Meantime):
+    async with Listener(door, f"/~{door.thread_token('conv-1')}/v1/events") as stream:
+        assert (await stream.hear()).data["tasks"] == []
+        await mt.thread("other").start(Call(int, "1"), id="theirs")
+        await thread.start(Call(int, "1"), id="mine")
+        assert (await stream.hear()).data["id"] == "mine"

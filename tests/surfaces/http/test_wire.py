@@ -1,0 +1,95 @@
+"""The translator is total: every status of the kernel has a word of seed 001, and every word its statuses."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from meantime.kernel.lifecycle import ENDED, Status
+from meantime.kernel.model import Cancelled, Completed, Failed, Lost, Run, Task, TimedOut, Work
+from meantime.surfaces.http.wire import WORDS, asked_for, iso, prompt_of, wire_task, word, word_of
+
+# The column '000, 001' of the design's table.
+TABLE = {
+    (Status.QUEUED, 1): "running",
+    (Status.QUEUED, 2): "running",
+    (Status.RUNNING, 1): "running",
+    (Status.RUNNING, 2): "resumed",
+    (Status.WAITING, 1): "running",
+    (Status.WAITING, 2): "running",
+    (Status.CANCELLING, 1): "running",
+    (Status.CANCELLING, 2): "running",
+    (Status.COMPLETED, 1): "completed",
+    (Status.COMPLETED, 2): "completed",
+    (Status.FAILED, 1): "error",
+    (Status.FAILED, 2): "error",
+    (Status.CANCELLED, 1): "cancelled",
+    (Status.CANCELLED, 2): "cancelled",
+    (Status.TIMED_OUT, 1): "error",
+    (Status.TIMED_OUT, 2): "error",
+    (Status.LOST, 1): "error",
+    (Status.LOST, 2): "error",
+}
+OUTCOMES = {
+    Status.COMPLETED: Completed("done"),
+    Status.FAILED: Failed("it broke", detail="where"),
+    Status.CANCELLED: Cancelled("user", "enough"),
+    Status.TIMED_OUT: TimedOut(90.0),
+    Status.LOST: Lost("the process died"),
+}
+
+
+def a_task(status: Status, run: int = 1, **fields: object) -> Task:
+    given = {"work": Work("call", "a:b"), "outcome": OUTCOMES.get(status), **fields}
+    return Task(id="t_1", thread="a", status=status, run=Run(number=run, queued_at=1.0), **given)
+
+
+@pytest.mark.parametrize(("status", "run"), list(itertools.product(Status, (1, 2))))
+def test_H7_every_status_has_its_word(status: Status, run: int):
+    task = a_task(status, run)
+    assert word_of(task) == TABLE[status, run]
+    assert wire_task(task).status == TABLE[status, run]
+    assert wire_task(task).state == status.value
+
+
+@pytest.mark.parametrize("words", [*itertools.combinations(WORDS, 1), *itertools.combinations(WORDS, 2)])
+def test_H7_a_word_asks_for_exactly_what_is_shown_with_it(words: tuple[str, ...]):
+    statuses, resumed = asked_for(words)
+    for (status, run), shown in TABLE.items():
+        later = status is not Status.RUNNING or resumed is None or resumed == (run > 1)
+        assert (status in statuses and later) == (shown in words), (status, run)
+
+
+@pytest.mark.parametrize("status", sorted(ENDED))
+def test_H8_errors_are_told_for_the_endings_that_are_errors(status: Status):
+    error = wire_task(a_task(status)).error
+    assert (error is not None) == (word(status, False) == "error")
+
+
+def test_H8_a_timeout_says_how_long():
+    assert wire_task(a_task(Status.TIMED_OUT)).error == "Timed out after 1m 30s."
+
+
+@pytest.mark.parametrize(
+    ("work", "prompt"),
+    [
+        (Work("agent", "explore", {"prompt": "look"}), "look"),
+        (Work("shell", "ls", {"command": "ls -l"}), "ls -l"),
+        (Work("shell", "ls", {"command": ["ls", "a b"]}), "ls 'a b'"),
+        (Work("call", "a:b", {"args": [1]}), ""),
+        (Work("call", "a:b", [1]), ""),
+        (Work("call", "a:b"), ""),
+    ],
+)
+def test_H8_the_prompt_is_what_the_work_was_told(work: Work, prompt: str):
+    assert prompt_of(a_task(Status.RUNNING, work=work)) == prompt
+
+
+@pytest.mark.parametrize("seconds", [None, 0.0, 1e300, -1e300])
+def test_H8_a_time_that_is_none_is_null(seconds: float | None):
+    assert iso(seconds) is None
+
+
+def test_H8_times_are_iso_8601_in_utc():
+    assert iso(1_700_000_000.25) == "2023-11-14T22:13:20.250Z"
