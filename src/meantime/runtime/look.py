@@ -181,17 +181,27 @@ class Looking:
     async def _first(
         self, need: int, pending: dict[str, asyncio.Future[None]], timeout: float | None
     ) -> None:
-        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        alarm = None
-        if timeout is not None:
-            alarm = self._record.clock.call_later(timeout, lambda: over.done() or over.set_result(None))
-        waits: set[asyncio.Future[None]] = {*pending.values(), over}
+        """Counts the endings: to wait for each in turn would cost the square of their number."""
+        enough: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        left = need
+
+        def ended(_: object = None) -> None:
+            nonlocal left
+            left -= 1
+            if left <= 0:
+                over()
+
+        def over() -> None:
+            if not enough.done():
+                enough.set_result(None)
+
+        for future in pending.values():
+            future.add_done_callback(ended)
+        alarm = None if timeout is None else self._record.clock.call_later(timeout, over)
         try:
-            while need > 0 and not over.done():
-                done, waits = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-                need -= len(done)
-                if self._closed:
-                    raise Closed
+            await enough
+            if self._closed:
+                raise Closed
         finally:
             if alarm is not None:
                 alarm.cancel()
