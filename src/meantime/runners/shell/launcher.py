@@ -128,13 +128,16 @@ os.register_at_fork(after_in_child=_drop_in_child)
 def _start_zygote(orders: int, lifeline: int, root: Path) -> None:
     """Nothing of ours but these: our stdin, our terminal, our imports stay here. It forks itself away
     from us: we wait for the first half only, and never have it as a zombie."""
-    subprocess.run(
+    begun = subprocess.run(
         [sys.executable, "-I", "-S", "-c", CODE, str(HERE), str(orders), str(lifeline), str(root)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
         cwd="/",
         env={},
         pass_fds=[orders, lifeline],
-        check=True,
+        check=False,
     )
+    if begun.returncode:
+        why = begun.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2][-300:]
+        raise OSError(f"{sys.executable} did not start as a launcher: {why or begun.returncode}")

@@ -30,6 +30,7 @@ QUICK = 1 << 16  # bytes of output that are read on the event loop
 UNANSWERED = 4.0  # seconds after which a shim that was told to kill, and did not, is put down itself;
 # and after which a close does not wait any more for a command to begin
 STEPS = 10  # of the event loop
+OPENS, OPEN_AGAIN = 30, 1.0  # tries to open the files of a command that may be running, and seconds between
 
 
 class ShellRunner:
@@ -92,7 +93,7 @@ class ShellRunner:
     async def run(self, assignment: Assignment, context: Context) -> Report:
         task = assignment.task
         try:
-            watch = self._watch(self._places.of(task))
+            watch = await self._watch(self._places.of(task), patient=assignment.again)
         except OSError as problem:
             if assignment.again:
                 return await asyncio.to_thread(_vanished, self._places.of(task), problem)
@@ -112,8 +113,18 @@ class ShellRunner:
             del self._ears.watches[watch.base.name.encode()]
             watch.close()
 
-    def _watch(self, base: Path) -> Watch:
-        watch = Watch(base)
+    async def _watch(self, base: Path, *, patient: bool) -> Watch:
+        """`patient`: it may be running, so that we lack descriptors for the moment must not end it."""
+        tries = OPENS if patient else 1
+        while True:
+            try:
+                watch = Watch(base)
+                break
+            except OSError as problem:
+                tries -= 1
+                if isinstance(problem, FileNotFoundError) or not tries:
+                    raise
+            await asyncio.sleep(OPEN_AGAIN)
         if not self._ears.are_open:
             self._open_ears()
         self._ears.watches[base.name.encode()] = watch

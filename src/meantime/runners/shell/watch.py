@@ -18,8 +18,6 @@ from .spool import State
 MAX_PENDING = 1 << 20  # bytes that may wait for a command to read them
 TELLS, TELL_AGAIN = 500, 0.01  # tries, and seconds between them
 LOOK_AGAIN = 1.0  # seconds: should a wake be missed
-
-
 _DEAF = "The command cannot be told anything any more."
 
 
@@ -217,7 +215,8 @@ class Watch:
 
     def close(self) -> None:
         self.finish(End.DETACHED)
-        os.close(self._state)
+        state, self._state = self._state, -1  # whoever comes late must not meet another file under its number
+        os.close(state)
 
 
 def tell(base: Path, letter: bytes, data: bytes = b"") -> None:

@@ -83,6 +83,7 @@ def main(orders: int, lifeline: int, root: str) -> None:
     if os.fork():
         os._exit(0)
     os.setsid()
+    os.dup2(0, 2)  # nobody reads any more what goes wrong; and whoever started us waits for the end of it
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, _reap)
