@@ -57,7 +57,7 @@ class Calls:
         assignment = Assignment(task, order.target, order.args, order.kwargs, foreground=True)
         self._engine.runner(order.work.kind).check(task, assignment)
         limit = None if threshold in (None, -1) else check(threshold)
-        await self._check_new(task)
+        await self._check_new(task, named=options.id is not None)
         key = (thread, task.tool_call_id or task.id)
         call = self._begin(assignment)
         self._called.add(key)
@@ -70,10 +70,11 @@ class Calls:
             if not call.recorded.done():
                 self._remember(task)
 
-    async def _check_new(self, task: Task) -> None:
-        """Before the work runs: a call that has its task already must not be executed again."""
+    async def _check_new(self, task: Task, *, named: bool) -> None:
+        """Before the work runs: a call that has its task already must not be executed again. An id that
+        we have just made is nobody's."""
         call = task.tool_call_id
-        known = await self._record.store.load(task.id)
+        known = await self._record.store.load(task.id) if named else None
         existing = None if call is None else await self._record.store.called(task.thread, call)
         if known is not None or task.id in self._inline:
             raise duplicate_id(task.id)
