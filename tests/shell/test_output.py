@@ -11,7 +11,7 @@ import pytest
 from meantime import Call, Completed, InvalidInput, Limits, Meantime, Refused, Settings, Shell, Thread
 from meantime.log import Log
 from meantime.runners.shell.shim import cells
-from meantime.runners.shell.spool import Spool
+from meantime.runners.shell.spool import Spool, State
 
 from .saying import until
 
@@ -247,6 +247,19 @@ async def test_I15_what_went_around_its_ring_is_put_in_order(tmp_path: Path):
             await turn.ack()
     used = sum(file.stat().st_size for file in (tmp_path / "work.db.commands").iterdir())
     assert used < 1_100_000 + 10_000
+
+
+async def test_a_reader_that_looked_before_it_was_put_in_order_loses_nothing(tmp_path: Path):
+    settings = Settings(output_head=100_000, output_ring=1_000_000)
+    async with Meantime.open(tmp_path / "work.db", settings=settings) as mt:
+        await (await mt.thread("big").start(Shell("seq -f %08.0f 0 999999"))).wait(30)
+    [file] = (tmp_path / "work.db.commands").glob("*.state")
+    state = bytearray(file.read_bytes())
+    assert State(bytes(state))[cells.LINEAR]
+    state[8 * cells.LINEAR : 8 * cells.LINEAR + 8] = bytes(8)
+
+    piece = Spool(file.with_suffix(""))._read_one(State(bytes(state)), "stdout", 9_000_000 - 90, 90)
+    assert (piece.data, piece.lost) == ("".join(f"{n:08}\n" for n in range(999_990, 1_000_000)).encode(), 0)
 
 
 async def test_bytes_that_are_no_text_are_kept_as_they_are(thread: Thread):

@@ -133,7 +133,7 @@ class Runs:
 
     async def _retry(self, task: Task) -> bool:
         """Work that outlives us was lost, and may be run again: it goes back into the queue."""
-        if not self._engine.runner(task.work.kind).abilities.adopt:
+        if task.status is Status.CANCELLING or not self._engine.runner(task.work.kind).abilities.adopt:
             return False
         run = replace(task.run, attempt=task.run.attempt + 1, started_at=None, cancel=None)
         self._lasting(task).prepare(replace(task, run=run))

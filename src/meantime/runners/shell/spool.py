@@ -103,6 +103,9 @@ class Spool:
             end = _last_kept(state, stream, begin)
             data = self._pread(state, stream, begin, min(most, end - begin))
             now = look(self._base) or state
+            if now[cells.LINEAR] != state[cells.LINEAR]:
+                state = now  # it was put in order while we read: what we have may be of a file that is gone
+                continue
             if _first_kept(now, stream, begin) == begin:  # it was not overwritten while we read
                 if not data and most:
                     begin = end  # its file is gone, or shorter than it was: nobody waits for the rest
