@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
 import signal
@@ -35,7 +36,8 @@ def supervisors(folder: Path) -> dict[int, int]:
 
 
 async def kill(folder: Path, role: str) -> None:
-    """The spare is forked when the last order was taken, so it may take a moment to be there."""
+    """The spare is forked when the last order was taken, so it may take a moment to be there; a shim
+    whose command has just ended looks like one until it is gone."""
     for _ in range(500):
         found = supervisors(folder)
         zygotes = [pid for pid in found if pid in found.values()]
@@ -44,9 +46,10 @@ async def kill(folder: Path, role: str) -> None:
         }
         spares = [pid for pid, parent in found.items() if parent in zygotes and pid not in busy]
         chosen = zygotes if role == "zygote" else spares
-        if zygotes and spares:
-            os.kill(chosen[0], signal.SIGKILL)
-            return
+        if zygotes and len(spares) == 1:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(chosen[0], signal.SIGKILL)
+                return
         await asyncio.sleep(0.01)
     raise AssertionError(f"no {role} among {found}")
 
