@@ -50,9 +50,10 @@ def main() -> None:
     except ImportError:
         sys.stderr.write("meantime: the command line needs click: pip install 'meantime[server]'\n")
         sys.exit(1)
+    from meantime import __version__
     from meantime.surfaces.cli.frame import run
 
-    sys.exit(run(VERBS, sys.argv[1:]))
+    sys.exit(run(VERBS, sys.argv[1:], __version__))
 
 
 if __name__ == "__main__":

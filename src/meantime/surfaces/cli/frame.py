@@ -10,19 +10,17 @@ from typing import Any, NoReturn
 
 import click
 
-from meantime import __version__
-
 from .trouble import BROKEN_PIPE, FAILED, INTERRUPTED, USAGE, Trouble
 
 COMPLETE = "_MEANTIME_COMPLETE"  # how click's completion scripts ask
 Table = Mapping[str, Mapping[str, tuple[str, str]]]
 
 
-def run(table: Table, arguments: Sequence[str]) -> int:
+def run(table: Table, arguments: Sequence[str], version: str) -> int:
     """One call of `meantime`: its exit code. Whatever happens, nobody sees a traceback."""
     _open_streams()
     try:
-        code = _invoked(_group(table), list(arguments))
+        code = _invoked(_group(table, version), list(arguments))
         sys.stdout.flush()
         return code
     except Trouble as trouble:
@@ -60,14 +58,19 @@ def _invoked(group: click.Group, arguments: list[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _group(table: Table) -> click.Group:
+def _group(table: Table, version: str) -> click.Group:
+    def say_version(context: click.Context, option: click.Parameter, wanted: bool) -> None:
+        if wanted:
+            click.echo(f"meantime {version}")
+            context.exit()
+
     return LazyGroup(
         table,
         name="meantime",
         help="Runs slow work in the background: hand it off, keep talking, be told once.",
         params=[
             click.Option(
-                ["--version"], is_flag=True, expose_value=False, is_eager=True, callback=_say_version,
+                ["--version"], is_flag=True, expose_value=False, is_eager=True, callback=say_version,
                 help="Show the version.",
             )
         ],
@@ -122,12 +125,6 @@ class LazyGroup(click.Group):
         near = get_close_matches(name, self._verbs, n=1)
         hint = f"Did you mean `meantime {near[0]}`?" if near else "`meantime --help` lists the verbs."
         raise Trouble(f"There is no verb {click.unstyle(name)!r}.", hint, USAGE)
-
-
-def _say_version(context: click.Context, option: click.Parameter, wanted: bool) -> None:
-    if wanted:
-        click.echo(f"meantime {__version__}")
-        context.exit()
 
 
 @click.pass_context

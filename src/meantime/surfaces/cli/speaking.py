@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import TYPE_CHECKING, Any
@@ -24,11 +24,7 @@ class Daemon:
     """One connection, opened with the first question. A daemon that does not run is started."""
 
     def __init__(self, home: Home | None = None, *, start: bool | None = None) -> None:
-        if home is None:
-            from meantime.home import home as found
-
-            home = found()
-        self.home = home
+        self.home = home or _home()
         self.start = not os.environ.get("MEANTIME_NO_START") if start is None else start
         self._line: _Line | None = None
 
@@ -41,7 +37,9 @@ class Daemon:
         return self._asked("POST", path, {} if body is None else body, patience)
 
     @contextmanager
-    def stream(self, path: str, *, patience: float | None = None, **params: object) -> Iterator[HTTPResponse]:
+    def stream(
+        self, path: str, *, patience: float | None = None, **params: object
+    ) -> Generator[HTTPResponse]:
         """An answer that goes on, on a connection of its own."""
         line = self._connected(patience)
         try:
@@ -126,6 +124,15 @@ class _Line(HTTPConnection):
         except BaseException:
             self.close()
             raise
+
+
+def _home() -> Home:
+    from meantime.home import BadHome, home
+
+    try:
+        return home()
+    except BadHome as problem:
+        raise Trouble(problem.message, problem.hint, NO_DAEMON) from problem
 
 
 def part(id: str) -> str:
