@@ -45,7 +45,9 @@ class Meantime:
     def thread(self, id: str) -> Thread:
         """A conversation: what it starts, it is told about, and no other."""
 
-    def close(self) -> None: ...
+    def close(self, *, on_close: str | None = None) -> None:
+        """on_close: "keep" or "stop" the commands that run, in place of what the settings say."""
+
     def serve(
         self,
         *,

@@ -28,7 +28,7 @@ from meantime.ports.tasks import CancelAnswer
 from meantime.runners.function import FunctionRunner
 from meantime.runners.shell.runner import ShellRunner
 from meantime.runtime.runtime import Runtime
-from meantime.runtime.settings import Settings
+from meantime.runtime.settings import Settings, check_on_close
 from meantime.stores.memory import MemoryStore
 from meantime.stores.sqlite.store import SqliteStore
 from meantime.surfaces.http.door import HttpDoor
@@ -80,12 +80,13 @@ class Meantime:
         """A conversation: what it starts, it is told about, and no other."""
         return Thread(self._runtime, check_id(id, "thread"))
 
-    async def close(self) -> None:
+    async def close(self, *, on_close: str | None = None) -> None:
+        """on_close: "keep" or "stop" the commands that run, in place of what the settings say."""
         try:
             for door in self._doors:
                 await door.close()
         finally:
-            await self._runtime.close()
+            await self._runtime.close(on_close)
 
     def serve(
         self,
@@ -237,11 +238,12 @@ class Opening:
 
 def _commands(path: str | os.PathLike[str], store: Store, settings: Settings) -> ShellRunner:
     """Commands outlive a ledger that remembers them; they end with one that does not."""
-    if settings.on_close not in ("keep", "stop"):
-        raise InvalidInput(f"on_close={settings.on_close!r} is unknown.", hint="Use 'keep' or 'stop'.")
+    check_on_close(settings.on_close)
     sizes = (settings.output_head, settings.output_ring)
     if any(type(size) is not int or not 0 <= size <= 1 << 40 for size in sizes):
         raise InvalidInput("output_head and output_ring are numbers of bytes, from 0 up.")
+    if type(settings.umask) is not int or not -1 <= settings.umask <= 0o777:
+        raise InvalidInput("umask is a mode from 0 to 0o777, or -1 for that of this process.")
     times = (settings.stop_grace, settings.stop_deadline)
     if any(type(time) not in (int, float) or not 0 <= time < MAX_STOP for time in times):
         raise InvalidInput("stop_grace and stop_deadline are seconds, from 0 up to a day.")
@@ -254,6 +256,7 @@ def _commands(path: str | os.PathLike[str], store: Store, settings: Settings) ->
         head=settings.output_head,
         ring=settings.output_ring,
         inline=max(limits.max_bytes for limits in widest),
+        umask=settings.umask,
     )
 
 

@@ -33,7 +33,7 @@ from .observe import Observing
 from .push import Pushing
 from .record import Record
 from .run import Runs
-from .settings import Settings
+from .settings import Settings, check_on_close
 from .stop import Stopping
 from .submit import Submission
 from .upkeep import Upkeep
@@ -98,9 +98,10 @@ class Runtime:
         self.upkeep.start()
         self._open = True
 
-    async def close(self) -> None:
+    async def close(self, on_close: str | None = None) -> None:
         """Stops what runs in this process and records it. What outlives us goes on, if it may, and what
         is queued stays queued: both are for the next owner."""
+        keeps = check_on_close(self.settings.on_close if on_close is None else on_close) == "keep"
         if not self._open:
             return
         self._open = False
@@ -108,7 +109,7 @@ class Runtime:
         try:
             await self.pushing.close()
             self.calling.close()
-            await self.stopping.everything()
+            await self.stopping.everything(keeps=keeps)
             self.looking.close()
             self.waking.close()
             self.observing.close()
