@@ -17,7 +17,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .home import Home
+from .ondemand import PAUSE, answers
 
+PATIENCE = 60.0  # seconds for another daemon that has the ledger to answer
+READY = "ready"  # what a new leader tells the one who started it
 LOCKS = Path("/proc/locks")
 DAEMON = "meantime/app/daemon.py"  # in the command line of every daemon
 
@@ -69,6 +72,23 @@ def listener(home: Home, wait: float = 5.0) -> int:
             return 0
     pid, user, _ = struct.unpack("3i", noted)
     return pid if user == os.getuid() else 0
+
+
+def served_by_another(home: Home, wait: float = PATIENCE) -> str | None:
+    """None: nobody has the ledger. Empty: a daemon answers for it. Else why it cannot be served."""
+    until = time.monotonic() + wait
+    while (holder := owner(home)) is not None:
+        if holder.command and not holder.is_daemon:
+            return (
+                f"{home.ledger} is owned by {holder}, which is not a daemon.\n"
+                "Let that process end, or set MEANTIME_HOME to another folder."
+            )
+        if answers(home, wait):
+            return ""
+        if time.monotonic() > until:
+            return f"Process {holder.pid} has the ledger and does not answer.\nLook into {home.log}."
+        time.sleep(PAUSE)
+    return None
 
 
 def ask_to_end(home: Home, pid: int, number: signal.Signals, wait: float) -> bool:

@@ -1,4 +1,4 @@
-"""daemon.log: what the daemon says, and what anything in it prints. Private, and never longer than twice MOST."""
+"""daemon.log: what the daemon says, and what anything in it prints. Private, and bounded."""
 
 from __future__ import annotations
 

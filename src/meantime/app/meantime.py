@@ -81,7 +81,10 @@ class Meantime:
         return Thread(self._runtime, check_id(id, "thread"))
 
     async def close(self, *, on_close: str | None = None) -> None:
-        """on_close: "keep" or "stop" the commands that run, in place of what the settings say."""
+        """Stops what runs here and lets go of the ledger; what is queued stays queued.
+
+        on_close: "keep" or "stop" the commands that run, in place of what the settings say.
+        """
         try:
             for door in self._doors:
                 await door.close()
