@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
-from .showing import ACTIVE, Wire
-from .speaking import Daemon
-from .trouble import USAGE, Trouble
+from .safe import plain
+from .showing import ACTIVE, Wire, short_ids, status, title
+from .speaking import Daemon, part
+from .trouble import NOT_FOUND, USAGE, Refused, Trouble
 
+CANDIDATES = 10  # that an ambiguous prefix is shown with
 PAGE = 200  # as many as the daemon gives at once
 ENDED = ("completed", "failed", "cancelled", "timed_out", "lost")
 _GROUPS: dict[str, tuple[str, ...]] = {
@@ -66,3 +68,31 @@ def tasks(daemon: Daemon, wanted: Sequence[str], **params: Any) -> Iterator[Wire
         offset += PAGE
         if offset >= page["total"]:
             return
+
+
+def task(daemon: Daemon, ref: str) -> Wire:
+    """By its id or a unique prefix of it."""
+    try:
+        return daemon.get(f"/v1/tasks/{part(ref)}")
+    except Refused as refused:
+        if refused.code == "ambiguous":
+            raise _ambiguous(daemon, ref, refused) from refused
+        if refused.status == 404:
+            raise Trouble(f"No task {plain(ref)!r}.", "`meantime ps -a` lists them.", NOT_FOUND) from refused
+        raise
+
+
+def _ambiguous(daemon: Daemon, ref: str, refused: Refused) -> Trouble:
+    ids = [str(id) for id in cast("list[object]", refused.body.get("candidates") or [])]
+    shown = short_ids(ids)
+    lines: list[str] = []
+    for id in ids[:CANDIDATES]:
+        try:
+            found = daemon.get(f"/v1/tasks/{part(id)}")
+        except Refused:
+            continue
+        lines.append(f"{shown[id]}  {status(found)}  {title(found)}".rstrip())
+    if len(ids) > CANDIDATES:
+        lines.append(f"… and {len(ids) - CANDIDATES} more")
+    what = f'"{plain(ref)}" matches {len(ids)} tasks, be more specific:'
+    return Trouble(what, "\n  ".join(lines), NOT_FOUND)

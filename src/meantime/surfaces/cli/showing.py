@@ -155,3 +155,15 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, shrink: int, ri
         line = "  ".join(set_).rstrip()
         lines.append(line if most is None else fitted(line, most))
     return lines
+
+
+def listing(tasks: Sequence[Wire]) -> list[str]:
+    """The table of `ps`; nothing where there are no tasks."""
+    if not tasks:
+        return []
+    now, ids = time.time(), short_ids(task["id"] for task in tasks)
+    rows = [(ids[task["id"]], status(task), span(age(task, now)), title(task), doing(task)) for task in tasks]
+    lines = table(("ID", "STATUS", "TIME", "TASK", "NOW"), rows, shrink=3, right=2)
+    for at, task in enumerate(tasks, 1):
+        lines[at] = lines[at].replace(status(task), paint(status(task), task), 1)
+    return lines

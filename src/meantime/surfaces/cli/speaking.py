@@ -38,12 +38,17 @@ class Daemon:
 
     @contextmanager
     def stream(
-        self, path: str, *, patience: float | None = None, **params: object
+        self,
+        path: str,
+        *,
+        patience: float | None = None,
+        headers: dict[str, str] | None = None,
+        **params: object,
     ) -> Generator[HTTPResponse]:
-        """An answer that goes on, on a connection of its own."""
+        """An answer that goes on, on a connection of its own. Gone, also where it breaks off."""
         line = self._connected(patience)
         try:
-            answer = _exchange(line, "GET", _with(path, params), None)
+            answer = _exchange(line, "GET", _with(path, params), None, headers)
             if answer.status >= 400:
                 raise Refused(answer.status, _object(answer.read()))
             yield answer
@@ -145,9 +150,11 @@ def _with(path: str, params: dict[str, object]) -> str:
     return f"{path}?{urlencode(given)}" if given else path
 
 
-def _exchange(line: _Line, method: str, path: str, body: object) -> HTTPResponse:
+def _exchange(
+    line: _Line, method: str, path: str, body: object, headers: dict[str, str] | None = None
+) -> HTTPResponse:
     if body is None:
-        line.request(method, path)
+        line.request(method, path, headers=headers or {})
     else:
         line.request(method, path, json.dumps(body).encode(), {"Content-Type": "application/json"})
     return line.getresponse()

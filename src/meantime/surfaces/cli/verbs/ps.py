@@ -61,18 +61,7 @@ def _active(with_daemon: Daemon, wanted: list[str], asked: dict[str, Any]) -> li
 
 
 def _show(tasks: list[Wire], counts: list[str], more: str) -> None:
-    now, ids = time.time(), showing.short_ids(task["id"] for task in tasks)
-    rows = [
-        (
-            ids[task["id"]], showing.status(task), showing.span(showing.age(task, now)),
-            showing.title(task), showing.doing(task),
-        )
-        for task in tasks
-    ]  # fmt: skip
-    lines = showing.table(("ID", "STATUS", "TIME", "TASK", "NOW"), rows, shrink=3, right=2) if rows else []
-    for at, task in enumerate(tasks, 1):
-        word = showing.status(task)
-        lines[at] = lines[at].replace(word, showing.paint(word, task), 1)
+    lines = showing.listing(tasks)
     foot = " · ".join([*(counts or ["no tasks"]), *([more] if more else [])])
     click.echo("\n".join([*lines, showing.coloured(foot, "2")]))
 
