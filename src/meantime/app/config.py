@@ -112,9 +112,11 @@ class LedgerSection(Struct, frozen=True):
 class RuntimeSection(Struct, frozen=True):
     """The heart."""
 
-    on_close: Annotated[str, one_of("keep", "stop"), "what a stop of the daemon does to running commands"] = (
-        "keep"
-    )
+    on_close: Annotated[
+        str,
+        one_of("keep", "stop"),
+        "what SIGTERM means for running commands; `meantime down` keeps or stops as you say",
+    ] = "keep"
     parks_after: Annotated[int, COUNT, "failed deliveries after which a notice is parked"] = 5
     reconcile_every: Annotated[float, PAUSE, "seconds: the longest that a missed wake lasts"] = 5.0
     progress_every: Annotated[float, STOP, "seconds between two writes of one run's progress"] = 0.25

@@ -25,7 +25,7 @@ from .sources import load
 LOOK_AGAIN = 2.0  # seconds between two looks whether our home is still there
 LOG = logging.getLogger("meantime.daemon")
 # What a signal means for the commands that run; None is what the configuration says.
-SIGNALS = {signal.SIGTERM: None, signal.SIGINT: None, signal.SIGUSR1: "stop"}
+SIGNALS = {signal.SIGTERM: None, signal.SIGINT: None, signal.SIGUSR1: "stop", signal.SIGUSR2: "keep"}
 
 
 def lead(home: Home, report: Callable[[str], None], umask: int, *, foreground: bool) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 _CLI = "meantime.surfaces.cli.verbs."
+_APP = "meantime.app.verbs."
 
 # Heading → verb → where its click command lives, and its line in the help.
 VERBS: dict[str, dict[str, tuple[str, str]]] = {
@@ -32,9 +33,9 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
         "up": (_CLI + "up:command", "Start the daemon."),
         "down": (_CLI + "down:command", "Stop the daemon; commands run on."),
         "status": (_CLI + "status:command", "How the daemon is."),
-        "doctor": (_CLI + "doctor:command", "Look for what is wrong, and say what to do."),
-        "audit": (_CLI + "audit:command", "Account for every notice and every silent task."),
-        "config": (_CLI + "config:command", "The settings that hold, and where each came from."),
+        "doctor": (_APP + "doctor:command", "Look for what is wrong, and say what to do."),
+        "audit": (_APP + "audit:command", "Account for every notice and every silent task."),
+        "config": (_APP + "config:command", "The settings that hold, and where each came from."),
     },
     "More": {
         "demo": ("meantime.app.demo:command", "See it work, without a model or a key."),
