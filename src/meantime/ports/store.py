@@ -145,6 +145,11 @@ class Store(Protocol):
         thread's transcript (entries whose notice is there already are left out)."""
         ...
 
+    async def told_by(self, turn: str, notices: Sequence[str], thread: str | None) -> Sequence[str]:
+        """Those of the notices that this very turn has told, of one thread or of any: what an ack that
+        is sent again is answered with, also by a later owner. Sees every settle handed in before it."""
+        ...
+
     async def release(self, thread: str, turn: str, *, failed: bool, parks_after: int) -> Sequence[str]:
         """Gives a turn's notices back and returns the ids that are unread again. A failed delivery is
         counted; too many park the notice."""

@@ -128,12 +128,17 @@ class Inbox:
         for id in dict.fromkeys(ids or held):
             if id in held:
                 self._move(held[id], NoticeState.TOLD, turn)
-            (told if self._was_told_by(turn, id) else gone).append(id)
+            (told if self._was_told_by(turn, id, thread) else gone).append(id)
         return Settled(tuple(told), tuple(gone))
 
-    def _was_told_by(self, turn: str, id: str) -> bool:
+    def told_by(self, turn: str, ids: Sequence[str], thread: str | None) -> Sequence[str]:
+        return [id for id in dict.fromkeys(ids) if self._was_told_by(turn, id, thread)]
+
+    def _was_told_by(self, turn: str, id: str, thread: str | None) -> bool:
         notice = self.all.get(id)
-        return notice is not None and notice.state is NoticeState.TOLD and notice.turn == turn
+        if notice is None or thread not in (None, notice.of.task.thread):
+            return False
+        return notice.state is NoticeState.TOLD and notice.turn == turn
 
     def release(self, thread: str, turn: str, *, failed: bool, parks_after: int) -> Sequence[str]:
         held = self._threads[thread].held_by(turn)

@@ -133,6 +133,9 @@ class MemoryStore:
         self._transcripts[thread].append(entries)
         return settled
 
+    async def told_by(self, turn: str, notices: Sequence[str], thread: str | None) -> Sequence[str]:
+        return self._inbox.told_by(turn, notices, thread)
+
     async def release(self, thread: str, turn: str, *, failed: bool, parks_after: int) -> Sequence[str]:
         return self._inbox.release(thread, turn, failed=failed, parks_after=parks_after)
 

@@ -138,7 +138,8 @@ WHERE n.thread = ? AND n.state IN ('unread', 'leased', 'parked') AND n.state = '
 
 -- name: told_by
 SELECT 1 FROM notices
-WHERE task = (SELECT seq FROM tasks WHERE id = ?) AND run = ? AND state = 'told' AND turn = ?;
+WHERE task = (SELECT seq FROM tasks WHERE id = ?1) AND run = ?2 AND state = 'told' AND turn = ?3
+  AND (?4 IS NULL OR thread = ?4);
 
 -- name: tell
 UPDATE notices SET state = 'told', told_at = ? WHERE thread = ? AND number = ?;

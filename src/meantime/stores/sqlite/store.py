@@ -172,6 +172,10 @@ class SqliteStore:
     ) -> Settled:
         return await self._writer.submit(telling.settle, thread, turn, notices, entries, now)
 
+    async def told_by(self, turn: str, notices: Sequence[str], thread: str | None) -> Sequence[str]:
+        # In the writer's queue: behind a settle of the same turn that is still on its way.
+        return await self._writer.submit(telling.told_by, turn, notices, thread, durable=False)
+
     async def release(self, thread: str, turn: str, *, failed: bool, parks_after: int) -> Sequence[str]:
         return await self._writer.submit(telling.release, thread, turn, failed, parks_after, durable=False)
 
