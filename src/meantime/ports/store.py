@@ -60,6 +60,16 @@ class Query(Struct, frozen=True):
     sort: Sort = Sort.NEWEST
 
 
+class Owed(NamedTuple):
+    """A thread, and what it is still owed."""
+
+    thread: str
+    unread: int = 0
+    leased: int = 0
+    parked: int = 0
+    ended_at: float | None = None  # the newest ending of its tasks
+
+
 class Settled(NamedTuple):
     told: tuple[str, ...]
     gone: tuple[str, ...]  # leased again by somebody else, or back in the inbox
@@ -161,6 +171,10 @@ class Store(Protocol):
 
     async def unread(self) -> Mapping[str, int]:
         """Unread notices by thread."""
+        ...
+
+    async def owed(self, thread: str | None, limit: int) -> Sequence[Owed]:
+        """Every thread that has tasks, or this one, by name; costs what is open, not the history."""
         ...
 
     async def unpark(self, thread: str) -> int: ...

@@ -64,6 +64,17 @@ class OpenTurn(NamedTuple):
     notices: Sequence[Notice]
 
 
+class ThreadCount(NamedTuple):
+    """A thread in numbers."""
+
+    id: str
+    active: int  # tasks that have not ended
+    unread: int  # notices that it is still to be told,
+    leased: int  # that a turn holds now,
+    parked: int  # and that nobody could be told
+    last_event_at: float | None
+
+
 class Page(NamedTuple):
     """A part of what a query fits, and how much it fits in all."""
 
@@ -234,6 +245,12 @@ class Tasks(Protocol):
         ...
 
     async def stats(self) -> dict[str, int]: ...
+
+    async def threads(self, limit: int) -> Sequence[ThreadCount]:
+        """Every thread that has tasks; where something happened last comes first."""
+        ...
+
+    async def thread(self, id: str) -> ThreadCount: ...
 
     async def statistics(self, thread: str | None) -> Statistics: ...
 

@@ -18,7 +18,7 @@ from meantime.ports.engine import Engine
 from meantime.ports.host import Host
 from meantime.ports.runner import Assignment
 from meantime.ports.store import Entry, Query, Settled, Store
-from meantime.ports.tasks import Answer, CancelAnswer, OpenTurn, Options, Page
+from meantime.ports.tasks import Answer, CancelAnswer, OpenTurn, Options, Page, ThreadCount
 
 from .admit import Admission
 from .adopt import Adoption
@@ -356,6 +356,14 @@ class Runtime:
 
     async def last_event(self) -> int:
         return await self.store.last_event()
+
+    async def threads(self, limit: int) -> Sequence[ThreadCount]:
+        self._check_open()
+        return await self.looking.threads(limit)
+
+    async def thread(self, id: str) -> ThreadCount:
+        self._check_open()
+        return await self.looking.thread(check_id(id, "thread"))
 
     async def statistics(self, thread: str | None) -> Statistics:
         self._check_open()

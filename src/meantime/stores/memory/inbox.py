@@ -6,7 +6,7 @@ from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Set
 
 from meantime.kernel.notices import NoticeState
-from meantime.ports.store import Settled
+from meantime.ports.store import Owed, Settled
 
 from .records import NoticeRecord, TaskRecord, by_number
 
@@ -161,6 +161,12 @@ class Inbox:
         home = self if thread is None else self._threads.get(thread) or Thread()
         notices = home.open if states <= OPEN else home.all
         return (notice for notice in notices.values() if notice.state in states)
+
+    def owed(self, thread: str) -> Owed:
+        home = self._threads.get(thread) or Thread()
+        states = Counter(notice.state.value for notice in home.open.values())
+        newest = home.all[max(home.all)].task.run.ended_at if home.all else None
+        return Owed(thread, states["unread"], states["leased"], states["parked"], newest)
 
     def unpark(self, thread: str) -> int:
         """Somebody looked at it: its failures are forgiven, so that one more does not park it again."""
