@@ -22,6 +22,7 @@ from meantime.kernel.notices import Notice
 from meantime.log import Log
 from meantime.ports.clock import Clock
 from meantime.ports.host import Host
+from meantime.ports.owner import About, HostCount
 from meantime.ports.runner import Runner
 from meantime.ports.store import Store
 from meantime.ports.tasks import CancelAnswer
@@ -35,6 +36,7 @@ from meantime.surfaces.http.door import HttpDoor
 from meantime.surfaces.http.settings import HttpSettings
 
 from .clock import SystemClock
+from .owner import LedgerOwner
 
 MAX_STOP = 86_400.0  # seconds: also a number that is none, or endless, is no time to wait
 
@@ -48,6 +50,7 @@ class Meantime:
         self._runtime = runtime
         self._folder: Path | None = None  # for what lies beside the ledger
         self._doors: list[HttpDoor] = []
+        self._standing = About()
 
     @classmethod
     def open(
@@ -68,12 +71,16 @@ class Meantime:
         settings = settings or Settings()
         if store is None:
             store = _store(path, durability, salvage)
-        engine = LocalEngine(
-            [FunctionRunner(settings.max_threads), _commands(path, store, settings), *runners]
-        )
-        opened = cls(Runtime(store, engine, clock or SystemClock(), settings))
+        every = [FunctionRunner(settings.max_threads), _commands(path, store, settings), *runners]
+        opened = cls(Runtime(store, LocalEngine(every), clock or SystemClock(), settings))
+        kinds = tuple(sorted(runner.kind for runner in every))
+        opened._standing = About(runners=kinds)
         if not isinstance(store, MemoryStore):
-            opened._folder = Path(f"{Path(os.fsdecode(os.fspath(path))).resolve()}.http")
+            ledger = Path(os.fsdecode(os.fspath(path))).resolve()
+            opened._folder = Path(f"{ledger}.http")
+            opened._standing = About(
+                home=str(ledger.parent), ledger=str(ledger), durability=durability, runners=kinds
+            )
         return Opening(opened)
 
     def thread(self, id: str) -> Thread:
@@ -100,6 +107,8 @@ class Meantime:
         hosts: Iterable[str] = (),
         allow_remote: bool = False,
         folder: str | os.PathLike[str] | None = None,
+        socket: str | os.PathLike[str] | None = None,
+        tcp: bool = True,
     ) -> HttpDoor:
         """Opens the HTTP door on this event loop. Use it with `async with`, or await it and close it.
 
@@ -107,6 +116,8 @@ class Meantime:
         auth: "peer" lets programs of your own user read without a token; "strict" does not.
         hosts: more names that clients may know the door by.
         folder: where server.json and the token lie; by default beside the ledger.
+        socket: a path where the same is served on a unix socket, for programs of your own user.
+        tcp: False serves the unix socket alone.
         """
         settings = HttpSettings(
             port=port,
@@ -116,10 +127,20 @@ class Meantime:
             allow_remote=allow_remote,
             folder=self._folder if folder is None else Path(folder),
             version=__version__,
+            socket=None if socket is None else Path(socket).absolute(),
+            tcp=tcp,
         )
-        door = HttpDoor(self._runtime, settings, self._runtime.record.clock)
+        owner = LedgerOwner(self._about)
+        door = HttpDoor(self._runtime, owner, settings, self._runtime.record.clock)
         self._doors = [*(known for known in self._doors if not known.closed), door]
         return door
+
+    def _about(self) -> About:
+        hosts = self._runtime.pushing.hosts.items()
+        return replace(
+            self._standing,
+            hosts=tuple(HostCount(id, host.delivery.grade, type(host).__name__) for id, host in hosts),
+        )
 
     # -- a person's view
 

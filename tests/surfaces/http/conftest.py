@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from meantime import Call, HttpDoor, Meantime, Thread
+from meantime.app.owner import LedgerOwner
 from meantime.surfaces.http.settings import HttpSettings
 from meantime.testing import FakeClock
 
@@ -37,7 +38,7 @@ async def open_door(mt: Meantime, clock: FakeClock, tmp_path: Path) -> AsyncIter
 
         async def opened(**settings: Any) -> HttpDoor:
             given = {"port": 0, "batch": 0.0, "folder": tmp_path / "http", "version": "0.1.0", **settings}
-            door = HttpDoor(mt._runtime, HttpSettings(**given), clock)
+            door = HttpDoor(mt._runtime, LedgerOwner(mt._about), HttpSettings(**given), clock)
             return await doors.enter_async_context(door)
 
         yield opened

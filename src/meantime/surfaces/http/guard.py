@@ -4,6 +4,7 @@ keeps the descriptor of a client that takes nothing of its answer: here all thre
 from __future__ import annotations
 
 import asyncio
+import socket
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +24,11 @@ class Connection:
 
     def __init__(self, transport: Any) -> None:
         self._transport = transport
+
+    @cached_property
+    def is_unix(self) -> bool:
+        connected = self._transport.get_extra_info("socket")
+        return connected is not None and connected.family == socket.AF_UNIX
 
     @cached_property
     def uid(self) -> int | None:
