@@ -32,7 +32,7 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
     "The daemon": {
         "up": (_CLI + "up:command", "Start the daemon."),
         "down": (_CLI + "down:command", "Stop the daemon; commands run on."),
-        "status": (_CLI + "status:command", "How the daemon is."),
+        "status": (_APP + "status:command", "How the daemon is."),
         "doctor": (_APP + "doctor:command", "Look for what is wrong, and say what to do."),
         "audit": (_APP + "audit:command", "Account for every notice and every silent task."),
         "config": (_APP + "config:command", "The settings that hold, and where each came from."),

@@ -109,6 +109,7 @@ class Meantime:
         folder: str | os.PathLike[str] | None = None,
         socket: str | os.PathLike[str] | None = None,
         tcp: bool = True,
+        settings: HttpSettings | None = None,
     ) -> HttpDoor:
         """Opens the HTTP door on this event loop. Use it with `async with`, or await it and close it.
 
@@ -118,13 +119,14 @@ class Meantime:
         folder: where server.json and the token lie; by default beside the ledger.
         socket: a path where the same is served on a unix socket, for programs of your own user.
         tcp: False serves the unix socket alone.
+        settings: in place of port, host, auth, hosts and allow_remote: these, and every cap there is.
         """
-        settings = HttpSettings(
-            port=port,
-            host=host,
-            auth=auth,
-            hosts=tuple(hosts),
-            allow_remote=allow_remote,
+        if settings is None:
+            settings = HttpSettings(
+                port=port, host=host, auth=auth, hosts=tuple(hosts), allow_remote=allow_remote
+            )
+        settings = replace(
+            settings,
             folder=self._folder if folder is None else Path(folder),
             version=__version__,
             socket=None if socket is None else Path(socket).absolute(),
