@@ -22,7 +22,7 @@ from .logbook import Logbook, begin, to_stderr
 from .meantime import Meantime
 from .sources import load
 
-LOOK_AGAIN = 2.0  # seconds between two looks whether our home is still there
+LOOK_AGAIN = 1.0  # seconds between two looks whether our home is still there
 LOG = logging.getLogger("meantime.daemon")
 # What a signal means for the commands that run; None is what the configuration says.
 SIGNALS = {signal.SIGTERM: None, signal.SIGINT: None, signal.SIGUSR1: "stop", signal.SIGUSR2: "keep"}
