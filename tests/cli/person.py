@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
@@ -76,11 +77,11 @@ class Person:
 
     def info(self) -> Any:
         """What the daemon says of itself, asked beside the executable."""
-        asking = Daemon(Home(self.home, self.folder / "config.toml"), start=False)
-        try:
+        with contextlib.closing(self.daemon()) as asking:
             return asking.get("/v1/info")
-        finally:
-            asking.close()
+
+    def daemon(self) -> Daemon:
+        return Daemon(Home(self.home, self.folder / "config.toml"), start=False)
 
     def leave(self) -> None:
         done = self("down", "--stop")
