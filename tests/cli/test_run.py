@@ -163,6 +163,7 @@ def test_a_terminal_for_the_command_and_an_open_stdin(person: Person):
 
 
 def test_what_is_over_the_limit_waits_for_a_slot(person: Person):
+    person("up")
     with contextlib.closing(person.daemon()) as asking:
         before = asking.get("/v1/info")["limits"]["perThread"]
         for _ in range(before):
