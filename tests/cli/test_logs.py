@@ -81,11 +81,13 @@ def test_following_from_the_last_lines(person: Person):
     assert following.communicate(timeout=30)[0] == b"three\n"
 
 
-def test_a_pipe_that_closes_ends_it_quietly(person: Person):
-    id = person.start("-c", "yes | head -c 3000000")
-    assert person("wait", "-q", id).code == 0
+@pytest.mark.parametrize("follow", [[], ["-f"]])
+def test_a_pipe_that_closes_ends_it_quietly(person: Person, follow: list[str]):
+    id = person.start("-c", "yes | head -c 3000000" + ("; sleep 600" if follow else ""))
+    if not follow:
+        assert person("wait", "-q", id).code == 0
     done = subprocess.run(
-        ["bash", "-c", '"$@" | head -1; echo ${PIPESTATUS[0]}', "sh", *MEANTIME, "logs", id],
+        ["bash", "-c", '"$@" | head -1; echo ${PIPESTATUS[0]}', "sh", *MEANTIME, "logs", *follow, id],
         env=person.environ, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.stdout.splitlines()[0] == "y"

@@ -16,6 +16,7 @@ STARTED = re.compile(r"^(?:started|queued) (t_\w{10})", re.MULTILINE)
 MOVING = [
     (re.compile(r"\b\d+(?:\.\d)?s\b|\b\d+m\d\d\b"), "TIME"),
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"), "DATE"),
+    (re.compile(r"\d+ done today"), "N done today"),
     (re.compile(r"(127\.0\.0\.1):\d+"), r"\1:PORT"),
     (re.compile(r"(\S) +"), r"\1 "),  # a column is as wide as its times
 ]

@@ -60,7 +60,7 @@ def command(argv: tuple[str, ...], line: str | None, wait: bool, **given: Any) -
         raise Trouble("Nothing to run." if not argv else "Give a COMMAND or -c, not both.", USAGE_HINT, USAGE)
     order = _order(list(argv) if line is None else line, given)
     with_daemon = daemon()
-    task = _started(with_daemon, order)
+    task = started(with_daemon, order)
     if wait:
         return _waited(with_daemon, task, raw=given["raw"], as_json=given["as_json"])
     if given["as_json"]:
@@ -140,7 +140,7 @@ def _is_text(value: str) -> bool:
     return True
 
 
-def _started(with_daemon: Daemon, order: Wire) -> Wire:
+def started(with_daemon: Daemon, order: Wire) -> Wire:
     """Once, also where the daemon went away before it answered: the id is ours, so it can be asked."""
     try:
         return with_daemon.post("/v1/tasks", order)
