@@ -8,7 +8,7 @@ from typing import Any
 
 from meantime.kernel.errors import InvalidInput, NotFound
 from meantime.kernel.model import Json
-from meantime.kernel.work import Order
+from meantime.kernel.work import Call, Order
 from meantime.ports.owner import About
 from meantime.runners.background import REGISTRY, BackgroundFunction
 from meantime.runners.shell.work import Shell
@@ -42,7 +42,8 @@ class LedgerOwner:
         strange = next((key for key in arguments if not key.isidentifier()), None)
         if strange is not None:
             raise InvalidInput(f"arguments: {strange[:40]!r} is not a name.")
-        return found.work(**arguments).order()
+        found.check((), arguments)
+        return Call(found, **arguments).order()
 
     def tools(self) -> Sequence[str]:
         """By their own names; where two functions have the same, by module and name."""

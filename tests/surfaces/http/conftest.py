@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -61,3 +62,23 @@ async def tasks(thread: Thread, mt: Meantime) -> None:
     """One of this thread, one of another."""
     await (await thread.start(Call(int, "1"), id="mine", batch="b-1")).wait()
     await (await mt.thread("other").start(Call(int, "2"), id="theirs")).wait()
+
+
+@pytest.fixture
+async def write(door: HttpDoor) -> AsyncIterator[httpx.AsyncClient]:
+    """A program that was given the token."""
+    headers = {"Authorization": f"Bearer {door.token}"}
+    async with httpx.AsyncClient(base_url=door.url, trust_env=False, headers=headers, timeout=30) as client:
+        yield client
+
+
+@pytest.fixture
+def places() -> Iterator[Path]:
+    """A folder with a short name: a socket's path has at most 107 bytes."""
+    with tempfile.TemporaryDirectory(prefix="mt") as folder:
+        yield Path(folder)
+
+
+def over_socket(path: Path, **more: Any) -> httpx.AsyncClient:
+    transport = httpx.AsyncHTTPTransport(uds=str(path))
+    return httpx.AsyncClient(base_url="http://meantime", transport=transport, timeout=30, **more)
