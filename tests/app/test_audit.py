@@ -68,8 +68,8 @@ async def test_what_waits_for_long_is_said(ledger: Path) -> None:
             "UPDATE notices SET state = 'told', told_at = 1, parked_for = NULL WHERE thread = 'failing'"
         )
     db.close()
-    found = looked(ledger, HOUR, owned=True)
-    assert texts(found) == ["2 × unread for long"]
+    found = looked(ledger, HOUR + 5, owned=True)
+    assert texts(found) == ["2 × unread for long", "1 × leased for more than an hour"]
     assert found.findings[0].which == ("thread other",)
     assert "1h 0m" in found.findings[0].what
     assert found.is_clean

@@ -77,6 +77,14 @@ def test_a_wrong_configuration(patient: Patient) -> None:
     assert (row.level, "http.port" in row.found, bool(row.todo)) == (BAD, True, True)
 
 
+def test_a_configuration_that_others_can_change(patient: Patient) -> None:
+    patient.home.config.touch()
+    patient.home.config.chmod(0o664)
+    assert [row.level for row in at_home.config(patient)] == [OK, WARN]
+    patient.home.config.chmod(0o644)
+    assert [row.level for row in at_home.config(patient)] == [OK]
+
+
 def test_a_tool_that_is_not_there(patient: Patient) -> None:
     patient.home.config.write_text('tools = ["json", "not_there_at_all", "not_there.either"]\n')
     found = [row for row in at_home.config(patient) if row.name == "tools"]

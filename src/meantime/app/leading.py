@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import importlib
 import logging
 import os
@@ -36,6 +37,7 @@ def lead(home: Home, report: Callable[[str], None], umask: int, *, foreground: b
         report(f"{home.log} cannot be written: {problem.strerror}.\nMake room, or make it writable.")
         return 1
     begin(book)
+    faulthandler.enable()  # a crash in C code leaves its last words
     try:
         return asyncio.run(_live(home, report, umask, book))
     except MeantimeError as problem:
@@ -50,6 +52,7 @@ def lead(home: Home, report: Callable[[str], None], umask: int, *, foreground: b
 
 
 async def _live(home: Home, report: Callable[[str], None], umask: int, book: logging.Handler) -> int:
+    asked = _listen_to_signals()  # before there is something to close: what comes early is not lost
     config = load(home).values
     _import_tools(config)
     try:
@@ -60,7 +63,6 @@ async def _live(home: Home, report: Callable[[str], None], umask: int, book: log
         return 1 if found else 0
     if isinstance(book, Logbook):
         book.turns = True
-    asked = _listen_to_signals()
     try:
         await open_doors(mt, home, config)
         LOG.info("Meantime %s serves %s, process %s.", __version__, home.folder, os.getpid())
