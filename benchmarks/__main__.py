@@ -6,7 +6,18 @@ import asyncio
 import importlib
 import sys
 
-NAMES = ("latency", "end_to_end", "inline", "calls", "commands", "output", "memory", "history", "peers")
+NAMES = (
+    "latency",
+    "end_to_end",
+    "inline",
+    "calls",
+    "commands",
+    "output",
+    "memory",
+    "history",
+    "peers",
+    "starting",
+)
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
@@ -13,6 +14,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from meantime.home import Home
+from meantime.surfaces.cli.speaking import Daemon
 
 PATIENCE = 30.0  # seconds: the machine may be busy
 MEANTIME = [sys.executable, "-m", "meantime.app.main"]
@@ -50,7 +54,8 @@ class Person:
         )  # fmt: skip
 
     def json(self, *arguments: str) -> Any:
-        done = self(*arguments, "--json")
+        verb, *rest = arguments
+        done = self(verb, "--json", *rest)
         assert done.out, done
         return json.loads(done.out)
 
@@ -69,6 +74,14 @@ class Person:
 
     def terminal(self, *arguments: str, **environ: str) -> Terminal:
         return Terminal([*MEANTIME, *arguments], {**self.environ, **environ}, self.folder)
+
+    def info(self) -> Any:
+        """What the daemon says of itself, asked beside the executable."""
+        with contextlib.closing(self.daemon()) as asking:
+            return asking.get("/v1/info")
+
+    def daemon(self) -> Daemon:
+        return Daemon(Home(self.home, self.folder / "config.toml"), start=False)
 
     def leave(self) -> None:
         done = self("down", "--stop")

@@ -51,9 +51,11 @@ def main() -> None:
     except ImportError:
         sys.stderr.write("meantime: the command line needs click: pip install 'meantime[server]'\n")
         sys.exit(1)
-    from meantime import __version__
-    from meantime.surfaces.cli.frame import run
-
+    try:
+        from meantime import __version__
+        from meantime.surfaces.cli.frame import run
+    except KeyboardInterrupt:  # while it was still loading
+        sys.exit(130)
     sys.exit(run(VERBS, sys.argv[1:], __version__))
 
 

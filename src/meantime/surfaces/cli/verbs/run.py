@@ -77,13 +77,14 @@ USAGE_HINT = "For example: meantime run -- pytest -q"
 
 def _order(what: str | list[str], given: dict[str, Any]) -> Wire:
     order: Wire = {
-        "id": given["id"] or "t_" + "".join(secrets.choice(LETTERS) for _ in range(10)),
+        "id": given["id"] or _new("t_"),
         "thread": given["thread"],
         "command": what,
         "cwd": os.path.abspath(given["cwd"] or _here()),
         "env": _environment(given["variables"], whole=not given["no_env"]),
         "description": given["name"],
-        "batch": given["batch"],
+        # Without one of its own it would join whatever is open in the thread: a person did not ask for that.
+        "batch": given["batch"] or _new("b_"),
         "timeout": NONE if given["timeout"] == 0 else given["timeout"],
         "retry": "idempotent" if given["retry"] else None,
         "pty": given["pty"] or None,
@@ -101,6 +102,10 @@ def _order(what: str | list[str], given: dict[str, Any]) -> Wire:
             USAGE,
         )
     return order
+
+
+def _new(prefix: str) -> str:
+    return prefix + "".join(secrets.choice(LETTERS) for _ in range(10))
 
 
 def _here() -> str:
