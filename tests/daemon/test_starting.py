@@ -119,6 +119,15 @@ def test_a_bad_configuration_is_named(place: Place) -> None:
     assert (up.returncode, "limits.per_thread" in up.stderr) == (5, True)
 
 
+def test_a_ledger_that_is_none_is_named(place: Place) -> None:
+    place.home.make()
+    letter = "Dear Ada, this is no database. " * 400
+    place.home.ledger.write_text(letter)
+    with pytest.raises(NoDaemon, match=r"ledger\.db is not a ledger of Meantime"):
+        ensure(place.home, wait=30)
+    assert place.home.ledger.read_text() == letter
+
+
 def test_a_home_that_cannot_be_written_is_named(place: Place) -> None:
     environ = {**place.environ, "MEANTIME_HOME": "/proc/meantime"}  # where not even root can make a folder
     front = place.daemon(env=environ)

@@ -67,7 +67,7 @@ async def _live(home: Home, report: Callable[[str], None], umask: int, book: log
         await open_doors(mt, home, config)
         LOG.info("Meantime %s serves %s, process %s.", __version__, home.folder, os.getpid())
         report(READY)
-        on_close = await _until_asked(home, asked)
+        on_close = await _until_asked(home, asked, book)
     except BaseException:
         await mt.close()
         raise
@@ -107,7 +107,7 @@ def _listen_to_signals() -> asyncio.Queue[str | None]:
     return asked
 
 
-async def _until_asked(home: Home, asked: asyncio.Queue[str | None]) -> str | None:
+async def _until_asked(home: Home, asked: asyncio.Queue[str | None], book: logging.Handler) -> str | None:
     """Or until our home is gone: nobody could find us any more, and a new one would be served twice."""
     own = os.stat(home.folder)
     while True:
@@ -115,6 +115,8 @@ async def _until_asked(home: Home, asked: asyncio.Queue[str | None]) -> str | No
             return await asyncio.wait_for(asked.get(), LOOK_AGAIN)
         except TimeoutError:
             pass
+        if isinstance(book, Logbook):
+            book.turn()
         try:
             if os.path.samestat(own, os.stat(home.folder)):
                 continue
