@@ -6,7 +6,6 @@ Standard library only.
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import signal
@@ -14,7 +13,7 @@ import socket
 import struct
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .home import Home
 from .ondemand import PAUSE, answers
@@ -22,30 +21,28 @@ from .ondemand import PAUSE, answers
 PATIENCE = 60.0  # seconds for another daemon that has the ledger to answer
 READY = "ready"  # what a new leader tells the one who started it
 LOCKS = Path("/proc/locks")
-DAEMON = "meantime/app/daemon.py"  # in the command line of every daemon
+DAEMON = "meantime.app.daemon"  # in the command line of every daemon
 
 
 class Owner(NamedTuple):
     """The process that holds the ledger."""
 
     pid: int
-    command: str  # as it told us; for people
-    since: str
+    command: str  # its command line
 
     @property
     def is_daemon(self) -> bool:
         return DAEMON in self.command
 
     def __str__(self) -> str:
-        said = f": {self.command}" if self.command else ""
-        return f"process {self.pid}{said}"
+        return f"process {self.pid} ({self.command[:200]})"
 
 
 def owner(home: Home) -> Owner | None:
     """None where nobody holds it. Only looks: taking the lock to see could turn a daemon away."""
     path = Path(f"{home.ledger}.lock")
     try:
-        number, said = os.stat(path).st_ino, _read(path)
+        number = os.stat(path).st_ino
         locks = LOCKS.read_text().splitlines()
     except OSError:
         return None
@@ -56,8 +53,7 @@ def owner(home: Home) -> Owner | None:
             continue
         pid = int(words[4])
         if _has_open(pid, path):
-            told = said if said.get("pid") == pid else {}  # it may not have written it yet
-            return Owner(pid, str(told.get("command", "")), str(told.get("since", "")))
+            return Owner(pid, _command(pid))
     return None
 
 
@@ -78,7 +74,7 @@ def served_by_another(home: Home, wait: float = PATIENCE) -> str | None:
     """None: nobody has the ledger. Empty: a daemon answers for it. Else why it cannot be served."""
     until = time.monotonic() + wait
     while (holder := owner(home)) is not None:
-        if holder.command and not holder.is_daemon:
+        if not holder.is_daemon:
             return (
                 f"{home.ledger} is owned by {holder}, which is not a daemon.\n"
                 "Let that process end, or set MEANTIME_HOME to another folder."
@@ -135,9 +131,10 @@ def _is_same(one: str, path: Path) -> bool:
         return False
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _command(pid: int) -> str:
     try:
-        found: Any = json.loads(path.read_bytes() or b"{}")
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+        said = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return ""
+    text = said.replace(b"\0", b" ").decode("utf-8", "replace")
+    return " ".join("".join(one if one.isprintable() else " " for one in text).split())  # in one line

@@ -67,3 +67,17 @@ def test_caps_are_those_of_the_configuration(place: Place) -> None:
     assert (limits["perThread"], limits["perKind"]) == (3, {"agent": 2})
     with pytest.raises(AssertionError, match="body_too_big"):
         place.ask("POST", "/v1/tasks", {"command": "true", "description": "x" * 300})
+
+
+def test_settings_for_one_daemon(place: Place) -> None:
+    up = place.cli("up", "--set", "limits.total=7", "--set", "http.enabled=false")
+    assert up.returncode == 0, up.stderr
+    info = place.ask("GET", "/v1/info")
+    assert (info["limits"]["total"], info["url"]) == (7, "")
+    again = place.cli("up", "--set", "limits.total=8")
+    assert (again.returncode, "meantime down" in again.stderr) == (1, True)
+    assert place.cli("up", "--set", "total").returncode == 1
+    place.down()
+    assert place.cli("up", "--set", "total").returncode == 2
+    wrong = place.cli("up", "--set", "limits.total=many")
+    assert (wrong.returncode, "limits.total" in wrong.stderr) == (5, True)

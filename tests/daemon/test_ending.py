@@ -11,8 +11,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from meantime.leader import owner
-from meantime.ondemand import answers
+import pytest
+
+from meantime.leader import ask_to_end, owner
+from meantime.ondemand import NoDaemon, answers, ensure
 
 from .conftest import Place, eventually
 
@@ -48,6 +50,19 @@ def test_it_outlives_its_terminal(place: Place) -> None:
     os.close(terminal)
     os.waitpid(child, 0)
     assert place.ask("GET", "/v1/info")["pid"] == pid
+
+
+def test_one_that_hangs_is_said(place: Place) -> None:
+    pid = place.up()
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(NoDaemon, match=r"did not answer within 0\.2 seconds") as caught:
+            ensure(place.home, wait=0.2)
+        assert str(place.home.log) in caught.value.hint
+        assert not ask_to_end(place.home, pid, signal.SIGTERM, 0.1)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    eventually(lambda: owner(place.home) is None)
 
 
 def test_what_a_killed_one_left_is_replaced(place: Place) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Place
+from .conftest import Place, eventually
 
 TOOL = """
 from meantime import background
@@ -15,6 +15,19 @@ from meantime import background
 def shout(words: str) -> str:
     return words.upper()
 """
+
+
+def test_one_that_prints_a_lot_does_not_fill_the_disk(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flood = "import threading\nthreading.Timer(1, print, ['x' * 3_000_000], {'flush': True}).start()\n"
+    (tmp_path / "flooding_tools.py").write_text(flood)
+    place.configure('tools = ["flooding_tools"]\n[http]\nport = 0\n')
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    place.up()
+    aside = place.home.folder / "daemon.log.1"
+    eventually(lambda: aside.exists() and aside.stat().st_size > 3_000_000)
+    assert place.home.log.stat().st_size < 1_000_000
 
 
 def test_functions_are_started_by_name(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from meantime.kernel.model import Task
 from .reading import check_schema, read_only
 from .signs import has_live_run, last_output
 
+HOUR = 3600.0
 SILENT = 600.0  # seconds without a sign of life
 MOST = 20  # ids that one finding names
 ENDED = "('completed', 'failed', 'cancelled', 'timed_out', 'lost')"
@@ -100,6 +101,10 @@ def _notices(db: sqlite3.Connection, owned: bool, now: float) -> Iterator[Findin
         "parked, as nobody asks for them": ("n.state = 'parked' AND n.parked_for != 'failures'", False),
         "unread for long": (f"n.state = 'unread' AND n.at < {now - SILENT!r}", False),
         "leased by a turn that is gone": (f"n.state = 'leased' AND {int(not owned)}", False),
+        "leased for more than an hour": (
+            f"n.state = 'leased' AND {int(owned)} AND n.at < {now - HOUR!r}",
+            False,
+        ),
     }
     todos = {
         "parked after failed deliveries": "Mend the host, then POST /v1/threads/<id>/unpark.",

@@ -24,7 +24,8 @@ def toml(value: Any) -> str:
         return f"[{', '.join(map(toml, cast('list[Any]', value)))}]"
     if isinstance(value, float):
         return f"{value:.1f}" if value.is_integer() else repr(value)
-    return json.dumps(value, ensure_ascii=False)  # texts, whole numbers, true and false are the same in both
+    # Texts, whole numbers, true and false are as in JSON, but for one character that TOML wants escaped.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def beginning() -> str:
@@ -59,4 +60,4 @@ def _of(section: str) -> list[Key]:
 
 
 def _key(name: str) -> str:
-    return name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else json.dumps(name)
+    return name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else toml(name)

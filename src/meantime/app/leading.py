@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import importlib
 import logging
 import os
@@ -36,6 +37,7 @@ def lead(home: Home, report: Callable[[str], None], umask: int, *, foreground: b
         report(f"{home.log} cannot be written: {problem.strerror}.\nMake room, or make it writable.")
         return 1
     begin(book)
+    faulthandler.enable()  # a crash in C code leaves its last words
     try:
         return asyncio.run(_live(home, report, umask, book))
     except MeantimeError as problem:
@@ -50,6 +52,7 @@ def lead(home: Home, report: Callable[[str], None], umask: int, *, foreground: b
 
 
 async def _live(home: Home, report: Callable[[str], None], umask: int, book: logging.Handler) -> int:
+    asked = _listen_to_signals()  # before there is something to close: what comes early is not lost
     config = load(home).values
     _import_tools(config)
     try:
@@ -60,12 +63,11 @@ async def _live(home: Home, report: Callable[[str], None], umask: int, book: log
         return 1 if found else 0
     if isinstance(book, Logbook):
         book.turns = True
-    asked = _listen_to_signals()
     try:
         await open_doors(mt, home, config)
         LOG.info("Meantime %s serves %s, process %s.", __version__, home.folder, os.getpid())
         report(READY)
-        on_close = await _until_asked(home, asked)
+        on_close = await _until_asked(home, asked, book)
     except BaseException:
         await mt.close()
         raise
@@ -105,7 +107,7 @@ def _listen_to_signals() -> asyncio.Queue[str | None]:
     return asked
 
 
-async def _until_asked(home: Home, asked: asyncio.Queue[str | None]) -> str | None:
+async def _until_asked(home: Home, asked: asyncio.Queue[str | None], book: logging.Handler) -> str | None:
     """Or until our home is gone: nobody could find us any more, and a new one would be served twice."""
     own = os.stat(home.folder)
     while True:
@@ -113,6 +115,8 @@ async def _until_asked(home: Home, asked: asyncio.Queue[str | None]) -> str | No
             return await asyncio.wait_for(asked.get(), LOOK_AGAIN)
         except TimeoutError:
             pass
+        if isinstance(book, Logbook):
+            book.turn()
         try:
             if os.path.samestat(own, os.stat(home.folder)):
                 continue

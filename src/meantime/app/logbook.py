@@ -26,14 +26,14 @@ class Logbook(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         with contextlib.suppress(Exception):  # a full disk must not stop the work
             os.write(2, f"{self.format(record)}\n".encode("utf-8", "replace"))
-            if self.turns:
-                self.turn()
+        self.turn()
 
     def turn(self) -> None:
-        """To a new page, if this one is full."""
-        if os.fstat(2).st_size > MOST:
-            os.replace(self._path, self._path.with_suffix(".log.1"))
-            self._open()
+        """To a new page, if this one is full: also with what was printed, and not logged."""
+        with contextlib.suppress(OSError):
+            if self.turns and os.fstat(2).st_size > MOST:
+                os.replace(self._path, self._path.with_suffix(".log.1"))
+                self._open()
 
     def _open(self) -> None:
         place = os.open(self._path, _OPEN, 0o600)

@@ -60,6 +60,8 @@ def config(patient: Patient) -> Iterator[Row]:
         return
     changed = sum(source != "default" for _, _, source in config.rows())
     yield Row("config", OK, f"{path}{'' if path.exists() else ' (none)'}; {changed} values set")
+    if path.exists() and (path.stat().st_mode & 0o022 or path.stat().st_uid not in (0, os.getuid())):
+        yield Row("config", WARN, f"others can change {path}, and so what runs here", f"chmod go-w {path}")
     for module in config.values.tools:
         if not _is_there(module):
             todo = f"Install it for {sys.executable}, or add its folder to the daemon's PYTHONPATH."
@@ -104,7 +106,7 @@ def daemon(patient: Patient) -> Iterator[Row]:
     if leader is None:
         yield Row("daemon", OK, "not running; it is started when it is needed")
         yield from _stale(home)
-    elif leader.command and not leader.is_daemon:
+    elif not leader.is_daemon:
         todo = "Let that process end, or set MEANTIME_HOME to another folder."
         yield Row("daemon", BAD, f"the ledger is owned by {leader}, which is no daemon", todo)
     elif not answers(home):

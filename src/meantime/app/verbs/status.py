@@ -13,7 +13,7 @@ from meantime.leader import owner
 from meantime.ondemand import answers
 from meantime.surfaces.cli import showing
 from meantime.surfaces.cli.speaking import Daemon
-from meantime.surfaces.cli.trouble import NO_DAEMON
+from meantime.surfaces.cli.trouble import NO_DAEMON, Refused
 from meantime.surfaces.cli.verb import as_json, daemon, say_json
 
 
@@ -25,12 +25,22 @@ def command(as_json: bool) -> int:
     if not answers(home):
         return _absent(home, as_json)
     with_daemon = Daemon(home, start=False)
-    found = {name: with_daemon.get(f"/v1/{name}") for name in ("health", "info", "stats")}
+    found = {name: with_daemon.get(f"/v1/{name}") for name in ("health", "stats")}
+    found["info"] = _info(with_daemon, found["health"])
     if as_json:
         say_json({"running": True, **found})
     else:
         click.echo("\n".join(f"{name:<8}  {text}" for name, text in _rows(home, **found) if text))
     return 0
+
+
+def _info(with_daemon: Daemon, health: dict[str, Any]) -> dict[str, Any]:
+    """A daemon of another version may know less: just then its status is wanted."""
+    try:
+        found: dict[str, Any] = with_daemon.get("/v1/info")
+    except Refused:
+        found = {}
+    return {"version": health.get("version"), "pid": None, "degraded": False, **found}
 
 
 def _absent(home: Home, as_json: bool) -> int:
@@ -47,7 +57,7 @@ def _absent(home: Home, as_json: bool) -> int:
 
 
 def _rows(home: Home, health: Any, info: Any, stats: Any) -> list[tuple[str, str]]:
-    by_status, notices, limits = stats["byStatus"], stats["notices"], info["limits"]
+    by_status, notices = stats["byStatus"], stats.get("notices", {})
     untold = sum(notices.get(state, 0) for state in ("unread", "leased"))
     return [
         ("meantime", f"{info['version']}, up {showing.span(health['uptime'])} (pid {info['pid']})"),
@@ -55,12 +65,11 @@ def _rows(home: Home, health: Any, info: Any, stats: Any) -> list[tuple[str, str
         ("degraded", "the disk is full: nothing new is accepted; make room" if info["degraded"] else ""),
         ("door", info.get("url") or f"none on a port; see {home.log}"),
         ("home", str(home.folder)),
-        ("ledger", f"{_size(home)}, durability {info['durability']}"),
+        ("ledger", f"{_size(home)}, durability {info.get('durability', '?')}"),
         ("tasks", f"{stats['activeTasks']} active · {stats['totalTasks'] - stats['activeTasks']} ended, "
                   f"{by_status['error']} of them badly"),
         ("notices", f"{untold} untold · {notices.get('parked', 0)} parked · {notices.get('told', 0)} told"),
-        ("limits", f"{_limit(limits['perThread'])} per thread and kind · {_limit(limits['total'])} in all, "
-                   f"then {limits['onLimit']}"),
+        ("limits", _limits(info.get("limits"))),
         ("clients", _clients(info)),
     ]  # fmt: skip
 
@@ -76,8 +85,11 @@ def _size(home: Home) -> str:
     return f"{total / 1e6:.1f} MB" if total >= 100_000 else f"{total / 1e3:.0f} kB"
 
 
-def _limit(number: int) -> str:
-    return "no limit" if number < 0 else str(number)
+def _limits(limits: dict[str, Any] | None) -> str:
+    if limits is None:
+        return ""
+    own, total = ("no limit" if limits[name] < 0 else str(limits[name]) for name in ("perThread", "total"))
+    return f"{own} per thread and kind · {total} in all, then {limits['onLimit']}"
 
 
 def _clients(info: dict[str, Any]) -> str:

@@ -40,7 +40,7 @@ def command(meaning: str, wait: float, as_json: bool) -> None:
 
 def _end(leader: Owner, meaning: str, wait: float) -> None:
     home = daemon().home
-    if leader.command and not leader.is_daemon:
+    if not leader.is_daemon:
         raise Trouble(
             f"{home.ledger} is owned by {leader}, which is not a daemon.",
             "Only its own program can close it.",

@@ -9,22 +9,28 @@ import click
 
 from meantime.leader import owner
 from meantime.ondemand import NoDaemon, answers, ensure
-from meantime.surfaces.cli.trouble import NO_DAEMON, Trouble
+from meantime.surfaces.cli.trouble import FAILED, NO_DAEMON, USAGE, Trouble
 from meantime.surfaces.cli.verb import as_json, daemon, say_json
 
 
 @click.command("up")
 @click.option("--foreground", is_flag=True, help="Stay here and log to stderr, for a service manager.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="For this daemon: http.port=6000."
+)
 @click.option("--wait", type=click.FloatRange(0.1, 3600), default=30.0, show_default=True, metavar="SECONDS")
 @as_json
-def command(foreground: bool, wait: float, as_json: bool) -> None:
+def command(foreground: bool, settings: tuple[str, ...], wait: float, as_json: bool) -> None:
     """Start the daemon. Every other verb does this when it needs to."""
     with_daemon = daemon()
     home = with_daemon.home
+    was_up = answers(home)
+    if settings and was_up:
+        raise Trouble("The daemon is up already, with other settings.", "First: meantime down", FAILED)
+    os.environ.update(map(_variable, settings))
     if foreground:
         program = [sys.executable, "-P", "-m", "meantime.app.daemon", "--foreground"]
         os.execv(sys.executable, program)
-    was_up = answers(home)
     try:
         ensure(home, wait=wait)
     except NoDaemon as problem:
@@ -35,3 +41,11 @@ def command(foreground: bool, wait: float, as_json: bool) -> None:
         say_json({"running": True, "started": not was_up, "pid": pid, "home": str(home.folder)})
         return
     click.echo(f"The daemon is up{' already' if was_up else ''} (pid {pid}).\n  meantime status    how it is")
+
+
+def _variable(said: str) -> tuple[str, str]:
+    """The daemon hears of it through its environment, and checks it there."""
+    key, equals, value = said.partition("=")
+    if not equals or not (key == "tools" or "." in key):
+        raise Trouble(f"--set {said} is not KEY=VALUE.", "`meantime config` lists the keys.", USAGE)
+    return f"MEANTIME_{key.replace('.', '_').upper()}", value

@@ -1,0 +1,175 @@
+"""The doctor: every check can find something, says what to do, and changes nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from meantime import Meantime
+from meantime.app import doctor
+from meantime.app.doctor import BAD, OK, WARN, Patient, Row, examine, machine
+from meantime.app.doctor import home as at_home
+from meantime.home import Home
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def patient(tmp_path: Path) -> Patient:
+    found = Home(tmp_path / "home", tmp_path / "config.toml")
+    found.make()
+    return Patient(found, {}, time.time())
+
+
+def rows(patient: Patient) -> dict[str, Row]:
+    return {row.name: row for row in examine(patient)}
+
+
+async def test_a_healthy_one(patient: Patient) -> None:
+    async with Meantime.open(patient.home.ledger):
+        pass
+    before = sorted(patient.home.folder.iterdir())
+    found = rows(patient)
+    assert {row.level for row in found.values()} == {OK}, found
+    assert "sound" in found["ledger"].found
+    assert "not running" in found["daemon"].found
+    assert sorted(patient.home.folder.iterdir()) == before
+
+
+def test_before_the_first_start(tmp_path: Path) -> None:
+    found = rows(Patient(Home(tmp_path / "new" / "home", tmp_path / "none.toml"), {}, time.time()))
+    assert {row.level for row in found.values()} == {OK}, found
+    assert not (tmp_path / "new").exists()
+
+
+async def test_an_owner_that_is_no_daemon(patient: Patient) -> None:
+    async with Meantime.open(patient.home.ledger):
+        found = rows(patient)
+    assert found["daemon"].level == BAD
+    assert f"process {os.getpid()}" in found["daemon"].found
+    assert found["ledger"].level == OK  # it is read beside its owner
+
+
+def test_a_folder_that_others_may_enter(patient: Patient) -> None:
+    patient.home.folder.chmod(0o755)
+    row = rows(patient)["home"]
+    assert (row.level, row.todo) == (BAD, f"Close it with: chmod 700 {patient.home.folder}")
+
+
+def test_a_file_that_others_may_read(patient: Patient) -> None:
+    patient.home.token.write_text("secret")
+    patient.home.token.chmod(0o644)
+    row = rows(patient)["home"]
+    assert (row.level, "token" in row.found) == (WARN, True)
+
+
+def test_a_wrong_configuration(patient: Patient) -> None:
+    patient.home.config.write_text("[http]\nport = 'x'\n")
+    row = rows(patient)["config"]
+    assert (row.level, "http.port" in row.found, bool(row.todo)) == (BAD, True, True)
+
+
+def test_a_configuration_that_others_can_change(patient: Patient) -> None:
+    patient.home.config.touch()
+    patient.home.config.chmod(0o664)
+    assert [row.level for row in at_home.config(patient)] == [OK, WARN]
+    patient.home.config.chmod(0o644)
+    assert [row.level for row in at_home.config(patient)] == [OK]
+
+
+def test_a_tool_that_is_not_there(patient: Patient) -> None:
+    patient.home.config.write_text('tools = ["json", "not_there_at_all", "not_there.either"]\n')
+    found = [row for row in at_home.config(patient) if row.name == "tools"]
+    assert [row.level for row in found] == [BAD, BAD]
+
+
+async def test_a_damaged_ledger(patient: Patient) -> None:
+    ledger = patient.home.ledger
+    async with Meantime.open(ledger) as mt:
+        for number in range(20):
+            await mt.thread(f"t{number}").turn().__aenter__()
+    whole = bytearray(ledger.read_bytes())
+    whole[4096 : 4096 * 4] = os.urandom(4096 * 3)
+    ledger.write_bytes(whole)
+    row = rows(patient)["ledger"]
+    assert (row.level, "salvage=True" in row.todo) == (BAD, True)
+
+
+def test_a_ledger_that_is_none(patient: Patient) -> None:
+    with sqlite3.connect(patient.home.ledger) as db:
+        db.execute("CREATE TABLE other (x)")
+    row = rows(patient)["ledger"]
+    assert (row.level, "not a ledger" in row.found) == (BAD, True)
+    patient.home.ledger.write_text("a letter, not a database, and long enough to be looked at as one" * 9)
+    assert rows(patient)["ledger"].level == BAD
+
+
+def test_files_of_a_daemon_that_was_killed(patient: Patient) -> None:
+    patient.home.discovery.write_text(json.dumps({"pid": os.getpid()}))
+    patient.home.http_socket.touch()
+    row = rows(patient)["stale"]
+    assert (row.level, "server.json, http.sock" in row.found) == (WARN, True)
+
+
+@pytest.mark.parametrize(("free", "level"), [(10**10, OK), (5 * 10**8, WARN), (10**7, BAD)])
+def test_the_disk(patient: Patient, monkeypatch: pytest.MonkeyPatch, free: int, level: str) -> None:
+    monkeypatch.setattr(machine.shutil, "disk_usage", lambda place: type("Usage", (), {"free": free}))
+    row = rows(patient)["disk"]
+    assert (row.level, bool(row.todo)) == (level, level != OK)
+
+
+def test_few_descriptors(patient: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (256, 4096))
+    row = rows(patient)["files"]
+    assert (row.level, "ulimit -n 4096" in row.todo) == (WARN, True)
+
+
+def test_packages_that_are_missing(patient: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = machine.importlib.util.find_spec
+    missing = {"uvloop"}
+
+    def find(name: str) -> Any:
+        return None if name in missing else there(name)
+
+    monkeypatch.setattr(machine.importlib.util, "find_spec", find)
+    assert rows(patient)["extras"].level == WARN
+    missing.add("uvicorn")
+    row = rows(patient)["extras"]
+    assert (row.level, "uvicorn" in row.found, "meantime[server]" in row.todo) == (BAD, True, True)
+
+
+def test_an_old_sqlite_is_explained(patient: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 40, 1))
+    assert "WAL-reset bug" in rows(patient)["sqlite"].found
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 51, 3))
+    assert "WAL-reset bug" not in rows(patient)["sqlite"].found
+
+
+def test_a_kernel_without_what_we_need(patient: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "LOCKS", Path("/nowhere"))
+    monkeypatch.delattr(os, "pidfd_open")
+    row = rows(patient)["kernel"]
+    assert (row.level, "pidfd" in row.found, "/proc" in row.found) == (BAD, True, True)
+
+
+def test_a_strange_clock(patient: Patient) -> None:
+    patient.home.ledger.touch()
+    for now in (0.0, 5e9, time.time() - 86_400):
+        assert rows(patient._replace(now=now))["clock"].level == WARN, now
+
+
+def test_a_check_that_fails_is_a_row(patient: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(patient: Patient) -> Iterator[Row]:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(doctor, "CHECKS", (broken, machine.clock))
+    found = rows(patient)
+    assert (found["broken"].level, found["clock"].level) == (BAD, OK)
