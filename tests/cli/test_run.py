@@ -105,6 +105,13 @@ def test_the_thread_comes_from_the_environment(person: Person):
     assert person.json("run", "true")["parentSessionID"] == "cli"
 
 
+def test_what_may_run_again_has_no_variables(person: Person):
+    done = person("run", "--retry", "--", "true")
+    assert done.code == 2
+    assert "--no-env" in done.err
+    assert person("run", "-w", "--retry", "--no-env", "--", "echo", "again") == (0, "again\n", "")
+
+
 def test_options_after_the_command_are_the_commands(person: Person):
     assert person("run", "-w", "echo", "-n", "--json").out == "--json"
 

@@ -43,7 +43,7 @@ LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 )
 @click.option("--no-env", is_flag=True, help="Do not hand over your environment, only what -e says.")
 @click.option("--id", metavar="ID", help="An id of your own: a second start with it is refused.")
-@click.option("--retry", is_flag=True, help="It may run again if it is unknown how it ended.")
+@click.option("--retry", is_flag=True, help="It may run again if it is unknown how it ended; needs --no-env.")
 @click.option("--pty", is_flag=True, help="Give it a terminal.")
 @click.option("--stdin-open", is_flag=True, help="Keep its stdin open for `meantime send`.")
 @click.option("-w", "--wait", is_flag=True, help="Show its output, and end with its exit code.")
@@ -76,12 +76,16 @@ USAGE_HINT = "For example: meantime run -- pytest -q"
 
 
 def _order(what: str | list[str], given: dict[str, Any]) -> Wire:
+    environ = _environment(given["variables"], whole=not given["no_env"])
+    if given["retry"] and environ:
+        what = "What may run again cannot have variables: their values are not kept."
+        raise Trouble(what, "Use --retry with --no-env: it gets the daemon's environment.", USAGE)
     order: Wire = {
         "id": given["id"] or _new("t_"),
         "thread": given["thread"],
         "command": what,
         "cwd": os.path.abspath(given["cwd"] or _here()),
-        "env": _environment(given["variables"], whole=not given["no_env"]),
+        "env": environ or None,
         "description": given["name"],
         # Without one of its own it would join whatever is open in the thread: a person did not ask for that.
         "batch": given["batch"] or _new("b_"),
