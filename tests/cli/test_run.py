@@ -31,7 +31,6 @@ def test_on_a_terminal_it_says_what_to_do_next(person: Person):
 
 def test_the_command_has_the_folder_and_the_environment_of_its_caller(person: Person):
     """Not those of the daemon, which was started elsewhere."""
-    person("up")
     place = person.folder / "elsewhere"
     place.mkdir()
     done = person("run", "-w", "-c", "pwd; echo $FLAVOUR $MORE", "-e", "MORE=b=c", cwd=place,
@@ -40,7 +39,15 @@ def test_the_command_has_the_folder_and_the_environment_of_its_caller(person: Pe
     assert person("run", "-w", "--cwd", "elsewhere", "--", "pwd").out == f"{place}\n"
 
 
+def test_no_variable_of_the_daemon_comes_through(loner: Person):
+    assert loner("up", environ={"SECRET": "of another shell"}).code == 0
+    line = "echo ${SECRET:-none} ${KEPT:-none}"
+    assert loner("run", "-w", "-c", line, environ={"KEPT": "yes"}).out == "none yes\n"
+    assert loner("run", "-w", "--no-env", "-c", line).out == "of another shell none\n"
+
+
 def test_no_env_hands_over_only_what_is_named(person: Person):
+    person("up")
     done = person("run", "-w", "--no-env", "-e", "A=1", "-e", "KEPT", "-c", 'echo "$A-$KEPT-$LEFT"',
                   environ={"KEPT": "yes", "LEFT": "no"})  # fmt: skip
     assert done.out == "1-yes-\n"

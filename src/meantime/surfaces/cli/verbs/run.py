@@ -58,8 +58,8 @@ def command(argv: tuple[str, ...], line: str | None, wait: bool, **given: Any) -
     """
     if bool(argv) == (line is not None):
         raise Trouble("Nothing to run." if not argv else "Give a COMMAND or -c, not both.", USAGE_HINT, USAGE)
-    order = _order(list(argv) if line is None else line, given)
     with_daemon = daemon()
+    order = _order(list(argv) if line is None else line, given, with_daemon)
     task = started(with_daemon, order)
     if wait:
         return _waited(with_daemon, task, raw=given["raw"], as_json=given["as_json"])
@@ -75,11 +75,13 @@ def command(argv: tuple[str, ...], line: str | None, wait: bool, **given: Any) -
 USAGE_HINT = "For example: meantime run -- pytest -q"
 
 
-def _order(what: str | list[str], given: dict[str, Any]) -> Wire:
-    environ = _environment(given["variables"], whole=not given["no_env"])
+def _order(what: str | list[str], given: dict[str, Any], with_daemon: Daemon) -> Wire:
+    environ: dict[str, str | None] = {**_environment(given["variables"], whole=not given["no_env"])}
     if given["retry"] and environ:
-        what = "What may run again cannot have variables: their values are not kept."
-        raise Trouble(what, "Use --retry with --no-env: it gets the daemon's environment.", USAGE)
+        problem = "What may run again cannot have variables: their values are not kept."
+        raise Trouble(problem, "Use --retry with --no-env: it gets the daemon's environment.", USAGE)
+    if not given["no_env"]:  # what the daemon was started with is not this caller's
+        environ.update({name: None for name in with_daemon.variables() if name not in environ})
     order: Wire = {
         "id": given["id"] or _new("t_"),
         "thread": given["thread"],
