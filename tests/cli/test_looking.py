@@ -119,7 +119,7 @@ def test_an_ambiguous_prefix_lists_its_candidates(person: Person, works: dict[st
         assert sorted(candidates) == ["  zz-a1  ✓ completed  first", "  zz-a2  ✓ completed  second"]
 
 
-@pytest.mark.parametrize("ref", ["nothing", "../x", "a b", "%2e", "é"])
+@pytest.mark.parametrize("ref", ["nothing", "../x", "a b", "%2e", "é", "\udcff"])
 def test_what_is_not_there_is_3(person: Person, ref: str):
     done = person("show", ref)
     assert done.code == 3

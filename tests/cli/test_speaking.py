@@ -204,6 +204,16 @@ def test_done_today_is_since_midnight(scripted: Scripted, daemon: Daemon):
     assert done_today(daemon, 86_400.0) == "50+ done today"
 
 
+def test_a_daemon_that_has_gone_is_not_started_again(scripted: Scripted, daemon: Daemon):
+    daemon.start = True
+    scripted.script = [answer(200, 1)]
+    daemon.get("/a")
+    daemon.close()
+    scripted.home.http_socket.unlink()
+    with pytest.raises(Gone):
+        daemon.get("/b")
+
+
 def test_nobody_is_there(tmp_path: Path):
     refusals: list[Callable[[], None]] = [lambda: None, lambda: (tmp_path / "http.sock").touch()]
     for prepare in refusals:

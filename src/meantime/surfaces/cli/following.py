@@ -9,15 +9,15 @@ from typing import TypeVar
 import click
 
 from .speaking import Daemon
-from .trouble import Gone, Trouble
+from .trouble import Gone
 
 PAUSE = 0.1  # seconds between two looks
 T = TypeVar("T")
 
 
 def patiently(daemon: Daemon, ask: Callable[[], T], seconds: float, *, silent: bool = False) -> T:
-    """Calls `ask` until it has its answer. It must go on from where it was. A daemon that goes away in
-    the middle is waited for, and not started: somebody may have stopped it on purpose."""
+    """Calls `ask` until it has its answer; it must go on from where it was. A daemon that goes away in
+    the middle is waited for."""
     while True:
         try:
             return ask()
@@ -32,17 +32,15 @@ def patiently(daemon: Daemon, ask: Callable[[], T], seconds: float, *, silent: b
 
 def _wait_for(daemon: Daemon, seconds: float) -> None:
     until = time.monotonic() + seconds
-    starts, daemon.start = daemon.start, False
-    try:
-        while True:
-            try:
-                daemon.get("/v1/health")
-                return
-            except Trouble as absent:
-                if time.monotonic() >= until:
-                    raise Gone(
-                        "The daemon did not come back.", "The work goes on. `meantime up` starts a daemon."
-                    ) from absent
-            time.sleep(PAUSE)
-    finally:
-        daemon.start = starts
+    while True:
+        try:
+            daemon.get("/v1/health")
+            return
+        except Gone as absent:
+            if time.monotonic() >= until:
+                what, hint = (
+                    "The daemon did not come back.",
+                    "The work goes on. `meantime up` starts a daemon.",
+                )
+                raise Gone(what, hint) from absent
+        time.sleep(PAUSE)

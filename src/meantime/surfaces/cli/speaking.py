@@ -4,33 +4,33 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import socket
 import struct
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from http.client import HTTPConnection, HTTPException, HTTPResponse
+from http.client import HTTPResponse
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
+from .connection import Arriving, Line, going, gone
 from .trouble import NO_DAEMON, NOT_ALLOWED, Gone, Refused, Trouble
 
 if TYPE_CHECKING:
     from meantime.home import Home
 
-CONNECTING = 10.0  # seconds for a daemon that is too busy to take a connection
 PATIENCE = 30.0  # seconds for an answer that waits for nothing
 _ABSENT = (FileNotFoundError, ConnectionRefusedError, NotADirectoryError)
 
 
 class Daemon:
-    """One connection, opened with the first question. A daemon that does not run is started."""
+    """One connection, opened with the first question. A daemon that does not run is started; one that
+    was there and has gone is not: somebody may have stopped it on purpose."""
 
     def __init__(self, home: Home | None = None, *, start: bool | None = None) -> None:
         self.home = home or _home()
         self.start = os.environ.get("MEANTIME_NO_START", "") in ("", "0") if start is None else start
-        self._line: _Line | None = None
+        self._line: Line | None = None
+        self._met = False
 
     def get(self, path: str, *, patience: float = PATIENCE, **params: object) -> Any:
         """The JSON of an answer; None of one without content. Refused for an error, Gone for no answer."""
@@ -52,7 +52,7 @@ class Daemon:
         """An answer that goes on, on a connection of its own. Gone, also where it breaks off."""
         line = self._connected(patience)
         try:
-            with _going():
+            with going():
                 answer = _exchange(line, "GET", _with(path, params), None, headers)
                 refused = answer.read() if answer.status >= 400 else b""
             _check(answer.status, refused)
@@ -64,9 +64,8 @@ class Daemon:
         """The names in the daemon's own environment, where the system shows them (Linux)."""
         self._line = self._line or self._connected(PATIENCE)
         try:
-            pid = struct.unpack("iII", self._line.sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[
-                0
-            ]
+            peer = self._line.sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+            pid = struct.unpack("iII", peer)[0]
             with open(f"/proc/{pid}/environ", "rb") as file:
                 return [os.fsdecode(each.split(b"=")[0]) for each in file.read().split(b"\0") if each]
         except (AttributeError, OSError):
@@ -91,7 +90,7 @@ class Daemon:
             self.close()
         line = self._line = self._line or self._connected(patience)
         try:
-            with _going():
+            with going():
                 line.sock.settimeout(patience)
                 answer = _exchange(line, method, path, body)
                 data = answer.read()
@@ -103,22 +102,25 @@ class Daemon:
         _check(answer.status, data)
         return json.loads(data) if data else None
 
-    def _connected(self, patience: float | None) -> _Line:
-        line = _Line(str(self.home.http_socket), patience)
+    def _connected(self, patience: float | None) -> Line:
+        line = Line(str(self.home.http_socket), patience)
         try:
             line.connect()
         except _ABSENT:
             self._begin()
-            with _going():
+            with going():
                 line.connect()
         except PermissionError as problem:
             what = f"{self.home.http_socket} belongs to somebody else."
             raise Trouble(what, "Set MEANTIME_HOME to a folder of your own.", NOT_ALLOWED) from problem
         except OSError as problem:
-            raise _gone(problem) from problem
+            raise gone(problem) from problem
+        self._met = True
         return line
 
     def _begin(self) -> None:
+        if self._met:
+            raise Gone
         if not self.start:
             raise Trouble("The daemon is not running.", "Start it with `meantime up`.", NO_DAEMON)
         from meantime.ondemand import NoDaemon, ensure
@@ -127,50 +129,6 @@ class Daemon:
             ensure(self.home)
         except NoDaemon as problem:
             raise Trouble(problem.message, problem.hint, NO_DAEMON) from problem
-
-
-class _Line(HTTPConnection):
-    def __init__(self, path: str, patience: float | None) -> None:
-        super().__init__("meantime", timeout=patience)
-        self._path = path
-
-    def connect(self) -> None:
-        until = time.monotonic() + CONNECTING
-        while True:
-            self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            try:
-                self.sock.settimeout(self.timeout)
-                self.sock.connect(self._path)
-                return
-            except BlockingIOError:  # more than it can take at once stand before the door
-                self.close()
-                if time.monotonic() > until:
-                    raise
-                time.sleep(0.02)
-            except BaseException:
-                self.close()
-                raise
-
-    def was_closed(self) -> bool:
-        """While nobody spoke. Between two questions there is nothing to read but an end."""
-        return bool(select.select([self.sock], [], [], 0)[0])
-
-
-class Arriving:
-    """An answer that goes on. Only what comes from the daemon is a Gone: the reader's own troubles with
-    what it does with the data are its own."""
-
-    def __init__(self, answer: HTTPResponse) -> None:
-        self._answer = answer
-
-    def read(self, most: int) -> bytes:
-        """Something, as soon as there is something; nothing at its end."""
-        with _going():
-            return self._answer.read1(most)
-
-    def line(self) -> bytes:
-        with _going():
-            return self._answer.readline()
 
 
 def _home() -> Home:
@@ -184,16 +142,16 @@ def _home() -> Home:
 
 def part(id: str) -> str:
     """An id as a part of a path."""
-    return quote(id, safe="")
+    return quote(id, safe="", errors="replace")
 
 
 def _with(path: str, params: dict[str, object]) -> str:
     given = {name: value for name, value in params.items() if value is not None and value != ""}
-    return f"{path}?{urlencode(given)}" if given else path
+    return f"{path}?{urlencode(given, errors='replace')}" if given else path
 
 
 def _exchange(
-    line: _Line, method: str, path: str, body: object, headers: dict[str, str] | None = None
+    line: Line, method: str, path: str, body: object, headers: dict[str, str] | None = None
 ) -> HTTPResponse:
     if body is None:
         line.request(method, path, headers=headers or {})
@@ -215,17 +173,3 @@ def _object(data: bytes) -> dict[str, object]:
     except ValueError:
         found = None
     return found if isinstance(found, dict) else {}  # pyright: ignore[reportUnknownVariableType]
-
-
-@contextmanager
-def _going() -> Generator[None]:
-    try:
-        yield
-    except (HTTPException, OSError) as problem:
-        raise _gone(problem) from problem
-
-
-def _gone(problem: Exception) -> Gone:
-    if isinstance(problem, TimeoutError):
-        return Gone("The daemon does not answer.")
-    return Gone()

@@ -10,9 +10,10 @@ import click
 
 from meantime.surfaces.cli import finding, showing
 from meantime.surfaces.cli.asking import TASK, reconnect
+from meantime.surfaces.cli.connection import Arriving
 from meantime.surfaces.cli.following import patiently
 from meantime.surfaces.cli.showing import Wire
-from meantime.surfaces.cli.speaking import Arriving, Daemon
+from meantime.surfaces.cli.speaking import Daemon
 from meantime.surfaces.cli.trouble import Gone
 from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
 

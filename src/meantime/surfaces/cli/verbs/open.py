@@ -20,7 +20,7 @@ def command(ref: str | None, only_print: bool, as_json: bool) -> None:
     with_daemon = daemon()
     url = with_daemon.get("/v1/info").get("url")
     if not url:
-        raise Trouble("The daemon has no address for browsers.", "See `meantime config`, api.enabled.")
+        raise Trouble("The daemon has no address for browsers.", "See `meantime config`, http.enabled.")
     where = url if ref is None else f"{url}/v1/tasks/{part(finding.task(with_daemon, ref)['id'])}"
     if as_json:
         say_json({"url": where})

@@ -152,12 +152,15 @@ def started(with_daemon: Daemon, order: Wire) -> Wire:
         return with_daemon.post("/v1/tasks", order)
     except Gone:
         pass
+    again = Daemon(with_daemon.home, start=with_daemon.start)  # it may start the next one
     try:
-        return with_daemon.get(f"/v1/tasks/{part(order['id'])}")
+        return again.get(f"/v1/tasks/{part(order['id'])}")
     except Refused as refused:
         if refused.status != 404:
             raise
-    return with_daemon.post("/v1/tasks", order)
+        return again.post("/v1/tasks", order)
+    finally:
+        again.close()
 
 
 def _say(task: Wire) -> None:
