@@ -12,35 +12,38 @@ from .speaking import Daemon
 from .trouble import Gone
 
 PAUSE = 0.1  # seconds between two looks
+SETTLED = 2.0  # seconds: whoever was answered for so long had found it again
 T = TypeVar("T")
 
 
 def patiently(daemon: Daemon, ask: Callable[[], T], seconds: float, *, silent: bool = False) -> T:
     """Calls `ask` until it has its answer; it must go on from where it was. A daemon that goes away in
-    the middle is waited for."""
+    the middle is waited for, and nobody is told twice while it is still closing."""
+    until, told = 0.0, silent
     while True:
+        began = time.monotonic()
         try:
             return ask()
         except Gone as gone:
             what = gone.what
-        if not silent:
+        if not until or time.monotonic() - began > SETTLED:
+            until = time.monotonic() + seconds
+        if not told:
             click.echo(f"meantime: {what} Waiting for it to come back.", err=True)
-        _wait_for(daemon, seconds)
-        if not silent:
+            told = True
+        if _was_away(daemon, until) and not silent:
             click.echo("meantime: It is back.", err=True)
+            told = False
 
 
-def _wait_for(daemon: Daemon, seconds: float) -> None:
-    until = time.monotonic() + seconds
-    while True:
+def _was_away(daemon: Daemon, until: float) -> bool:
+    """Returns when it answers: whether there was a time when nobody did."""
+    away = False
+    while time.monotonic() < until:
+        time.sleep(PAUSE)
         try:
             daemon.get("/v1/health")
-            return
-        except Gone as absent:
-            if time.monotonic() >= until:
-                what, hint = (
-                    "The daemon did not come back.",
-                    "The work goes on. `meantime up` starts a daemon.",
-                )
-                raise Gone(what, hint) from absent
-        time.sleep(PAUSE)
+            return away
+        except Gone:
+            away = True
+    raise Gone("The daemon did not come back.", "The work goes on. `meantime up` starts a daemon.")
