@@ -42,9 +42,9 @@ def test_following_goes_on_where_it_was(loner: Person, how: str):
         assert b"Waiting for it to come back." in each.readline()
     gate.write_text("go\n")
     assert loner("up").code == 0
-    assert following.stderr.readline() == b"meantime: It is back.\n"
     out, err = following.communicate(timeout=30)
-    assert (following.returncode, out, err) == (0, b"after\n", b"")
+    assert (following.returncode, out) == (0, b"after\n")
+    assert b"Waiting" not in err  # that was said once
     waiting.communicate(timeout=30)
     assert waiting.returncode == 0
     assert watching.stdout is not None
