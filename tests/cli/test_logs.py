@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 
@@ -81,11 +82,13 @@ def test_following_from_the_last_lines(person: Person):
     assert following.communicate(timeout=30)[0] == b"three\n"
 
 
-def test_a_pipe_that_closes_ends_it_quietly(person: Person):
-    id = person.start("-c", "yes | head -c 3000000")
-    assert person("wait", "-q", id).code == 0
+@pytest.mark.parametrize("follow", [[], ["-f"]])
+def test_a_pipe_that_closes_ends_it_quietly(person: Person, follow: list[str]):
+    id = person.start("-c", "yes | head -c 3000000" + ("; sleep 600" if follow else ""))
+    if not follow:
+        assert person("wait", "-q", id).code == 0
     done = subprocess.run(
-        ["bash", "-c", '"$@" | head -1; echo ${PIPESTATUS[0]}', "sh", *MEANTIME, "logs", id],
+        ["bash", "-c", '"$@" | head -1; echo ${PIPESTATUS[0]}', "sh", *MEANTIME, "logs", *follow, id],
         env=person.environ, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.stdout.splitlines()[0] == "y"
@@ -102,6 +105,30 @@ def test_more_than_is_kept_is_said_and_the_rest_is_whole(person: Person):
     assert done.stdout.startswith(b"y\ny\n")
     assert done.stdout.endswith(b"the end\n")
     assert 5_000_000 < len(done.stdout) < 5_300_000
+
+
+TOOL = """
+from meantime import background
+
+@background
+def shout(words: str) -> dict:
+    return {"said": words.upper(), "é": 1}
+"""
+
+
+def test_a_function_has_a_history_in_place_of_output(loner: Person):
+    (loner.folder / "loud_tools.py").write_text(TOOL)
+    (loner.folder / "config.toml").write_text('tools = ["loud_tools"]\n[http]\nport = 0\n')
+    loner.environ["PYTHONPATH"] = str(loner.folder)
+    assert loner("up").code == 0
+    with contextlib.closing(loner.daemon()) as asking:
+        (tool,) = asking.get("/v1/info")["tools"]
+        task = asking.post("/v1/tasks", {"tool": tool, "arguments": {"words": "hear me"}})
+    assert loner("wait", "-q", task["id"]).code == 0
+    assert "HEAR ME" in loner("logs", task["id"]).out
+    assert "HEAR ME" in loner("logs", "-f", task["id"]).out
+    assert loner("result", task["id"]).out == '{\n  "said": "HEAR ME",\n  "é": 1\n}\n'
+    assert "HEAR ME" in loner("show", task["id"]).out
 
 
 def test_logs_of_nothing(person: Person):

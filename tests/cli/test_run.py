@@ -31,7 +31,6 @@ def test_on_a_terminal_it_says_what_to_do_next(person: Person):
 
 def test_the_command_has_the_folder_and_the_environment_of_its_caller(person: Person):
     """Not those of the daemon, which was started elsewhere."""
-    person("up")
     place = person.folder / "elsewhere"
     place.mkdir()
     done = person("run", "-w", "-c", "pwd; echo $FLAVOUR $MORE", "-e", "MORE=b=c", cwd=place,
@@ -40,7 +39,15 @@ def test_the_command_has_the_folder_and_the_environment_of_its_caller(person: Pe
     assert person("run", "-w", "--cwd", "elsewhere", "--", "pwd").out == f"{place}\n"
 
 
+def test_no_variable_of_the_daemon_comes_through(loner: Person):
+    assert loner("up", environ={"SECRET": "of another shell"}).code == 0
+    line = "echo ${SECRET:-none} ${KEPT:-none}"
+    assert loner("run", "-w", "-c", line, environ={"KEPT": "yes"}).out == "none yes\n"
+    assert loner("run", "-w", "--no-env", "-c", line).out == "of another shell none\n"
+
+
 def test_no_env_hands_over_only_what_is_named(person: Person):
+    person("up")
     done = person("run", "-w", "--no-env", "-e", "A=1", "-e", "KEPT", "-c", 'echo "$A-$KEPT-$LEFT"',
                   environ={"KEPT": "yes", "LEFT": "no"})  # fmt: skip
     assert done.out == "1-yes-\n"
@@ -105,6 +112,13 @@ def test_the_thread_comes_from_the_environment(person: Person):
     assert person.json("run", "true")["parentSessionID"] == "cli"
 
 
+def test_what_may_run_again_has_no_variables(person: Person):
+    done = person("run", "--retry", "--", "true")
+    assert done.code == 2
+    assert "--no-env" in done.err
+    assert person("run", "-w", "--retry", "--no-env", "--", "echo", "again") == (0, "again\n", "")
+
+
 def test_options_after_the_command_are_the_commands(person: Person):
     assert person("run", "-w", "echo", "-n", "--json").out == "--json"
 
@@ -163,6 +177,7 @@ def test_a_terminal_for_the_command_and_an_open_stdin(person: Person):
 
 
 def test_what_is_over_the_limit_waits_for_a_slot(person: Person):
+    person("up")
     with contextlib.closing(person.daemon()) as asking:
         before = asking.get("/v1/info")["limits"]["perThread"]
         for _ in range(before):

@@ -61,7 +61,7 @@ async def http(door: HttpDoor) -> AsyncIterator[httpx.AsyncClient]:
 async def tasks(thread: Thread, mt: Meantime) -> None:
     """One of this thread, one of another."""
     await (await thread.start(Call(int, "1"), id="mine", batch="b-1")).wait()
-    await (await mt.thread("other").start(Call(int, "2"), id="theirs")).wait()
+    await (await mt.thread("other").start(Call(int, "2"), id="theirs", batch="b-2")).wait()
 
 
 @pytest.fixture

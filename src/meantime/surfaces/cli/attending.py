@@ -26,7 +26,7 @@ def live(daemon: Daemon, id: str, *, raw: bool) -> None:
 
     def errors() -> None:
         try:
-            _copied(Daemon(daemon.home, start=False), id, "stderr", sink(sys.stderr, raw=raw))
+            _copied(Daemon(daemon.home, start=False), id, "stderr", sink(sys.stderr, raw=raw), silent=True)
         except Trouble as trouble:
             troubles.append(trouble)
 
@@ -38,19 +38,19 @@ def live(daemon: Daemon, id: str, *, raw: bool) -> None:
         raise troubles[0]
 
 
-def ended(daemon: Daemon, id: str, patience: float = RETURN) -> Wire:
+def ended(daemon: Daemon, id: str) -> Wire:
     """The task, when it has ended."""
     path = f"/v1/tasks/{part(id)}/wait"
     while True:
-        task = patiently(daemon, lambda: daemon.get(path, timeout=STEP, patience=STEP + 30.0), patience)
+        task = patiently(daemon, lambda: daemon.get(path, timeout=STEP, patience=STEP + 30.0), RETURN)
         if has_ended(task):
             return task
 
 
-def _copied(daemon: Daemon, id: str, stream: str, to: Sink, patience: float = RETURN) -> None:
+def _copied(daemon: Daemon, id: str, stream: str, to: Sink, *, silent: bool = False) -> None:
     at = Position()
     try:
-        patiently(daemon, lambda: follow(daemon, id, stream, at, to), patience)
+        patiently(daemon, lambda: follow(daemon, id, stream, at, to), RETURN, silent=silent)
     except Refused as refused:
         if refused.code != "no_log":
             raise

@@ -83,7 +83,7 @@ def task(daemon: Daemon, ref: str) -> Wire:
 
 
 def _ambiguous(daemon: Daemon, ref: str, refused: Refused) -> Trouble:
-    ids = [str(id) for id in cast("list[object]", refused.body.get("candidates") or [])]
+    ids = sorted(str(id) for id in cast("list[object]", refused.body.get("candidates") or []))
     shown = short_ids(ids)
     lines: list[str] = []
     for id in ids[:CANDIDATES]:

@@ -15,16 +15,19 @@ PAUSE = 0.1  # seconds between two looks
 T = TypeVar("T")
 
 
-def patiently(daemon: Daemon, ask: Callable[[], T], seconds: float) -> T:
+def patiently(daemon: Daemon, ask: Callable[[], T], seconds: float, *, silent: bool = False) -> T:
     """Calls `ask` until it has its answer. It must go on from where it was. A daemon that goes away in
     the middle is waited for, and not started: somebody may have stopped it on purpose."""
     while True:
         try:
             return ask()
         except Gone as gone:
-            click.echo(f"meantime: {gone.what} Waiting for it to come back.", err=True)
+            what = gone.what
+        if not silent:
+            click.echo(f"meantime: {what} Waiting for it to come back.", err=True)
         _wait_for(daemon, seconds)
-        click.echo("meantime: It is back.", err=True)
+        if not silent:
+            click.echo("meantime: It is back.", err=True)
 
 
 def _wait_for(daemon: Daemon, seconds: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
@@ -141,7 +142,8 @@ def _told(what: str, hint: str, code: int) -> int:
         sys.stdout.flush()
     except OSError:
         _let_go_of_stdout()
-    print(*lines, sep="\n", file=sys.stderr)  # noqa: T201
+    with contextlib.suppress(OSError):  # then there is nobody to tell
+        click.echo("\n".join(lines), err=True)
     return code
 
 

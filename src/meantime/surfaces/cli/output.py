@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import os
 import re
 import sys
 from typing import Protocol, TextIO
@@ -32,16 +33,16 @@ def sink(stream: TextIO, *, raw: bool) -> Sink:
 
 
 class Raw:
-    """Byte for byte."""
+    """Byte for byte, past the buffers of Python: two threads may write, and one may be interrupted."""
 
     def __init__(self, stream: TextIO) -> None:
         stream.flush()
-        self._to = stream.buffer if hasattr(stream, "buffer") else None
+        self._to = stream.fileno()
 
     def write(self, data: bytes) -> None:
-        if self._to is not None:
-            self._to.write(data)
-            self._to.flush()
+        left = memoryview(data)
+        while left:
+            left = left[os.write(self._to, left) :]
 
     def end(self) -> None:
         """Nothing was held back."""
@@ -85,15 +86,13 @@ def follow(daemon: Daemon, id: str, stream: str, at: Position, to: Sink) -> None
     """Copies what the task says until it has ended. After a Gone it can be called again."""
     path = f"/v1/tasks/{part(id)}/output"
     with daemon.stream(path, stream=stream, follow=1, offset=at.offset) as answer:
-        while data := answer.read1(1 << 16):
+        while data := answer.read(1 << 16):
             at.offset += len(data)
             to.write(data)
 
 
 def one_place() -> bool:
     """Whether stdout and stderr go to the same place, where only the order of both is right."""
-    import os
-
     try:
         out, err = os.fstat(sys.stdout.fileno()), os.fstat(sys.stderr.fileno())
     except (OSError, ValueError):

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import socket
+import struct
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
-from .trouble import NO_DAEMON, Gone, Refused, Trouble
+from .trouble import NO_DAEMON, NOT_ALLOWED, Gone, Refused, Trouble
 
 if TYPE_CHECKING:
     from meantime.home import Home
 
+CONNECTING = 10.0  # seconds for a daemon that is too busy to take a connection
 PATIENCE = 30.0  # seconds for an answer that waits for nothing
 _ABSENT = (FileNotFoundError, ConnectionRefusedError, NotADirectoryError)
 
@@ -25,7 +29,7 @@ class Daemon:
 
     def __init__(self, home: Home | None = None, *, start: bool | None = None) -> None:
         self.home = home or _home()
-        self.start = not os.environ.get("MEANTIME_NO_START") if start is None else start
+        self.start = os.environ.get("MEANTIME_NO_START", "") in ("", "0") if start is None else start
         self._line: _Line | None = None
 
     def get(self, path: str, *, patience: float = PATIENCE, **params: object) -> Any:
@@ -44,17 +48,29 @@ class Daemon:
         patience: float | None = None,
         headers: dict[str, str] | None = None,
         **params: object,
-    ) -> Generator[HTTPResponse]:
+    ) -> Generator[Arriving]:
         """An answer that goes on, on a connection of its own. Gone, also where it breaks off."""
         line = self._connected(patience)
         try:
-            answer = _exchange(line, "GET", _with(path, params), None, headers)
-            _check(answer.status, answer.read() if answer.status >= 400 else b"")
-            yield answer
-        except (HTTPException, OSError) as problem:
-            raise _gone(problem) from problem
+            with _going():
+                answer = _exchange(line, "GET", _with(path, params), None, headers)
+                refused = answer.read() if answer.status >= 400 else b""
+            _check(answer.status, refused)
+            yield Arriving(answer)
         finally:
             line.close()
+
+    def variables(self) -> list[str]:
+        """The names in the daemon's own environment, where the system shows them (Linux)."""
+        self._line = self._line or self._connected(PATIENCE)
+        try:
+            pid = struct.unpack("iII", self._line.sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[
+                0
+            ]
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                return [os.fsdecode(each.split(b"=")[0]) for each in file.read().split(b"\0") if each]
+        except (AttributeError, OSError):
+            return []
 
     def close(self) -> None:
         if self._line is not None:
@@ -71,16 +87,15 @@ class Daemon:
         return self._ask(method, path, body, patience)  # it had only closed a connection that was idle
 
     def _ask(self, method: str, path: str, body: object, patience: float) -> Any:
+        if self._line is not None and self._line.was_closed():
+            self.close()
         line = self._line = self._line or self._connected(patience)
         try:
-            if line.sock is not None:
+            with _going():
                 line.sock.settimeout(patience)
-            answer = _exchange(line, method, path, body)
-            data = answer.read()
-        except (HTTPException, OSError) as problem:
-            self.close()
-            raise _gone(problem) from problem
-        except BaseException:  # half an answer is still on its way
+                answer = _exchange(line, method, path, body)
+                data = answer.read()
+        except BaseException:  # half an answer may still be on its way
             self.close()
             raise
         if answer.will_close:
@@ -94,13 +109,13 @@ class Daemon:
             line.connect()
         except _ABSENT:
             self._begin()
-            line.connect()
+            with _going():
+                line.connect()
         except PermissionError as problem:
-            raise Trouble(
-                f"{self.home.http_socket} belongs to somebody else.",
-                "Set MEANTIME_HOME to a folder of your own.",
-                4,
-            ) from problem
+            what = f"{self.home.http_socket} belongs to somebody else."
+            raise Trouble(what, "Set MEANTIME_HOME to a folder of your own.", NOT_ALLOWED) from problem
+        except OSError as problem:
+            raise _gone(problem) from problem
         return line
 
     def _begin(self) -> None:
@@ -120,13 +135,42 @@ class _Line(HTTPConnection):
         self._path = path
 
     def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            self.sock.settimeout(self.timeout)
-            self.sock.connect(self._path)
-        except BaseException:
-            self.close()
-            raise
+        until = time.monotonic() + CONNECTING
+        while True:
+            self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                self.sock.settimeout(self.timeout)
+                self.sock.connect(self._path)
+                return
+            except BlockingIOError:  # more than it can take at once stand before the door
+                self.close()
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.02)
+            except BaseException:
+                self.close()
+                raise
+
+    def was_closed(self) -> bool:
+        """While nobody spoke. Between two questions there is nothing to read but an end."""
+        return bool(select.select([self.sock], [], [], 0)[0])
+
+
+class Arriving:
+    """An answer that goes on. Only what comes from the daemon is a Gone: the reader's own troubles with
+    what it does with the data are its own."""
+
+    def __init__(self, answer: HTTPResponse) -> None:
+        self._answer = answer
+
+    def read(self, most: int) -> bytes:
+        """Something, as soon as there is something; nothing at its end."""
+        with _going():
+            return self._answer.read1(most)
+
+    def line(self) -> bytes:
+        with _going():
+            return self._answer.readline()
 
 
 def _home() -> Home:
@@ -171,6 +215,14 @@ def _object(data: bytes) -> dict[str, object]:
     except ValueError:
         found = None
     return found if isinstance(found, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+
+
+@contextmanager
+def _going() -> Generator[None]:
+    try:
+        yield
+    except (HTTPException, OSError) as problem:
+        raise _gone(problem) from problem
 
 
 def _gone(problem: Exception) -> Gone:

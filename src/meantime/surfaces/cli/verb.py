@@ -18,11 +18,13 @@ def verb(name: str, **settings: Any) -> Callable[[Function], click.Command]:
     """A click command that also knows `--no-start`. What it returns is the exit code; None is 0."""
 
     def made(function: Function) -> click.Command:
-        asked = click.option(
-            "--no-start", is_flag=True, expose_value=False, callback=_note_no_start,
+        command = click.command(name, **settings)(function)
+        asked = click.Option(
+            ["--no-start"], is_flag=True, expose_value=False, callback=_note_no_start,
             help="Do not start the daemon if it is not running (exit 5).",
         )  # fmt: skip
-        return click.command(name, **settings)(asked(function))
+        command.params.append(asked)
+        return command
 
     return made
 

@@ -45,8 +45,8 @@ class HttpApp:
     ) -> None:
         self.feed = Feed(tasks, settings, clock)
         self.polls = Polls(clock, settings.waiting)
-        endpoints = table(Parts(tasks, owner, settings, clock, self.feed, self.polls))
-        routes = [Route(path, endpoint) for path, endpoint in endpoints.items()]
+        self.routes = table(Parts(tasks, owner, settings, clock, self.feed, self.polls))
+        routes = [Route(path, endpoint) for path, endpoint in self.routes.items()]
         inside = _answering(Router(routes, redirect_slashes=False))
         self._app: ASGIApp = Patience(Gate(inside, settings, tokens), clock, settings.stall_seconds)
 

@@ -31,13 +31,23 @@ class UnixSocket:
 
 
 def bind_unix(path: Path) -> UnixSocket:
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _check_free(path)
+        return _bound(path)
+    except OSError as problem:
+        raise InvalidInput(
+            f"The socket {path} cannot be opened: {problem.strerror or problem}.",
+            hint="Name a path in a folder of yours.",
+        ) from problem
+
+
+def _bound(path: Path) -> UnixSocket:
     """Bound under a name that nobody knows, made private, and only then given its own name: whoever
     finds it there finds it ready, and a socket that was left behind is replaced in the same moment."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     new = path.parent / f".{secrets.token_hex(4)}"
     try:
-        _check_free(path)
         os.fchmod(made.fileno(), 0o600)  # the file is born with it, whatever the umask says
         with _address(new) as address:
             made.bind(address)
@@ -46,14 +56,9 @@ def bind_unix(path: Path) -> UnixSocket:
         made.setblocking(False)
         inode = _inode(new)
         os.rename(new, path)
-    except BaseException as problem:
+    except BaseException:
         made.close()
         new.unlink(missing_ok=True)
-        if isinstance(problem, OSError):
-            raise InvalidInput(
-                f"The socket {path} cannot be opened: {problem.strerror or problem}.",
-                hint="Name a path in a folder of yours.",
-            ) from problem
         raise
     return UnixSocket(path, made, inode)
 

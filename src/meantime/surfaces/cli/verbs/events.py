@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from http.client import HTTPResponse
 
 import click
 
@@ -13,7 +12,7 @@ from meantime.surfaces.cli import finding, showing
 from meantime.surfaces.cli.asking import TASK, reconnect
 from meantime.surfaces.cli.following import patiently
 from meantime.surfaces.cli.showing import Wire
-from meantime.surfaces.cli.speaking import Daemon
+from meantime.surfaces.cli.speaking import Arriving, Daemon
 from meantime.surfaces.cli.trouble import Gone
 from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
 
@@ -89,10 +88,10 @@ def _line(name: str, task: Wire) -> str:
     return "  ".join(part for part in parts if part)
 
 
-def _events(answer: HTTPResponse) -> Iterator[Wire]:
+def _events(answer: Arriving) -> Iterator[Wire]:
     """Server-sent events: lines of `field: value`, and an empty line after each event."""
     fields: dict[str, str] = {}
-    while line := answer.readline():
+    while line := answer.line():
         text = line.decode("utf-8", "replace").rstrip("\r\n")
         name, _, value = text.partition(":")
         if text and name:

@@ -51,7 +51,7 @@ def command(
         click.echo("".join(f"{task['id']}\n" for task in shown), nl=False)
     else:
         plainly = not (ended or asked)
-        counts = _counts(found) + ([_today(with_daemon)] if plainly else [])
+        counts = _counts(found) + ([done_today(with_daemon, _midnight())] if plainly else [])
         _show(shown, counts, f"more than these {limit}: -n 0 shows all" if more else "")
 
 
@@ -71,10 +71,13 @@ def _counts(tasks: list[Wire]) -> list[str]:
     return [f"{found[state]} {state.replace('_', ' ')}" for state in showing.LOOKS if found[state]]
 
 
-def _today(with_daemon: Daemon) -> str:
+def done_today(with_daemon: Daemon, midnight: float) -> str:
     """From one small page: a busy day is only `50+`."""
-    asked = ",".join(["completed", "error", "cancelled"])
+    asked = "completed,error,cancelled"
     page = with_daemon.get("/v1/tasks", status=asked, sort="updated", limit=RECENT)["tasks"]
-    midnight = time.mktime((*time.localtime()[:3], 0, 0, 0, 0, 0, -1))
     count = sum((showing.moment(task.get("completedAt")) or 0) >= midnight for task in page)
     return f"{count}{'+' if count >= RECENT else ''} done today"
+
+
+def _midnight() -> float:
+    return time.mktime((*time.localtime()[:3], 0, 0, 0, 0, 0, -1))

@@ -43,7 +43,7 @@ LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 )
 @click.option("--no-env", is_flag=True, help="Do not hand over your environment, only what -e says.")
 @click.option("--id", metavar="ID", help="An id of your own: a second start with it is refused.")
-@click.option("--retry", is_flag=True, help="It may run again if it is unknown how it ended.")
+@click.option("--retry", is_flag=True, help="It may run again if it is unknown how it ended; needs --no-env.")
 @click.option("--pty", is_flag=True, help="Give it a terminal.")
 @click.option("--stdin-open", is_flag=True, help="Keep its stdin open for `meantime send`.")
 @click.option("-w", "--wait", is_flag=True, help="Show its output, and end with its exit code.")
@@ -58,9 +58,9 @@ def command(argv: tuple[str, ...], line: str | None, wait: bool, **given: Any) -
     """
     if bool(argv) == (line is not None):
         raise Trouble("Nothing to run." if not argv else "Give a COMMAND or -c, not both.", USAGE_HINT, USAGE)
-    order = _order(list(argv) if line is None else line, given)
     with_daemon = daemon()
-    task = _started(with_daemon, order)
+    order = _order(list(argv) if line is None else line, given, with_daemon)
+    task = started(with_daemon, order)
     if wait:
         return _waited(with_daemon, task, raw=given["raw"], as_json=given["as_json"])
     if given["as_json"]:
@@ -75,13 +75,19 @@ def command(argv: tuple[str, ...], line: str | None, wait: bool, **given: Any) -
 USAGE_HINT = "For example: meantime run -- pytest -q"
 
 
-def _order(what: str | list[str], given: dict[str, Any]) -> Wire:
+def _order(what: str | list[str], given: dict[str, Any], with_daemon: Daemon) -> Wire:
+    environ: dict[str, str | None] = {**_environment(given["variables"], whole=not given["no_env"])}
+    if given["retry"] and environ:
+        problem = "What may run again cannot have variables: their values are not kept."
+        raise Trouble(problem, "Use --retry with --no-env: it gets the daemon's environment.", USAGE)
+    if not given["no_env"]:  # what the daemon was started with is not this caller's
+        environ.update({name: None for name in with_daemon.variables() if name not in environ})
     order: Wire = {
         "id": given["id"] or _new("t_"),
         "thread": given["thread"],
         "command": what,
         "cwd": os.path.abspath(given["cwd"] or _here()),
-        "env": _environment(given["variables"], whole=not given["no_env"]),
+        "env": environ or None,
         "description": given["name"],
         # Without one of its own it would join whatever is open in the thread: a person did not ask for that.
         "batch": given["batch"] or _new("b_"),
@@ -140,7 +146,7 @@ def _is_text(value: str) -> bool:
     return True
 
 
-def _started(with_daemon: Daemon, order: Wire) -> Wire:
+def started(with_daemon: Daemon, order: Wire) -> Wire:
     """Once, also where the daemon went away before it answered: the id is ours, so it can be asked."""
     try:
         return with_daemon.post("/v1/tasks", order)

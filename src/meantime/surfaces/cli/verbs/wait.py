@@ -88,6 +88,7 @@ class Waiting:
         until = None if timeout is None else self._began + timeout
         while True:
             fresh = [task for task in self.known.values() if has_ended(task) and task["id"] not in told]
+            fresh.sort(key=lambda task: task.get("completedAt") or "")
             told.update(task["id"] for task in fresh)
             self.line.wipe()
             if not silent:

@@ -1,0 +1,214 @@
+"""Every route for every kind of caller, as one table. PROMISES.md, 'The HTTP door'.
+
+What stands in the table is the status of the answer. A write that passes the gate is sent an empty body,
+and answers what that deserves: so nothing here depends on what another row has done.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx
+import pytest
+
+from meantime import HttpDoor, Meantime
+from meantime.surfaces.http import guard
+
+from .conftest import OpenDoor, over_socket
+
+pytestmark = pytest.mark.anyio
+
+ROUTES = """
+GET  /v1/tasks                    GET  /v1/tasks/mine               GET  /v1/tasks/theirs
+GET  /v1/tasks/mine/logs          GET  /v1/tasks/theirs/logs        GET  /v1/tasks/mine/result
+GET  /v1/tasks/theirs/result      GET  /v1/tasks/mine/runs          GET  /v1/tasks/theirs/runs
+GET  /v1/tasks/mine/output        GET  /v1/tasks/theirs/output      GET  /v1/tasks/mine/wait
+GET  /v1/tasks/theirs/wait        GET  /v1/task-groups/b-1          GET  /v1/task-groups/b-2
+GET  /v1/batches/b-1              GET  /v1/batches/b-2              GET  /v1/threads
+GET  /v1/threads/conv-1           GET  /v1/threads/other            GET  /v1/threads/conv-1/wake
+GET  /v1/threads/other/wake       GET  /v1/notices                  GET  /v1/notices?thread=other
+GET  /v1/calls                    GET  /v1/calls?thread=other       GET  /v1/events
+GET  /v1/events?thread=other      GET  /v1/stats                    GET  /v1/info
+GET  /v1/openapi.json             GET  /v1/health                   GET  /v1/unknown
+POST /v1/tasks                    POST /v1/wait                     POST /v1/cancel
+POST /v1/clear                    POST /v1/purge                    POST /v1/limits
+POST /v1/tasks/mine/cancel        POST /v1/tasks/theirs/cancel      POST /v1/tasks/mine/resume
+POST /v1/tasks/theirs/resume      POST /v1/tasks/mine/send          POST /v1/tasks/theirs/send
+POST /v1/tasks/mine/answer        POST /v1/tasks/theirs/answer      POST /v1/tasks/mine/promote
+POST /v1/tasks/theirs/promote     POST /v1/threads/conv-1/turns     POST /v1/threads/other/turns
+POST /v1/threads/conv-1/unpark    POST /v1/threads/other/unpark     POST /v1/turns/{theirs}/boundary
+POST /v1/turns/{theirs}/renew     POST /v1/turns/{theirs}/ack       POST /v1/turns/{theirs}/release
+POST /v1/unknown                  GET  /v1/tasks/mine/cancel        POST /v1/stats
+"""
+_WORDS = ROUTES.split()
+READS = [(m, p) for m, p in zip(_WORDS[::2], _WORDS[1::2], strict=True) if m == "GET"]
+WRITES = [(m, p) for m, p in zip(_WORDS[::2], _WORDS[1::2], strict=True) if m == "POST"]
+
+# What a full caller gets: 200, unless it is named here.
+FULL = {
+    "GET /v1/tasks/mine/output": 409,  # a function has no log
+    "GET /v1/tasks/theirs/output": 409,
+    "GET /v1/threads/other/wake": 204,  # it is busy: a turn of it is open
+    "GET /v1/unknown": 404,
+    "GET /v1/tasks/mine/cancel": 405,
+    "POST /v1/tasks": 400,  # an empty body names no work,
+    "POST /v1/wait": 400,  # nothing to wait for,
+    "POST /v1/cancel": 400,  # no thread
+    "POST /v1/clear": 400,
+    "POST /v1/purge": 400,
+    "POST /v1/tasks/mine/resume": 400,  # and no prompt
+    "POST /v1/tasks/theirs/resume": 400,
+    "POST /v1/tasks/mine/send": 409,  # it has ended
+    "POST /v1/tasks/theirs/send": 409,
+    "POST /v1/tasks/mine/answer": 409,
+    "POST /v1/tasks/theirs/answer": 409,
+    "POST /v1/tasks/mine/promote": 409,
+    "POST /v1/tasks/theirs/promote": 409,
+    "POST /v1/threads/conv-1/turns": 201,
+    "POST /v1/threads/other/turns": 201,
+    "POST /v1/turns/{theirs}/renew": 204,
+    "POST /v1/turns/{theirs}/release": 204,
+    "POST /v1/unknown": 404,
+    "POST /v1/stats": 405,
+}
+# The token of conv-1 differs in this from a full caller. A body is looked at before a task.
+BOUND = {
+    **dict.fromkeys((f"{m} {p}" for m, p in READS if "theirs" in p or "other" in p or "b-2" in p), 404),
+    "GET /v1/threads": 403,
+    "POST /v1/wait": 200,  # it means its own thread
+    "POST /v1/cancel": 200,
+    "POST /v1/clear": 200,
+    "POST /v1/purge": 403,
+    "POST /v1/limits": 403,
+    "POST /v1/tasks/theirs/cancel": 404,
+    "POST /v1/tasks/theirs/send": 404,
+    "POST /v1/tasks/theirs/answer": 404,
+    "POST /v1/tasks/theirs/promote": 404,
+    "POST /v1/threads/other/turns": 404,
+    "POST /v1/threads/other/unpark": 404,
+    **dict.fromkeys((f"POST {p}" for _, p in WRITES if "{theirs}" in p), 404),
+}
+
+
+class Caller(NamedTuple):
+    """How it asks, and what it gets beside what a full caller gets."""
+
+    prefix: Callable[[HttpDoor], str] = lambda door: ""
+    headers: Callable[[HttpDoor], dict[str, str]] = lambda door: {}
+    way: str = "tcp"
+    reads: int | None = None  # None is what a full caller gets
+    writes: int | None = None
+    other: dict[str, int] = {}  # noqa: RUF012  a NamedTuple's default; nobody changes it
+    health: int = 200
+
+
+def bearer(door: HttpDoor) -> dict[str, str]:
+    return {"Authorization": f"Bearer {door.token}"}
+
+
+CALLERS: dict[str, Caller] = {
+    "unix socket, same user": Caller(way="unix"),
+    "token": Caller(headers=bearer),
+    "capability path": Caller(prefix=lambda door: f"/~{door.token}"),
+    "own page with the token": Caller(headers=lambda door: {**bearer(door), "Origin": door.url}),
+    "token, another user": Caller(headers=bearer, way="tcp of another user"),
+    "no token, same user": Caller(writes=401),
+    "no token, another user": Caller(way="tcp of another user", reads=401, writes=401),
+    "foreign page": Caller(headers=lambda door: {"Origin": "http://evil.example"}, reads=401, writes=401),
+    "foreign page with the token": Caller(
+        headers=lambda door: {**bearer(door), "Origin": "http://evil.example"}, writes=403
+    ),
+    "page of another port with the token": Caller(
+        headers=lambda door: {**bearer(door), "Origin": "http://127.0.0.1:1"}, writes=403
+    ),
+    "form of a page with the token": Caller(
+        headers=lambda door: {**bearer(door), "Content-Type": "text/plain"}, writes=415
+    ),
+    "rebinding page": Caller(
+        headers=lambda door: {**bearer(door), "Host": "evil.example"}, reads=421, writes=421, health=421
+    ),
+    "wrong token": Caller(headers=lambda door: {"Authorization": "Bearer no"}, reads=401, writes=401),
+    "wrong token, unix socket": Caller(
+        headers=lambda door: {"Authorization": "Bearer no"}, way="unix", reads=401, writes=401
+    ),
+    "unix socket, another user": Caller(
+        headers=bearer, way="unix of another user", reads=403, writes=403, health=403
+    ),
+    "token of the thread": Caller(
+        headers=lambda door: {"Authorization": f"Bearer {door.thread_token('conv-1')}"}, other=BOUND
+    ),
+    "token of the thread, unix socket": Caller(
+        headers=lambda door: {"Authorization": f"Bearer {door.thread_token('conv-1')}"},
+        way="unix",
+        other=BOUND,
+    ),
+}
+
+NOT_A_WRITE = {"POST /v1/unknown": 404, "POST /v1/stats": 405}
+
+
+def expected(caller: Caller, method: str, path: str) -> int:
+    """A refusal of the gate comes first; one for writing only where there is something to write."""
+    name = f"{method} {path}"
+    if path == "/v1/health":
+        return caller.health
+    if caller.reads is not None:
+        return caller.reads
+    if method == "POST" and caller.writes is not None and name not in NOT_A_WRITE:
+        return caller.writes
+    return caller.other.get(name, FULL.get(name, 200))
+
+
+@pytest.fixture
+async def both(open_door: OpenDoor, places: Path, tasks: None) -> tuple[HttpDoor, Path]:
+    return await open_door(socket=places / "http.sock"), places / "http.sock"
+
+
+@pytest.mark.parametrize("name", CALLERS)
+async def test_P12_every_route_for(
+    name: str, both: tuple[HttpDoor, Path], mt: Meantime, monkeypatch: pytest.MonkeyPatch
+):
+    (door, socket), caller = both, CALLERS[name]
+    if caller.way.endswith("of another user"):
+        monkeypatch.setattr(guard, "peer_uid", lambda transport: os.geteuid() + 1)
+    client = over_socket(socket) if caller.way.startswith("unix") else httpx.AsyncClient(base_url=door.url)
+    found: dict[str, int] = {}
+    async with client:
+        for method, path in [*READS, *WRITES]:
+            turn = await mt._runtime.open_turn("other", lease=600, limit=1)
+            asked = path.format(theirs=turn.id) + ("?timeout=0" if path.endswith(("/wait", "/wake")) else "")
+            headers = {"Content-Type": "application/json", **caller.headers(door)}
+            body = b"{}" if method == "POST" else None
+            request = client.build_request(
+                method, caller.prefix(door) + asked, headers=headers, content=body, timeout=30
+            )
+            answer = await client.send(request, stream=True)  # /v1/events has no end
+            found[f"{method} {path}"] = answer.status_code
+            assert answer.headers["access-control-allow-origin"] == "*"
+            assert answer.headers["access-control-allow-methods"] == "GET, OPTIONS"
+            assert answer.headers["access-control-allow-headers"] == "Content-Type"
+            await answer.aclose()
+            await mt._runtime.close_turn(turn.id, failed=False)
+    wanted = {f"{method} {path}": expected(caller, method, path) for method, path in [*READS, *WRITES]}
+    assert found == wanted
+
+
+async def test_P12_the_table_has_every_route(both: tuple[HttpDoor, Path]):
+    asked = {f"{m} {p.partition('?')[0]}" for m, p in [*READS, *WRITES]}
+    door, _ = both
+    routes = door._serving._app.routes  # type: ignore[union-attr]
+    names = {
+        "/tasks/{id}": "/tasks/mine",
+        "/task-groups/{id}": "/task-groups/b-1",
+        "/batches/{id}": "/batches/b-1",
+        "/threads/{id}": "/threads/conv-1",
+        "{turn}": "{theirs}",
+    }
+    for path, endpoint in routes.items():
+        for pattern, example in names.items():
+            path = path.replace(pattern, example)
+        for method in endpoint.handlers:
+            assert f"{method} {path}" in asked
