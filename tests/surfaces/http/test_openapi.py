@@ -148,6 +148,37 @@ def test_what_is_told_has_exactly_the_described_fields(door: HttpDoor):
     httpx.post(f"{door.url}/v1/turns/{turn['turn']}/release", json={}, headers=headers)
 
 
+GOOD: list[tuple[str, dict[str, str], dict[str, Any]]] = [
+    ("POST /v1/tasks", {}, {"command": ["true"], "thread": "good", "id": "good", "env": {"A": None}}),
+    ("POST /v1/tasks", {}, {"agent": "explore", "prompt": "look", "thread": "good", "id": "looked"}),
+    ("POST /v1/wait", {}, {"ids": ["good", "looked"], "until": "all", "timeout": 0}),
+    ("POST /v1/tasks/{id}/cancel", {"id": "good"}, {"reason": "enough", "wait": True}),
+    ("POST /v1/cancel", {}, {"thread": "good", "descendants": True}),
+    ("POST /v1/threads/{id}/turns", {"id": "good"}, {"lease": 5, "limit": 10}),
+    ("POST /v1/threads/{id}/unpark", {"id": "good"}, {}),
+    ("POST /v1/turns/{turn}/boundary", {}, {"limit": 10}),
+    ("POST /v1/turns/{turn}/renew", {}, {}),
+    ("POST /v1/turns/{turn}/ack", {}, {"notices": [], "reads": ["good.1"]}),
+    ("POST /v1/turns/{turn}/release", {}, {"failed": False}),
+    ("POST /v1/limits", {}, {"perThread": 10, "total": 50, "perKind": {"agent": 5}, "onLimit": "queue"}),
+    ("POST /v1/clear", {}, {"thread": "good", "ids": ["good"], "olderThan": 0}),
+    ("POST /v1/purge", {}, {"ids": ["good"]}),
+    ("POST /v1/purge", {}, {"endedBefore": 1e9, "statuses": ["error", "cancelled"]}),
+]
+
+
+def test_what_is_written_well_is_done_and_answered_as_described(door: HttpDoor):
+    operations = {operation.label: operation for operation in OPERATIONS}
+    headers = {"Authorization": f"Bearer {door.token}"}
+    turn = ""
+    for label, path, body in GOOD:
+        case = operations[label].Case(path_parameters=path or {"turn": turn}, body=body, headers=headers)
+        answer = case.call_and_validate(base_url=door.url, checks=CHECKS)
+        assert answer.status_code in (200, 201, 204), (label, answer.text)
+        if label.endswith("/turns"):
+            turn = answer.json()["turn"]
+
+
 def test_the_description_has_every_route_and_no_other():
     parts = Parts(None, None, HttpSettings(), FakeClockLess(), None, None)  # type: ignore[arg-type]
     routes = {path: {method.lower() for method in found.handlers} for path, found in table(parts).items()}
