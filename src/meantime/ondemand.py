@@ -15,6 +15,8 @@ from .home import BadHome, Home
 
 ASKED = b"GET /v1/health HTTP/1.1\r\nHost: meantime\r\nConnection: close\r\n\r\n"
 PAUSE = 0.02  # seconds between two looks
+DIED = 3  # exit code of the front: the daemon was killed before it could say anything
+TRIES = 3
 LAST_WORDS = 2_000  # bytes at the end of the log in which the reason is looked for
 
 
@@ -38,12 +40,13 @@ def ensure(home: Home, *, wait: float = 15.0) -> None:
         if answers(home, wait):
             return
         home.make()
-        while time.monotonic() < until:
+        tries = 0
+        while time.monotonic() < until and tries < TRIES:
             with _turn(home.folder / "starting.lock") as is_ours:
                 if answers(home, until - time.monotonic()):
                     return
                 if is_ours:
-                    _start(home, until)
+                    tries += _start(home, until)
             time.sleep(PAUSE)
     except BadHome as problem:
         raise NoDaemon(problem.message, problem.hint) from problem
@@ -52,8 +55,9 @@ def ensure(home: Home, *, wait: float = 15.0) -> None:
             f"The daemon cannot be started in {home.folder}: {problem.strerror or problem}.",
             "Set MEANTIME_HOME to a folder that you may write to.",
         ) from problem
+    what = "is killed whenever it starts" if tries == TRIES else f"did not answer within {wait:g} seconds"
     raise NoDaemon(
-        f"The daemon did not answer within {wait:g} seconds.{_last_words(home)}",
+        f"The daemon {what}.{_last_words(home)}",
         f"Look into {home.log}, or ask `meantime doctor`.",
     )
 
@@ -85,8 +89,9 @@ def _turn(path: Path) -> Generator[bool]:
         os.close(place)
 
 
-def _start(home: Home, until: float) -> None:
-    """The program that is started here goes away when the daemon answers, or says why there is none."""
+def _start(home: Home, until: float) -> bool:
+    """The program that is started here goes away when the daemon answers, or says why there is none.
+    True: the daemon was killed meanwhile, by whom it may be; that is worth another try."""
     import subprocess  # the hot path does without it
 
     if not sys.executable:
@@ -107,11 +112,12 @@ def _start(home: Home, until: float) -> None:
             said = front.communicate(timeout=max(until - time.monotonic(), PAUSE))[1]
         except subprocess.TimeoutExpired:
             front.kill()  # the daemon itself may still come up; the next call finds it
-            return
-        if front.returncode:
+            return False
+        if front.returncode not in (0, DIED):
             lines = said.decode("utf-8", "replace").strip().splitlines() or ["The daemon did not start."]
             message, hint = lines[-2:] if len(lines) > 1 else (lines[-1] + _last_words(home), "")
             raise NoDaemon(message, hint or f"Look into {home.log}, or ask `meantime doctor`.")
+        return front.returncode == DIED
 
 
 def _last_words(home: Home) -> str:

@@ -56,6 +56,8 @@ def test_without_a_port_by_choice(place: Place) -> None:
     place.up()
     assert place.ask("GET", "/v1/info")["url"] == ""
     assert "no door" not in place.log()
+    status = msgspec.json.decode(place.cli("status", "--json").stdout)
+    assert (status["running"], status["info"]["home"]) == (True, str(place.home.folder))
 
 
 def test_caps_are_those_of_the_configuration(place: Place) -> None:

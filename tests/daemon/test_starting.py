@@ -164,3 +164,26 @@ def test_in_the_foreground_it_stays_and_logs_to_stderr(place: Place) -> None:
     assert front.returncode == 0
     assert not place.home.http_socket.exists()
     assert not place.home.log.exists()
+
+
+def test_one_that_is_killed_while_it_starts_is_started_again(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first is killed by a tool that it imports, which happens before it can say anything."""
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    (tmp_path / "dying_tools.py").write_text(
+        "import os, signal\n"
+        f"if len(os.listdir({str(marks)!r})) < int(os.environ['DEATHS']):\n"
+        f"    open(os.path.join({str(marks)!r}, str(os.getpid())), 'w').close()\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    place.configure('tools = ["dying_tools"]\n[http]\nport = 0\n')
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("DEATHS", "3")
+    with pytest.raises(NoDaemon, match="The daemon is killed whenever it starts"):
+        ensure(place.home, wait=30)
+    assert len(list(marks.iterdir())) == 3
+    monkeypatch.setenv("DEATHS", "4")
+    place.up()
+    assert len(list(marks.iterdir())) == 4

@@ -14,6 +14,7 @@ from typing import NoReturn
 
 from meantime.home import BadHome, Home, home
 from meantime.leader import READY, served_by_another
+from meantime.ondemand import DIED
 
 
 def main() -> int:
@@ -61,7 +62,10 @@ def _detached(ours: Home) -> int:
     with os.fdopen(hears, "rb") as ear:
         said = ear.read().decode("utf-8", "replace")  # ends when the daemon has spoken, or is gone
     os.wait()
-    return 0 if said == READY else _say(said or "The daemon ended while it started.")
+    if not said:
+        _say("The daemon was killed while it started.")
+        return DIED
+    return 0 if said == READY else _say(said)
 
 
 def _step_aside(ours: Home, says: int) -> NoReturn:

@@ -16,6 +16,7 @@ from meantime import __version__
 from meantime.home import Home
 from meantime.kernel.errors import LedgerBusy, MeantimeError
 from meantime.leader import READY, served_by_another
+from meantime.ondemand import PAUSE
 
 from .config import Config, settings_of
 from .doors import open_doors
@@ -23,6 +24,7 @@ from .logbook import Logbook, begin, to_stderr
 from .meantime import Meantime
 from .sources import load
 
+TRIES = 50
 LOOK_AGAIN = 1.0  # seconds between two looks whether our home is still there
 LOG = logging.getLogger("meantime.daemon")
 # What a signal means for the commands that run; None is what the configuration says.
@@ -55,12 +57,10 @@ async def _live(home: Home, report: Callable[[str], None], umask: int, book: log
     asked = _listen_to_signals()  # before there is something to close: what comes early is not lost
     config = load(home).values
     _import_tools(config)
-    try:
-        mt = await _opened(home, config, umask)
-    except LedgerBusy as busy:
-        found = await asyncio.to_thread(_other, home, busy)
-        report(found or READY)
-        return 1 if found else 0
+    mt = await _opened(home, config, umask)
+    if isinstance(mt, str):
+        report(mt or READY)
+        return 1 if mt else 0
     if isinstance(book, Logbook):
         book.turns = True
     try:
@@ -77,15 +77,20 @@ async def _live(home: Home, report: Callable[[str], None], umask: int, book: log
     return 0
 
 
-async def _opened(home: Home, config: Config, umask: int) -> Meantime:
+async def _opened(home: Home, config: Config, umask: int) -> Meantime | str:
+    """Where somebody was quicker: empty when it answers, else why the home cannot be served."""
     settings = replace(settings_of(config), umask=umask)
-    return await Meantime.open(home.ledger, durability=config.ledger.durability, settings=settings)
-
-
-def _other(home: Home, busy: LedgerBusy) -> str:
-    """Somebody was quicker: empty when it answers, else why the home cannot be served."""
-    found = served_by_another(home)
-    return f"{busy.message}\n{busy.hint}" if found is None else found
+    for left in reversed(range(TRIES)):
+        try:
+            return await Meantime.open(home.ledger, durability=config.ledger.durability, settings=settings)
+        except LedgerBusy:
+            found = await asyncio.to_thread(served_by_another, home)
+            if found is not None:
+                return found
+            if not left:  # we cannot see who: it is in another container
+                raise
+        await asyncio.sleep(PAUSE)  # it was there, and is gone
+    raise AssertionError("the last try returns or raises")
 
 
 def _import_tools(config: Config) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from meantime.kernel.errors import MeantimeError, NotFound, StillRunning, TaskEnded
+from meantime.kernel.errors import NotFound, Refused, StillRunning, TaskEnded
 from meantime.kernel.ids import ID, check_id
 from meantime.ports.store import Query
 
@@ -67,7 +67,7 @@ class Reading:
         except (StillRunning, TaskEnded) as problem:
             return answers.problem(problem, task=wire_task(task, whole=True))
         except OSError:
-            raise MeantimeError(
+            raise Refused(
                 "The file of this result is gone.", code="result_gone", hint="Its two ends are in the task."
             ) from None
 

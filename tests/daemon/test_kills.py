@@ -1,0 +1,63 @@
+"""Daemons are killed and stopped at any moment, while many need one: each gets one, and the work goes on."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from meantime.leader import listener, owner
+from meantime.ondemand import NoDaemon, ensure
+
+from .conftest import Place
+from .test_upgrade import is_alive, started, told
+
+SECONDS = 4.0
+CLIENTS = 6
+SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGUSR2)
+
+
+@pytest.mark.faults
+def test_whoever_needs_a_daemon_gets_one(place: Place, tmp_path: Path) -> None:
+    chance = random.Random(seed := random.randrange(1 << 32))
+    place.up()
+    task = started(place, tmp_path)
+    until = time.monotonic() + SECONDS
+
+    def need_it() -> list[str]:
+        problems: list[str] = []
+        while time.monotonic() < until:
+            try:
+                ensure(place.home, wait=60)
+            except NoDaemon as problem:
+                problems.append(str(problem))
+            time.sleep(0.02)
+        return problems
+
+    kills = 0
+    with ThreadPoolExecutor(CLIENTS) as crowd:
+        clients = [crowd.submit(need_it) for _ in range(CLIENTS)]
+        while time.monotonic() < until:
+            leader = owner(place.home)
+            if leader is not None:
+                os.kill(leader.pid, chance.choice(SIGNALS))
+                kills += 1
+            time.sleep(chance.random() * 0.5)
+    # One that is killed three times in a row may be given up on, and that is then what is said.
+    problems = [text for client in clients for text in client.result() if "killed whenever" not in text]
+    assert problems == [], f"seed {seed}"
+    assert kills >= 2
+
+    leader = place.up()
+    assert listener(place.home) == leader == place.ask("GET", "/v1/info")["pid"]
+    assert is_alive(tmp_path), f"seed {seed}"
+    (tmp_path / "go").touch()
+    ended = place.ask("GET", f"/v1/tasks/{task['id']}/wait?timeout=30")
+    assert "exit code 7" in ended["error"]
+    assert told(place) == [f"{task['id']}.1"]
+    assert place.cli("audit").returncode == 0
