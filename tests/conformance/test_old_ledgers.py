@@ -10,6 +10,7 @@ import pytest
 
 from meantime import Call, LedgerDamaged, Meantime
 from meantime.ports.store import Query
+from meantime.stores.sqlite.changing import SQL
 
 pytestmark = pytest.mark.anyio
 COLUMNS = ("agent", "words", "session", "duration")
@@ -23,7 +24,7 @@ async def old(tmp_path: Path) -> Path:
         handle = await mt.thread("a").start(Call(int, "1"), id="kept", description="Über den Fluss")
         await handle.wait()
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
-        for index in ("tasks_by_session", "tasks_hidden"):
+        for index in ("tasks_by_session", "tasks_hidden", "tasks_numbers"):
             db.execute(f"DROP INDEX {index}")
         for column in COLUMNS:
             db.execute(f"ALTER TABLE tasks DROP COLUMN {column}")
@@ -57,3 +58,18 @@ async def test_P11_a_damaged_older_ledger_loses_nothing_by_its_age(old: Path):
         await Meantime.open(old)
     async with Meantime.open(old, salvage=True) as mt:
         await check(mt)
+
+
+async def test_H1_a_ledger_of_the_second_schema_is_added_up_from_its_index(tmp_path: Path):
+    path = tmp_path / "work.db"
+    async with Meantime.open(path) as mt:
+        for id in ("one", "two"):
+            await (await mt.thread("a").start(Call(int, "1"), id=id)).wait()
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("DROP INDEX tasks_numbers")
+        db.execute("PRAGMA user_version = 2")
+    async with Meantime.open(path) as mt:
+        assert (await mt._runtime.store.statistics(None)).by_agent == {"call": 2}
+    with closing(sqlite3.connect(path)) as db:
+        plan = db.execute(f"EXPLAIN QUERY PLAN {SQL['statistics']}").fetchall()
+        assert [row[3] for row in plan] == ["SCAN tasks USING INDEX tasks_numbers"]

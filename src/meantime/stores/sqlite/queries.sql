@@ -60,7 +60,7 @@ SELECT status, count(*) FROM tasks GROUP BY status;
 
 -- name: statistics
 SELECT status, run > 1, agent, count(*), count(duration), sum(duration), max(duration), min(duration)
-FROM tasks WHERE hidden = 0 GROUP BY status, run > 1, agent;
+FROM tasks INDEXED BY tasks_numbers WHERE hidden = 0 GROUP BY status, run > 1, agent;
 
 -- name: statistics_of
 SELECT status, run > 1, agent, count(*), count(duration), sum(duration), max(duration), min(duration)
