@@ -1,0 +1,148 @@
+"""The demo from its first line to its last: hands off, listens, talks, counts, leaves nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from meantime.app.meantime import Meantime
+from meantime.kernel.errors import MeantimeError
+from meantime.runtime.settings import Settings
+
+from . import texts
+from .account import Account, as_json, take_account
+from .agent import ScriptedAgent
+from .answers import Answers
+from .pieces import pieces
+from .screen import YOU, Screen, open_screen
+from .subagent import Subagent
+
+CONVERSATION = "demo"
+SUBAGENT = "demo.subagent"
+
+
+class Wishes(NamedTuple):
+    headless: bool = False
+    json: bool = False
+    keep: bool = False
+    slow: int = 8  # seconds that the slow piece takes
+
+
+def play(wishes: Wishes) -> int:
+    """Returns the exit code: 0 only where everything that was handed off was told once, in order."""
+    ended_by: list[int] = []  # the signal that ended us, where one did
+    try:
+        with _folder(wishes.keep) as folder:
+            return asyncio.run(_play(folder, wishes, ended_by))
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except asyncio.CancelledError:
+        return 128 + ended_by[0]
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python would complain at its exit
+        return 1
+    except MeantimeError as problem:
+        sys.stderr.write(f"{problem}\n")
+        return 1
+
+
+async def _play(folder: Path, wishes: Wishes, ended_by: list[int]) -> int:
+    began = time.monotonic()
+    _end_on_signals(ended_by)
+    settings = Settings(on_close="stop")
+    with open_screen(os.environ, headless=wishes.headless, silent=wishes.json) as screen:
+        try:
+            async with Meantime.open(folder / "work.db", settings=settings) as mt, mt.serve() as door:
+                show(screen, texts.banner(door.url, str(folder), wishes.keep))
+                agent = ScriptedAgent(mt.thread(CONVERSATION), Answers(mt), screen)
+                subagent = Subagent(mt.thread(SUBAGENT))
+                await _hand_off(agent, subagent, folder, wishes.slow, screen)
+                await _until_told(agent, screen)
+                account = await take_account(mt, agent, subagent, door.url, time.monotonic() - began)
+        except asyncio.CancelledError:
+            screen.line("Stopped.")
+            raise
+        _sum_up(account, screen)
+        if wishes.keep:
+            show(screen, ["", f"Kept: {folder} (the ledger is work.db)"])
+    if wishes.json:
+        sys.stdout.write(as_json(account, str(folder) if wishes.keep else None) + "\n")
+    return 0 if account.sound else 1
+
+
+async def _hand_off(
+    agent: ScriptedAgent, subagent: Subagent, folder: Path, slow: int, screen: Screen
+) -> None:
+    screen.line(f"{YOU}{texts.ASK}")
+    await agent.hand_off(pieces(folder, subagent, slow), timeout=slow + 600)
+    screen.agent(texts.HANDED_OFF)
+    screen.line()
+    screen.table(texts.handed_off(agent.tasks))
+    screen.line()
+    screen.invite()
+
+
+async def _until_told(agent: ScriptedAgent, screen: Screen) -> None:
+    """Listens and talks side by side; what goes wrong in either is raised here."""
+    told = asyncio.create_task(agent.all_told.wait())
+    pending: set[asyncio.Task[Any]] = {
+        told,
+        asyncio.create_task(agent.listen()),
+        asyncio.create_task(agent.talk()),
+    }
+    try:
+        while not told.done():
+            done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+            for each in done:
+                each.result()
+        await screen.finished()
+    finally:
+        for each in pending:
+            each.cancel()
+        await asyncio.gather(*pending, return_exceptions=True)
+
+
+def _sum_up(account: Account, screen: Screen) -> None:
+    screen.line()
+    screen.table(texts.summary(account.tasks, account.heard))
+    screen.line()
+    screen.line(f"{account.tally}. {account.seconds:.1f} s in all.")
+    if account.children:
+        screen.line(f"The subagent's own: {account.subtally}; told to it, not to you.")
+    screen.line()
+    show(screen, texts.PLUG_IN.splitlines())
+
+
+def show(screen: Screen, rows: Iterable[str]) -> None:
+    for row in rows:
+        screen.line(row, whole=True)
+
+
+def _end_on_signals(ended_by: list[int]) -> None:
+    """Ctrl+C is asyncio's own. A polite kill and a closed terminal end us just as cleanly."""
+    me = asyncio.current_task()
+    assert me is not None
+
+    def end(number: int) -> None:
+        ended_by.append(number)
+        me.cancel()
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, end, number)
+
+
+@contextmanager
+def _folder(keep: bool) -> Generator[Path, None, None]:
+    if keep:
+        yield Path(tempfile.mkdtemp(prefix="meantime-demo-"))
+        return
+    with tempfile.TemporaryDirectory(prefix="meantime-demo-") as folder:
+        yield Path(folder)
