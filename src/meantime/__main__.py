@@ -1,0 +1,5 @@
+"""`python -m meantime` is `meantime`."""
+
+from meantime.app.main import main
+
+main()

@@ -1,0 +1,60 @@
+"""`meantime …`: the table of verbs. A verb is loaded when it is used, so that none pays for another."""
+
+from __future__ import annotations
+
+import sys
+
+_CLI = "meantime.surfaces.cli.verbs."
+
+# Heading → verb → where its click command lives, and its line in the help.
+VERBS: dict[str, dict[str, tuple[str, str]]] = {
+    "Work": {
+        "run": (_CLI + "run:command", "Start a command in the background."),
+        "ps": (_CLI + "ps:command", "List tasks."),
+        "show": (_CLI + "show:command", "Everything about one task."),
+        "logs": (_CLI + "logs:command", "What a command said; -f follows it."),
+        "result": (_CLI + "result:command", "The result of a completed task, whole."),
+        "wait": (_CLI + "wait:command", "Block until tasks have ended."),
+        "cancel": (_CLI + "cancel:command", "Stop tasks."),
+        "send": (_CLI + "send:command", "Write to the stdin of a running command."),
+        "answer": (_CLI + "answer:command", "Answer a task that waits for input."),
+        "resume": (_CLI + "resume:command", "Give an ended agent a follow-up."),
+        "batch": (_CLI + "batch:command", "How far a batch is."),
+        "prune": (_CLI + "prune:command", "Delete tasks that ended long ago."),
+    },
+    "Watching": {
+        "events": (_CLI + "events:command", "Follow everything that happens."),
+        "threads": (_CLI + "threads:command", "The conversations that have tasks or notices."),
+        "inbox": (_CLI + "inbox:command", "A thread's unread notices; looking does not settle them."),
+        "open": (_CLI + "open:command", "Open a task in the browser."),
+    },
+    "The daemon": {
+        "up": (_CLI + "up:command", "Start the daemon."),
+        "down": (_CLI + "down:command", "Stop the daemon; commands run on."),
+        "status": (_CLI + "status:command", "How the daemon is."),
+        "doctor": (_CLI + "doctor:command", "Look for what is wrong, and say what to do."),
+        "audit": (_CLI + "audit:command", "Account for every notice and every silent task."),
+        "config": (_CLI + "config:command", "The settings that hold, and where each came from."),
+    },
+    "More": {
+        "demo": ("meantime.app.demo:command", "See it work, without a model or a key."),
+        "completion": (_CLI + "completion:command", "Completion for bash, zsh or fish."),
+    },
+}
+
+
+def main() -> None:
+    """The executable."""
+    try:
+        import click  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    except ImportError:
+        sys.stderr.write("meantime: the command line needs click: pip install 'meantime[server]'\n")
+        sys.exit(1)
+    from meantime import __version__
+    from meantime.surfaces.cli.frame import run
+
+    sys.exit(run(VERBS, sys.argv[1:], __version__))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,147 @@
+"""Where one person's Meantime lives: the folder, and the names of what lies in it.
+
+The command line imports this on every call, so it loads nothing but what every Python has loaded.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+LONGEST_SOCKET = 100  # bytes: Linux takes 107 for the path of a socket, and a new one needs a suffix
+
+
+class BadHome(Exception):
+    """The folder cannot be ours. `message` says why, `hint` what to do."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(f"{message} {hint}")
+        self.message = message
+        self.hint = hint
+
+
+class Home:
+    """One ledger, one daemon, one configuration."""
+
+    __slots__ = ("config", "folder")
+
+    folder: Path
+    config: Path
+
+    def __init__(self, folder: Path, config: Path) -> None:
+        object.__setattr__(self, "folder", folder)
+        object.__setattr__(self, "config", config)
+
+    @property
+    def ledger(self) -> Path:
+        return self.folder / "ledger.db"
+
+    @property
+    def http_socket(self) -> Path:
+        """HTTP for programs of the same user."""
+        return self.folder / "http.sock"
+
+    @property
+    def link_socket(self) -> Path:
+        """The library's own protocol."""
+        return self.folder / "link.sock"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "daemon.log"
+
+    @property
+    def discovery(self) -> Path:
+        return self.folder / "server.json"
+
+    @property
+    def token(self) -> Path:
+        return self.folder / "token"
+
+    def check(self) -> None:
+        """Refuses a folder that somebody else could read, or could have laid there for us."""
+        if len(os.fsencode(self.http_socket)) > LONGEST_SOCKET:
+            raise BadHome(
+                f"{self.folder} is too long a path for a socket in it.", "Set MEANTIME_HOME to a shorter one."
+            )
+        try:
+            found = os.stat(self.folder)
+        except FileNotFoundError:
+            return
+        except OSError as problem:
+            raise _unusable(self.folder, problem) from problem
+        if not stat.S_ISDIR(found.st_mode):
+            raise BadHome(f"{self.folder} is not a folder.", "Set MEANTIME_HOME to one, or remove the file.")
+        if found.st_uid != os.getuid():
+            raise BadHome(
+                f"{self.folder} belongs to user {found.st_uid}, and you are user {os.getuid()}.",
+                "Set MEANTIME_HOME to a folder of your own.",
+            )
+        if found.st_mode & 0o077:
+            # Not tightened here: somebody may have opened it on purpose, for other things that lie in it.
+            raise BadHome(
+                f"Other users may enter {self.folder} (its mode is {stat.S_IMODE(found.st_mode):04o}).",
+                f"Close it with: chmod 700 {self.folder}",
+            )
+
+    def make(self) -> None:
+        """Makes the folder, for us alone, where there is none."""
+        self.check()
+        try:
+            self.folder.parent.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(mode=0o700, exist_ok=True)
+        except OSError as problem:
+            raise _unusable(self.folder, problem) from problem
+        self.check()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a home does not change")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Home) and (self.folder, self.config) == (other.folder, other.config)
+
+    def __hash__(self) -> int:
+        return hash((self.folder, self.config))
+
+    def __repr__(self) -> str:
+        return f"<Home {self.folder}>"
+
+
+def home(environ: Mapping[str, str] = os.environ) -> Home:
+    """What the environment says; it touches no file."""
+    folder = _named(environ, "MEANTIME_HOME") or _standard(environ, "XDG_STATE_HOME", ".local/state")
+    config = _named(environ, "MEANTIME_CONFIG")
+    return Home(folder, config or _standard(environ, "XDG_CONFIG_HOME", ".config") / "config.toml")
+
+
+def _named(environ: Mapping[str, str], name: str) -> Path | None:
+    said = environ.get(name, "")
+    if not said:
+        return None
+    path = Path(said)
+    if not path.is_absolute():
+        raise BadHome(
+            f"{name}={said!r} is not a whole path: it would be another one in every folder.",
+            f"Set it to one that begins with a slash, such as {Path.cwd() / said}.",
+        )
+    if "\0" in said:
+        raise BadHome(f"{name}={said!r} is not a path.", "Remove the NUL from it.")
+    return path
+
+
+def _standard(environ: Mapping[str, str], name: str, otherwise: str) -> Path:
+    """A relative one is passed over: so says the specification of these folders."""
+    said = environ.get(name, "")
+    if said and os.path.isabs(said):
+        return Path(said) / "meantime"
+    user = environ.get("HOME", "")
+    return (Path(user) if os.path.isabs(user) else Path.home()) / otherwise / "meantime"
+
+
+def _unusable(folder: Path, problem: OSError) -> BadHome:
+    return BadHome(
+        f"{folder} cannot be used: {problem.strerror or problem}.",
+        "Set MEANTIME_HOME to a folder that you may write to.",
+    )

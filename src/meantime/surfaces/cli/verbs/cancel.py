@@ -1,0 +1,59 @@
+"""`meantime cancel`: stops tasks, and everything that they started."""
+
+from __future__ import annotations
+
+import click
+
+from meantime.surfaces.cli import finding, showing
+from meantime.surfaces.cli.asking import TASK
+from meantime.surfaces.cli.showing import Wire
+from meantime.surfaces.cli.speaking import Daemon, part
+from meantime.surfaces.cli.trouble import USAGE, Trouble
+from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
+
+STOPPING = 60.0  # seconds for an answer that waits until everything is gone
+
+
+@verb("cancel")
+@click.argument("refs", nargs=-1, type=TASK, metavar="[ID]…")
+@click.option("-b", "--batch", metavar="ID", help="All of a batch.")
+@click.option("--thread", metavar="ID", help="All of a conversation; with -b, only that batch's.")
+@click.option("--reason", default="", metavar="TEXT", help="Is kept with the task.")
+@click.option("-w", "--wait", is_flag=True, help="Return when they are gone.")
+@as_json
+def command(
+    refs: tuple[str, ...], batch: str | None, thread: str | None, reason: str, wait: bool, as_json: bool
+) -> None:
+    """Stop tasks: TERM, five seconds, KILL, for everything that they started."""
+    if not (refs or batch or thread):
+        raise Trouble("Nothing to cancel.", "Name tasks, or use -b or --thread.", USAGE)
+    with_daemon = daemon()
+    ids = [finding.task(with_daemon, ref)["id"] for ref in refs]  # all are known before one is stopped
+    if batch or thread:
+        ids += _members(with_daemon, batch, thread)
+    answers = [
+        with_daemon.post(f"/v1/tasks/{part(id)}/cancel", {"reason": reason, "wait": wait}, patience=STOPPING)
+        for id in dict.fromkeys(ids)
+    ]
+    if as_json:
+        say_json({"answers": answers})
+        return
+    for answer in answers:
+        click.echo(_said(answer))
+    if not answers:
+        click.echo("Nothing of it is active.")
+
+
+def _members(with_daemon: Daemon, batch: str | None, thread: str | None) -> list[str]:
+    found = finding.tasks(with_daemon, showing.ACTIVE, batch=batch, thread=thread)
+    return [task["id"] for task in found]
+
+
+def _said(answer: Wire) -> str:
+    task = answer["task"]
+    name = f"{showing.short(task['id'])} ({showing.title(task)})"
+    killed = answer.get("killed") or 0
+    left = f"; ended {killed} processes that it had left running" if killed else ""
+    if answer["disposition"] == "already_ended":
+        return f"{name} had ended already: {showing.status(task)}{left}"
+    return f"{name} {showing.paint(showing.status(task), task)}{left}"

@@ -1,0 +1,104 @@
+"""`meantime events`: everything that happens, as it happens."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from http.client import HTTPResponse
+
+import click
+
+from meantime.surfaces.cli import finding, showing
+from meantime.surfaces.cli.asking import TASK, reconnect
+from meantime.surfaces.cli.following import patiently
+from meantime.surfaces.cli.showing import Wire
+from meantime.surfaces.cli.speaking import Daemon
+from meantime.surfaces.cli.trouble import Gone
+from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
+
+SILENCE = 90.0  # seconds: the daemon speaks at least every 30
+
+
+@verb("events")
+@click.argument("ref", type=TASK, required=False, metavar="[ID]")
+@click.option("--thread", metavar="ID", help="Of one conversation.")
+@click.option("-b", "--batch", metavar="ID", help="Of one batch.")
+@click.option("-n", "--count", type=click.IntRange(1), metavar="N", help="End after so many.")
+@reconnect
+@as_json
+def command(
+    ref: str | None, thread: str | None, batch: str | None, count: int | None, reconnect: float, as_json: bool
+) -> None:
+    """Follow what happens: of one task, a batch, a conversation, or everything. Ctrl+C ends it.
+
+    With --json, one object a line: event, id, data.
+    """
+    with_daemon = daemon()
+    task = finding.task(with_daemon, ref)["id"] if ref else None
+    watch = Watch(with_daemon, {"task": task, "thread": thread, "batch": batch}, count, as_json)
+    patiently(with_daemon, watch.follow, reconnect)
+
+
+class Watch:
+    """Knows the last event that it has shown, and goes on after it."""
+
+    def __init__(
+        self, with_daemon: Daemon, about: dict[str, str | None], count: int | None, as_json: bool
+    ) -> None:
+        self._daemon = with_daemon
+        self._about = about
+        self._left = count
+        self._as_json = as_json
+        self._last = ""
+
+    def follow(self) -> None:
+        headers = {"Last-Event-ID": self._last} if self._last else {}
+        asked = {"snapshot": "bounded", "replay": 1, **self._about}
+        with self._daemon.stream("/v1/events", patience=SILENCE, headers=headers, **asked) as answer:
+            for event in _events(answer):
+                self._last = event.get("id") or self._last
+                if event["event"] in ("snapshot", "heartbeat"):
+                    continue
+                self._show(event)
+                if self._left is not None:
+                    self._left -= 1
+                    if not self._left:
+                        return
+        raise Gone
+
+    def _show(self, event: Wire) -> None:
+        if self._as_json:
+            say_json(event)
+        elif event["event"] == "resync":
+            click.echo("… some events were missed")
+        else:
+            click.echo(_line(event["event"], event["data"]))
+
+
+def _line(name: str, task: Wire) -> str:
+    at = time.strftime("%H:%M:%S")
+    word = "created" if name == "task.created" else showing.status(task)
+    parts = [
+        at,
+        showing.short(task["id"]),
+        showing.paint(word, task),
+        showing.title(task),
+        showing.doing(task),
+    ]
+    return "  ".join(part for part in parts if part)
+
+
+def _events(answer: HTTPResponse) -> Iterator[Wire]:
+    """Server-sent events: lines of `field: value`, and an empty line after each event."""
+    fields: dict[str, str] = {}
+    while line := answer.readline():
+        text = line.decode("utf-8", "replace").rstrip("\r\n")
+        name, _, value = text.partition(":")
+        if text and name:
+            fields[name] = fields.get(name, "") + value.removeprefix(" ")
+        elif not text and fields:
+            if "event" in fields:
+                data = json.loads(fields.get("data", "null"))
+                yield {"event": fields["event"], "id": fields.get("id"), "data": data}
+            fields = {}

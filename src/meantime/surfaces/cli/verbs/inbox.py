@@ -1,0 +1,34 @@
+"""`meantime inbox`: what a thread has not been told yet. A person's look settles nothing."""
+
+from __future__ import annotations
+
+import click
+
+from meantime.surfaces.cli import showing
+from meantime.surfaces.cli.safe import plain, plain_lines
+from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
+
+
+@verb("inbox")
+@click.argument("thread", envvar="MEANTIME_THREAD", default="cli")
+@click.option("-v", "--verbose", is_flag=True, help="The whole text of each.")
+@as_json
+def command(thread: str, verbose: bool, as_json: bool) -> None:
+    """The unread notices of THREAD ($MEANTIME_THREAD, else cli), in order.
+
+    Looking does not settle them: the conversation is still told.
+    """
+    answer = daemon().get("/v1/notices", state="unread,leased,parked", thread=thread)
+    if as_json:
+        say_json(answer)
+        return
+    notices = answer["notices"]
+    if not notices:
+        click.echo(f"nothing unread in {plain(thread)}")
+    for notice in notices:
+        state = "" if notice.get("state") in (None, "unread") else f" [{plain(notice['state'])}]"
+        text = plain_lines(notice.get("text") or "").strip()
+        first, _, rest = text.partition("\n")
+        click.echo(f"{notice['number']}. {showing.short(notice['taskId'])}{state} {first}")
+        if verbose and rest:
+            click.echo("\n".join(f"   {line}" for line in rest.splitlines()))

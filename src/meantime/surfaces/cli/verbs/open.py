@@ -1,0 +1,33 @@
+"""`meantime open`: a task, or everything, in the browser."""
+
+from __future__ import annotations
+
+import click
+
+from meantime.surfaces.cli import finding
+from meantime.surfaces.cli.asking import TASK
+from meantime.surfaces.cli.speaking import part
+from meantime.surfaces.cli.trouble import Trouble
+from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
+
+
+@verb("open")
+@click.argument("ref", type=TASK, required=False, metavar="[ID]")
+@click.option("--print", "only_print", is_flag=True, help="Print the address, open nothing.")
+@as_json
+def command(ref: str | None, only_print: bool, as_json: bool) -> None:
+    """Open a task, or everything, in the browser."""
+    with_daemon = daemon()
+    url = with_daemon.get("/v1/info").get("url")
+    if not url:
+        raise Trouble("The daemon has no address for browsers.", "See `meantime config`, api.enabled.")
+    where = url if ref is None else f"{url}/v1/tasks/{part(finding.task(with_daemon, ref)['id'])}"
+    if as_json:
+        say_json({"url": where})
+        return
+    click.echo(where)
+    if not only_print:
+        import webbrowser
+
+        if not webbrowser.open(where):
+            raise Trouble("No browser could be started.", "Open the address above yourself.")

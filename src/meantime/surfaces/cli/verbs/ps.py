@@ -1,0 +1,80 @@
+"""`meantime ps`: what runs, and on request what has ended."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from itertools import islice
+from typing import Any
+
+import click
+
+from meantime.surfaces.cli import finding, showing
+from meantime.surfaces.cli.showing import Wire
+from meantime.surfaces.cli.speaking import Daemon
+from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
+
+RECENT = 50  # of those that ended last, how many are looked at for "done today"
+
+
+@verb("ps")
+@click.argument("words", nargs=-1, metavar="[QUERY]…")
+@click.option("-a", "--all", "everything", is_flag=True, help="Also what has ended.")
+@click.option("-n", "--limit", type=click.IntRange(0), default=50, show_default=True, help="Rows; 0 is all.")
+@click.option("--status", metavar="WORDS", help="running, failed, …; several with commas.")
+@click.option("--thread", metavar="ID", help="Of one conversation.")
+@click.option("-b", "--batch", metavar="ID", help="Of one batch.")
+@click.option("--search", metavar="TEXT", help="In descriptions.")
+@click.option("-q", "--quiet", is_flag=True, help="Whole ids only, one a line.")
+@as_json
+def command(
+    words: tuple[str, ...], everything: bool, limit: int, quiet: bool, as_json: bool, **given: str | None
+) -> None:
+    """List tasks: those that are active, or all that fit QUERY.
+
+    QUERY is text, with qualifiers: status:failed agent:review thread:main batch:b1 text
+    """
+    asked = {**finding.searched(words), **{name: value for name, value in given.items() if value}}
+    wanted = finding.states(asked.pop("status", "") or ("active,ended" if everything or asked else "active"))
+    with_daemon = daemon()
+    active = [state for state in wanted if state in showing.ACTIVE]
+    ended = [state for state in wanted if state not in showing.ACTIVE]
+    found = _active(with_daemon, active, asked)
+    most = limit or None
+    if ended and (most is None or len(found) <= most):
+        rest = finding.tasks(with_daemon, ended, **asked)
+        found += rest if most is None else islice(rest, most + 1 - len(found))
+    shown, more = found[:most], most is not None and len(found) > most
+    if as_json:
+        say_json({"tasks": shown, "more": more})
+    elif quiet:
+        click.echo("".join(f"{task['id']}\n" for task in shown), nl=False)
+    else:
+        plainly = not (ended or asked)
+        counts = _counts(found) + ([_today(with_daemon)] if plainly else [])
+        _show(shown, counts, f"more than these {limit}: -n 0 shows all" if more else "")
+
+
+def _active(with_daemon: Daemon, wanted: list[str], asked: dict[str, Any]) -> list[Wire]:
+    found = list(finding.tasks(with_daemon, wanted, **asked)) if wanted else []
+    return sorted(found, key=lambda task: task["state"] == "queued")
+
+
+def _show(tasks: list[Wire], counts: list[str], more: str) -> None:
+    lines = showing.listing(tasks)
+    foot = " · ".join([*(counts or ["no tasks"]), *([more] if more else [])])
+    click.echo("\n".join([*lines, showing.coloured(foot, "2")]))
+
+
+def _counts(tasks: list[Wire]) -> list[str]:
+    found = Counter(str(task["state"]) for task in tasks)
+    return [f"{found[state]} {state.replace('_', ' ')}" for state in showing.LOOKS if found[state]]
+
+
+def _today(with_daemon: Daemon) -> str:
+    """From one small page: a busy day is only `50+`."""
+    asked = ",".join(["completed", "error", "cancelled"])
+    page = with_daemon.get("/v1/tasks", status=asked, sort="updated", limit=RECENT)["tasks"]
+    midnight = time.mktime((*time.localtime()[:3], 0, 0, 0, 0, 0, -1))
+    count = sum((showing.moment(task.get("completedAt")) or 0) >= midnight for task in page)
+    return f"{count}{'+' if count >= RECENT else ''} done today"

@@ -1,0 +1,27 @@
+"""`meantime resume`: a follow-up for an agent that has ended."""
+
+from __future__ import annotations
+
+import click
+
+from meantime.surfaces.cli import finding, showing
+from meantime.surfaces.cli.asking import DURATION, one_task
+from meantime.surfaces.cli.speaking import part
+from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
+
+
+@verb("resume")
+@one_task
+@click.argument("words", nargs=-1, required=True, metavar="PROMPT…")
+@click.option("-t", "--timeout", type=DURATION, metavar="TIME", help="Stop it after 90, 90s, 5m, 1h30m.")
+@as_json
+def command(ref: str, words: tuple[str, ...], timeout: float | None, as_json: bool) -> None:
+    """Give an ended agent a follow-up: the same task, its next run."""
+    with_daemon = daemon()
+    id = finding.task(with_daemon, ref)["id"]
+    body = {"prompt": " ".join(words), **({} if timeout is None else {"timeout": timeout})}
+    task = with_daemon.post(f"/v1/tasks/{part(id)}/resume", body)
+    if as_json:
+        say_json(task)
+    else:
+        click.echo(f"resumed {task['id']} ({showing.title(task)}), run {task['resumeCount'] + 1}")

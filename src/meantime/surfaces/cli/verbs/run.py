@@ -1,0 +1,184 @@
+"""`meantime run`: hands a command to the daemon, in the folder and with the environment of the caller."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from typing import Any
+
+import click
+
+from meantime.surfaces.cli import showing
+from meantime.surfaces.cli.asking import DURATION
+from meantime.surfaces.cli.ending import own_code
+from meantime.surfaces.cli.safe import on_terminal, plain
+from meantime.surfaces.cli.showing import Wire
+from meantime.surfaces.cli.speaking import Daemon, part
+from meantime.surfaces.cli.trouble import INTERRUPTED, TASK_FAILED, USAGE, Gone, Refused, Trouble
+from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
+
+MOST = 1_000_000  # bytes of a request that the daemon takes
+LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
+
+
+@verb("run", context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
+@click.argument("argv", nargs=-1, metavar="[--] COMMAND…")
+@click.option("-c", "line", metavar="TEXT", help="A line for /bin/sh, in place of COMMAND.")
+@click.option("-n", "--name", metavar="TEXT", help="What to call it.")
+@click.option("-t", "--timeout", type=DURATION, metavar="TIME", help="Stop it after 90, 90s, 5m, 1h30m.")
+@click.option("-b", "--batch", metavar="ID", help="The batch that it belongs to.")
+@click.option(
+    "--thread",
+    metavar="ID",
+    envvar="MEANTIME_THREAD",
+    default="cli",
+    show_default=True,
+    help="The conversation that is told of its ending.",
+)
+@click.option("--cwd", type=click.Path(), metavar="DIR", help="Where to run it; here, if not given.")
+@click.option(
+    "-e", "--env", "variables", multiple=True, metavar="K=V", help="Set a variable; K alone: yours."
+)
+@click.option("--no-env", is_flag=True, help="Do not hand over your environment, only what -e says.")
+@click.option("--id", metavar="ID", help="An id of your own: a second start with it is refused.")
+@click.option("--retry", is_flag=True, help="It may run again if it is unknown how it ended.")
+@click.option("--pty", is_flag=True, help="Give it a terminal.")
+@click.option("--stdin-open", is_flag=True, help="Keep its stdin open for `meantime send`.")
+@click.option("-w", "--wait", is_flag=True, help="Show its output, and end with its exit code.")
+@click.option("--raw", is_flag=True, help="With --wait: let it do anything to your terminal.")
+@click.option("-q", "--quiet", is_flag=True, help="Print the id and nothing else.")
+@as_json
+def command(argv: tuple[str, ...], line: str | None, wait: bool, **given: Any) -> int:
+    """Start a command in the background.
+
+    It gets your folder and your environment. The daemon keeps the names of the variables, never their
+    values.
+    """
+    if bool(argv) == (line is not None):
+        raise Trouble("Nothing to run." if not argv else "Give a COMMAND or -c, not both.", USAGE_HINT, USAGE)
+    order = _order(list(argv) if line is None else line, given)
+    with_daemon = daemon()
+    task = _started(with_daemon, order)
+    if wait:
+        return _waited(with_daemon, task, raw=given["raw"], as_json=given["as_json"])
+    if given["as_json"]:
+        say_json(task)
+    elif given["quiet"]:
+        click.echo(task["id"])
+    else:
+        _say(task)
+    return 0
+
+
+USAGE_HINT = "For example: meantime run -- pytest -q"
+
+
+def _order(what: str | list[str], given: dict[str, Any]) -> Wire:
+    order: Wire = {
+        "id": given["id"] or "t_" + "".join(secrets.choice(LETTERS) for _ in range(10)),
+        "thread": given["thread"],
+        "command": what,
+        "cwd": os.path.abspath(given["cwd"] or _here()),
+        "env": _environment(given["variables"], whole=not given["no_env"]),
+        "description": given["name"],
+        "batch": given["batch"],
+        "timeout": given["timeout"],
+        "retry": "idempotent" if given["retry"] else None,
+        "pty": given["pty"] or None,
+        "openStdin": given["stdin_open"] or None,
+    }
+    order = {name: value for name, value in order.items() if value is not None}
+    for word in [order["cwd"], *([what] if isinstance(what, str) else what)]:
+        if not _is_text(word):
+            raise Trouble(f"{plain(word)!r} is not UTF-8.", "Wrap it in a script.", USAGE)
+    size = len(json.dumps(order))
+    if size > MOST:
+        raise Trouble(
+            f"The command and its environment have {size:,} bytes; the daemon takes {MOST:,}.",
+            "Use --no-env with -e for the variables that it needs, or a script.",
+            USAGE,
+        )
+    return order
+
+
+def _here() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        raise Trouble("The current folder is gone.", "Go elsewhere, or name one with --cwd.", USAGE) from None
+
+
+def _environment(variables: tuple[str, ...], *, whole: bool) -> dict[str, str]:
+    found = dict(os.environ) if whole else {}
+    for variable in variables:
+        name, equals, value = variable.partition("=")
+        if not name:
+            raise Trouble(f"-e {variable!r} names no variable.", "Write -e NAME=value.", USAGE)
+        if equals:
+            found[name] = value
+        elif name in os.environ:
+            found[name] = os.environ[name]
+    strange = sorted(name for name, value in found.items() if not _is_text(name + value))
+    if strange:
+        names = ", ".join(plain(name) for name in strange)
+        click.echo(f"meantime: not UTF-8, and therefore not handed over: {names}", err=True)
+    return {name: value for name, value in found.items() if name not in strange}
+
+
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _started(with_daemon: Daemon, order: Wire) -> Wire:
+    """Once, also where the daemon went away before it answered: the id is ours, so it can be asked."""
+    try:
+        return with_daemon.post("/v1/tasks", order)
+    except Gone:
+        pass
+    try:
+        return with_daemon.get(f"/v1/tasks/{part(order['id'])}")
+    except Refused as refused:
+        if refused.status != 404:
+            raise
+    return with_daemon.post("/v1/tasks", order)
+
+
+def _say(task: Wire) -> None:
+    state = "queued" if task["state"] == "queued" else "started"
+    click.echo(f"{state} {task['id']} ({showing.title(task)})")
+    if on_terminal():
+        short = showing.short(task["id"])
+        for words, does in (
+            (f"logs -f {short}", "follow output"),
+            (f"wait {short}", "block until done"),
+            (f"cancel {short}", "stop it"),
+        ):
+            click.echo(f"  meantime {words:<17} {showing.coloured(does, '2')}")
+
+
+def _waited(with_daemon: Daemon, task: Wire, *, raw: bool, as_json: bool) -> int:
+    from meantime.surfaces.cli.attending import ended, live
+
+    try:
+        if not as_json:
+            live(with_daemon, task["id"], raw=raw)
+        task = ended(with_daemon, task["id"])
+    except KeyboardInterrupt:
+        short = showing.short(task["id"])
+        click.echo(
+            f"\nmeantime: {short} runs on.\n  `meantime logs -f {short}` follows it, "
+            f"`meantime cancel {short}` stops it.",
+            err=True,
+        )
+        return INTERRUPTED
+    code = own_code(task)
+    if as_json:
+        say_json(task)
+    elif code and task.get("exitCode") is None:
+        click.echo(f"meantime: {plain(task.get('error') or showing.status(task))}", err=True)
+    return code if task["state"] != "lost" else TASK_FAILED

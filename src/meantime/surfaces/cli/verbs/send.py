@@ -1,0 +1,54 @@
+"""`meantime send`: more for the stdin of a running command."""
+
+from __future__ import annotations
+
+import base64
+import os
+
+import click
+
+from meantime.surfaces.cli import finding
+from meantime.surfaces.cli.asking import one_task
+from meantime.surfaces.cli.speaking import part
+from meantime.surfaces.cli.trouble import USAGE, Trouble
+from meantime.surfaces.cli.verb import daemon, verb
+
+PIECE = 1 << 19
+
+
+@verb("send")
+@one_task
+@click.argument("words", nargs=-1, metavar="[TEXT]…")
+@click.option("--eof", is_flag=True, help="Close it afterwards.")
+@click.option("-n", "--no-newline", is_flag=True, help="No new line after TEXT.")
+def command(ref: str, words: tuple[str, ...], eof: bool, no_newline: bool) -> None:
+    """Write TEXT and a new line to a running command; without TEXT, or with -, what stdin gives.
+
+    The command must have been started with --stdin-open.
+    """
+    with_daemon = daemon()
+    path = f"/v1/tasks/{part(finding.task(with_daemon, ref)['id'])}/send"
+    piped = words in ((), ("-",))
+    if piped and eof and not words and os.isatty(0):
+        with_daemon.post(path, {"data": "", "eof": True})
+        return
+    if not piped:
+        text = " ".join(words) + ("" if no_newline else "\n")
+        with_daemon.post(path, {"dataBase64": _packed(text.encode(errors="surrogateescape")), "eof": eof})
+        return
+    while data := _read():
+        with_daemon.post(path, {"dataBase64": _packed(data)})
+    if eof:
+        with_daemon.post(path, {"data": "", "eof": True})
+
+
+def _read() -> bytes:
+    """What there is, without waiting for more: a person types line by line."""
+    try:
+        return os.read(0, PIECE)
+    except OSError as problem:
+        raise Trouble(f"stdin cannot be read: {problem.strerror}.", "Give TEXT.", USAGE) from problem
+
+
+def _packed(data: bytes) -> str:
+    return base64.b64encode(data).decode()

@@ -1,0 +1,79 @@
+"""`meantime show`: everything about one task."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from meantime.surfaces.cli import finding, showing
+from meantime.surfaces.cli.asking import one_task
+from meantime.surfaces.cli.safe import plain, plain_lines
+from meantime.surfaces.cli.showing import Wire
+from meantime.surfaces.cli.speaking import part
+from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
+
+LINES = 20  # of a long text
+
+
+@verb("show")
+@one_task
+@as_json
+def command(ref: str, as_json: bool) -> None:
+    """Everything about one task."""
+    with_daemon = daemon()
+    task = finding.task(with_daemon, ref)
+    if as_json:
+        say_json(task)
+        return
+    facts = _facts(task)
+    if task.get("resumeCount"):
+        runs = with_daemon.get(f"/v1/tasks/{part(task['id'])}/runs")["runs"]
+        facts["runs"] = "\n".join(_run(run) for run in runs)
+    wide = max(len(name) for name in facts)
+    for name, value in facts.items():
+        first, *rest = _shortened(value)
+        click.echo("\n".join([f"{name:<{wide}}  {first}", *(" " * (wide + 2) + line for line in rest)]))
+
+
+def _facts(task: Wire) -> dict[str, str]:
+    ended = task["state"] not in showing.ACTIVE
+    facts = {
+        "id": task["id"],
+        "task": showing.title(task),
+        "status": showing.paint(showing.status(task), task),
+        "now": "" if ended else showing.doing(task),
+        "agent" if task["agent"] != task["kind"] else "kind": plain(task["agent"]),
+        "command" if task["kind"] == "shell" else "prompt": plain_lines(task.get("prompt") or ""),
+        "thread": plain(task["parentSessionID"]),
+        "batch": plain(task.get("batchId") or ""),
+        "parent": plain(task.get("parentTaskID") or ""),
+        "created": _at(task.get("createdAt")),
+        "started": _at(task.get("startedAt")) if task["state"] != "queued" else "",
+        "ended": _at(task.get("completedAt")),
+        "took" if ended else "for": showing.span(showing.age(task)),
+        "exit code": "" if task.get("exitCode") is None else str(task["exitCode"]),
+        "error": plain_lines(task.get("error") or ""),
+        "detail": plain_lines(task.get("errorDetail") or ""),
+        "result": plain_lines(task.get("result") or ""),
+    }
+    return {name: value for name, value in facts.items() if value.strip()}
+
+
+def _run(task: Wire) -> str:
+    return (
+        f"{showing.status(task)}  {showing.span(showing.age(task))}  {plain(task.get('prompt') or '')[:60]}"
+    )
+
+
+def _at(iso: object) -> str:
+    moment = showing.moment(iso)
+    return "" if moment is None else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))
+
+
+def _shortened(text: str) -> list[str]:
+    lines = text.rstrip("\n").split("\n")
+    if len(lines) <= LINES:
+        return lines
+    half = LINES // 2
+    return [*lines[:half], f"… {len(lines) - LINES} lines …", *lines[-half:]]

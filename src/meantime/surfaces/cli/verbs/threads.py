@@ -1,0 +1,37 @@
+"""`meantime threads`: the conversations."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from meantime.surfaces.cli import showing
+from meantime.surfaces.cli.safe import plain
+from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
+
+
+@verb("threads")
+@as_json
+def command(as_json: bool) -> None:
+    """The conversations that have tasks or notices."""
+    answer = daemon().get("/v1/threads")
+    if as_json:
+        say_json(answer)
+        return
+    rows = [
+        (
+            plain(thread["id"]), str(thread["active"]), str(thread["unread"]), str(thread["parked"]),
+            _ago(thread.get("lastEventAt")),
+        )
+        for thread in answer["threads"]
+    ]  # fmt: skip
+    if not rows:
+        click.echo("no threads")
+        return
+    click.echo("\n".join(showing.table(("THREAD", "ACTIVE", "UNREAD", "PARKED", "LAST"), rows, shrink=0)))
+
+
+def _ago(iso: object) -> str:
+    moment = showing.moment(iso)
+    return "" if moment is None else f"{showing.span(max(0.0, time.time() - moment))} ago"

@@ -1,0 +1,152 @@
+"""`meantime wait`: blocks until tasks have ended, and tells how."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import click
+
+from meantime.surfaces.cli import finding, showing
+from meantime.surfaces.cli.asking import DURATION, TASK, reconnect
+from meantime.surfaces.cli.bar import Line, bar
+from meantime.surfaces.cli.ending import exit_code, has_ended, worst
+from meantime.surfaces.cli.following import patiently
+from meantime.surfaces.cli.safe import plain
+from meantime.surfaces.cli.showing import Wire
+from meantime.surfaces.cli.speaking import Daemon
+from meantime.surfaces.cli.trouble import NOT_FOUND, STILL_RUNNING, TIMED_OUT, USAGE, Trouble
+from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
+
+STEP = 30.0  # seconds that the daemon is asked to wait at once
+TICK = 0.5  # the same, where somebody looks at a bar
+
+
+@verb("wait")
+@click.argument("refs", nargs=-1, type=TASK, metavar="[ID]…")
+@click.option("-b", "--batch", metavar="ID", help="All of a batch.")
+@click.option("--thread", metavar="ID", help="All of a conversation.")
+@click.option("--any", "first", is_flag=True, help="Only until the first of them has ended.")
+@click.option("-t", "--timeout", type=DURATION, metavar="TIME", help="At most this long; 0 only looks.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing: the exit code tells.")
+@reconnect
+@as_json
+def command(
+    refs: tuple[str, ...], batch: str | None, thread: str | None, first: bool, timeout: float | None,
+    quiet: bool, reconnect: float, as_json: bool,
+) -> int:  # fmt: skip
+    """Block until tasks have ended.
+
+    Exit 0: all are completed. 6: one failed. 7: one was cancelled. 124: the time is over (8 with -t 0).
+    """
+    if not (refs or batch or thread):
+        raise Trouble("Nothing to wait for.", "Name tasks, or use -b or --thread.", USAGE)
+    with_daemon = daemon()
+
+    def members() -> list[Wire]:
+        named = [finding.task(with_daemon, ref) for ref in refs]
+        if not (batch or thread):
+            return named
+        every = [*showing.ACTIVE, *finding.ENDED] if batch else showing.ACTIVE
+        return [*named, *finding.tasks(with_daemon, every, batch=batch, thread=thread)]
+
+    waiting = Waiting(with_daemon, members, reconnect, plain(batch or thread or ""))
+    if batch and not waiting.known:
+        raise Trouble(f"No batch {plain(batch)!r}.", "`meantime ps -a` lists tasks.", NOT_FOUND)
+    silent = quiet or as_json
+    try:
+        done = waiting.wait(first, timeout, silent=silent)
+    except KeyboardInterrupt:
+        waiting.line.wipe()
+        click.echo("meantime: Not waiting any more; the tasks run on.", err=True)
+        raise
+    if as_json:
+        say_json({"tasks": list(waiting.known.values()), "done": done})
+    return waiting.code(first, done, timeout)
+
+
+class Waiting:
+    """What is known of each task, by id. `members` asks again: a batch may grow while one waits."""
+
+    def __init__(
+        self, with_daemon: Daemon, members: Callable[[], list[Wire]], patience: float, name: str
+    ) -> None:
+        self._daemon = with_daemon
+        self._members = members
+        self._patience = patience
+        self._name = name
+        self._began = time.monotonic()
+        self.line = Line()
+        self.known = {task["id"]: task for task in members()}
+
+    def wait(self, first: bool, timeout: float | None, *, silent: bool) -> bool:
+        """Whether it is over. Each ending is a line, in the order in which they were seen."""
+        if silent:
+            self.line.alive = False
+        told = set[str]()
+        until = None if timeout is None else self._began + timeout
+        while True:
+            fresh = [task for task in self.known.values() if has_ended(task) and task["id"] not in told]
+            told.update(task["id"] for task in fresh)
+            self.line.wipe()
+            if not silent:
+                click.echo("".join(f"{_ended(task)}\n" for task in fresh), nl=False)
+            if first and told:
+                return True
+            if len(told) == len(self.known) and not self._joined():
+                return True
+            left = None if until is None else until - time.monotonic()
+            if left is not None and left <= 0:
+                return False
+            self.line.draw(self._shown())
+            self._look(TICK if self.line.alive else STEP, left)
+
+    def code(self, first: bool, done: bool, timeout: float | None) -> int:
+        ended = [task for task in self.known.values() if has_ended(task)]
+        if not done:
+            return STILL_RUNNING if timeout == 0 else TIMED_OUT
+        return exit_code(ended[0]) if first and ended else worst(ended)
+
+    def _joined(self) -> bool:
+        """Whether there are more than there were."""
+        before = len(self.known)
+        for task in patiently(self._daemon, self._members, self._patience):
+            self.known.setdefault(task["id"], task)
+        return len(self.known) > before
+
+    def _look(self, step: float, left: float | None) -> None:
+        seconds = step if left is None else min(step, left)
+        ids = [task["id"] for task in self.known.values() if not has_ended(task)]
+        asked = {"ids": ids, "until": "any", "timeout": seconds}
+        answer = patiently(
+            self._daemon, lambda: self._daemon.post("/v1/wait", asked, patience=seconds + 30), self._patience
+        )
+        for task in answer["tasks"]:
+            self.known[task["id"]] = task
+
+    def _shown(self) -> str:
+        tasks = list(self.known.values())
+        ended = [task for task in tasks if has_ended(task)]
+        took = showing.span(time.monotonic() - self._began)
+        if len(tasks) == 1 and not self._name:
+            task = tasks[0]
+            progress: Wire = task.get("progress") or {}
+            percent = progress.get("percent")
+            drawn = f"  {bar(percent, 100)}" if percent is not None else ""
+            parts = [showing.title(task) + drawn, showing.doing(task), showing.span(showing.age(task))]
+            return "  ".join(part for part in parts if part)
+        bad = sum(exit_code(task) != 0 for task in ended)
+        failed = f"  ✗{bad}" if bad else ""
+        name = f"{self._name}  " if self._name else ""
+        return f"{name}{bar(len(ended), len(tasks))} {len(ended)}/{len(tasks)}{failed}  {took}"
+
+
+def _ended(task: Wire) -> str:
+    parts = [
+        showing.short(task["id"]),
+        showing.paint(showing.status(task), task),
+        showing.span(showing.age(task)),
+        showing.title(task),
+        showing.doing(task),
+    ]
+    return "  ".join(part for part in parts if part)
