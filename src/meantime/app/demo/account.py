@@ -9,12 +9,13 @@ import msgspec
 
 from meantime import __version__
 from meantime.app.meantime import Meantime
+from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Failed, Task
 from meantime.kernel.notices import Notice
 
 from .agent import ScriptedAgent
 from .layout import finding
-from .subagent import CHILDREN, Subagent
+from .subagent import Subagent
 from .tally import Tally, tally
 
 
@@ -29,10 +30,14 @@ class Account(NamedTuple):
     subtally: Tally
 
     @property
+    def subagent_done(self) -> bool:
+        """One that was stopped half-way has not heard of all its children, and rightly so."""
+        parents = {child.parent for child in self.children}
+        return any(task.status is Status.COMPLETED and task.id in parents for task in self.tasks)
+
+    @property
     def sound(self) -> bool:
-        """A subagent that was stopped half-way has heard nothing of its children, and rightly so."""
-        cut_short = any(task.status == "cancelled" for task in self.tasks)
-        return self.tally.sound and (cut_short or (self.subtally.sound and self.subtally.told == CHILDREN))
+        return self.tally.sound and (self.subtally.sound or not self.subagent_done)
 
 
 async def take_account(

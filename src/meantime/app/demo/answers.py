@@ -8,7 +8,7 @@ from meantime.app.meantime import Meantime
 from meantime.kernel.errors import MeantimeError, NotFound
 from meantime.kernel.ids import display
 from meantime.kernel.model import Task
-from meantime.kernel.payloads import clean
+from meantime.surfaces.cli.safe import plain, plain_lines
 
 from .layout import last_lines, overview, took
 
@@ -70,7 +70,7 @@ class Answers:
         rows = [
             ("task", f"{task.title} ({task.id})"),
             ("status", f"{task.status} after {took(task)}" if task.ended else f"{task.status}, {took(task)}"),
-            ("work", f"{task.work.kind}: {clean(task.work.name)}"),
+            ("work", f"{task.work.kind}: {plain(task.work.name)}"),
             ("thread", task.thread),
         ]
         children = await self._children(task)
@@ -91,8 +91,8 @@ class Answers:
         task = await self._mt.get(ref)
         if task.work.kind != "shell":
             return [f"{task.title} is a function: it has progress (show it), but no log."]
-        said = clean((await self._mt.log(task.id).tail(TAIL)).text).splitlines()
-        return said or [f"{task.title} has said nothing so far."]
+        said = plain_lines((await self._mt.log(task.id).tail(TAIL)).text).rstrip()
+        return said.splitlines() or [f"{task.title} has said nothing so far."]
 
     async def _cancel(self, ref: str) -> list[str]:
         task = await self._mt.get(ref)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import codecs
-import unicodedata
+
+from meantime.surfaces.cli.safe import columns
 
 END = "\x04"  # Ctrl+D on an empty line: what comes out instead of a line
 LONGEST = 1_000
@@ -50,14 +51,8 @@ class Line:
         """Its end, as much as fits into one row: a line that never wraps can always be taken back."""
         taken, cells = "", 0
         for key in reversed(self.text):
-            cells += _cells(key)
+            cells += columns(key)
             if cells > width:
                 break
             taken = key + taken
         return taken
-
-
-def _cells(key: str) -> int:
-    if unicodedata.combining(key):
-        return 0
-    return 2 if unicodedata.east_asian_width(key) in "WF" else 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ def make_command() -> click.Command:
         show_default=True,
         help="Seconds that the slow piece takes: more gives you time to look around.",
     )
-    def demo(headless: bool, as_json: bool, keep: bool, slow: int) -> None:
+    def demo(headless: bool, as_json: bool, keep: bool, slow: int) -> int:
         """A scripted agent at work, while you talk to it.
 
         It hands off six real pieces of work and tells you of each ending once, in the order of
@@ -33,6 +32,6 @@ def make_command() -> click.Command:
         """
         from .play import Wishes, play
 
-        sys.exit(play(Wishes(headless or as_json, as_json, keep, slow)))
+        return play(Wishes(headless or as_json, as_json, keep, slow))
 
     return demo

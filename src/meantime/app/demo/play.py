@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import sys
 import tempfile
@@ -15,12 +14,15 @@ from typing import Any, NamedTuple
 
 from meantime.app.meantime import Meantime
 from meantime.kernel.errors import MeantimeError
+from meantime.kernel.ids import display
 from meantime.runtime.settings import Settings
+from meantime.surfaces.cli.trouble import Trouble
 
 from . import texts
 from .account import Account, as_json, take_account
 from .agent import ScriptedAgent
 from .answers import Answers
+from .layout import summary
 from .pieces import pieces
 from .screen import YOU, Screen, open_screen
 from .subagent import Subagent
@@ -42,23 +44,17 @@ def play(wishes: Wishes) -> int:
     try:
         with _folder(wishes.keep) as folder:
             return asyncio.run(_play(folder, wishes, ended_by))
-    except KeyboardInterrupt:
-        return 128 + signal.SIGINT
     except asyncio.CancelledError:
         return 128 + ended_by[0]
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python would complain at its exit
-        return 1
     except MeantimeError as problem:
-        sys.stderr.write(f"{problem}\n")
-        return 1
+        raise Trouble(problem.message, problem.hint) from problem
 
 
 async def _play(folder: Path, wishes: Wishes, ended_by: list[int]) -> int:
     began = time.monotonic()
     _end_on_signals(ended_by)
     settings = Settings(on_close="stop")
-    with open_screen(os.environ, headless=wishes.headless, silent=wishes.json) as screen:
+    with open_screen(headless=wishes.headless, silent=wishes.json) as screen:
         try:
             async with Meantime.open(folder / "work.db", settings=settings) as mt, mt.serve() as door:
                 show(screen, texts.banner(door.url, str(folder), wishes.keep))
@@ -85,7 +81,7 @@ async def _hand_off(
     await agent.hand_off(pieces(folder, subagent, slow), timeout=slow + 600)
     screen.agent(texts.HANDED_OFF)
     screen.line()
-    screen.table(texts.handed_off(agent.tasks))
+    screen.table(f"{display(task.id)}  {task.title}" for task in agent.tasks)
     screen.line()
     screen.invite()
 
@@ -112,11 +108,11 @@ async def _until_told(agent: ScriptedAgent, screen: Screen) -> None:
 
 def _sum_up(account: Account, screen: Screen) -> None:
     screen.line()
-    screen.table(texts.summary(account.tasks, account.heard))
+    screen.table(summary(account.tasks, account.heard))
     screen.line()
     screen.line(f"{account.tally}. {account.seconds:.1f} s in all.")
-    if account.children:
-        screen.line(f"The subagent's own: {account.subtally}; told to it, not to you.")
+    if account.subagent_done:
+        screen.line(f"The subagent's own: {account.subtally}.")
     screen.line()
     show(screen, texts.PLUG_IN.splitlines())
 

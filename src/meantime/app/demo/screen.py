@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import sys
 import textwrap
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable
 from typing import Any, TextIO
 
-from meantime.kernel.ids import display
 from meantime.kernel.model import Task
+from meantime.surfaces.cli.safe import fitted
+from meantime.surfaces.cli.showing import LOOKS, coloured, room
 
-from .layout import shorten
-
-COLOURS = {"✓": "32", "✗": "31", "■": "33", "●": "36", "○": "2"}
+BOLD = "1"
+MARKED = 28  # characters within which a row has its glyph
+COLOURS = dict(LOOKS.values())  # by glyph
 AGENT = "agent > "
 YOU = "  you > "
 INDENT = " " * len(AGENT)
@@ -23,10 +23,8 @@ INDENT = " " * len(AGENT)
 class Screen:
     """Plain lines, for pipes, files and CI. Nobody types here: the demo asks by itself, and says so."""
 
-    def __init__(self, out: TextIO, environ: Mapping[str, str]) -> None:
+    def __init__(self, out: TextIO) -> None:
         self._out = out
-        self._wide = out.isatty()
-        self._colour = self._wide and not environ.get("NO_COLOR") and environ.get("TERM", "dumb") != "dumb"
         self._heard = 0
         self._asking = asyncio.Event()
 
@@ -34,11 +32,11 @@ class Screen:
 
     def line(self, text: str = "", *, cut: bool = False, whole: bool = False) -> None:
         """As it is where it goes to a file; on a terminal folded, cut, or whole, so that it can be copied."""
-        width = shutil.get_terminal_size().columns if self._wide else 0
+        width = room()
         if whole or not width:
             self._put(text)
         elif cut:
-            self._put(shorten(text, width))
+            self._put(fitted(text, width))
         else:
             hang = " " * min(len(INDENT), width // 4)
             folded = textwrap.wrap(text, max(width, 20), subsequent_indent=hang, drop_whitespace=True)
@@ -88,12 +86,10 @@ class Screen:
         self._out.flush()
 
     def _coloured(self, row: str) -> str:
-        if not self._colour:
-            return row
         if row.startswith((AGENT, YOU)):
-            return f"\x1b[1m{row[: len(AGENT)]}\x1b[0m{row[len(AGENT) :]}"
-        found = next((mark for mark in COLOURS if f" {mark} " in row[:24]), None)
-        return row.replace(found, f"\x1b[{COLOURS[found]}m{found}\x1b[0m", 1) if found else row
+            return coloured(row[: len(AGENT)], BOLD) + row[len(AGENT) :]
+        glyph = next((glyph for glyph in COLOURS if f" {glyph} " in row[:MARKED]), None)
+        return row.replace(glyph, coloured(glyph, COLOURS[glyph]), 1) if glyph else row
 
 
 class Silent(Screen):
@@ -103,17 +99,9 @@ class Silent(Screen):
         pass
 
 
-def open_screen(environ: Mapping[str, str], *, headless: bool, silent: bool) -> Screen:
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  an ASCII terminal gets a ? for a mark
+def open_screen(*, headless: bool, silent: bool) -> Screen:
     if silent:
-        return Silent(sys.stdout, environ)
+        return Silent(sys.stdout)
     from .terminal import Terminal, is_usable
 
-    if not headless and is_usable(environ):
-        return Terminal(sys.stdout, environ)
-    return Screen(sys.stdout, environ)
-
-
-def logs_of(task: Task) -> str:
-    return f"logs {display(task.id)}"
+    return Terminal(sys.stdout) if not headless and is_usable() else Screen(sys.stdout)

@@ -8,26 +8,27 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import signal
 import sys
 import termios
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from typing import Any, TextIO
 
+from meantime.kernel.ids import display
 from meantime.kernel.model import Task
+from meantime.surfaces.cli.showing import room
 
 from .keys import END, Line
-from .screen import YOU, Screen, logs_of
+from .screen import YOU, Screen
 from .texts import MEANWHILE
 
 PATIENCE = 15.0  # seconds without a key, after which a half-typed line holds up nothing
 BACK = "\r\x1b[K"
 
 
-def is_usable(environ: Mapping[str, str]) -> bool:
+def is_usable() -> bool:
     """Somebody looks on and types, the terminal can erase a line, and it is ours: not in the background."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()) or environ.get("TERM", "dumb") == "dumb":
+    if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM", "dumb") == "dumb":
         return False
     try:
         return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
@@ -36,8 +37,8 @@ def is_usable(environ: Mapping[str, str]) -> bool:
 
 
 class Terminal(Screen):
-    def __init__(self, out: TextIO, environ: Mapping[str, str]) -> None:
-        super().__init__(out, environ)
+    def __init__(self, out: TextIO) -> None:
+        super().__init__(out)
         self._keyboard = sys.stdin.fileno()
         self._before: list[Any] = []
         self._line = Line()
@@ -51,7 +52,7 @@ class Terminal(Screen):
         self.line()
 
     def failed(self, task: Task) -> None:
-        self.agent(f'That one failed. Type "{logs_of(task)}" to see what it said.')
+        self.agent(f'That one failed. Type "logs {display(task.id)}" to see what it said.')
 
     async def lines(self) -> AsyncGenerator[str, None]:
         loop = asyncio.get_running_loop()
@@ -126,6 +127,6 @@ class Terminal(Screen):
 
     def _prompt(self) -> None:
         if self._asks:
-            room = shutil.get_terminal_size().columns - len(YOU) - 1
-            self._out.write(BACK + self._coloured(YOU) + self._line.shown(max(1, room)))
+            left = (room() or 80) - len(YOU) - 1
+            self._out.write(BACK + self._coloured(YOU) + self._line.shown(max(1, left)))
             self._out.flush()

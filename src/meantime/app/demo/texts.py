@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from meantime import __version__
-from meantime.kernel.ids import display
-from meantime.kernel.model import Task
-from meantime.kernel.notices import Notice
-
-from .layout import mark, table, took
 
 ASK = "Look into the Python standard library for me, would you?"
-HANDED_OFF = "Handed off. All of it runs beside us; you are told of each ending once, in order."
-MEANWHILE = "Meanwhile we can talk: tasks, show <id>, logs <id>, cancel <id>, help, quit."
+HANDED_OFF = "Handed off. I tell you of each ending once, in order."
+MEANWHILE = "Talk to me meanwhile: tasks, show <id>, logs <id>, cancel <id>, help."
 PLUG_IN = """\
 In an agent of your own:
 
@@ -25,7 +18,7 @@ In an agent of your own:
               conversation += turn.render()      # in order, once each
               await turn.ack()                   # without it they come again
 
-A whole agent loop: examples/agent_loop.py. The tutorial: tests/fundamentals/."""
+From a shell: meantime run -- make test, then meantime ps. The rest: meantime --help."""
 
 
 def banner(url: str, folder: str, keep: bool) -> list[str]:
@@ -37,16 +30,3 @@ def banner(url: str, folder: str, keep: bool) -> list[str]:
         "Agent:    demo: scripted, no model",
         "",
     ]
-
-
-def handed_off(tasks: Sequence[Task]) -> list[str]:
-    return table((display(task.id), task.title) for task in tasks)
-
-
-def summary(tasks: Sequence[Task], heard: Sequence[Notice]) -> list[str]:
-    numbers = {notice.task_id: str(notice.number) for notice in heard}
-    rows = [("ID", "STATUS", "TIME", "TOLD", "TASK")]
-    for task in tasks:
-        status = f"{mark(task.status)} {task.status}"
-        rows.append((display(task.id), status, took(task), numbers.get(task.id, "-"), task.title))
-    return table(rows)

@@ -42,7 +42,7 @@ class Small(unittest.TestCase):
 
     def test_asyncio_compiles(self) -> None:
         source = Path(sysconfig.get_path("stdlib"), "asyncio")
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory(dir=".") as folder:
             for file in source.glob("*.py"):
                 Path(folder, file.name).write_bytes(file.read_bytes())
             self.assertTrue(compileall.compile_dir(folder, quiet=1))
