@@ -15,11 +15,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
 DEADLINE = 60.0
 # Makes the terminal its own, as a login does, and becomes the demo: so Ctrl+C is a signal.
-BECOME = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+BECOME = (
+    "import fcntl, os, sys, termios;fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+)
 PIECE = re.compile(r"\x1b\[[0-9;]*([A-Za-z])|[\r\n]|[^\x1b\r\n]+")
 
 
@@ -58,15 +60,16 @@ class Session:
         self._near, far = pty.openpty()
         fcntl.ioctl(far, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
         self.mode = termios.tcgetattr(far)
-        self._far = far  # held open, so that its mode can be looked at afterwards
+        self.terminal = far  # held open, so that its mode can be looked at afterwards
         command = [sys.executable, "-c", BECOME, sys.executable, "-m", "meantime.app.demo", *options]
+        settings = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR")}
         self.process = subprocess.Popen(
             command,
             stdin=far,
             stdout=far,
             stderr=far,
             start_new_session=True,
-            env={**os.environ, "TERM": "xterm", "TMPDIR": str(folder), **environ},
+            env={**settings, "TERM": "xterm", "TMPDIR": str(folder), **environ},
         )
         self.picture = Picture()
         self.raw = ""
@@ -91,8 +94,8 @@ class Session:
             pass
         return self.process.returncode
 
-    def mode_now(self) -> object:
-        return termios.tcgetattr(self._far)
+    def mode_now(self) -> list[Any]:
+        return termios.tcgetattr(self.terminal)
 
     def _read(self) -> bool:
         if not select.select([self._near], [], [], 0.05)[0]:
@@ -116,4 +119,4 @@ class Session:
             self.process.kill()
             self.process.wait()
         os.close(self._near)
-        os.close(self._far)
+        os.close(self.terminal)

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,7 +64,8 @@ async def _play(folder: Path, wishes: Wishes, ended_by: list[int]) -> int:
                 await _until_told(agent, screen)
                 account = await take_account(mt, agent, subagent, door.url, time.monotonic() - began)
         except asyncio.CancelledError:
-            screen.line("Stopped.")
+            with suppress(OSError):  # the terminal may be what is gone
+                screen.line("Stopped.")
             raise
         _sum_up(account, screen)
         if wishes.keep:
@@ -123,15 +124,17 @@ def show(screen: Screen, rows: Iterable[str]) -> None:
 
 
 def _end_on_signals(ended_by: list[int]) -> None:
-    """Ctrl+C is asyncio's own. A polite kill and a closed terminal end us just as cleanly."""
+    """Ctrl+C, a polite kill and a closed terminal all end us cleanly. A second one is not heard: it would
+    leave commands running."""
     me = asyncio.current_task()
     assert me is not None
 
     def end(number: int) -> None:
+        if not ended_by:
+            me.cancel()
         ended_by.append(number)
-        me.cancel()
 
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, end, number)
 
 

@@ -99,8 +99,9 @@ class Terminal(Screen):
 
     def _continue(self) -> None:
         """After Ctrl+Z and fg: the shell has set the terminal to what it likes."""
-        self._begin()
-        self._prompt()
+        if is_usable():
+            self._begin()
+            self._prompt()
 
     def _keys(self) -> None:
         try:

@@ -21,8 +21,8 @@ class Small(unittest.TestCase):
         self.assertEqual(json.loads(json.dumps(value)), value)
 
     def test_sorting_half_a_million_numbers(self) -> None:
-        numbers = [random.Random(7).random() for _ in range(500_000)]
-        ordered = sorted(numbers)
+        draw = random.Random(7).random
+        ordered = sorted(draw() for _ in range(500_000))
         self.assertTrue(all(one <= other for one, other in itertools.pairwise(ordered)))
 
     def test_primes_below_a_million(self) -> None:
