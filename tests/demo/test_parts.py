@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import io
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from meantime import Meantime, Message, Shell
+from meantime import Call, Meantime, Message, Shell
+from meantime.app.demo.agent import ScriptedAgent
+from meantime.app.demo.answers import Answers
 from meantime.app.demo.keys import END, LONGEST, Line
-from meantime.app.demo.tally import Tally, compare
+from meantime.app.demo.pieces import Piece
+from meantime.app.demo.screen import Screen
+from meantime.app.demo.tally import Tally, compare, tally
 from meantime.app.demo.texts import PLUG_IN
 
 
@@ -73,6 +78,30 @@ def test_the_count_finds_what_is_wrong(ended: str, held: str, heard: str, count:
     found = compare("abc", ended, held, heard)
     assert found == count
     assert found.sound == (held == heard == ended)
+
+
+@pytest.mark.anyio
+async def test_the_count_believes_the_journal_and_not_the_agent(tmp_path: Path):
+    async with Meantime.open(tmp_path / "work.db") as mt:
+        thread = mt.thread("demo")
+        agent = ScriptedAgent(thread, Answers(mt), Screen(io.StringIO()))
+        await agent.hand_off([Piece("one", Call(int)), Piece("two", Call(str))], timeout=60)
+        listening = asyncio.create_task(agent.listen())
+        async with asyncio.timeout(30):
+            await agent.all_told.wait()
+        listening.cancel()
+        assert await tally(mt, "demo", agent.heard) == Tally(2, 2, 0, 0, True)
+
+        twice = [*agent.heard, agent.heard[0]]
+        assert (await tally(mt, "demo", twice)).doubled == 1
+        assert not (await tally(mt, "demo", agent.heard[::-1])).in_order
+
+        await (await thread.start(Call(int), description="told to somebody else")).wait(30)
+        async with thread.turn() as turn:
+            await turn.ack()
+        count = await tally(mt, "demo", agent.heard)
+        assert (count.handed_off, count.told, count.lost, count.sound) == (3, 2, 1, False)
+        assert str(count) == "3 handed off, 2 told, 0 twice, 1 LOST, in order"
 
 
 @pytest.mark.anyio

@@ -20,7 +20,7 @@ from .subagent import Subagent
 
 LIBRARY = Path(sysconfig.get_path("stdlib"))
 ERRANDS = Path(__file__).parent / "errands"  # what the commands work on: copied, never used in place
-NOT_OURS = ("site-packages", "__pycache__")
+NOT_OURS = ("site-packages", "dist-packages", "__pycache__")
 
 
 class Piece(NamedTuple):
@@ -61,7 +61,7 @@ def _files() -> Iterator[Path]:
 
 
 def _count_lines() -> str:
-    found = f"find {shlex.quote(str(LIBRARY))} -name site-packages -prune -o -name '*.py' -exec cat {{}} +"
+    found = f"find {shlex.quote(str(LIBRARY))} -name '*-packages' -prune -o -name '*.py' -exec cat {{}} +"
     return f'echo "$({found} | wc -l) lines of Python"'
 
 

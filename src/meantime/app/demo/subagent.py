@@ -51,7 +51,7 @@ class Subagent:
 
 def find_longest(library: str) -> str:
     longest, most = "", 0
-    for file in sorted(Path(library).glob("*.py")):
+    for file in sorted(filter(Path.is_file, Path(library).glob("*.py"))):
         current().check()
         lines = file.read_bytes().count(b"\n")
         if lines > most:

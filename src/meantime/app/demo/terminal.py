@@ -28,7 +28,10 @@ BACK = "\r\x1b[K"
 
 def is_usable() -> bool:
     """Somebody looks on and types, the terminal can erase a line, and it is ours: not in the background."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM", "dumb") == "dumb":
+    streams: list[TextIO | None] = [sys.stdin, sys.stdout]  # None: it was closed for us
+    if not all(stream and stream.isatty() for stream in streams):
+        return False
+    if os.environ.get("TERM", "dumb") == "dumb":
         return False
     try:
         return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()

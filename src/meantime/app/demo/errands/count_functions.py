@@ -8,7 +8,15 @@ import sys
 import warnings
 from pathlib import Path
 
-PASSED_OVER = ("site-packages", "test", "tests", "idlelib", "lib2to3", "__pycache__")
+PASSED_OVER = ("site-packages", "dist-packages", "test", "tests", "idlelib", "lib2to3", "__pycache__")
+
+
+def count(file: Path) -> int:
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (OSError, SyntaxError):  # a broken link, or a file that is wrong on purpose
+        return 0
+    return sum(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) for node in ast.walk(tree))
 
 
 def main(folder: str) -> None:
@@ -18,10 +26,7 @@ def main(folder: str) -> None:
         inner[:] = [name for name in inner if name not in PASSED_OVER]
         for name in files:
             if name.endswith(".py"):
-                tree = ast.parse(Path(path, name).read_bytes())
-                functions += sum(
-                    isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) for node in ast.walk(tree)
-                )
+                functions += count(Path(path, name))
     sys.stdout.write(f"{functions:,} functions\n")
 
 
