@@ -82,7 +82,7 @@ class Session:
         deadline = time.monotonic() + DEADLINE
         while not fits(self):
             assert time.monotonic() < deadline, f"it did not come:\n{self.picture}"
-            self._read()
+            self.read()
 
     def sees(self, text: str) -> None:
         self.until(lambda session: text in str(session.picture))
@@ -90,15 +90,15 @@ class Session:
     def end(self) -> int:
         """Its exit code, with all that it showed read."""
         self.until(lambda session: session.process.poll() is not None)
-        while self._read():
+        while self.read():
             pass
         return self.process.returncode
 
     def mode_now(self) -> list[Any]:
         return termios.tcgetattr(self.terminal)
 
-    def _read(self) -> bool:
-        if not select.select([self._near], [], [], 0.05)[0]:
+    def read(self, wait: float = 0.05) -> bool:
+        if not select.select([self._near], [], [], wait)[0]:
             return False
         self._bytes += os.read(self._near, 65_536)
         text = self._bytes.decode(errors="ignore")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
 import tempfile
 import time
@@ -25,6 +24,7 @@ from .answers import Answers
 from .layout import summary
 from .pieces import pieces
 from .screen import YOU, Screen, open_screen
+from .signals import Signals
 from .subagent import Subagent
 
 CONVERSATION = "demo"
@@ -40,19 +40,19 @@ class Wishes(NamedTuple):
 
 def play(wishes: Wishes) -> int:
     """Returns the exit code: 0 only where everything that was handed off was told once, in order."""
-    ended_by: list[int] = []  # the signal that ended us, where one did
-    try:
-        with _folder(wishes.keep) as folder:
-            return asyncio.run(_play(folder, wishes, ended_by))
-    except asyncio.CancelledError:
-        return 128 + ended_by[0]
-    except MeantimeError as problem:
-        raise Trouble(problem.message, problem.hint) from problem
+    with Signals() as signals:
+        try:
+            with _folder(wishes.keep) as folder:
+                return asyncio.run(_play(folder, wishes, signals))
+        except asyncio.CancelledError:
+            return 128 + signals.heard
+        except MeantimeError as problem:
+            raise Trouble(problem.message, problem.hint) from problem
 
 
-async def _play(folder: Path, wishes: Wishes, ended_by: list[int]) -> int:
+async def _play(folder: Path, wishes: Wishes, signals: Signals) -> int:
     began = time.monotonic()
-    _end_on_signals(ended_by)
+    signals.cancel_me()
     settings = Settings(on_close="stop")
     with open_screen(headless=wishes.headless, silent=wishes.json) as screen:
         try:
@@ -121,21 +121,6 @@ def _sum_up(account: Account, screen: Screen) -> None:
 def show(screen: Screen, rows: Iterable[str]) -> None:
     for row in rows:
         screen.line(row, whole=True)
-
-
-def _end_on_signals(ended_by: list[int]) -> None:
-    """Ctrl+C, a polite kill and a closed terminal all end us cleanly. A second one is not heard: it would
-    leave commands running."""
-    me = asyncio.current_task()
-    assert me is not None
-
-    def end(number: int) -> None:
-        if not ended_by:
-            me.cancel()
-        ended_by.append(number)
-
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        asyncio.get_running_loop().add_signal_handler(number, end, number)
 
 
 @contextmanager
