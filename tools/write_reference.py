@@ -81,7 +81,6 @@ TEXTS = {
     "start.session": "For runners of agents: the agent's own conversation, where it has one already.",
     "start.meta": "A JSON object of yours, kept with the task as `task.meta`; at most 16 KB.",
     # -- members without a docstring
-    "Meantime.close": "Stops what runs here and lets go of the ledger; what is queued stays queued.",
     "Meantime.get": "Any thread's task, as it is now.",
     "Meantime.list": "Newest first, over all threads: everything, or the statuses you name.",
     "Meantime.output": "What can be read of a task now; `wait` gives it so many seconds to end first.",

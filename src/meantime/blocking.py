@@ -264,9 +264,9 @@ class Meantime(Proxy, of=app.Meantime):
             portal.end(_nothing())
             raise
 
-    def close(self) -> None:
+    def close(self, *, on_close: str | None = None) -> None:
         """Stops what runs, records it, and ends the loop. Closing twice is harmless."""
-        self._portal.end(self._target.close())
+        self._portal.end(self._target.close(on_close=on_close))
 
     def __enter__(self) -> Meantime:
         return self

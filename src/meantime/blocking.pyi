@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import Future
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -18,6 +19,7 @@ from meantime.ports.runner import Context, Runner
 from meantime.ports.store import Entry, Settled, Store
 from meantime.ports.tasks import Answer, CancelAnswer
 from meantime.runtime.settings import Settings
+from meantime.surfaces.http.settings import HttpSettings
 
 Until = Literal["all", "any"]
 Ref: TypeAlias = str | Handle | Task
@@ -45,7 +47,11 @@ class Meantime:
     def thread(self, id: str) -> Thread:
         """A conversation: what it starts, it is told about, and no other."""
 
-    def close(self) -> None: ...
+    def close(self, *, on_close: str | None = None) -> None:
+        """Stops what runs here and lets go of the ledger; what is queued stays queued.
+
+        on_close: "keep" or "stop" the commands that run, in place of what the settings say."""
+
     def serve(
         self,
         *,
@@ -55,13 +61,19 @@ class Meantime:
         hosts: Iterable[str] = (),
         allow_remote: bool = False,
         folder: str | os.PathLike[str] | None = None,
+        socket: str | os.PathLike[str] | None = None,
+        tcp: bool = True,
+        settings: HttpSettings | None = None,
     ) -> HttpDoor:
         """Opens the HTTP door on this event loop. Use it with `with`, or close it yourself.
 
         port: the first of ten to try; None is what the environment says, else 5165; 0 is any.
         auth: "peer" lets programs of your own user read without a token; "strict" does not.
         hosts: more names that clients may know the door by.
-        folder: where server.json and the token lie; by default beside the ledger."""
+        folder: where server.json and the token lie; by default beside the ledger.
+        socket: a path where the same is served on a unix socket, for programs of your own user.
+        tcp: False serves the unix socket alone.
+        settings: in place of port, host, auth, hosts and allow_remote: these, and every cap there is."""
 
     def get(self, ref: str) -> Task: ...
     def list(
@@ -331,7 +343,8 @@ class HttpDoor:
 
     @property
     def enabled(self) -> bool:
-        """False where the environment says so: then nothing listens, and all else is as it was."""
+        """False where the environment says so: then nothing listens, and all else is as it was. A unix
+        socket is served all the same."""
 
     @property
     def closed(self) -> bool:
@@ -344,6 +357,10 @@ class HttpDoor:
     @property
     def url(self) -> str:
         """Where clients find it; empty while nothing listens."""
+
+    @property
+    def socket(self) -> Path | None:
+        """The unix socket; None while there is none."""
 
     @property
     def token(self) -> str:

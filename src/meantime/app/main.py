@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 _CLI = "meantime.surfaces.cli.verbs."
+_APP = "meantime.app.verbs."
 
 # Heading → verb → where its click command lives, and its line in the help.
 VERBS: dict[str, dict[str, tuple[str, str]]] = {
@@ -31,10 +32,10 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
     "The daemon": {
         "up": (_CLI + "up:command", "Start the daemon."),
         "down": (_CLI + "down:command", "Stop the daemon; commands run on."),
-        "status": (_CLI + "status:command", "How the daemon is."),
-        "doctor": (_CLI + "doctor:command", "Look for what is wrong, and say what to do."),
-        "audit": (_CLI + "audit:command", "Account for every notice and every silent task."),
-        "config": (_CLI + "config:command", "The settings that hold, and where each came from."),
+        "status": (_APP + "status:command", "How the daemon is."),
+        "doctor": (_APP + "doctor:command", "Look for what is wrong, and say what to do."),
+        "audit": (_APP + "audit:command", "Account for every notice and every silent task."),
+        "config": (_APP + "config:command", "The settings that hold, and where each came from."),
     },
     "More": {
         "demo": ("meantime.app.demo:command", "See it work, without a model or a key."),
@@ -50,9 +51,11 @@ def main() -> None:
     except ImportError:
         sys.stderr.write("meantime: the command line needs click: pip install 'meantime[server]'\n")
         sys.exit(1)
-    from meantime import __version__
-    from meantime.surfaces.cli.frame import run
-
+    try:
+        from meantime import __version__
+        from meantime.surfaces.cli.frame import run
+    except KeyboardInterrupt:  # while it was still loading
+        sys.exit(130)
     sys.exit(run(VERBS, sys.argv[1:], __version__))
 
 

@@ -22,19 +22,21 @@ from meantime.kernel.notices import Notice
 from meantime.log import Log
 from meantime.ports.clock import Clock
 from meantime.ports.host import Host
+from meantime.ports.owner import About, HostCount
 from meantime.ports.runner import Runner
 from meantime.ports.store import Store
 from meantime.ports.tasks import CancelAnswer
 from meantime.runners.function import FunctionRunner
 from meantime.runners.shell.runner import ShellRunner
 from meantime.runtime.runtime import Runtime
-from meantime.runtime.settings import Settings
+from meantime.runtime.settings import Settings, check_on_close
 from meantime.stores.memory import MemoryStore
 from meantime.stores.sqlite.store import SqliteStore
 from meantime.surfaces.http.door import HttpDoor
 from meantime.surfaces.http.settings import HttpSettings
 
 from .clock import SystemClock
+from .owner import LedgerOwner
 
 MAX_STOP = 86_400.0  # seconds: also a number that is none, or endless, is no time to wait
 
@@ -48,6 +50,7 @@ class Meantime:
         self._runtime = runtime
         self._folder: Path | None = None  # for what lies beside the ledger
         self._doors: list[HttpDoor] = []
+        self._standing = About()
 
     @classmethod
     def open(
@@ -68,24 +71,32 @@ class Meantime:
         settings = settings or Settings()
         if store is None:
             store = _store(path, durability, salvage)
-        engine = LocalEngine(
-            [FunctionRunner(settings.max_threads), _commands(path, store, settings), *runners]
-        )
-        opened = cls(Runtime(store, engine, clock or SystemClock(), settings))
+        every = [FunctionRunner(settings.max_threads), _commands(path, store, settings), *runners]
+        opened = cls(Runtime(store, LocalEngine(every), clock or SystemClock(), settings))
+        kinds = tuple(sorted(runner.kind for runner in every))
+        opened._standing = About(runners=kinds)
         if not isinstance(store, MemoryStore):
-            opened._folder = Path(f"{Path(os.fsdecode(os.fspath(path))).resolve()}.http")
+            ledger = Path(os.fsdecode(os.fspath(path))).resolve()
+            opened._folder = Path(f"{ledger}.http")
+            opened._standing = About(
+                home=str(ledger.parent), ledger=str(ledger), durability=durability, runners=kinds
+            )
         return Opening(opened)
 
     def thread(self, id: str) -> Thread:
         """A conversation: what it starts, it is told about, and no other."""
         return Thread(self._runtime, check_id(id, "thread"))
 
-    async def close(self) -> None:
+    async def close(self, *, on_close: str | None = None) -> None:
+        """Stops what runs here and lets go of the ledger; what is queued stays queued.
+
+        on_close: "keep" or "stop" the commands that run, in place of what the settings say.
+        """
         try:
             for door in self._doors:
                 await door.close()
         finally:
-            await self._runtime.close()
+            await self._runtime.close(on_close)
 
     def serve(
         self,
@@ -96,6 +107,9 @@ class Meantime:
         hosts: Iterable[str] = (),
         allow_remote: bool = False,
         folder: str | os.PathLike[str] | None = None,
+        socket: str | os.PathLike[str] | None = None,
+        tcp: bool = True,
+        settings: HttpSettings | None = None,
     ) -> HttpDoor:
         """Opens the HTTP door on this event loop. Use it with `async with`, or await it and close it.
 
@@ -103,19 +117,32 @@ class Meantime:
         auth: "peer" lets programs of your own user read without a token; "strict" does not.
         hosts: more names that clients may know the door by.
         folder: where server.json and the token lie; by default beside the ledger.
+        socket: a path where the same is served on a unix socket, for programs of your own user.
+        tcp: False serves the unix socket alone.
+        settings: in place of port, host, auth, hosts and allow_remote: these, and every cap there is.
         """
-        settings = HttpSettings(
-            port=port,
-            host=host,
-            auth=auth,
-            hosts=tuple(hosts),
-            allow_remote=allow_remote,
+        if settings is None:
+            settings = HttpSettings(
+                port=port, host=host, auth=auth, hosts=tuple(hosts), allow_remote=allow_remote
+            )
+        settings = replace(
+            settings,
             folder=self._folder if folder is None else Path(folder),
             version=__version__,
+            socket=None if socket is None else Path(socket).absolute(),
+            tcp=tcp,
         )
-        door = HttpDoor(self._runtime, settings, self._runtime.record.clock)
+        owner = LedgerOwner(self._about)
+        door = HttpDoor(self._runtime, owner, settings, self._runtime.record.clock)
         self._doors = [*(known for known in self._doors if not known.closed), door]
         return door
+
+    def _about(self) -> About:
+        hosts = self._runtime.pushing.hosts.items()
+        return replace(
+            self._standing,
+            hosts=tuple(HostCount(id, host.delivery.grade, type(host).__name__) for id, host in hosts),
+        )
 
     # -- a person's view
 
@@ -237,11 +264,12 @@ class Opening:
 
 def _commands(path: str | os.PathLike[str], store: Store, settings: Settings) -> ShellRunner:
     """Commands outlive a ledger that remembers them; they end with one that does not."""
-    if settings.on_close not in ("keep", "stop"):
-        raise InvalidInput(f"on_close={settings.on_close!r} is unknown.", hint="Use 'keep' or 'stop'.")
+    check_on_close(settings.on_close)
     sizes = (settings.output_head, settings.output_ring)
     if any(type(size) is not int or not 0 <= size <= 1 << 40 for size in sizes):
         raise InvalidInput("output_head and output_ring are numbers of bytes, from 0 up.")
+    if type(settings.umask) is not int or not -1 <= settings.umask <= 0o777:
+        raise InvalidInput("umask is a mode from 0 to 0o777, or -1 for that of this process.")
     times = (settings.stop_grace, settings.stop_deadline)
     if any(type(time) not in (int, float) or not 0 <= time < MAX_STOP for time in times):
         raise InvalidInput("stop_grace and stop_deadline are seconds, from 0 up to a day.")
@@ -254,6 +282,7 @@ def _commands(path: str | os.PathLike[str], store: Store, settings: Settings) ->
         head=settings.output_head,
         ring=settings.output_ring,
         inline=max(limits.max_bytes for limits in widest),
+        umask=settings.umask,
     )
 
 

@@ -60,6 +60,16 @@ class Query(Struct, frozen=True):
     sort: Sort = Sort.NEWEST
 
 
+class Owed(NamedTuple):
+    """A thread, and what it is still owed."""
+
+    thread: str
+    unread: int = 0
+    leased: int = 0
+    parked: int = 0
+    ended_at: float | None = None  # the newest ending of its tasks
+
+
 class Settled(NamedTuple):
     told: tuple[str, ...]
     gone: tuple[str, ...]  # leased again by somebody else, or back in the inbox
@@ -145,6 +155,11 @@ class Store(Protocol):
         thread's transcript (entries whose notice is there already are left out)."""
         ...
 
+    async def told_by(self, turn: str, notices: Sequence[str], thread: str | None) -> Sequence[str]:
+        """Those of the notices that this very turn has told, of one thread or of any: what an ack that
+        is sent again is answered with, also by a later owner. Sees every settle handed in before it."""
+        ...
+
     async def release(self, thread: str, turn: str, *, failed: bool, parks_after: int) -> Sequence[str]:
         """Gives a turn's notices back and returns the ids that are unread again. A failed delivery is
         counted; too many park the notice."""
@@ -156,6 +171,10 @@ class Store(Protocol):
 
     async def unread(self) -> Mapping[str, int]:
         """Unread notices by thread."""
+        ...
+
+    async def owed(self, thread: str | None, limit: int) -> Sequence[Owed]:
+        """Every thread that has tasks, or this one, by name; costs what is open, not the history."""
         ...
 
     async def unpark(self, thread: str) -> int: ...

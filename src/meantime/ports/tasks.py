@@ -64,6 +64,17 @@ class OpenTurn(NamedTuple):
     notices: Sequence[Notice]
 
 
+class ThreadCount(NamedTuple):
+    """A thread in numbers."""
+
+    id: str
+    active: int  # tasks that have not ended
+    unread: int  # notices that it is still to be told,
+    leased: int  # that a turn holds now,
+    parked: int  # and that nobody could be told
+    last_event_at: float | None
+
+
 class Page(NamedTuple):
     """A part of what a query fits, and how much it fits in all."""
 
@@ -183,21 +194,30 @@ class Tasks(Protocol):
 
     async def reminder(self, thread: str) -> str: ...
 
-    # -- turns
+    # -- turns: an id is enough for who opened one; `thread` is the scope of a caller that is bound to it
     async def open_turn(self, thread: str, *, lease: float | None, limit: int) -> OpenTurn: ...
 
-    async def boundary(self, turn: str, *, limit: int) -> Sequence[Notice]: ...
+    async def boundary(self, turn: str, *, limit: int, thread: str | None = None) -> Sequence[Notice]: ...
 
     async def ack(
-        self, turn: str, notices: Sequence[str], entries: Sequence[Entry], reads: Sequence[str] = ()
+        self,
+        turn: str,
+        notices: Sequence[str],
+        entries: Sequence[Entry],
+        reads: Sequence[str] = (),
+        *,
+        thread: str | None = None,
     ) -> Settled:
         """Settles exactly `notices`, which the turn must still hold (LeaseLost otherwise), and those
-        of `reads` that it holds; appends `entries` to our own transcript in the same transaction."""
+        of `reads` that it holds; appends `entries` to our own transcript in the same transaction.
+        What this turn has told before counts as held, also when it is closed, and also for a later
+        owner of the ledger: an ack whose answer was lost can be sent again, and is answered the same.
+        (One with entries needs its turn to be open: only that says whether they were written.)"""
         ...
 
-    async def renew(self, turn: str) -> None: ...
+    async def renew(self, turn: str, *, thread: str | None = None) -> None: ...
 
-    async def close_turn(self, turn: str, *, failed: bool) -> None: ...
+    async def close_turn(self, turn: str, *, failed: bool, thread: str | None = None) -> None: ...
 
     async def wait_wake(self, thread: str, seen: int) -> int:
         """Returns when the thread is idle with something unread, and something happened since
@@ -225,6 +245,12 @@ class Tasks(Protocol):
         ...
 
     async def stats(self) -> dict[str, int]: ...
+
+    async def threads(self, limit: int) -> Sequence[ThreadCount]:
+        """Every thread that has tasks; where something happened last comes first."""
+        ...
+
+    async def thread(self, id: str) -> ThreadCount: ...
 
     async def statistics(self, thread: str | None) -> Statistics: ...
 

@@ -90,9 +90,9 @@ class Announcing:
         await asyncio.wait([leasing])
         await self._close(holding, failed=False)
 
-    async def boundary(self, turn: str, *, limit: int) -> Sequence[Notice]:
+    async def boundary(self, turn: str, *, limit: int, thread: str | None = None) -> Sequence[Notice]:
         """What a cancelled caller did not see is not acknowledged, and comes again after this turn."""
-        holding = self._holding(turn)
+        holding = self._holding(turn, thread)
         return await self._finish(self._lease(holding, limit), holding)
 
     async def _lease(self, holding: Holding, limit: int) -> Sequence[Notice]:
@@ -110,13 +110,31 @@ class Announcing:
         return await self._batches.label(notices)
 
     async def ack(
-        self, turn: str, notices: Sequence[str], entries: Sequence[Entry], reads: Sequence[str]
+        self,
+        turn: str,
+        notices: Sequence[str],
+        entries: Sequence[Entry],
+        reads: Sequence[str],
+        thread: str | None = None,
     ) -> Settled:
         """Exactly these: what the turn showed, and what its agent read."""
-        if turn not in self._turns and notices:  # closed or run out: everything is back in the inbox
-            raise LeaseLost(notices)
-        holding = self._holding(turn)
+        if turn not in self._turns and entries:
+            raise LeaseLost(notices)  # nobody can say whether these entries were written
+        if turn not in self._turns and (notices or reads):
+            return await self._settled_before(turn, notices, reads, thread)
+        holding = self._holding(turn, thread)
         return await self._finish(self._settle(holding, notices, entries, reads), holding)
+
+    async def _settled_before(
+        self, turn: str, notices: Sequence[str], reads: Sequence[str], thread: str | None
+    ) -> Settled:
+        """The turn is closed, has run out, or was a former owner's. What it told before is still told:
+        the answer to that ack may have been lost. Everything else is back in the inbox."""
+        told = tuple(await self._store.told_by(turn, (*notices, *reads), thread))
+        gone = tuple(notice for notice in notices if notice not in told)
+        if gone:
+            raise LeaseLost(gone)
+        return Settled(told, ())
 
     async def _settle(
         self, holding: Holding, notices: Sequence[str], entries: Sequence[Entry], reads: Sequence[str]
@@ -125,14 +143,22 @@ class Announcing:
         if not wanted:
             if entries:
                 await self._store.append(holding.thread, entries)
-            return Settled((), ())
+            return await self._with_earlier(Settled((), ()), holding, reads)
         now = self._record.clock.now()
         settled = await self._store.settle(holding.thread, holding.id, wanted, entries, now)
         holding.held.difference_update(settled.told)
         holding.told = holding.told or bool(settled.told)
         if settled.gone:
             raise LeaseLost(settled.gone)
-        return settled
+        return await self._with_earlier(settled, holding, reads)
+
+    async def _with_earlier(self, settled: Settled, holding: Holding, reads: Sequence[str]) -> Settled:
+        """An ack that is sent again holds none of its reads any more, and is answered as it was."""
+        rest = [read for read in reads if read not in settled.told]
+        if not rest:
+            return settled
+        earlier = await self._store.told_by(holding.id, rest, holding.thread)
+        return Settled((*settled.told, *earlier), ())
 
     async def read(self, turn: str, task: Task) -> None:
         """The turn's agent sees this ending: its ack may settle the notice."""
@@ -146,13 +172,13 @@ class Announcing:
             holding.held.add(notice_id(task.id, task.run.number))
             self._waking.count(task.thread, -1)
 
-    async def renew(self, turn: str) -> None:
-        self._arm(self._holding(turn))
+    async def renew(self, turn: str, thread: str | None = None) -> None:
+        self._arm(self._holding(turn, thread))
 
-    async def close_turn(self, turn: str, *, failed: bool) -> None:
-        """What was not acknowledged is unread again."""
-        holding = self._turns.get(turn)
-        if holding is not None:
+    async def close_turn(self, turn: str, *, failed: bool, thread: str | None = None) -> None:
+        """What was not acknowledged is unread again. One that is not open is closed already."""
+        if turn in self._turns:
+            holding = self._holding(turn, thread)
             await self._finish(self._close(holding, failed=failed))
 
     async def _close(self, holding: Holding, *, failed: bool) -> None:
@@ -210,9 +236,10 @@ class Announcing:
         await self._give_back(holding, failed=True)
         self._waking.leave(holding.thread, told=True)  # its holder is gone: others may take over at once
 
-    def _holding(self, turn: str) -> Holding:
+    def _holding(self, turn: str, thread: str | None = None) -> Holding:
+        """`thread` is the caller's scope: another thread's turn is not found."""
         holding = self._turns.get(turn)
-        if holding is None:
+        if holding is None or thread not in (None, holding.thread):
             raise NotFound(f"No turn {turn!r} is open.", hint="Open one with thread.turn().")
         return holding
 

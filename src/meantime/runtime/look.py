@@ -29,14 +29,15 @@ from meantime.kernel.notices import payload_text, summary
 from meantime.kernel.payloads import preview
 from meantime.ports.engine import Engine
 from meantime.ports.runner import SpeakingRunner
-from meantime.ports.store import Committed, Query
-from meantime.ports.tasks import Page
+from meantime.ports.store import Committed, Owed, Query
+from meantime.ports.tasks import Page, ThreadCount
 
 from .record import Record
 from .run import Runs
 from .settings import Settings
 
 MAX_LISTED = 1_000
+MAX_THREADS = 100_000
 _ERRORS: dict[type, type[TaskEnded]] = {
     Failed: TaskFailed,
     Cancelled: TaskCancelled,
@@ -112,6 +113,19 @@ class Looking:
 
     def active(self, thread: str) -> list[Task]:
         return [self._runs.seen(task) for task in self._record.of_thread.get(thread, {}).values()]
+
+    async def threads(self, limit: int) -> Sequence[ThreadCount]:
+        owed = await self._record.store.owed(None, MAX_THREADS)
+        return sorted(map(self._counted, owed), key=lambda one: -(one.last_event_at or 0.0))[:limit]
+
+    async def thread(self, id: str) -> ThreadCount:
+        return self._counted(next(iter(await self._record.store.owed(id, 1)), Owed(id)))
+
+    def _counted(self, owed: Owed) -> ThreadCount:
+        active = self._record.of_thread.get(owed.thread, {}).values()
+        moments = [owed.ended_at, *(task.updated_at for task in active)]
+        last = max((at for at in moments if at is not None), default=None)
+        return ThreadCount(owed.thread, len(active), owed.unread, owed.leased, owed.parked, last)
 
     async def output(self, ref: str, thread: str | None, *, wait: float = 0) -> Output:
         _check_wait(wait)

@@ -18,7 +18,7 @@ from meantime.ports.engine import Engine
 from meantime.ports.host import Host
 from meantime.ports.runner import Assignment
 from meantime.ports.store import Entry, Query, Settled, Store
-from meantime.ports.tasks import Answer, CancelAnswer, OpenTurn, Options, Page
+from meantime.ports.tasks import Answer, CancelAnswer, OpenTurn, Options, Page, ThreadCount
 
 from .admit import Admission
 from .adopt import Adoption
@@ -33,7 +33,7 @@ from .observe import Observing
 from .push import Pushing
 from .record import Record
 from .run import Runs
-from .settings import Settings
+from .settings import Settings, check_on_close
 from .stop import Stopping
 from .submit import Submission
 from .upkeep import Upkeep
@@ -98,9 +98,10 @@ class Runtime:
         self.upkeep.start()
         self._open = True
 
-    async def close(self) -> None:
+    async def close(self, on_close: str | None = None) -> None:
         """Stops what runs in this process and records it. What outlives us goes on, if it may, and what
         is queued stays queued: both are for the next owner."""
+        keeps = check_on_close(self.settings.on_close if on_close is None else on_close) == "keep"
         if not self._open:
             return
         self._open = False
@@ -108,7 +109,7 @@ class Runtime:
         try:
             await self.pushing.close()
             self.calling.close()
-            await self.stopping.everything()
+            await self.stopping.everything(keeps=keeps)
             self.looking.close()
             self.waking.close()
             self.observing.close()
@@ -300,19 +301,25 @@ class Runtime:
         self._check_open()
         return await self.announcing.open_turn(check_id(thread, "thread"), lease=lease, limit=limit)
 
-    async def boundary(self, turn: str, *, limit: int) -> Sequence[Notice]:
-        return await self.announcing.boundary(turn, limit=limit)
+    async def boundary(self, turn: str, *, limit: int, thread: str | None = None) -> Sequence[Notice]:
+        return await self.announcing.boundary(turn, limit=limit, thread=thread)
 
     async def ack(
-        self, turn: str, notices: Sequence[str], entries: Sequence[Entry], reads: Sequence[str] = ()
+        self,
+        turn: str,
+        notices: Sequence[str],
+        entries: Sequence[Entry],
+        reads: Sequence[str] = (),
+        *,
+        thread: str | None = None,
     ) -> Settled:
-        return await self.announcing.ack(turn, notices, entries, reads)
+        return await self.announcing.ack(turn, notices, entries, reads, thread)
 
-    async def renew(self, turn: str) -> None:
-        await self.announcing.renew(turn)
+    async def renew(self, turn: str, *, thread: str | None = None) -> None:
+        await self.announcing.renew(turn, thread)
 
-    async def close_turn(self, turn: str, *, failed: bool) -> None:
-        await self.announcing.close_turn(turn, failed=failed)
+    async def close_turn(self, turn: str, *, failed: bool, thread: str | None = None) -> None:
+        await self.announcing.close_turn(turn, failed=failed, thread=thread)
 
     async def wait_wake(self, thread: str, seen: int) -> int:
         self._check_open()
@@ -350,6 +357,14 @@ class Runtime:
 
     async def last_event(self) -> int:
         return await self.store.last_event()
+
+    async def threads(self, limit: int) -> Sequence[ThreadCount]:
+        self._check_open()
+        return await self.looking.threads(limit)
+
+    async def thread(self, id: str) -> ThreadCount:
+        self._check_open()
+        return await self.looking.thread(check_id(id, "thread"))
 
     async def statistics(self, thread: str | None) -> Statistics:
         self._check_open()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from meantime.kernel.errors import InvalidInput
 from meantime.kernel.limits import Limits
 from meantime.kernel.model import InlineLimits
 from meantime.kernel.retention import Retention
@@ -25,5 +26,12 @@ class Settings(Struct, frozen=True, kw_only=True):
     on_close: str = "keep"  # what a close does to commands that outlive us: "keep" or "stop" them
     output_head: int = 1 << 20  # bytes at the beginning of a command's stdout and stderr that are kept
     output_ring: int = 4 << 20  # bytes at the end of each that are kept
+    umask: int = -1  # of the files that commands make; -1 is as this process has it
     max_threads: int = 256  # worker threads for sync functions, those left behind included
     max_wait: float = 600.0  # the longest that `output(wait=…)` waits
+
+
+def check_on_close(on_close: str) -> str:
+    if on_close not in ("keep", "stop"):
+        raise InvalidInput(f"on_close={on_close!r} is unknown.", hint="Use 'keep' or 'stop'.")
+    return on_close

@@ -72,7 +72,7 @@ class Stopping:
                     chosen[task.id] = task
         return await asyncio.gather(*(self._cancel(task, by, "") for task in chosen.values()))
 
-    async def everything(self) -> None:
+    async def everything(self, *, keeps: bool) -> None:
         """Until nothing runs here: a start that was on its way when we closed may still come in. What
         outlives us is left to the next owner. Where the disk does not take the endings we give up after
         a while; the next owner finds those lost."""
@@ -81,17 +81,17 @@ class Stopping:
         while (left := deadline - self._record.clock.monotonic()) > 0:
             await self._record.drain()
             await self._admission.drain()
-            running = await self._not_kept(kept)
+            running = await self._not_kept(kept, keeps)
             if not running:
                 return
             stops = (self._cancel(task, "shutdown", "this Meantime was closed") for task in running)
             await asyncio.gather(*stops, return_exceptions=True)
             await self._looking.wait([task.id for task in running], None, timeout=left)
 
-    async def _not_kept(self, kept: set[str]) -> list[Task]:
+    async def _not_kept(self, kept: set[str], keeps: bool) -> list[Task]:
         """What runs and is to be stopped; what goes on without us is added to `kept`."""
         running = [task for task in self._record.live.values() if task.status is not Status.QUEUED]
-        if self._settings.on_close == "keep":
+        if keeps:
             kept |= {task.id for task in running if task.id not in kept and await self._runs.detach(task)}
         return [task for task in running if task.id not in kept]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import httpx
 import pytest
 
 from meantime import Call, HttpDoor, Meantime, Thread
+from meantime.app.owner import LedgerOwner
 from meantime.surfaces.http.settings import HttpSettings
 from meantime.testing import FakeClock
 
@@ -37,7 +39,7 @@ async def open_door(mt: Meantime, clock: FakeClock, tmp_path: Path) -> AsyncIter
 
         async def opened(**settings: Any) -> HttpDoor:
             given = {"port": 0, "batch": 0.0, "folder": tmp_path / "http", "version": "0.1.0", **settings}
-            door = HttpDoor(mt._runtime, HttpSettings(**given), clock)
+            door = HttpDoor(mt._runtime, LedgerOwner(mt._about), HttpSettings(**given), clock)
             return await doors.enter_async_context(door)
 
         yield opened
@@ -60,3 +62,23 @@ async def tasks(thread: Thread, mt: Meantime) -> None:
     """One of this thread, one of another."""
     await (await thread.start(Call(int, "1"), id="mine", batch="b-1")).wait()
     await (await mt.thread("other").start(Call(int, "2"), id="theirs")).wait()
+
+
+@pytest.fixture
+async def write(door: HttpDoor) -> AsyncIterator[httpx.AsyncClient]:
+    """A program that was given the token."""
+    headers = {"Authorization": f"Bearer {door.token}"}
+    async with httpx.AsyncClient(base_url=door.url, trust_env=False, headers=headers, timeout=30) as client:
+        yield client
+
+
+@pytest.fixture
+def places() -> Iterator[Path]:
+    """A folder with a short name: a socket's path has at most 107 bytes."""
+    with tempfile.TemporaryDirectory(prefix="mt") as folder:
+        yield Path(folder)
+
+
+def over_socket(path: Path, **more: Any) -> httpx.AsyncClient:
+    transport = httpx.AsyncHTTPTransport(uds=str(path))
+    return httpx.AsyncClient(base_url="http://meantime", transport=transport, timeout=30, **more)

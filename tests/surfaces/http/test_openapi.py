@@ -18,7 +18,6 @@ from schemathesis.specs.openapi import checks
 
 from meantime import Agent, Call, Shell
 from meantime.blocking import HttpDoor, Meantime
-from meantime.surfaces.http.app import Routes
 from meantime.surfaces.http.settings import HttpSettings
 from meantime.surfaces.http.shapes import WireProgress, WireTask
 from meantime.testing import FakeSessionRunner, Reply

@@ -48,8 +48,8 @@ def test_P12_a_file_without_a_token_is_refused(tmp_path: Path, text: str):
 def test_P12_a_threads_token_is_only_good_for_it():
     given = Tokens("0" * 64)
     token = given.for_thread("conv-1")
-    assert given.caller(token) == Caller("conv-1")
-    assert given.caller(given.secret) == Caller(None)
+    assert given.caller(token) == Caller("conv-1", writes=True)
+    assert given.caller(given.secret) == Caller(None, writes=True)
     seal = token.partition("~")[2]
     for wrong in (f"conv-2~{seal}", seal, f"~{seal}", "", "~", "ü", token[:-1], token + "0", "\udcff~x"):
         assert given.caller(wrong) is None, wrong

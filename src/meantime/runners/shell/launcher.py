@@ -54,8 +54,9 @@ class Line:
 
 
 class Launcher:
-    def __init__(self, root: Callable[[], Path]) -> None:
+    def __init__(self, root: Callable[[], Path], umask: int) -> None:
         self._root = root
+        self._umask = umask
         self._line: Line | None = None
         self._lifeline = self._hangs_up = -1  # a pipe: the other end hangs up when we are gone
         self._hanging: list[Line] = []
@@ -85,7 +86,9 @@ class Launcher:
         ours.setblocking(False)
         with theirs:
             try:
-                await asyncio.to_thread(_start_zygote, theirs.fileno(), self._hangs_up, self._root())
+                await asyncio.to_thread(
+                    _start_zygote, theirs.fileno(), self._hangs_up, self._root(), self._umask
+                )
             except BaseException:
                 ours.close()
                 raise
@@ -125,7 +128,7 @@ def _drop_in_child() -> None:
 os.register_at_fork(after_in_child=_drop_in_child)
 
 
-def _start_zygote(orders: int, lifeline: int, root: Path) -> None:
+def _start_zygote(orders: int, lifeline: int, root: Path, umask: int) -> None:
     """Nothing of ours but these: our stdin, our terminal, our imports stay here. It forks itself away
     from us: we wait for the first half only, and never have it as a zombie."""
     begun = subprocess.run(
@@ -136,6 +139,7 @@ def _start_zygote(orders: int, lifeline: int, root: Path) -> None:
         cwd="/",
         env={},
         pass_fds=[orders, lifeline],
+        umask=umask,
         check=False,
     )
     if begun.returncode:

@@ -45,12 +45,14 @@ class ShellRunner:
         head: int = 1 << 20,
         ring: int = 4 << 20,
         inline: int = InlineLimits().max_bytes,
+        umask: int = -1,
     ) -> None:
-        """`root`: where commands keep their files; None is a folder of our own, and they end with us."""
+        """`root`: where commands keep their files; None is a folder of our own, and they end with us.
+        `umask`: theirs; -1 is ours."""
         self._places = Places(root)
         self._grace = grace
         self._inline = inline
-        self._launcher = Launcher(self._open_ears)
+        self._launcher = Launcher(self._open_ears, umask)
         self._starting = Starting(self._launcher, {"grace": grace, "head": head, "ring": ring})
         self._ears = Ears()
         self._watches: dict[str, Watch] = {}

@@ -6,7 +6,7 @@ from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Set
 
 from meantime.kernel.notices import NoticeState
-from meantime.ports.store import Settled
+from meantime.ports.store import Owed, Settled
 
 from .records import NoticeRecord, TaskRecord, by_number
 
@@ -128,12 +128,17 @@ class Inbox:
         for id in dict.fromkeys(ids or held):
             if id in held:
                 self._move(held[id], NoticeState.TOLD, turn)
-            (told if self._was_told_by(turn, id) else gone).append(id)
+            (told if self._was_told_by(turn, id, thread) else gone).append(id)
         return Settled(tuple(told), tuple(gone))
 
-    def _was_told_by(self, turn: str, id: str) -> bool:
+    def told_by(self, turn: str, ids: Sequence[str], thread: str | None) -> Sequence[str]:
+        return [id for id in dict.fromkeys(ids) if self._was_told_by(turn, id, thread)]
+
+    def _was_told_by(self, turn: str, id: str, thread: str | None) -> bool:
         notice = self.all.get(id)
-        return notice is not None and notice.state is NoticeState.TOLD and notice.turn == turn
+        if notice is None or thread not in (None, notice.of.task.thread):
+            return False
+        return notice.state is NoticeState.TOLD and notice.turn == turn
 
     def release(self, thread: str, turn: str, *, failed: bool, parks_after: int) -> Sequence[str]:
         held = self._threads[thread].held_by(turn)
@@ -156,6 +161,12 @@ class Inbox:
         home = self if thread is None else self._threads.get(thread) or Thread()
         notices = home.open if states <= OPEN else home.all
         return (notice for notice in notices.values() if notice.state in states)
+
+    def owed(self, thread: str) -> Owed:
+        home = self._threads.get(thread) or Thread()
+        states = Counter(notice.state.value for notice in home.open.values())
+        newest = home.all[max(home.all)].task.run.ended_at if home.all else None
+        return Owed(thread, states["unread"], states["leased"], states["parked"], newest)
 
     def unpark(self, thread: str) -> int:
         """Somebody looked at it: its failures are forgiven, so that one more does not park it again."""

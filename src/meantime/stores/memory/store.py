@@ -13,7 +13,7 @@ from meantime.kernel.model import BatchCount, Task
 from meantime.kernel.notices import Notice, NoticeState, notice_id
 from meantime.kernel.retention import Retention
 from meantime.kernel.stats import Statistics
-from meantime.ports.store import CommitResult, Committed, Entry, Query, Settled
+from meantime.ports.store import CommitResult, Committed, Entry, Owed, Query, Settled
 
 from .fitting import statistics
 from .inbox import Inbox
@@ -133,6 +133,9 @@ class MemoryStore:
         self._transcripts[thread].append(entries)
         return settled
 
+    async def told_by(self, turn: str, notices: Sequence[str], thread: str | None) -> Sequence[str]:
+        return self._inbox.told_by(turn, notices, thread)
+
     async def release(self, thread: str, turn: str, *, failed: bool, parks_after: int) -> Sequence[str]:
         return self._inbox.release(thread, turn, failed=failed, parks_after=parks_after)
 
@@ -144,6 +147,10 @@ class MemoryStore:
 
     async def unread(self) -> Mapping[str, int]:
         return dict(self._inbox.unread)
+
+    async def owed(self, thread: str | None, limit: int) -> Sequence[Owed]:
+        names = [name for name in self._tasks.threads() if thread in (None, name)]
+        return [self._inbox.owed(name) for name in names[:limit]]
 
     async def unpark(self, thread: str) -> int:
         return self._inbox.unpark(thread)

@@ -123,6 +123,9 @@ class Tasks:
         """Everything that is not cleared, of one thread or of all."""
         return self._fitting(Query(thread))
 
+    def threads(self) -> list[str]:
+        return sorted(name for name, kept in self._threads.items() if kept)
+
     def count(self, query: Query) -> int:
         return sum(1 for _ in self._fitting(query))
 

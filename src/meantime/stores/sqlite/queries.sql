@@ -138,7 +138,8 @@ WHERE n.thread = ? AND n.state IN ('unread', 'leased', 'parked') AND n.state = '
 
 -- name: told_by
 SELECT 1 FROM notices
-WHERE task = (SELECT seq FROM tasks WHERE id = ?) AND run = ? AND state = 'told' AND turn = ?;
+WHERE task = (SELECT seq FROM tasks WHERE id = ?1) AND run = ?2 AND state = 'told' AND turn = ?3
+  AND (?4 IS NULL OR thread = ?4);
 
 -- name: tell
 UPDATE notices SET state = 'told', told_at = ? WHERE thread = ? AND number = ?;
@@ -167,6 +168,23 @@ WHERE state IN ('unread', 'leased', 'parked') AND state = 'leased';
 -- name: unread_by_thread
 SELECT thread, count(*) FROM notices INDEXED BY notices_open
 WHERE state IN ('unread', 'leased', 'parked') AND state = 'unread' GROUP BY thread;
+
+-- name: threads
+WITH RECURSIVE names (id) AS (
+  SELECT min(thread) FROM tasks
+  UNION ALL
+  SELECT (SELECT min(thread) FROM tasks WHERE thread > names.id) FROM names WHERE names.id IS NOT NULL
+)
+SELECT id, (SELECT at FROM notices WHERE thread = id ORDER BY number DESC LIMIT 1)
+FROM names WHERE id IS NOT NULL LIMIT ?;
+
+-- name: thread
+SELECT thread, (SELECT at FROM notices WHERE thread = ?1 ORDER BY number DESC LIMIT 1)
+FROM tasks WHERE thread = ?1 LIMIT 1;
+
+-- name: owed
+SELECT thread, state, count(*) FROM notices INDEXED BY notices_open
+WHERE state IN ('unread', 'leased', 'parked') AND (?1 IS NULL OR thread = ?1) GROUP BY thread, state;
 
 -- name: park_unclaimed
 UPDATE notices INDEXED BY notices_open SET state = 'parked', parked_for = 'unclaimed'

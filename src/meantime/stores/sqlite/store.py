@@ -20,7 +20,7 @@ from meantime.kernel.model import BatchCount, Task
 from meantime.kernel.notices import Message, Notice, NoticeState
 from meantime.kernel.retention import Retention
 from meantime.kernel.stats import Statistics
-from meantime.ports.store import Committed, Entry, Query, Settled
+from meantime.ports.store import Committed, Entry, Owed, Query, Settled
 
 from . import changing, files, looking, telling
 from .changing import SQL, decode, encode
@@ -172,6 +172,10 @@ class SqliteStore:
     ) -> Settled:
         return await self._writer.submit(telling.settle, thread, turn, notices, entries, now)
 
+    async def told_by(self, turn: str, notices: Sequence[str], thread: str | None) -> Sequence[str]:
+        # In the writer's queue: behind a settle of the same turn that is still on its way.
+        return await self._writer.submit(telling.told_by, turn, notices, thread, durable=False)
+
     async def release(self, thread: str, turn: str, *, failed: bool, parks_after: int) -> Sequence[str]:
         return await self._writer.submit(telling.release, thread, turn, failed, parks_after, durable=False)
 
@@ -190,6 +194,22 @@ class SqliteStore:
     async def unread(self) -> Mapping[str, int]:
         # In the writer's queue: then it holds exactly the commits that were heard of before it.
         return dict(await self._writer.submit(telling.rows, "unread_by_thread", durable=False))
+
+    async def owed(self, thread: str | None, limit: int) -> Sequence[Owed]:
+        return await self._beside(self._owed, thread, limit)
+
+    def _owed(self, thread: str | None, limit: int) -> list[Owed]:
+        with closing(self._read_only()) as db:
+            names = (
+                db.execute(SQL["threads"], (limit,))
+                if thread is None
+                else db.execute(SQL["thread"], (thread,))
+            )
+            found = {name: Owed(name, ended_at=at) for name, at in names.fetchall()}
+            for name, state, count in db.execute(SQL["owed"], (thread,)).fetchall():
+                if name in found:
+                    found[name] = found[name]._replace(**{state: count})
+        return list(found.values())
 
     async def unpark(self, thread: str) -> int:
         return await self._writer.submit(telling.changed, "unpark_all", thread)

@@ -75,14 +75,19 @@ def settle(
     else:
         cursor.executemany(SQL["tell"], [(now, thread, held[id]) for id in told])
     append(cursor, thread, entries)
-    before = [id for id in wanted if id not in held and _told_by(cursor, id, turn)]
-    gone = tuple(id for id in wanted if id not in held and id not in before)
-    return Settled((*before, *told), gone)
+    ours = {*told, *told_by(cursor, turn, [id for id in wanted if id not in held], thread)}
+    return Settled(tuple(id for id in wanted if id in ours), tuple(id for id in wanted if id not in ours))
 
 
-def _told_by(cursor: sqlite3.Cursor, notice: str, turn: str) -> bool:
+def told_by(cursor: sqlite3.Cursor, turn: str, notices: Sequence[str], thread: str | None) -> list[str]:
+    return [id for id in dict.fromkeys(notices) if _is_told_by(cursor, id, turn, thread)]
+
+
+def _is_told_by(cursor: sqlite3.Cursor, notice: str, turn: str, thread: str | None) -> bool:
     task_id, _, run = notice.rpartition(".")
-    return run.isdigit() and cursor.execute(SQL["told_by"], (task_id, int(run), turn)).fetchone() is not None
+    if not (run.isascii() and run.isdigit() and len(run) < 10):
+        return False
+    return cursor.execute(SQL["told_by"], (task_id, int(run), turn, thread)).fetchone() is not None
 
 
 def release(cursor: sqlite3.Cursor, thread: str, turn: str, failed: bool, parks_after: int) -> Sequence[str]:

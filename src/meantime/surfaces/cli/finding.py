@@ -95,4 +95,4 @@ def _ambiguous(daemon: Daemon, ref: str, refused: Refused) -> Trouble:
     if len(ids) > CANDIDATES:
         lines.append(f"… and {len(ids) - CANDIDATES} more")
     what = f'"{plain(ref)}" matches {len(ids)} tasks, be more specific:'
-    return Trouble(what, "\n  ".join(lines), NOT_FOUND)
+    return Trouble(what, "\n".join(lines), NOT_FOUND)

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import click
 
+from .safe import plain, plain_lines
 from .trouble import BROKEN_PIPE, FAILED, INTERRUPTED, USAGE, Trouble
 
 COMPLETE = "_MEANTIME_COMPLETE"  # how click's completion scripts ask
@@ -134,7 +135,8 @@ def _help_when_alone(context: click.Context) -> None:
 
 
 def _told(what: str, hint: str, code: int) -> int:
-    lines = [f"meantime: {what}", *([f"  {hint}"] if hint else [])]
+    first = next((line for line in what.splitlines() if line.strip()), "It failed.")
+    lines = [f"meantime: {plain(first)}", *(f"  {line}" for line in plain_lines(hint).split("\n") if line)]
     try:
         sys.stdout.flush()
     except OSError:

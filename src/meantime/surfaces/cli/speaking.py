@@ -49,8 +49,7 @@ class Daemon:
         line = self._connected(patience)
         try:
             answer = _exchange(line, "GET", _with(path, params), None, headers)
-            if answer.status >= 400:
-                raise Refused(answer.status, _object(answer.read()))
+            _check(answer.status, answer.read() if answer.status >= 400 else b"")
             yield answer
         except (HTTPException, OSError) as problem:
             raise _gone(problem) from problem
@@ -86,8 +85,7 @@ class Daemon:
             raise
         if answer.will_close:
             self.close()
-        if answer.status >= 400:
-            raise Refused(answer.status, _object(data))
+        _check(answer.status, data)
         return json.loads(data) if data else None
 
     def _connected(self, patience: float | None) -> _Line:
@@ -158,6 +156,13 @@ def _exchange(
     else:
         line.request(method, path, json.dumps(body).encode(), {"Content-Type": "application/json"})
     return line.getresponse()
+
+
+def _check(status: int, data: bytes) -> None:
+    if status < 400:
+        return
+    refused = Refused(status, _object(data))
+    raise Gone("The daemon is closing.") if refused.code == "closed" else refused
 
 
 def _object(data: bytes) -> dict[str, object]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from typing import TypeVar
 
 from meantime.kernel.errors import Ambiguous, InvalidInput, NotFound
-from meantime.kernel.ids import ID
+from meantime.kernel.ids import ID, check_id
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Task
 from meantime.ports.store import Query, Sort
@@ -16,22 +18,24 @@ from .wire import WORDS, asked_for
 DEFAULT_LIMIT, MAX_LIMIT = 50, 200
 MAX_OFFSET = 1_000_000_000
 MAX_SEARCH = 1_000
+SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?\Z", re.ASCII)
+T = TypeVar("T", bound=str)
 
 
 def listing(given: Mapping[str, str], thread: str | None) -> Query:
     """`thread` is what the caller may see; None is everything."""
-    statuses, resumed = _statuses(given.get("status", ""))
+    chosen, resumed = statuses(given.get("status", ""))
     search = given.get("search", "")
     if len(search) > MAX_SEARCH:
         raise InvalidInput(f"search is longer than {MAX_SEARCH} characters.", hint="Look for less.")
     return Query(
         thread=scope(given, thread),
-        statuses=statuses,
+        statuses=chosen,
         resumed=resumed,
         batch=given.get("batch") or None,
         agent=given.get("agent") or None,
         search=search,
-        hidden=_flag(given, "cleared"),
+        hidden=flag(given, "cleared"),
         sort=_sort(given.get("sort", "")),
         limit=min(number(given, "limit", DEFAULT_LIMIT, least=1), MAX_LIMIT),
         offset=number(given, "offset", 0),
@@ -44,6 +48,31 @@ def scope(given: Mapping[str, str], thread: str | None) -> str | None:
     if thread is not None and wanted not in (None, thread):
         raise NotFound(f"No thread {wanted!r}.", hint="This token sees its own thread only.")
     return thread or wanted
+
+
+def own_thread(named: str, own: str | None) -> str:
+    """A thread by its name; a caller that is bound to one finds no other."""
+    if own is not None and named != own:
+        raise NotFound(f"No thread {named[:128]!r}.", hint="This token sees its own thread only.")
+    return check_id(named, "thread")
+
+
+def seconds(given: Mapping[str, str], name: str, default: float, most: float) -> float:
+    said = given.get(name, "")
+    if not said:
+        return default
+    if not (SECONDS.match(said) and 0 <= float(said) <= most):
+        raise InvalidInput(f"{name}={said[:40]!r} is not possible.", hint=f"Give seconds from 0 to {most:g}.")
+    return float(said)
+
+
+def choice(given: Mapping[str, str], name: str, choices: tuple[T, ...]) -> T:
+    """The first is what is meant where nothing is said."""
+    said = given.get(name) or choices[0]
+    for known in choices:
+        if said == known:
+            return known
+    raise InvalidInput(f"{name}={said[:40]!r} is unknown.", hint=f"Use one of: {', '.join(choices)}.")
 
 
 def number(
@@ -81,7 +110,7 @@ async def _in_session(tasks: Tasks, session: str, thread: str | None) -> Task | 
     return page.tasks[0] if page.tasks else None
 
 
-def _statuses(said: str) -> tuple[frozenset[Status] | None, bool | None]:
+def statuses(said: str) -> tuple[frozenset[Status] | None, bool | None]:
     words = [word for word in said.split(",") if word]
     if not words:
         return None, None
@@ -102,7 +131,7 @@ def _sort(said: str) -> Sort:
         ) from None
 
 
-def _flag(given: Mapping[str, str], name: str) -> bool:
+def flag(given: Mapping[str, str], name: str) -> bool:
     said = given.get(name, "").lower()
     if said not in ("", "0", "1", "true", "false"):
         raise InvalidInput(f"{name}={said[:40]!r} is neither true nor false.")

@@ -1,6 +1,6 @@
 """The HTTP door of an open Meantime: served on the same event loop, found through server.json.
 
-This file needs nothing but the standard library; what serves is loaded when the door is opened.
+This file needs nothing beyond the core; what serves is loaded when the door is opened.
 """
 
 from __future__ import annotations
@@ -8,17 +8,23 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Generator
+from pathlib import Path
+from socket import socket as Socket
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from meantime.kernel.errors import InvalidInput
 from meantime.ports.clock import Clock
+from meantime.ports.owner import Owner
 from meantime.ports.tasks import Tasks
 
 from . import discovery
 from .binding import bind
 from .settings import HttpSettings, in_force
 from .tokens import Tokens, kept_secret, new_secret
+from .unix import UnixSocket, bind_unix
 from .wire import iso
 
 if TYPE_CHECKING:
@@ -28,20 +34,23 @@ if TYPE_CHECKING:
 class HttpDoor:
     """What `serve` returns. Leaving its block closes it, and so does closing its Meantime."""
 
-    def __init__(self, tasks: Tasks, settings: HttpSettings, clock: Clock) -> None:
+    def __init__(self, tasks: Tasks, owner: Owner, settings: HttpSettings, clock: Clock) -> None:
         self._tasks = tasks
+        self._owner = owner
         self._settings = in_force(settings, os.environ)
         self._clock = clock
         self._serving: Serving | None = None
-        self._found: discovery.Discovery | None = None
+        self._found: discovery.Discovery | None = None  # while TCP is served
+        self._unix: UnixSocket | None = None
         self._tokens = Tokens("")
         self._closing = asyncio.Lock()
         self._closed = False
 
     @property
     def enabled(self) -> bool:
-        """False where the environment says so: then nothing listens, and all else is as it was."""
-        return self._settings.enabled
+        """False where the environment says so: then nothing listens, and all else is as it was. A unix
+        socket is served all the same."""
+        return self._settings.enabled or self._settings.socket is not None
 
     @property
     def closed(self) -> bool:
@@ -57,6 +66,11 @@ class HttpDoor:
     def url(self) -> str:
         """Where clients find it; empty while nothing listens."""
         return self._found.url if self._found else ""
+
+    @property
+    def socket(self) -> Path | None:
+        """The unix socket; None while there is none."""
+        return self._unix.path if self._unix else None
 
     @property
     def token(self) -> str:
@@ -76,8 +90,10 @@ class HttpDoor:
         serving = _serving()
         try:
             await self._open(serving)
-        except OSError as problem:
+        except BaseException as problem:
             await self._let_go()
+            if not isinstance(problem, OSError):
+                raise
             raise InvalidInput(
                 f"The door cannot keep its files in {self._settings.folder}: {problem.strerror}.",
                 hint="Pass folder=… with one that you can write to.",
@@ -90,11 +106,30 @@ class HttpDoor:
             self._tokens = Tokens(new_secret())
         else:
             self._tokens = Tokens(kept_secret(discovery.private_folder(folder)))
-        listening = bind(self._settings.host, self._settings.port or 0)
-        begun = await serving.begin(self._tasks, self._settings, self._clock, self._tokens, listening)
-        self._serving, self._found = begun, self._discovery(begun.port)
-        if folder is not None:
+        settings, listening = self._settings, self._bind()
+        if self._found is not None:
+            settings = replace(settings, url=self._found.url)
+        self._serving = await serving.begin(
+            self._tasks, self._owner, settings, self._clock, self._tokens, listening
+        )
+        if folder is not None and self._found is not None:
             discovery.write(folder, self._found)
+
+    def _bind(self) -> list[Socket]:
+        """Of both or of none: what was bound when the other cannot be is closed again."""
+        found: list[Socket] = []
+        try:
+            if self._settings.enabled:
+                found.append(bind(self._settings.host, self._settings.port or 0))
+                self._found = self._discovery(found[0].getsockname()[1])
+            if self._settings.socket is not None:
+                self._unix = bind_unix(self._settings.socket)
+                found.append(self._unix.listening)
+        except BaseException:
+            for one in found:
+                one.close()
+            raise
+        return found
 
     async def close(self) -> None:
         """No new connections; answers under way are finished, streams end, server.json goes."""
@@ -103,12 +138,13 @@ class HttpDoor:
             await self._let_go()
 
     async def _let_go(self) -> None:
-        if self._serving is None or self._found is None:
-            return
-        await self._serving.end()
-        if self._settings.folder is not None:
+        if self._unix is not None:
+            self._unix.remove()  # nobody new: those who come now find another owner, or start one
+        if self._serving is not None:
+            await self._serving.end()
+        if self._settings.folder is not None and self._found is not None:
             discovery.remove(self._settings.folder, self._found)
-        self._serving = self._found = None
+        self._serving = self._found = self._unix = None
 
     def __await__(self) -> Generator[Any, None, HttpDoor]:
         return self.open().__await__()
@@ -128,7 +164,7 @@ class HttpDoor:
         return discovery.Discovery(port, os.getpid(), began, f"http://{named}:{port}")
 
     def __repr__(self) -> str:
-        return f"<HttpDoor {self.url or 'closed'}>"
+        return f"<HttpDoor {self.url or self.socket or 'closed'}>"
 
 
 def _serving() -> type[Serving]:

@@ -2,12 +2,14 @@
 
 Host first, against pages that rebind a name to us. Then a token, in a header or in the path, or a
 program of the same user that is no browser: so plain curl works as the seed says, and a web page,
-which the headers would let read everything, gets nothing.
+which the headers would let read everything, gets nothing. Writing needs a token, JSON, and no foreign
+page. On the unix socket the kernel says who asks: this user may do everything, and nobody else anything.
 """
 
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import Any
 
 from starlette.responses import Response
@@ -15,13 +17,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from . import answers
 from .answers import Refusal
-from .guard import connection_of
+from .guard import Connection, connection_of
 from .settings import HttpSettings
 from .tokens import Caller, Tokens
 
 LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 OPEN_PATHS = ("/v1/health",)
 CALLER = "meantime.caller"
+WRITING = "meantime.writing"  # raises a Refusal for those who may not write
 URL_BYTES = 8_192
 _FORWARDED = (b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"via")
 _NO_TOKEN = "Send 'Authorization: Bearer <token>', or use /~<token>/v1/…; the token is in {where}."
@@ -52,14 +55,19 @@ class Gate:
     def _pass(self, scope: Scope) -> Scope:
         """The request as the routes see it, with its caller; a Refusal otherwise."""
         headers = Headers(scope)
-        self._check_host(scope, headers)
+        connection = connection_of(scope)
+        if connection is not None and connection.is_unix:
+            _check_user(connection)
+        else:
+            self._check_host(scope, headers)
         self._check_size(scope, headers)
         token, path = _capability(scope["path"])
         if scope["method"] == "OPTIONS" or path in OPEN_PATHS:
             caller = Caller()
         else:
-            caller = self._admit(scope, headers, token)
-        return {**scope, "path": path, "raw_path": path.encode(), CALLER: caller}
+            caller = self._admit(connection, headers, token)
+        writing = partial(self._check_write, caller, headers)
+        return {**scope, "path": path, "raw_path": path.encode(), CALLER: caller, WRITING: writing}
 
     def _check_host(self, scope: Scope, headers: Headers) -> None:
         name = headers.only(b"host").lower()
@@ -80,7 +88,7 @@ class Gate:
         if not (length.isascii() and length.isdigit()) or int(length[:20]) > self._settings.body_bytes:
             raise Refusal(413, "body_too_big", f"A body has at most {self._settings.body_bytes} bytes.")
 
-    def _admit(self, scope: Scope, headers: Headers, token: str | None) -> Caller:
+    def _admit(self, connection: Connection | None, headers: Headers, token: str | None) -> Caller:
         if token is None and headers.has(b"authorization"):
             kind, _, token = headers.only(b"authorization").partition(" ")
             token = token.strip() if kind.lower() == "bearer" else ""
@@ -89,14 +97,28 @@ class Gate:
             if caller is None:
                 raise Refusal(401, "wrong_token", "This is not a token of this door.", self._hint)
             return caller
-        if self._settings.auth == "strict":
+        is_unix = connection is not None and connection.is_unix
+        if self._settings.auth == "strict" and not is_unix:
             raise Refusal(401, "token_needed", "Every request needs a token here.", self._hint)
         if not _is_plain(headers):
             raise Refusal(401, "token_needed", "Web pages and proxies need a token.", self._hint)
-        connection = connection_of(scope)
         if connection is None or connection.uid != os.geteuid():
             raise Refusal(401, "token_needed", "Only this user's own programs need no token.", self._hint)
-        return Caller()
+        return Caller(writes=is_unix)
+
+    def _check_write(self, caller: Caller, headers: Headers) -> None:
+        if not caller.writes:
+            raise Refusal(401, "token_needed", "Writing needs a token.", self._hint)
+        host, origin = headers.only(b"host").lower(), headers.only(b"origin").lower()
+        if headers.has(b"origin") and origin not in (f"http://{host}", f"https://{host}"):
+            raise Refusal(403, "foreign_origin", "A page of another origin cannot write.")
+        if headers.only(b"content-type").partition(";")[0].strip().lower() != "application/json":
+            raise Refusal(415, "not_json", "A body is JSON.", "Send 'Content-Type: application/json'.")
+
+
+def _check_user(connection: Connection) -> None:
+    if connection.uid != os.geteuid():
+        raise Refusal(403, "other_user", "This socket is another user's.")
 
 
 class Headers:

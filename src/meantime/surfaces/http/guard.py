@@ -4,6 +4,7 @@ keeps the descriptor of a client that takes nothing of its answer: here all thre
 from __future__ import annotations
 
 import asyncio
+import socket
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +24,11 @@ class Connection:
 
     def __init__(self, transport: Any) -> None:
         self._transport = transport
+
+    @cached_property
+    def is_unix(self) -> bool:
+        connected = self._transport.get_extra_info("socket")
+        return connected is not None and connected.family == socket.AF_UNIX
 
     @cached_property
     def uid(self) -> int | None:
@@ -80,8 +86,8 @@ class Head:
             self._alarm.cancel()
             self._alarm = None
 
-    def check(self) -> None:
-        if self._bytes > self._settings.header_bytes:
+    def check(self, most: int) -> None:
+        if self._bytes > most:
             self._transport.write(_TOO_LARGE)
             self._transport.abort()
 
@@ -94,6 +100,11 @@ def guarded_protocol(settings: HttpSettings, clock: Clock) -> type[asyncio.Proto
 
     def is_busy(self: Any) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
+
+    def has_rest(self: Any) -> bool:
+        """Of a body that was refused: it is taken and dropped, for to break off would take the answer
+        away from a client that sends everything before it reads."""
+        return self.cycle is not None and self.cycle.response_complete and self.cycle.more_body
 
     def connection_made(self: Any, transport: Any) -> None:
         self.app_state = {**self.app_state, CONNECTION: Connection(transport)}
@@ -111,7 +122,7 @@ def guarded_protocol(settings: HttpSettings, clock: Clock) -> type[asyncio.Proto
         if is_busy(self) or self.transport.is_closing():
             self.head.came()
         else:
-            self.head.check()
+            self.head.check(settings.body_bytes if has_rest(self) else settings.header_bytes)
 
     def on_response_complete(self: Any) -> None:
         self.head.came()

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from meantime.kernel.errors import InvalidInput, MeantimeError, Refused
+from meantime.kernel.errors import MeantimeError, Refused
 from meantime.kernel.model import Chunk, Completed, Failed, Task
 from meantime.kernel.notices import payload_text
 from meantime.kernel.payloads import as_text
+from meantime.log import Stream
 from meantime.ports.tasks import Tasks
 
-from .asking import number
+from .asking import choice, number
 from .wire import error_of, iso, prompt_of
 
 MOST = 8_000_000  # bytes of a command's output in one answer; the last message says where to read on
 PIECE = 1 << 20
-STREAMS = ("both", "stdout", "stderr")
+STREAMS: tuple[Stream, ...] = ("both", "stdout", "stderr")
 Message = dict[str, Any]
 
 
@@ -76,9 +77,7 @@ async def _output(tasks: Tasks, task: Task, given: Mapping[str, str]) -> list[Me
 
 
 async def _log(tasks: Tasks, task: Task, given: Mapping[str, str]) -> list[Message]:
-    stream = given.get("stream") or "both"
-    if stream not in STREAMS:
-        raise InvalidInput(f"stream={stream[:40]!r} is unknown.", hint=f"Use one of: {', '.join(STREAMS)}.")
+    stream = choice(given, "stream", STREAMS)
     offset = number(given, "offset", 0)
     left = number(given, "limit", MOST, least=1, most=MOST)
     found: list[Chunk] = []
@@ -106,14 +105,14 @@ def _joined(chunks: list[Chunk]) -> list[list[Chunk]]:
 def _stretch(task: Task, stream: str, chunks: list[Chunk]) -> Message:
     first, last = chunks[0], chunks[-1]
     data = b"".join(chunk.data for chunk in chunks)
-    cut = _half_character(data) if last.next < last.total else 0
+    cut = half_character(data) if last.next < last.total else 0
     return _message(
         task, "assistant", "output", data[: len(data) - cut].decode("utf-8", "replace"), stream=stream,
         offset=first.offset, next=last.next - cut, total=last.total, lostBytes=first.lost_bytes,
     )  # fmt: skip
 
 
-def _half_character(data: bytes) -> int:
+def half_character(data: bytes) -> int:
     """How many bytes at the end belong to a character whose rest is still to be read."""
     for back in range(1, min(4, len(data)) + 1):
         byte = data[-back]

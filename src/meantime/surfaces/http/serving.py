@@ -6,11 +6,14 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Generator
+from functools import partial
+from typing import Any
 
 import uvicorn
 
 from meantime.kernel.errors import InvalidInput
 from meantime.ports.clock import Clock
+from meantime.ports.owner import Owner
 from meantime.ports.tasks import Tasks
 
 from .app import HttpApp, make_app
@@ -20,24 +23,30 @@ from .tokens import Tokens
 
 
 class Serving:
-    def __init__(self, app: HttpApp, server: Server, listening: socket.socket) -> None:
+    def __init__(self, app: HttpApp, server: Server, listening: list[socket.socket]) -> None:
         self._app = app
         self._server = server
-        self.port: int = listening.getsockname()[1]
-        self._running = asyncio.create_task(server.serve([listening]), name="meantime-http")
+        self._running = asyncio.create_task(server.serve(listening), name="meantime-http")
 
     @classmethod
     async def begin(
-        cls, tasks: Tasks, settings: HttpSettings, clock: Clock, tokens: Tokens, listening: socket.socket
+        cls,
+        tasks: Tasks,
+        owner: Owner,
+        settings: HttpSettings,
+        clock: Clock,
+        tokens: Tokens,
+        listening: list[socket.socket],
     ) -> Serving:
         """Returns when requests are answered."""
-        app = make_app(tasks, settings, clock, tokens)
+        app = make_app(tasks, owner, settings, clock, tokens)
         serving = cls(app, Server(configured(app, settings, clock)), listening)
         ready = asyncio.create_task(serving._server.ready.wait())
         await asyncio.wait([ready, serving._running], return_when=asyncio.FIRST_COMPLETED)
         if not ready.done():
             ready.cancel()
-            listening.close()
+            for one in listening:
+                one.close()
             raise InvalidInput("The door could not be opened.") from serving._running.exception()
         return serving
 
@@ -57,8 +66,19 @@ class Server(uvicorn.Server):
         self.ready = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        """uvicorn takes every socket for one of TCP, and not every loop can do that."""
+        given = sockets or []
+        await super().startup([one for one in given if one.family != socket.AF_UNIX])
+        for one in given:
+            if one.family == socket.AF_UNIX:
+                self.servers.append(await self._serve_unix(one))
         self.ready.set()
+
+    async def _serve_unix(self, one: socket.socket) -> asyncio.Server:
+        config: Any = self.config  # its protocols have no common type
+        given = {"config": config, "server_state": self.server_state, "app_state": self.lifespan.state}
+        protocol = partial(config.http_protocol_class, **given)
+        return await asyncio.get_running_loop().create_unix_server(protocol, sock=one)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:

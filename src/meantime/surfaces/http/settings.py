@@ -23,7 +23,10 @@ class HttpSettings(Struct, frozen=True, kw_only=True):
     hosts: tuple[str, ...] = ()  # more names that a Host header may have, with their port if it matters
     allow_remote: bool = False  # bind to an address that other machines can reach
     folder: Path | None = None  # where server.json and the token lie; None keeps the token in memory
-    enabled: bool = True
+    enabled: bool = True  # of TCP; the unix socket is served whatever the environment says
+    tcp: bool = True
+    socket: Path | None = None  # where a unix socket is served, too
+    url: str = ""  # where TCP is served, once that is known
     version: str = ""  # what /v1/health says that we are
     clients: int = 64  # event streams at once
     backlog: int = 256  # events that a slow stream may be behind, before it starts again
@@ -32,6 +35,8 @@ class HttpSettings(Struct, frozen=True, kw_only=True):
     header_seconds: float = 10.0  # for a whole request head to arrive
     header_bytes: int = 65_536
     body_bytes: int = 1_000_000
+    body_seconds: float = 30.0  # for a whole body to arrive
+    waiting: int = 256  # requests that wait at once
     stall_seconds: float = 30.0  # that a client may take nothing of its answer
     connections: int = 512
     stop_seconds: float = 5.0  # that answers under way have when the door closes
@@ -39,7 +44,8 @@ class HttpSettings(Struct, frozen=True, kw_only=True):
 
 def in_force(settings: HttpSettings, environment: Mapping[str, str]) -> HttpSettings:
     """Checked, and with what the environment says. Ours comes before seed 001's; the code's before both."""
-    enabled = settings.enabled and _first(environment, _ENABLED_NAMES).strip().lower() != "false"
+    wanted = _first(environment, _ENABLED_NAMES).strip().lower() != "false"
+    enabled = settings.tcp and settings.enabled and wanted
     settings = replace(settings, port=_port(settings, environment), enabled=enabled)
     if settings.auth not in ("peer", "strict"):
         raise InvalidInput(f"auth={settings.auth!r} is unknown.", hint="Use 'peer' or 'strict'.")

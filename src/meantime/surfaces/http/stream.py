@@ -17,6 +17,7 @@ from . import asking
 from .answers import encode
 from .deltas import deltas, frame
 from .feed import Feed
+from .polls import wait_disconnect
 from .ring import Delta
 from .settings import HttpSettings
 from .snapshot import snapshot
@@ -74,7 +75,7 @@ class Stream:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The feed was joined before, so that a refusal could still be an answer of its own."""
         gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        listening = asyncio.create_task(_wait_disconnect(receive, gone))
+        listening = asyncio.create_task(_leaving(receive, gone))
         try:
             await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
             if scope["method"] != "HEAD":
@@ -149,8 +150,7 @@ class Stream:
         return b"id: %d\n%s" % (delta.seq, delta.frame) if self._wanted.replay else delta.frame
 
 
-async def _wait_disconnect(receive: Receive, gone: asyncio.Future[None]) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass  # a body that nobody asked for
+async def _leaving(receive: Receive, gone: asyncio.Future[None]) -> None:
+    await wait_disconnect(receive)
     if not gone.done():
         gone.set_result(None)

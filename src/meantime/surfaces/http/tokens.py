@@ -18,9 +18,10 @@ LEAST = 32  # characters
 
 
 class Caller(NamedTuple):
-    """Who asks, and what it may see: one thread, or None for everything."""
+    """Who asks, what it may see (one thread, or None for everything), and whether it may change it."""
 
     thread: str | None = None
+    writes: bool = False
 
 
 class Tokens:
@@ -36,8 +37,8 @@ class Tokens:
         """Whose it is; None is a token that we did not give."""
         thread, mark, seal = token.rpartition("~")
         if mark:
-            return Caller(thread) if _same(seal, self._seal(thread)) else None
-        return Caller() if _same(token, self.secret) else None
+            return Caller(thread, writes=True) if _same(seal, self._seal(thread)) else None
+        return Caller(writes=True) if _same(token, self.secret) else None
 
     def _seal(self, thread: str) -> str:
         return hmac.new(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from meantime.ports.store import Store
+from meantime.ports.store import Owed, Store
 
 from .bench import Bench, Check, ids, same
 
@@ -64,8 +64,27 @@ async def a_restart_counts_every_lease_as_a_failure(store: Store) -> None:
     same(await bench.states(), {"t_1.1": "parked", "t_2.1": "unread"}, "the second failure parks")
 
 
+async def every_thread_says_what_it_is_owed(store: Store) -> None:
+    bench = Bench(store)
+    same(list(await store.owed(None, 10)), [], "nobody")
+    await bench.start("t_0", "c")
+    await bench.ended("t_1", "t_2", "t_3", thread="b")
+    (newest,) = await bench.ended("t_4", thread="a")
+    for turn in ("one", "two"):
+        await bench.lease(turn, "b", limit=1)
+        await bench.fail(turn, "b", parks_after=2)
+    await bench.lease("three", "b", limit=1)
+    last = (await bench.load("t_3")).run.ended_at
+    everybody = [Owed("a", 1, 0, 0, newest.run.ended_at), Owed("b", 1, 1, 1, last), Owed("c")]
+    same(list(await store.owed(None, 10)), everybody, "all of them, by name")
+    same(list(await store.owed(None, 2)), everybody[:2], "at most so many")
+    same(list(await store.owed("b", 10)), everybody[1:2], "one")
+    same(list(await store.owed("nobody", 10)), [], "one that there is not")
+
+
 CHECKS: tuple[Check, ...] = (
     too_many_failures_park,
     what_nobody_claims_is_parked_and_comes_back,
     a_restart_counts_every_lease_as_a_failure,
+    every_thread_says_what_it_is_owed,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from meantime.ports.store import Store
 
-from .bench import Bench, Check, ids, said, same
+from .bench import PARKS, Bench, Check, ids, said, same
 
 
 async def settling_tells_and_writes_the_transcript(store: Store) -> None:
@@ -39,6 +39,30 @@ async def settling_twice_is_harmless(store: Store) -> None:
     same((await bench.settle("other", "t_1.1")).gone, ("t_1.1",), "told by another turn")
 
 
+async def what_a_turn_told_stays_its_own(store: Store) -> None:
+    """However the turn went on: an ack that is sent again must be answered as it was."""
+    bench = Bench(store)
+    first, *_ = await bench.ended("t_1", "t_2", "t_3")
+    await bench.lease("turn")
+    await bench.settle("turn", "t_2.1", "t_1.1")
+    asked = ["t_1.1", "t_2.1", "t_3.1", "t_1.1", "t_nobody.1", "t_1.9999999999", "t_1.x", "t_1", ""]
+    for moment in ("while it holds more", "after it gave that back", "for a later owner", "after a resume"):
+        same(list(await store.told_by("turn", asked, None)), ["t_1.1", "t_2.1"], moment)
+        same(list(await store.told_by("turn", asked, "a")), ["t_1.1", "t_2.1"], f"{moment}, of its thread")
+        match moment:
+            case "while it holds more":
+                await bench.fail("turn")
+            case "after it gave that back":
+                await store.recover(PARKS)
+            case _:
+                first = await bench.resume(first) if first.ended else first
+    same(list(await store.told_by("turn", asked, "b")), [], "of another thread")
+    same(list(await store.told_by("other", asked, None)), [], "by another turn")
+    same((await bench.settle("turn", "t_2.1", "t_1.1")).told, ("t_2.1", "t_1.1"), "in the order asked for")
+    await bench.tell()
+    same(list(await store.told_by("turn", ["t_3.1"], None)), [], "what somebody else told")
+
+
 async def what_a_turn_lost_is_gone(store: Store) -> None:
     bench = Bench(store)
     await bench.ended("t_1", "t_2")
@@ -68,6 +92,7 @@ async def naming_one_twice_settles_only_that_one(store: Store) -> None:
 CHECKS: tuple[Check, ...] = (
     settling_tells_and_writes_the_transcript,
     settling_twice_is_harmless,
+    what_a_turn_told_stays_its_own,
     naming_one_twice_settles_only_that_one,
     what_a_turn_lost_is_gone,
 )

@@ -8,6 +8,7 @@ from meantime.surfaces.cli import finding, showing
 from meantime.surfaces.cli.bar import bar
 from meantime.surfaces.cli.safe import plain
 from meantime.surfaces.cli.speaking import part
+from meantime.surfaces.cli.trouble import NOT_FOUND, Trouble
 from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
 
 
@@ -18,6 +19,8 @@ def command(id: str, as_json: bool) -> None:
     """How far a batch is, and its tasks."""
     with_daemon = daemon()
     count = with_daemon.get(f"/v1/batches/{part(id)}")
+    if not count["total"]:
+        raise Trouble(f"No batch {plain(id)!r}.", "`meantime ps -a` lists tasks.", NOT_FOUND)
     if as_json:
         say_json(count)
         return

@@ -11,7 +11,7 @@ from meantime.surfaces.cli.speaking import Daemon, part
 from meantime.surfaces.cli.trouble import USAGE, Trouble
 from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
 
-STOPPING = 60.0  # seconds for an answer that waits until everything is gone
+STOPPING = 90.0  # seconds for an answer that waits until everything is gone
 
 
 @verb("cancel")

@@ -27,8 +27,10 @@ def command(thread: str, verbose: bool, as_json: bool) -> None:
         click.echo(f"nothing unread in {plain(thread)}")
     for notice in notices:
         state = "" if notice.get("state") in (None, "unread") else f" [{plain(notice['state'])}]"
-        text = plain_lines(notice.get("text") or "").strip()
-        first, _, rest = text.partition("\n")
-        click.echo(f"{notice['number']}. {showing.short(notice['taskId'])}{state} {first}")
-        if verbose and rest:
-            click.echo("\n".join(f"   {line}" for line in rest.splitlines()))
+        task = notice["task"]
+        parts = [showing.paint(showing.status(task), task) + state, showing.title(task), showing.doing(task)]
+        line = "  ".join(part for part in parts if part)
+        click.echo(f"{notice['number']}.  {showing.short(notice['taskId'])}  {line}")
+        if verbose:
+            text = plain_lines(notice.get("text") or "").strip()
+            click.echo("".join(f"    {line}\n" for line in text.splitlines()), nl=False)

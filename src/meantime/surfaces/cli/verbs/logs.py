@@ -36,7 +36,7 @@ def command(
     id = finding.task(with_daemon, ref)["id"]
     path = f"/v1/tasks/{part(id)}/output"
     if as_json:
-        say_json(with_daemon.get(path, stream=stream, offset=offset, tail=tail))
+        say_json(with_daemon.get(path, stream=stream, offset=offset, tail=tail, limit=PIECE))
         return
     to = sink(sys.stdout, raw=raw)
     at = Position(offset or 0)
@@ -55,7 +55,10 @@ def command(
 def _so_far(daemon: Daemon, path: str, stream: str, at: Position, tail: int | None, to: Sink) -> None:
     """Everything that is there now. What was not kept is said, beside the output."""
     if tail is not None:
-        _told(daemon.get(path, stream=stream, encoding="base64", tail=tail), at, to, silent=True)
+        at.offset = daemon.get(path, stream=stream, limit=1)["total"]
+        if tail:
+            last = daemon.get(path, stream=stream, encoding="base64", tail=tail, limit=PIECE)
+            _told(last, at, to, silent=True)
     while True:
         piece = daemon.get(path, stream=stream, encoding="base64", offset=at.offset, limit=PIECE)
         _told(piece, at, to)

@@ -19,6 +19,7 @@ from meantime.surfaces.cli.trouble import INTERRUPTED, TASK_FAILED, USAGE, Gone,
 from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
 
 MOST = 1_000_000  # bytes of a request that the daemon takes
+NONE = -1  # no timeout
 LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
@@ -26,7 +27,7 @@ LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 @click.argument("argv", nargs=-1, metavar="[--] COMMAND…")
 @click.option("-c", "line", metavar="TEXT", help="A line for /bin/sh, in place of COMMAND.")
 @click.option("-n", "--name", metavar="TEXT", help="What to call it.")
-@click.option("-t", "--timeout", type=DURATION, metavar="TIME", help="Stop it after 90, 90s, 5m, 1h30m.")
+@click.option("-t", "--timeout", type=DURATION, metavar="TIME", help="Stop it after 90, 90s, 5m; 0: never.")
 @click.option("-b", "--batch", metavar="ID", help="The batch that it belongs to.")
 @click.option(
     "--thread",
@@ -76,14 +77,15 @@ USAGE_HINT = "For example: meantime run -- pytest -q"
 
 def _order(what: str | list[str], given: dict[str, Any]) -> Wire:
     order: Wire = {
-        "id": given["id"] or "t_" + "".join(secrets.choice(LETTERS) for _ in range(10)),
+        "id": given["id"] or _new("t_"),
         "thread": given["thread"],
         "command": what,
         "cwd": os.path.abspath(given["cwd"] or _here()),
         "env": _environment(given["variables"], whole=not given["no_env"]),
         "description": given["name"],
-        "batch": given["batch"],
-        "timeout": given["timeout"],
+        # Without one of its own it would join whatever is open in the thread: a person did not ask for that.
+        "batch": given["batch"] or _new("b_"),
+        "timeout": NONE if given["timeout"] == 0 else given["timeout"],
         "retry": "idempotent" if given["retry"] else None,
         "pty": given["pty"] or None,
         "openStdin": given["stdin_open"] or None,
@@ -100,6 +102,10 @@ def _order(what: str | list[str], given: dict[str, Any]) -> Wire:
             USAGE,
         )
     return order
+
+
+def _new(prefix: str) -> str:
+    return prefix + "".join(secrets.choice(LETTERS) for _ in range(10))
 
 
 def _here() -> str:

@@ -18,6 +18,7 @@ from meantime.surfaces.cli.speaking import Daemon
 from meantime.surfaces.cli.trouble import NOT_FOUND, STILL_RUNNING, TIMED_OUT, USAGE, Trouble
 from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
 
+AT_ONCE = 1_000  # tasks that the daemon takes in one question; the others have their turn
 STEP = 30.0  # seconds that the daemon is asked to wait at once
 TICK = 0.5  # the same, where somebody looks at a bar
 
@@ -117,7 +118,7 @@ class Waiting:
     def _look(self, step: float, left: float | None) -> None:
         seconds = step if left is None else min(step, left)
         ids = [task["id"] for task in self.known.values() if not has_ended(task)]
-        asked = {"ids": ids, "until": "any", "timeout": seconds}
+        asked = {"ids": ids[:AT_ONCE], "until": "any", "timeout": seconds}
         answer = patiently(
             self._daemon, lambda: self._daemon.post("/v1/wait", asked, patience=seconds + 30), self._patience
         )

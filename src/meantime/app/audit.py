@@ -1,0 +1,142 @@
+"""The audit: where every notice stands, what has been silent for long, and what does not fit together.
+
+It reads the ledger itself, so it needs no daemon, and does not take a daemon's word for it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from meantime.kernel.durations import duration
+from meantime.kernel.lifecycle import Status
+from meantime.kernel.model import Task
+
+from .reading import check_schema, read_only
+from .signs import has_live_run, last_output
+
+SILENT = 600.0  # seconds without a sign of life
+MOST = 20  # ids that one finding names
+ENDED = "('completed', 'failed', 'cancelled', 'timed_out', 'lost')"
+_task = msgspec.json.Decoder(Task).decode
+
+# What must never be: how many, and which. Each is one broken promise.
+CONTRADICTIONS = {
+    "ended without a notice": f"""
+        SELECT t.id || '.' || t.run FROM tasks AS t
+        WHERE t.status IN {ENDED} AND NOT EXISTS
+          (SELECT 1 FROM notices AS n WHERE n.task = t.seq AND n.run = t.run)""",
+    "an earlier run ended without a notice": """
+        SELECT r.task_id || '.' || r.run FROM runs AS r JOIN tasks AS t ON t.id = r.task_id
+        WHERE NOT EXISTS (SELECT 1 FROM notices AS n WHERE n.task = t.seq AND n.run = r.run)""",
+    "a notice without its task": """
+        SELECT n.thread || ' #' || n.number FROM notices AS n
+        WHERE NOT EXISTS (SELECT 1 FROM tasks AS t WHERE t.seq = n.task)""",
+    "a notice of a run that has not ended": f"""
+        SELECT t.id || '.' || n.run FROM notices AS n JOIN tasks AS t ON t.seq = n.task
+        WHERE n.run > t.run OR (n.run = t.run AND t.status NOT IN {ENDED})""",
+    "a notice with a number that its thread never gave": """
+        SELECT n.thread || ' #' || n.number FROM notices AS n LEFT JOIN threads AS h ON h.id = n.thread
+        WHERE h.id IS NULL OR n.number > h.ended""",
+}
+
+
+class Standing(NamedTuple):
+    """The notices of one state."""
+
+    state: str
+    how_many: int
+    oldest: float  # seconds since its task ended
+
+
+class Finding(NamedTuple):
+    wrong: bool  # else it is only worth knowing
+    what: str
+    which: tuple[str, ...]
+    todo: str = ""
+
+
+class Audit(NamedTuple):
+    notices: tuple[Standing, ...]
+    tasks: dict[str, int]
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_clean(self) -> bool:
+        return not any(finding.wrong for finding in self.findings)
+
+
+def audit(ledger: Path, *, owned: bool, now: float) -> Audit:
+    with read_only(ledger, owned=owned) as db:
+        check_schema(db, ledger)
+        rows = db.execute("SELECT state, count(*), min(at) FROM notices GROUP BY state ORDER BY state")
+        notices = tuple(Standing(state, count, max(0.0, now - at)) for state, count, at in rows)
+        tasks = dict(db.execute("SELECT status, count(*) FROM tasks GROUP BY status ORDER BY status"))
+        findings = (
+            *_contradictions(db),
+            *_notices(db, owned, now),
+            *_active(db, Path(f"{ledger}.commands"), owned, now),
+        )
+    return Audit(notices, tasks, findings)
+
+
+def _contradictions(db: sqlite3.Connection) -> Iterator[Finding]:
+    for what, query in CONTRADICTIONS.items():
+        found = [str(row[0]) for row in db.execute(query)]
+        if found:
+            todo = "This must not be. Keep a copy of the ledger, and report it."
+            yield Finding(True, f"{len(found)} × {what}", tuple(found[:MOST]), todo)
+
+
+def _notices(db: sqlite3.Connection, owned: bool, now: float) -> Iterator[Finding]:
+    open_ones = """SELECT n.thread, count(*), min(n.at) FROM notices AS n
+        WHERE n.state IN ('unread', 'leased', 'parked') AND {} GROUP BY n.thread ORDER BY n.thread"""
+    cases = {
+        "parked after failed deliveries": ("n.state = 'parked' AND n.parked_for = 'failures'", True),
+        "parked, as nobody asks for them": ("n.state = 'parked' AND n.parked_for != 'failures'", False),
+        "unread for long": (f"n.state = 'unread' AND n.at < {now - SILENT!r}", False),
+        "leased by a turn that is gone": (f"n.state = 'leased' AND {int(not owned)}", False),
+    }
+    todos = {
+        "parked after failed deliveries": "Mend the host, then POST /v1/threads/<id>/unpark.",
+        "leased by a turn that is gone": "They come again with the next daemon: `meantime up`.",
+    }
+    for what, (condition, wrong) in cases.items():
+        rows = db.execute(open_ones.format(condition)).fetchall()
+        if rows:
+            count, oldest = sum(row[1] for row in rows), now - min(row[2] for row in rows)
+            text = f"{count} × {what}; the oldest ended {duration(oldest)} ago"
+            threads = tuple(f"thread {row[0]}" for row in rows[:MOST])
+            yield Finding(wrong, text, threads, todos.get(what, ""))
+
+
+def _active(db: sqlite3.Connection, commands: Path, owned: bool, now: float) -> Iterator[Finding]:
+    """What runs: whether something really does, and whether one hears of it."""
+    spoken = dict(db.execute("SELECT task_id, max(at) FROM events GROUP BY task_id"))
+    silent: list[str] = []
+    dead: list[str] = []
+    ends_with_us: list[str] = []
+    rows = db.execute("SELECT body, updated FROM tasks WHERE status IN ('running', 'waiting', 'cancelling')")
+    for body, updated in rows:
+        task = _task(body)
+        is_command = task.work.kind == "shell"
+        last = max(updated, spoken.get(task.id, 0.0), last_output(commands, task) if is_command else 0.0)
+        if now - last > SILENT and task.status is Status.RUNNING:
+            silent.append(f"{task.id} ({duration(now - last)}): {task.title}")
+        if is_command and not has_live_run(commands, task, now):
+            dead.append(task.id)
+        if not is_command and not owned:
+            ends_with_us.append(task.id)
+    if silent:
+        todo = "`meantime logs` shows what they said last; `meantime cancel` stops one."
+        yield Finding(False, f"{len(silent)} × silent for more than 10 minutes", tuple(silent[:MOST]), todo)
+    if dead:
+        todo = "See daemon.log." if owned else "`meantime up` finds out how they ended."
+        yield Finding(owned, f"{len(dead)} × running, but nothing runs", tuple(dead[:MOST]), todo)
+    if ends_with_us:
+        todo = "The process that ran them is gone: `meantime up` ends them as lost, and tells."
+        yield Finding(False, f"{len(ends_with_us)} × left running", tuple(ends_with_us[:MOST]), todo)

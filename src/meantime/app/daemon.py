@@ -1,0 +1,101 @@
+"""`python -m meantime.app.daemon`: the process that owns the ledger of a home and serves everyone.
+
+Started twice, the second one waits until the first answers and leaves. This file needs the standard
+library alone, so that leaving is quick; the rest is loaded by the one that stays.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import suppress
+from typing import NoReturn
+
+from meantime.home import BadHome, Home, home
+from meantime.leader import READY, served_by_another
+
+
+def main() -> int:
+    """Exit code 0: the home is served, by us or by another."""
+    if [argument for argument in sys.argv[1:] if argument != "--foreground"]:
+        sys.stderr.write("usage: python -m meantime.app.daemon [--foreground]\n")
+        return 2
+    try:
+        ours = home()
+        ours.make()
+    except BadHome as problem:
+        return _say(f"{problem.message}\n{problem.hint}")
+    found = served_by_another(ours)
+    if found is not None:
+        return _say(found) if found else 0
+    return _lead(ours, Report(None)) if "--foreground" in sys.argv else _detached(ours)
+
+
+class Report:
+    """What the daemon tells the one who started it: READY, or why not. Once; nobody need listen."""
+
+    def __init__(self, place: int | None) -> None:
+        self._place = place
+
+    def __call__(self, said: str) -> None:
+        place, self._place = self._place, None
+        if place is None:
+            return
+        with suppress(OSError):
+            os.write(place, said.encode("utf-8", "replace"))
+        os.close(place)
+
+
+def _say(text: str) -> int:
+    sys.stderr.write(f"{text}\n")
+    return 1
+
+
+def _detached(ours: Home) -> int:
+    """Waits until the daemon answers, or says why it does not."""
+    hears, says = os.pipe()
+    if os.fork() == 0:
+        _step_aside(ours, says)
+    os.close(says)
+    with os.fdopen(hears, "rb") as ear:
+        said = ear.read().decode("utf-8", "replace")  # ends when the daemon has spoken, or is gone
+    os.wait()
+    return 0 if said == READY else _say(said or "The daemon ended while it started.")
+
+
+def _step_aside(ours: Home, says: int) -> NoReturn:
+    """A session of its own, and then no leader of it: no terminal can become ours, or take us with it."""
+    code = 1
+    try:
+        os.setsid()
+        if os.fork() == 0:
+            _close_others(says)
+            code = _lead(ours, Report(says))
+        else:
+            code = 0
+    finally:
+        os._exit(code)
+
+
+def _close_others(kept: int) -> None:
+    """Whatever the one who started us had open is not ours to keep open."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2 and int(name) != kept:
+            with suppress(OSError):  # the listing's own is closed already
+                os.close(int(name))
+
+
+def _lead(ours: Home, report: Report) -> int:
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])  # a mask is inherited, and would make us deaf
+    umask = os.umask(0o077)
+    os.chdir("/")
+    from .leading import lead
+
+    return lead(ours, report, umask, foreground="--foreground" in sys.argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

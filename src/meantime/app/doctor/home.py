@@ -1,0 +1,133 @@
+"""The home: its folder, its configuration, its ledger, its daemon."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from meantime import __version__
+from meantime.app.reading import check_schema, read_only
+from meantime.app.sources import load
+from meantime.home import BadHome, Home
+from meantime.kernel.errors import MeantimeError
+from meantime.leader import listener, owner
+from meantime.ondemand import answers
+from meantime.surfaces.cli.speaking import Daemon
+
+from .row import BAD, OK, WARN, Patient, Row
+
+SALVAGE = "Keep a copy. Meantime.open(path, salvage=True) saves the rest."
+
+
+def folder(patient: Patient) -> Iterator[Row]:
+    folder = patient.home.folder
+    try:
+        patient.home.check()
+    except BadHome as problem:
+        yield Row("home", BAD, problem.message, problem.hint)
+        return
+    if not folder.exists():
+        yield Row("home", OK, f"{folder} (not there yet: the daemon makes it)")
+        return
+    if not os.access(folder, os.W_OK):
+        yield Row("home", BAD, f"{folder} cannot be written to.", f"chmod 700 {folder}")
+        return
+    loose = [path.name for path in folder.iterdir() if _is_loose(path)]
+    if loose:
+        named = ", ".join(sorted(loose)[:5])
+        yield Row("home", WARN, f"{folder}: others may use {named}.", f"chmod -R go-rwx {folder}")
+    else:
+        yield Row("home", OK, f"{folder} (0700)")
+
+
+def _is_loose(path: Path) -> bool:
+    try:
+        return bool(stat.S_IMODE(path.lstat().st_mode) & 0o077) and not path.is_symlink()
+    except OSError:
+        return False
+
+
+def config(patient: Patient) -> Iterator[Row]:
+    path = patient.home.config
+    try:
+        config = load(patient.home, patient.environ)
+    except MeantimeError as problem:
+        yield Row("config", BAD, problem.message, problem.hint)
+        return
+    changed = sum(source != "default" for _, _, source in config.rows())
+    yield Row("config", OK, f"{path}{'' if path.exists() else ' (none)'}; {changed} values set")
+    for module in config.values.tools:
+        if not _is_there(module):
+            todo = f"Install it for {sys.executable}, or add its folder to the daemon's PYTHONPATH."
+            yield Row("tools", BAD, f"{module} is not there for the daemon's Python.", todo)
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def ledger(patient: Patient) -> Iterator[Row]:
+    ledger = patient.home.ledger
+    if not ledger.exists():
+        yield Row("ledger", OK, f"{ledger} (not there yet)")
+        return
+    try:
+        with read_only(ledger, owned=owner(patient.home) is not None) as db:
+            check_schema(db, ledger)
+            (found,) = db.execute("PRAGMA quick_check(1)").fetchone()
+    except MeantimeError as problem:
+        yield Row(
+            "ledger", BAD, problem.message, "Keep a copy. Meantime.open(path, salvage=True) saves the rest."
+        )
+        return
+    if found == "ok":
+        yield Row("ledger", OK, f"sound; {ledger.stat().st_size / 1e6:.1f} MB")
+    else:
+        yield Row(
+            "ledger",
+            BAD,
+            f"damaged: {found}",
+            "Keep a copy. Meantime.open(path, salvage=True) saves the rest.",
+        )
+
+
+def daemon(patient: Patient) -> Iterator[Row]:
+    home = patient.home
+    leader = owner(home)
+    if leader is None:
+        yield Row("daemon", OK, "not running; it is started when it is needed")
+        yield from _stale(home)
+    elif leader.command and not leader.is_daemon:
+        todo = "Let that process end, or set MEANTIME_HOME to another folder."
+        yield Row("daemon", BAD, f"the ledger is owned by {leader}, which is no daemon", todo)
+    elif not answers(home):
+        todo = f"See {home.log}; then: kill {leader.pid} && meantime up"
+        yield Row("daemon", BAD, f"process {leader.pid} has the ledger and does not answer", todo)
+    elif listener(home) != leader.pid:
+        todo = "meantime down && meantime up"
+        yield Row("daemon", BAD, f"another process than {leader.pid} listens on {home.http_socket}", todo)
+    else:
+        yield _version(home, leader.pid)
+
+
+def _version(home: Home, pid: int) -> Row:
+    version = str(Daemon(home, start=False).get("/v1/health").get("version"))
+    if version == __version__:
+        return Row("daemon", OK, f"{version}, process {pid}")
+    found = f"process {pid} is version {version}, and this is {__version__}"
+    return Row("daemon", WARN, found, "meantime down --keep && meantime up; commands run on")
+
+
+def _stale(home: Home) -> Iterator[Row]:
+    names = (home.discovery, home.http_socket, home.link_socket)
+    left = [path.name for path in names if path.exists()]
+    if left:
+        found = f"{', '.join(left)}: left by a daemon that was killed"
+        yield Row("stale", WARN, found, "The next daemon replaces them: meantime up")

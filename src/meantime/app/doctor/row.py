@@ -1,0 +1,25 @@
+"""What the doctor looks at, and what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from meantime.home import Home
+
+OK, WARN, BAD = "ok", "warn", "bad"
+
+
+class Row(NamedTuple):
+    name: str
+    level: str
+    found: str
+    todo: str = ""
+
+
+class Patient(NamedTuple):
+    """Everything that is not a constant of this machine."""
+
+    home: Home
+    environ: Mapping[str, str]
+    now: float

@@ -1,0 +1,26 @@
+"""The doors of a daemon: the socket in its home, and a port where one can be had."""
+
+from __future__ import annotations
+
+import logging
+
+from meantime.home import Home
+from meantime.kernel.errors import InvalidInput
+
+from .config import Config, http_of
+from .meantime import Meantime
+
+LOG = logging.getLogger("meantime.daemon")
+
+
+async def open_doors(mt: Meantime, home: Home, config: Config) -> None:
+    """The socket is what counts: an address that cannot be had is said, and does not stop the daemon."""
+    settings = http_of(config)
+    try:
+        door = await mt.serve(settings=settings, folder=home.folder, socket=home.http_socket)
+    except InvalidInput as problem:
+        if not settings.enabled:
+            raise
+        LOG.warning("There is no door on a port: %s", problem.message)
+        door = await mt.serve(settings=settings, folder=home.folder, socket=home.http_socket, tcp=False)
+    LOG.info("The door is at %s and %s.", door.url or "no port", door.socket)

@@ -1,0 +1,122 @@
+"""The life of the daemon: open the ledger, open the doors, wait for a signal, close."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import logging
+import os
+import signal
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from meantime import __version__
+from meantime.home import Home
+from meantime.kernel.errors import LedgerBusy, MeantimeError
+from meantime.leader import READY, served_by_another
+
+from .config import Config, settings_of
+from .doors import open_doors
+from .logbook import Logbook, begin, to_stderr
+from .meantime import Meantime
+from .sources import load
+
+LOOK_AGAIN = 1.0  # seconds between two looks whether our home is still there
+LOG = logging.getLogger("meantime.daemon")
+# What a signal means for the commands that run; None is what the configuration says.
+SIGNALS = {signal.SIGTERM: None, signal.SIGINT: None, signal.SIGUSR1: "stop", signal.SIGUSR2: "keep"}
+
+
+def lead(home: Home, report: Callable[[str], None], umask: int, *, foreground: bool) -> int:
+    """Exit code 0: somebody serves the home, or we did until we were asked to end."""
+    try:
+        book = to_stderr() if foreground else Logbook(home.log)
+    except OSError as problem:
+        report(f"{home.log} cannot be written: {problem.strerror}.\nMake room, or make it writable.")
+        return 1
+    begin(book)
+    try:
+        return asyncio.run(_live(home, report, umask, book))
+    except MeantimeError as problem:
+        LOG.error("%s %s", problem.message, problem.hint)
+        report(f"{problem.message}\n{problem.hint}")
+    except Exception as problem:
+        LOG.exception("The daemon cannot go on.")
+        report(f"The daemon cannot start: {problem}\nLook into {home.log}.")
+    except KeyboardInterrupt:
+        LOG.info("Interrupted while starting.")
+    return 1
+
+
+async def _live(home: Home, report: Callable[[str], None], umask: int, book: logging.Handler) -> int:
+    config = load(home).values
+    _import_tools(config)
+    try:
+        mt = await _opened(home, config, umask)
+    except LedgerBusy as busy:
+        found = await asyncio.to_thread(_other, home, busy)
+        report(found or READY)
+        return 1 if found else 0
+    if isinstance(book, Logbook):
+        book.turns = True
+    asked = _listen_to_signals()
+    try:
+        await open_doors(mt, home, config)
+        LOG.info("Meantime %s serves %s, process %s.", __version__, home.folder, os.getpid())
+        report(READY)
+        on_close = await _until_asked(home, asked)
+    except BaseException:
+        await mt.close()
+        raise
+    LOG.info("Closing. Commands that run: %s.", on_close or config.runtime.on_close)
+    await mt.close(on_close=on_close)
+    LOG.info("Closed.")
+    return 0
+
+
+async def _opened(home: Home, config: Config, umask: int) -> Meantime:
+    settings = replace(settings_of(config), umask=umask)
+    return await Meantime.open(home.ledger, durability=config.ledger.durability, settings=settings)
+
+
+def _other(home: Home, busy: LedgerBusy) -> str:
+    """Somebody was quicker: empty when it answers, else why the home cannot be served."""
+    found = served_by_another(home)
+    return f"{busy.message}\n{busy.hint}" if found is None else found
+
+
+def _import_tools(config: Config) -> None:
+    """One that fails is said and left out: the ledger serves everyone, not its tool alone."""
+    for name in config.tools:
+        try:
+            importlib.import_module(name)
+        except BaseException as problem:  # also one that calls sys.exit
+            LOG.error("tools: %s cannot be imported: %s: %s", name, type(problem).__name__, problem)
+
+
+def _listen_to_signals() -> asyncio.Queue[str | None]:
+    asked: asyncio.Queue[str | None] = asyncio.Queue()
+    loop = asyncio.get_running_loop()
+    for number, on_close in SIGNALS.items():
+        loop.add_signal_handler(number, asked.put_nowait, on_close)
+    # Not ignored: what is ignored would be ignored by every command that we start, too.
+    loop.add_signal_handler(signal.SIGHUP, LOG.info, "A terminal was closed; that does not concern us.")
+    return asked
+
+
+async def _until_asked(home: Home, asked: asyncio.Queue[str | None]) -> str | None:
+    """Or until our home is gone: nobody could find us any more, and a new one would be served twice."""
+    own = os.stat(home.folder)
+    while True:
+        try:
+            return await asyncio.wait_for(asked.get(), LOOK_AGAIN)
+        except TimeoutError:
+            pass
+        try:
+            if os.path.samestat(own, os.stat(home.folder)):
+                continue
+        except OSError:
+            pass
+        LOG.warning("%s is gone, or another one: we end.", home.folder)
+        return None

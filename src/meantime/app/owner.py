@@ -1,0 +1,58 @@
+"""What the doors of an open Meantime may know of it, and how their words become orders."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from meantime.kernel.errors import InvalidInput, NotFound
+from meantime.kernel.model import Json
+from meantime.kernel.work import Call, Order
+from meantime.ports.owner import About
+from meantime.runners.background import REGISTRY, BackgroundFunction
+from meantime.runners.shell.work import Shell
+
+
+class LedgerOwner:
+    """`about` is asked every time: hosts and clients come and go."""
+
+    def __init__(self, about: Callable[[], About]) -> None:
+        self.about = about
+
+    def command(
+        self,
+        command: str | Sequence[str],
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str | None] | None = None,
+        stdin: str | None = None,
+        open_stdin: bool = False,
+        pty: bool = False,
+        merge: bool = False,
+    ) -> Order:
+        work = Shell(command, cwd=cwd, env=env, stdin=stdin, open_stdin=open_stdin, pty=pty, merge=merge)
+        return work.order()
+
+    def tool(self, name: str, arguments: dict[str, Json]) -> Order:
+        found = _named().get(name) or REGISTRY.get(name)
+        if found is None:
+            there = ", ".join(self.tools()) or "none; decorate functions with @background"
+            raise NotFound(f"No tool {name[:128]!r} is registered here.", hint=f"There are: {there}.")
+        strange = next((key for key in arguments if not key.isidentifier()), None)
+        if strange is not None:
+            raise InvalidInput(f"arguments: {strange[:40]!r} is not a name.")
+        found.check((), arguments)
+        return Call(found, **arguments).order()
+
+    def tools(self) -> Sequence[str]:
+        """By their own names; where two functions have the same, by module and name."""
+        return sorted(_named())
+
+
+def _named() -> dict[str, BackgroundFunction[..., Any]]:
+    taken = Counter(function.name for function in REGISTRY.values())
+    return {
+        function.name if taken[function.name] == 1 else whole: function
+        for whole, function in REGISTRY.items()
+    }

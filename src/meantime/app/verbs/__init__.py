@@ -1,0 +1,1 @@
+"""Verbs of the command line that need the whole product."""

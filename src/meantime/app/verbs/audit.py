@@ -1,0 +1,63 @@
+"""`meantime audit`: an account of every notice, of what is silent, and of what does not fit."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import click
+
+from meantime.app.audit import Audit, audit
+from meantime.kernel.durations import duration
+from meantime.kernel.errors import MeantimeError
+from meantime.leader import owner
+from meantime.surfaces.cli.showing import coloured
+from meantime.surfaces.cli.trouble import Trouble
+from meantime.surfaces.cli.verb import as_json, daemon, say_json
+
+
+@click.command("audit")
+@as_json
+def command(as_json: bool) -> int:
+    """Account for every notice and every silent task. It reads the ledger beside the daemon, or without
+    one, and changes nothing; exit 1 if something is wrong."""
+    home = daemon().home
+    try:
+        found = audit(home.ledger, owned=owner(home) is not None, now=time.time())
+    except MeantimeError as problem:
+        raise Trouble(problem.message, problem.hint) from problem
+    if as_json:
+        say_json(_wire(found))
+    else:
+        _show(found)
+    return int(not found.is_clean)
+
+
+def _wire(found: Audit) -> dict[str, Any]:
+    return {
+        "ok": found.is_clean,
+        "notices": {one.state: {"count": one.how_many, "oldest": one.oldest} for one in found.notices},
+        "tasks": found.tasks,
+        "findings": [finding._asdict() for finding in found.findings],
+    }
+
+
+def _show(found: Audit) -> None:
+    click.echo("notices")
+    for one in found.notices:
+        click.echo(f"  {one.state:<10} {one.how_many:>7}   the oldest ended {duration(one.oldest)} ago")
+    if not found.notices:
+        click.echo("  none")
+    click.echo("tasks")
+    for status, count in found.tasks.items():
+        click.echo(f"  {status.replace('_', ' '):<10} {count:>7}")
+    if not found.tasks:
+        click.echo("  none")
+    for finding in found.findings:
+        mark = coloured("✗", "31") if finding.wrong else coloured("·", "33")
+        click.echo(f"{mark} {finding.what}")
+        click.echo("".join(f"    {one}\n" for one in finding.which), nl=False)
+        if finding.todo:
+            click.echo(f"    → {finding.todo}")
+    if found.is_clean:
+        click.echo(coloured("✓", "32") + " Every ending has its notice, and nothing contradicts itself.")

@@ -1,0 +1,69 @@
+"""`meantime config`: the settings that hold, where each came from, and a file to begin with."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from meantime.app.config_text import beginning, toml
+from meantime.app.sources import DEFAULT, load
+from meantime.home import Home
+from meantime.kernel.errors import InvalidInput
+from meantime.surfaces.cli.showing import coloured
+from meantime.surfaces.cli.trouble import FAILED, USAGE, Trouble
+from meantime.surfaces.cli.verb import as_json, daemon, say_json
+
+
+@click.group("config", invoke_without_command=True)
+@as_json
+@click.option("--changed", is_flag=True, help="Only what is not the default.")
+@click.pass_context
+def command(context: click.Context, as_json: bool, changed: bool) -> None:
+    """The settings that hold, and where each came from: a flag, the environment, the file, or the default.
+
+    A daemon that runs has those that held when it was started.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    home = daemon().home
+    try:
+        rows = [row for row in load(home).rows() if not changed or row[2] != DEFAULT]
+    except InvalidInput as problem:
+        raise Trouble(problem.message, problem.hint, USAGE) from problem
+    if as_json:
+        say_json([{"key": key.name, "value": value, "source": source} for key, value, source in rows])
+        return
+    wide = max((len(key.name) for key, *_ in rows), default=0)
+    wider = min(max((len(toml(value)) for _, value, _ in rows), default=0), 24)
+    for key, value, source in rows:
+        line = f"{key.name:{wide}}  {toml(value):{wider}}  {source}"
+        click.echo(coloured(line, "2") if source == DEFAULT else line)
+    if not home.config.exists():
+        click.echo(f"\nThere is no {home.config}. Write one to begin with: meantime config init")
+
+
+@command.command("path")
+def path() -> None:
+    """Where the file is looked for."""
+    click.echo(daemon().home.config)
+
+
+@command.command("init")
+def init() -> None:
+    """Writes a file in which every setting is explained and none is set. Never over another."""
+    home = daemon().home
+    try:
+        _write(home)
+    except FileExistsError:
+        raise Trouble(f"{home.config} is there already.", "Edit it, or move it away first.", FAILED) from None
+    click.echo(
+        f"Wrote {home.config}\n  Take the # from a line to set it; `meantime config` shows what holds."
+    )
+
+
+def _write(home: Home) -> None:
+    home.config.parent.mkdir(parents=True, exist_ok=True)
+    place = os.open(home.config, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(place, "w", encoding="utf-8") as file:
+        file.write(beginning())

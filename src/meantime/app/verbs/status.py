@@ -1,0 +1,85 @@
+"""`meantime status`: how the daemon is, on one screen."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+
+from meantime import __version__
+from meantime.home import Home
+from meantime.leader import owner
+from meantime.ondemand import answers
+from meantime.surfaces.cli import showing
+from meantime.surfaces.cli.speaking import Daemon
+from meantime.surfaces.cli.trouble import NO_DAEMON
+from meantime.surfaces.cli.verb import as_json, daemon, say_json
+
+
+@click.command("status")
+@as_json
+def command(as_json: bool) -> int:
+    """How the daemon is. It is not started by this; exit 5 if it does not run."""
+    home = daemon().home
+    if not answers(home):
+        return _absent(home, as_json)
+    with_daemon = Daemon(home, start=False)
+    found = {name: with_daemon.get(f"/v1/{name}") for name in ("health", "info", "stats")}
+    if as_json:
+        say_json({"running": True, **found})
+    else:
+        click.echo("\n".join(f"{name:<8}  {text}" for name, text in _rows(home, **found) if text))
+    return 0
+
+
+def _absent(home: Home, as_json: bool) -> int:
+    leader = owner(home)
+    if as_json:
+        say_json({"running": False, "home": str(home.folder), "owner": leader._asdict() if leader else None})
+    elif leader is None:
+        click.echo(f"The daemon is not running ({home.folder}).\n  meantime up        start it")
+    else:
+        click.echo(
+            f"{home.ledger} is owned by {leader}, which does not answer.\n  meantime doctor    look why"
+        )
+    return NO_DAEMON
+
+
+def _rows(home: Home, health: Any, info: Any, stats: Any) -> list[tuple[str, str]]:
+    by_status, notices, limits = stats["byStatus"], stats["notices"], info["limits"]
+    untold = sum(notices.get(state, 0) for state in ("unread", "leased"))
+    return [
+        ("meantime", f"{info['version']}, up {showing.span(health['uptime'])} (pid {info['pid']})"),
+        ("upgrade", _upgrade(info["version"])),
+        ("degraded", "the disk is full: nothing new is accepted; make room" if info["degraded"] else ""),
+        ("door", info.get("url") or f"none on a port; see {home.log}"),
+        ("home", str(home.folder)),
+        ("ledger", f"{_size(home)}, durability {info['durability']}"),
+        ("tasks", f"{stats['activeTasks']} active · {stats['totalTasks'] - stats['activeTasks']} ended, "
+                  f"{by_status['error']} of them badly"),
+        ("notices", f"{untold} untold · {notices.get('parked', 0)} parked · {notices.get('told', 0)} told"),
+        ("limits", f"{_limit(limits['perThread'])} per thread and kind · {_limit(limits['total'])} in all, "
+                   f"then {limits['onLimit']}"),
+        ("clients", _clients(info)),
+    ]  # fmt: skip
+
+
+def _upgrade(version: str) -> str:
+    same = version == __version__
+    return "" if same else f"this is {__version__}: run `meantime down --keep && meantime up`"
+
+
+def _size(home: Home) -> str:
+    beside = (f"{home.ledger}{ending}" for ending in ("", "-wal"))
+    total = sum(os.stat(path).st_size for path in beside if os.path.exists(path))
+    return f"{total / 1e6:.1f} MB" if total >= 100_000 else f"{total / 1e3:.0f} kB"
+
+
+def _limit(number: int) -> str:
+    return "no limit" if number < 0 else str(number)
+
+
+def _clients(info: dict[str, Any]) -> str:
+    said = [f"{len(info.get('hosts', []))} hosts", f"{len(info.get('executors', []))} executors"]
+    return " · ".join([*said, f"{info.get('clients', 0)} watching"])

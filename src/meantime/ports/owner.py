@@ -1,0 +1,58 @@
+"""The program that owns the ledger, as a door may know it: what it can be asked to run, and where it stands.
+
+A wire carries words. Which function or command they mean is known to the owner alone, so a door asks it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from meantime.kernel.model import Json
+from meantime.kernel.work import Order
+
+
+class HostCount(Struct, frozen=True):
+    """A host that is pushed to: its thread, and what it can promise (A, B or C of ports/host.py)."""
+
+    thread: str
+    grade: str
+    kind: str
+
+
+class About(Struct, frozen=True, kw_only=True):
+    """Where the owner keeps its ledger, and what it has."""
+
+    home: str = ""  # the folder of the ledger; empty where it is kept in memory
+    ledger: str = ""
+    durability: str = "memory"
+    runners: tuple[str, ...] = ()  # kinds of work
+    hosts: tuple[HostCount, ...] = ()
+    executors: tuple[dict[str, Json], ...] = ()  # id, pid and runs of each process that runs work for it
+    clients: int = 0  # programs that are linked to it
+
+
+class Owner(Protocol):
+    def command(
+        self,
+        command: str | Sequence[str],
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str | None] | None = None,
+        stdin: str | None = None,
+        open_stdin: bool = False,
+        pty: bool = False,
+        merge: bool = False,
+    ) -> Order:
+        """A text goes to /bin/sh, a list is started as it is."""
+        ...
+
+    def tool(self, name: str, arguments: dict[str, Json]) -> Order:
+        """A registered function by its name; NotFound, with those there are, if there is none."""
+        ...
+
+    def tools(self) -> Sequence[str]: ...
+
+    def about(self) -> About: ...

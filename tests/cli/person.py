@@ -1,0 +1,152 @@
+"""Somebody at a shell: runs `meantime`, looks at what it prints, and can have a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from meantime.home import Home
+from meantime.surfaces.cli.speaking import Daemon
+
+PATIENCE = 30.0  # seconds: the machine may be busy
+MEANTIME = [sys.executable, "-m", "meantime.app.main"]
+
+
+class Done(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+class Person:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.home = folder / "home"
+        (folder / "config.toml").write_text("[http]\nport = 0\n")
+        plain = {
+            k: v for k, v in os.environ.items() if "MEANTIME" not in k and k not in ("COLUMNS", "NO_COLOR")
+        }
+        self.environ = {
+            **plain, "MEANTIME_HOME": str(self.home), "MEANTIME_CONFIG": str(folder / "config.toml"),
+            "TERM": "xterm",
+        }  # fmt: skip
+
+    def __call__(self, *arguments: str, stdin: str = "", **options: Any) -> Done:
+        done = self.bytes(*arguments, stdin=stdin.encode(), **options)
+        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    def bytes(
+        self, *arguments: str, stdin: bytes = b"", environ: dict[str, str] | None = None, **options: Any
+    ):
+        return subprocess.run(
+            [*MEANTIME, *arguments], input=stdin, capture_output=True, timeout=2 * PATIENCE, check=False,
+            env={**self.environ, **(environ or {})}, cwd=options.pop("cwd", self.folder), **options,
+        )  # fmt: skip
+
+    def json(self, *arguments: str) -> Any:
+        verb, *rest = arguments
+        done = self(verb, "--json", *rest)
+        assert done.out, done
+        return json.loads(done.out)
+
+    def start(self, *arguments: str) -> str:
+        """A task, by its id."""
+        done = self("run", "-q", *arguments)
+        assert done.code == 0, done
+        return done.out.strip()
+
+    def begin(self, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
+        """Without waiting for its end. SIGINT is as a shell leaves it."""
+        given = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+        return subprocess.Popen(
+            [*MEANTIME, *arguments], env=self.environ, cwd=self.folder, preexec_fn=_heed_interrupts, **given
+        )
+
+    def terminal(self, *arguments: str, **environ: str) -> Terminal:
+        return Terminal([*MEANTIME, *arguments], {**self.environ, **environ}, self.folder)
+
+    def info(self) -> Any:
+        """What the daemon says of itself, asked beside the executable."""
+        asking = Daemon(Home(self.home, self.folder / "config.toml"), start=False)
+        try:
+            return asking.get("/v1/info")
+        finally:
+            asking.close()
+
+    def leave(self) -> None:
+        done = self("down", "--stop")
+        assert done.code == 0, done
+
+
+class Terminal:
+    """A program on a terminal of 80 columns; `screen` is everything that it has written."""
+
+    def __init__(self, program: list[str], environ: dict[str, str], cwd: Path) -> None:
+        self._ours, theirs = pty.openpty()
+        os.set_blocking(self._ours, False)
+        import fcntl
+        import struct
+        import termios
+
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        self.program = subprocess.Popen(
+            program, env=environ, cwd=cwd, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+            preexec_fn=_own_terminal,
+        )  # fmt: skip
+        os.close(theirs)
+        self.screen = ""
+
+    def read(self, seconds: float) -> bool:
+        if not select.select([self._ours], [], [], seconds)[0]:
+            return True
+        try:
+            data = os.read(self._ours, 65_536)
+        except OSError:  # the program has left its terminal
+            return False
+        self.screen += data.decode("utf-8", "replace").replace("\r\n", "\n")
+        return bool(data)
+
+    def until(self, text: str) -> None:
+        eventually(lambda: (self.read(0.05), text in self.screen)[1], lambda: f"{text!r} in {self.screen!r}")
+
+    def type(self, text: str) -> None:
+        os.write(self._ours, text.encode())
+
+    def end(self) -> int:
+        until = time.monotonic() + PATIENCE
+        while self.read(0.2) and time.monotonic() < until:
+            pass
+        code = self.program.wait(PATIENCE)
+        os.close(self._ours)
+        return code
+
+
+def eventually(condition: Callable[[], Any], what: Callable[[], str] = lambda: "") -> Any:
+    """What the condition gives, once that is something."""
+    until = time.monotonic() + PATIENCE
+    while not (found := condition()):
+        if time.monotonic() > until:
+            raise AssertionError(f"it did not come true: {what()}")
+        time.sleep(0.02)
+    return found
+
+
+def _heed_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _own_terminal() -> None:
+    import fcntl
+    import termios
+
+    _heed_interrupts()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)

@@ -1,0 +1,55 @@
+"""`meantime events` and `meantime prune`."""
+
+from __future__ import annotations
+
+import json
+
+from .person import Person, eventually
+
+
+def test_events_of_one_batch(person: Person):
+    person("up")
+    watching = person.begin("events", "-b", "seen", "--json", "-n", "2")
+    eventually(lambda: person.info()["clients"] >= 1)
+    person.start("-b", "unseen", "--", "true")
+    id = person.start("-b", "seen", "--", "true")
+    out, err = watching.communicate(timeout=30)
+    assert (watching.returncode, err) == (0, b"")
+    events = [json.loads(line) for line in out.splitlines()]
+    assert events[0]["event"] == "task.created"
+    assert {event["data"]["id"] for event in events} == {id}
+    assert all(event["id"].isdigit() for event in events)
+
+
+def test_events_in_words(person: Person):
+    watching = person.begin("events", "--thread", "loud")
+    eventually(lambda: person.info()["clients"] >= 1)
+    id = person.start("--thread", "loud", "-n", "bang \x1b[2J", "-c", "exit 3")
+    assert watching.stdout is not None
+    lines = [watching.stdout.readline().decode()]
+    while "failed" not in lines[-1]:
+        lines.append(watching.stdout.readline().decode())
+    watching.terminate()
+    watching.communicate(timeout=30)
+    assert lines[0].split("  ")[1:] == [id[2:10], "created", "bang\n"]
+    assert "It ended with exit code 3." in lines[-1]
+
+
+def test_pruning(person: Person):
+    for line in ("true", "exit 3"):
+        person("wait", "-q", person.start("--thread", "old", "-c", line))
+    running = person.start("--thread", "old", "--", "sleep", "600")
+    done = person("prune", "--older-than", "0")
+    assert done.code == 2
+    assert "--yes" in done.err
+    assert person("prune", "--yes", "--older-than", "1d").out == "deleted 0 tasks\n"
+    assert person.json("prune", "--yes", "--older-than", "0", "--status", "failed")["purged"] >= 1
+    left = person.json("ps", "-a", "--thread", "old")["tasks"]
+    assert sorted(task["state"] for task in left) == ["completed", "running"]
+    assert person("prune", "-y", "--older-than", "0").code == 0
+    assert [task["id"] for task in person.json("ps", "-a", "--thread", "old")["tasks"]] == [running]
+    assert person("prune", "-y", "--status", "running").code == 2
+    terminal = person.terminal("prune", "--older-than", "0")
+    terminal.until("for good?")
+    terminal.type("n\n")
+    assert terminal.end() == 1

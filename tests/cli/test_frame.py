@@ -1,0 +1,121 @@
+"""The executable itself: help, unknown verbs, what it loads, and how it fails."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+import pytest
+
+from meantime import __version__
+from meantime.app.main import VERBS
+
+from .person import MEANTIME, Person
+
+WHERE = {name: where for verbs in VERBS.values() for name, (where, _) in verbs.items()}
+THERE = [name for name, where in WHERE.items() if find_spec(where.partition(":")[0])]
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> Person:
+    """Nobody's daemon runs, and none is started."""
+    one = Person(tmp_path)
+    one.environ["MEANTIME_NO_START"] = "1"
+    return one
+
+
+def test_help_lists_every_verb(alone: Person):
+    done = alone("--help")
+    assert done.code == 0
+    assert all(f"  {name} " in done.out for name in WHERE)
+    assert alone().out == done.out
+
+
+def test_version(alone: Person):
+    assert alone("--version").out == f"meantime {__version__}\n"
+
+
+@pytest.mark.parametrize("name", THERE)
+def test_a_verb_is_a_click_command_by_its_name(name: str):
+    module, _, attribute = WHERE[name].partition(":")
+    command = getattr(__import__(module, fromlist=[attribute]), attribute)
+    assert isinstance(command, click.Command)
+    assert command.name == name
+    assert command.help
+
+
+def test_an_unknown_verb_suggests_the_nearest(alone: Person):
+    assert alone("cancle") == (
+        2, "", "meantime: There is no verb 'cancle'.\n  Did you mean `meantime cancel`?\n"
+    )  # fmt: skip
+    assert alone("xyzzy").err.endswith("  `meantime --help` lists the verbs.\n")
+
+
+def test_bad_usage_names_the_verb_to_ask(alone: Person):
+    done = alone("ps", "--nonsense")
+    assert done.code == 2
+    assert done.err.startswith("meantime: No such option")
+    assert done.err.endswith("  See `meantime ps --help`.\n")
+
+
+@pytest.mark.parametrize("how", ["environment", "option"])
+def test_without_a_daemon_and_without_starting_one(alone: Person, how: str):
+    arguments = ["ps"]
+    if how == "option":
+        del alone.environ["MEANTIME_NO_START"]
+        arguments.append("--no-start")
+    done = alone(*arguments)
+    assert done == (5, "", "meantime: The daemon is not running.\n  Start it with `meantime up`.\n")
+    assert not alone.home.exists()
+
+
+def test_a_home_that_cannot_be_is_explained(alone: Person):
+    done = alone("ps", environ={"MEANTIME_HOME": "relative/path"})
+    assert done.code == 5
+    assert "relative/path" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_without_click_one_line_says_what_to_install():
+    code = "import sys; sys.modules['click'] = None; from meantime.app.main import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "meantime: the command line needs click: pip install 'meantime[server]'\n"
+
+
+def test_python_m_meantime_is_the_same(alone: Person):
+    done = subprocess.run([sys.executable, "-m", "meantime", "--version"], capture_output=True, check=False)
+    assert done.stdout.decode() == alone("--version").out
+
+
+def test_ps_loads_nothing_heavy(alone: Person):
+    """Agents feel how long a call takes to start."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", *MEANTIME[1:], "ps"],
+        env=alone.environ, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 5
+    loaded = {
+        line.split("|")[-1].strip() for line in done.stderr.splitlines() if line.startswith("import time")
+    }
+    assert "click" in loaded
+    ours = {name for name in loaded if name.startswith("meantime.")}
+    assert not {name for name in ours if name.split(".")[1] not in ("app", "surfaces", "home")}, ours
+    assert not ours & {"meantime.app.meantime", "meantime.surfaces.http", "meantime.surfaces.cli.verbs.run"}
+    heavy = {"msgspec", "asyncio", "starlette", "uvicorn", "sqlite3", "subprocess", "importlib.metadata"}
+    assert not heavy & loaded
+
+
+def test_a_closed_stdout_and_a_full_disk(alone: Person):
+    closed = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$@" >&-', "sh", *MEANTIME, "--help"], capture_output=True, check=False
+    )
+    assert (closed.returncode, closed.stderr) == (0, b"")
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([*MEANTIME, "--help"], stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 1
+    assert b"No space left" in done.stderr
+    assert b"Traceback" not in done.stderr

@@ -1,0 +1,94 @@
+"""A daemon that goes away in the middle: it is told, waited for, and nothing is shown twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+
+import pytest
+
+from .person import Person, eventually
+
+
+def kill(person: Person) -> None:
+    os.kill(person.info()["pid"], signal.SIGKILL)
+    eventually(lambda: person("ps", "--no-start").code == 5)
+
+
+@pytest.mark.parametrize("how", ["down", "kill -9"])
+def test_following_goes_on_where_it_was(loner: Person, how: str):
+    gate = loner.folder / "gate"
+    os.mkfifo(gate)
+    id = loner.start("-c", f"echo before; read line < {gate}; echo after")
+    following = loner.begin("logs", "-f", id)
+    ended = loner.start("--", "true")
+    assert loner("wait", ended, "-q").code == 0
+    waiting = loner.begin("wait", ended, id)
+    watching = loner.begin("events", id, "--json")
+    assert following.stdout is not None
+    assert following.stderr is not None
+    assert waiting.stderr is not None
+    assert watching.stderr is not None
+    assert following.stdout.readline() == b"before\n"
+    assert waiting.stdout is not None
+    assert waiting.stdout.readline()  # it has spoken to the daemon
+    eventually(lambda: loner.info()["clients"] >= 1)
+    if how == "down":
+        assert loner("down").code == 0
+    else:
+        kill(loner)
+    for each in (following.stderr, waiting.stderr, watching.stderr):
+        assert b"Waiting for it to come back." in each.readline()
+    gate.write_text("go\n")
+    assert loner("up").code == 0
+    assert following.stderr.readline() == b"meantime: It is back.\n"
+    out, err = following.communicate(timeout=30)
+    assert (following.returncode, out, err) == (0, b"after\n", b"")
+    waiting.communicate(timeout=30)
+    assert waiting.returncode == 0
+    assert watching.stdout is not None
+    seen: list[str] = []
+    while "task.completed" not in seen:
+        seen.append(json.loads(watching.stdout.readline())["event"])
+    watching.terminate()
+    watching.communicate(timeout=30)
+
+
+def test_a_daemon_that_stays_away_is_5(loner: Person):
+    ended, id = loner.start("--", "true"), loner.start("-c", "echo first; sleep 600")
+    assert loner("wait", ended, "-q").code == 0
+    ways = [["logs", "-f", id], ["wait", ended, id], ["events", id]]
+    running = [loner.begin(*way, "--reconnect", "300ms") for way in ways]
+    for each in running[:2]:
+        assert each.stdout is not None
+        assert each.stdout.readline()  # it has spoken to the daemon
+    eventually(lambda: loner.info()["clients"] >= 1)
+    kill(loner)
+    for way, each in zip(ways, running, strict=True):
+        out, err = each.communicate(timeout=30)
+        assert (each.returncode, out) == (5, b""), way
+        assert err.decode().splitlines()[-2:] == [
+            "meantime: The daemon did not come back.",
+            "  The work goes on. `meantime up` starts a daemon.",
+        ]
+
+
+def test_run_that_waits_outlives_a_restart(loner: Person):
+    gate = loner.folder / "gate"
+    os.mkfifo(gate)
+    running = loner.begin("run", "--wait", "-c", f"echo one; read line < {gate}; echo two; exit 7")
+    assert running.stdout is not None
+    assert running.stdout.readline() == b"one\n"
+    assert loner("down").code == 0
+    gate.write_text("go\n")
+    assert loner("up").code == 0
+    out, _ = running.communicate(timeout=30)
+    assert (running.returncode, out) == (7, b"two\n")
+
+
+def test_the_first_verb_starts_the_daemon_for_all(loner: Person):
+    both = [loner.begin("run", "-q", "--", "true") for _ in range(4)]
+    ids = [each.communicate(timeout=60)[0].decode().strip() for each in both]
+    assert [each.returncode for each in both] == [0] * 4
+    assert {task["id"] for task in loner.json("ps", "-a")["tasks"]} == set(ids)

@@ -1,0 +1,204 @@
+"""ps, show, result, batch, threads, inbox: what a person sees, and what scripts read."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from .person import Person
+
+
+@pytest.fixture(scope="module")
+def works(person: Person) -> dict[str, str]:
+    """One of each ending, and one that goes on."""
+    ids = {
+        "good": person.start("-n", "good one", "-b", "mixed", "-c", "echo fine; echo and more"),
+        "bad": person.start("-n", "bad one", "-b", "mixed", "-c", "echo before; exit 3"),
+        "evil": person.start("-n", "evil \x1b[31m\u202etitle\n", "-b", "mixed", "--", "true"),
+        "long": person.start("-n", "long " + "one " * 60, "-b", "mixed", "--", "sleep", "600"),
+        "gone": person.start("-n", "gone", "--thread", "other", "--", "sleep", "600"),
+        "zz-a1": person.start("--id", "zz-a1", "-n", "first", "--", "true"),
+        "zz-a2": person.start("--id", "zz-a2", "-n", "second", "--", "true"),
+    }
+    person("cancel", "-w", ids["gone"])
+    person("wait", "-q", *[ids[name] for name in ids if name != "long"])
+    return ids
+
+
+def test_ps_shows_what_is_active(person: Person, works: dict[str, str]):
+    head, *rows, foot = person("ps").out.splitlines()
+    assert head.split() == ["ID", "STATUS", "TIME", "TASK", "NOW"]
+    assert len(rows) == 1
+    assert rows[0].startswith(works["long"][2:10] + "  ● running")
+    assert foot == "1 running · 6 done today"
+
+
+def test_ps_all_has_active_ones_first(person: Person, works: dict[str, str]):
+    _, *rows, foot = person("ps", "-a").out.splitlines()
+    assert len(rows) == 7
+    assert "● running" in rows[0]
+    assert sum("✓ completed" in row for row in rows) == 4
+    assert any("✗ failed" in row and "exit code 3" in row for row in rows)
+    assert foot == "1 running · 4 completed · 1 failed · 1 cancelled"
+
+
+def test_no_title_moves_the_cursor(person: Person, works: dict[str, str]):
+    assert "evil title\n" in person("ps", "-a").out
+    shown = person("show", works["evil"]).out
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        (["status:failed"], ["bad"]),
+        (["--status", "failed,cancelled"], ["bad", "gone"]),
+        (["thread:other"], ["gone"]),
+        (["-b", "mixed", "--status", "ended"], ["good", "bad", "evil"]),
+        (["batch:mixed", "status:completed"], ["good", "evil"]),
+        (["--search", "GOOD"], ["good"]),
+        (["bad", "one"], ["bad"]),
+        (["--status", "lost"], []),
+    ],
+)
+def test_ps_searches(person: Person, works: dict[str, str], arguments: list[str], names: list[str]):
+    found = person.json("ps", *arguments)
+    assert {task["id"] for task in found["tasks"]} == {works[name] for name in names}
+    quiet = person("ps", "-q", *arguments).out.split()
+    assert sorted(quiet) == sorted(works[name] for name in names)
+
+
+def test_ps_says_when_there_is_more(person: Person, works: dict[str, str]):
+    found = person.json("ps", "-a", "-n", "2")
+    assert (len(found["tasks"]), found["more"]) == (2, True)
+    assert "more than these 2" in person("ps", "-a", "-n", "2").out
+    assert person.json("ps", "-a", "-n", "0")["more"] is False
+
+
+def test_ps_fits_the_terminal(person: Person, works: dict[str, str]):
+    terminal = person.terminal("ps", "-a", NO_COLOR="1")
+    assert terminal.end() == 0
+    assert "\x1b" not in terminal.screen
+    lines = terminal.screen.splitlines()
+    assert len(lines) == 9
+    assert all(len(line) <= 80 for line in lines)
+    assert any("…" in line for line in lines)
+    coloured = person.terminal("ps", "-a")
+    coloured.end()
+    assert "\x1b[31m✗ failed\x1b[0m" in coloured.screen
+
+
+def test_an_unknown_status_is_usage(person: Person):
+    done = person("ps", "--status", "broken")
+    assert done.code == 2
+    assert "Use one of: queued, running" in done.err
+
+
+def test_show(person: Person, works: dict[str, str]):
+    shown = person("show", works["bad"][2:9]).out
+    facts = dict(line.split("  ", 1) for line in shown.splitlines() if not line.startswith(" "))
+    facts = {name.strip(): value.strip() for name, value in facts.items()}
+    assert facts["id"] == works["bad"]
+    assert facts["status"] == "✗ failed"
+    assert facts["exit code"] == "3"
+    assert facts["command"] == "echo before; exit 3"
+    assert facts["batch"] == "mixed"
+    assert person.json("show", works["bad"])["exitCode"] == 3
+
+
+def test_an_ambiguous_prefix_lists_its_candidates(person: Person, works: dict[str, str]):
+    for verb in ("show", "cancel", "logs", "result", "wait"):
+        done = person(verb, "zz-a")
+        assert done.code == 3, verb
+        assert done.out == ""
+        first, *candidates = done.err.splitlines()
+        assert first == 'meantime: "zz-a" matches 2 tasks, be more specific:'
+        assert sorted(candidates) == ["  zz-a1  ✓ completed  first", "  zz-a2  ✓ completed  second"]
+
+
+@pytest.mark.parametrize("ref", ["nothing", "../x", "a b", "%2e", "é"])
+def test_what_is_not_there_is_3(person: Person, ref: str):
+    done = person("show", ref)
+    assert done.code == 3
+    assert done.err.endswith("  `meantime ps -a` lists them.\n")
+
+
+def test_result_and_its_codes(person: Person, works: dict[str, str]):
+    assert person("result", works["good"]) == (0, "fine\nand more\n", "")
+    assert person.json("result", works["good"]) == {"result": "fine\nand more\n"}
+    for name, code in (("bad", 6), ("gone", 7), ("long", 8)):
+        done = person("result", works[name])
+        assert (done.code, done.out) == (code, ""), name
+        assert len(done.err.splitlines()) == 2
+        assert done.err.startswith("meantime: ")
+
+
+def test_batch(person: Person, works: dict[str, str]):
+    first, *rest = person("batch", "mixed").out.splitlines()
+    assert first == "mixed  ▓▓▓▓▓▓░░ 3/4  ✗1"
+    assert len(rest) == 5
+    assert person.json("batch", "mixed") == {"id": "mixed", "ended": 3, "total": 4, "failed": 1, "active": 1}
+    assert person("batch", "never").code == 3
+
+
+def test_threads_and_inbox(person: Person, works: dict[str, str]):
+    head, *rows = person("threads").out.splitlines()
+    assert head.split() == ["THREAD", "ACTIVE", "UNREAD", "PARKED", "LAST"]
+    assert {row.split()[0]: row.split()[1:3] for row in rows} == {"cli": ["1", "5"], "other": ["0", "1"]}
+    before = person.json("inbox")["notices"]
+    assert [notice["taskId"] for notice in before].count(works["good"]) == 1
+    lines = person("inbox").out.splitlines()
+    assert [line.split(".")[0] for line in lines] == ["1", "2", "3", "4", "5"]
+    assert person.json("inbox")["notices"] == before  # looking settled nothing
+    assert person("inbox", "nobody").out == "nothing unread in nobody\n"
+    assert "gone" in person("inbox", "other", "-v").out
+
+
+def test_open_prints_the_address(person: Person, works: dict[str, str]):
+    url = person("open", "--print").out.strip()
+    assert url.startswith("http://127.0.0.1:")
+    assert person("open", "--print", works["good"]).out.strip() == f"{url}/v1/tasks/{works['good']}"
+
+
+def test_open_starts_the_browser(person: Person, works: dict[str, str]):
+    seen = person.folder / "seen"
+    browser = person.folder / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {seen}\n')
+    browser.chmod(0o700)
+    done = person("open", works["good"], environ={"BROWSER": str(browser)})
+    assert done.code == 0
+    assert seen.read_text() == done.out
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(person: Person, shell: str):
+    done = person("completion", shell)
+    assert done.code == 0
+    assert "_MEANTIME_COMPLETE" in done.out
+
+
+def test_completion_knows_verbs_and_live_ids(person: Person, works: dict[str, str]):
+    def complete(*words: str) -> list[str]:
+        environ = {"_MEANTIME_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(["meantime", *words]),
+                   "COMP_CWORD": str(len(words))}  # fmt: skip
+        return [line.partition(",")[2] for line in person(environ=environ).out.splitlines()]
+
+    assert complete("ca") == ["cancel"]
+    assert complete("show", works["long"][2:5]) == [works["long"][2:10]]
+    assert complete("show", "t_" + works["long"][2:5]) == [works["long"][:10]]
+
+
+def test_answer_and_resume_refuse_what_cannot_be(person: Person, works: dict[str, str]):
+    for arguments in (["answer", works["long"], "yes"], ["resume", works["good"], "go", "on"]):
+        done = person(*arguments)
+        assert done.code == 1, done
+        assert done.err.startswith("meantime: ")
+
+
+def test_json_is_one_object_a_line(person: Person, works: dict[str, str]):
+    for arguments in (["ps"], ["threads"], ["inbox"], ["show", works["good"]], ["logs", works["good"]]):
+        done = person(*arguments, "--json")
+        assert done.out.count("\n") == 1
+        json.loads(done.out)

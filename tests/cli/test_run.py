@@ -1,0 +1,171 @@
+"""`meantime run`: the command gets what the caller has, and the caller gets what the command gives."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+
+import pytest
+
+from .person import Person, eventually
+
+
+def test_it_says_what_was_started(person: Person):
+    done = person("run", "-n", "tests", "--", "true")
+    assert done.code == 0
+    word, id, name = done.out.split()
+    assert (word, name) == ("started", "(tests)")
+    assert id.startswith("t_")
+    assert person("wait", id, "-q") == (0, "", "")
+
+
+def test_on_a_terminal_it_says_what_to_do_next(person: Person):
+    terminal = person.terminal("run", "--", "true")
+    assert terminal.end() == 0
+    assert "meantime logs -f" in terminal.screen
+    assert "stop it" in terminal.screen
+
+
+def test_the_command_has_the_folder_and_the_environment_of_its_caller(person: Person):
+    """Not those of the daemon, which was started elsewhere."""
+    person("up")
+    place = person.folder / "elsewhere"
+    place.mkdir()
+    done = person("run", "-w", "-c", "pwd; echo $FLAVOUR $MORE", "-e", "MORE=b=c", cwd=place,
+                  environ={"FLAVOUR": "mint"})  # fmt: skip
+    assert done == (0, f"{place}\nmint b=c\n", "")
+    assert person("run", "-w", "--cwd", "elsewhere", "--", "pwd").out == f"{place}\n"
+
+
+def test_no_env_hands_over_only_what_is_named(person: Person):
+    done = person("run", "-w", "--no-env", "-e", "A=1", "-e", "KEPT", "-c", 'echo "$A-$KEPT-$LEFT"',
+                  environ={"KEPT": "yes", "LEFT": "no"})  # fmt: skip
+    assert done.out == "1-yes-\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [("exit 0", 0), ("exit 3", 3), ("kill -TERM $$", 143), ("kill -KILL $$", 137), ("exit 255", 255)],
+)
+def test_wait_passes_the_exit_code_through(person: Person, line: str, code: int):
+    assert person("run", "-w", "-c", line).code == code
+
+
+def test_wait_keeps_stdout_and_stderr_apart(person: Person):
+    done = person("run", "--wait", "-c", "echo out; echo err >&2; exit 5")
+    assert done == (5, "out\n", "err\n")
+    done = person.bytes("run", "--wait", "-c", "printf '\\377\\000x'")
+    assert done.stdout == b"\xff\0x"
+
+
+def test_wait_streams_while_it_runs(person: Person):
+    gate = person.folder / "gate"
+    os.mkfifo(gate)
+    running = person.begin("run", "-w", "-c", f"echo first; read line < {gate}; echo second")
+    assert running.stdout is not None
+    assert running.stdout.readline() == b"first\n"  # it waits for us, so this came while it ran
+    gate.write_text("go\n")
+    assert running.stdout.read() == b"second\n"
+    assert running.wait(30) == 0
+    running.communicate()
+
+
+def test_a_timeout_is_124(person: Person):
+    done = person("run", "-w", "-t", "100ms", "--", "sleep", "60")
+    assert done.code == 124
+    assert "Timed out" in done.err
+
+
+def test_interrupting_the_wait_leaves_the_task_alive(person: Person):
+    running = person.begin("run", "-w", "--id", "left-alive", "-c", "echo here; sleep 300")
+    assert running.stdout is not None
+    assert running.stdout.readline() == b"here\n"
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=30)
+    assert running.returncode == 130
+    assert "left-ali runs on." in err.decode()
+    assert person.json("show", "left-alive")["state"] == "running"
+    assert person("cancel", "-w", "left-alive").code == 0
+
+
+def test_json_is_the_task(person: Person):
+    task = person.json("run", "-n", "j", "-b", "b1", "--thread", "talk", "--", "true")
+    assert (task["description"], task["batchId"], task["parentSessionID"]) == ("j", "b1", "talk")
+    done = person("run", "--json", "-w", "-c", "echo hidden; exit 9")
+    assert done.code == 9
+    assert json.loads(done.out)["exitCode"] == 9
+
+
+def test_the_thread_comes_from_the_environment(person: Person):
+    task = json.loads(person("run", "--json", "--", "true", environ={"MEANTIME_THREAD": "mine"}).out)
+    assert task["parentSessionID"] == "mine"
+    assert person.json("run", "true")["parentSessionID"] == "cli"
+
+
+def test_options_after_the_command_are_the_commands(person: Person):
+    assert person("run", "-w", "echo", "-n", "--json").out == "--json"
+
+
+def test_a_second_start_with_the_same_id_is_refused(person: Person):
+    person.start("--id", "only-one", "--", "true")
+    done = person("run", "--id", "only-one", "--", "true")
+    assert done.code == 1
+    assert "only-one" in done.err
+
+
+def test_a_program_that_is_not_there_is_named(person: Person):
+    done = person("run", "-w", "--", "no-such-program-at-all")
+    assert done.code == 6
+    assert "no-such-program-at-all" in done.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["run"], ["run", "-c", "x", "--", "y"], ["run", "-e", "=x", "true"], ["run", "-t", "soon", "true"]],
+)
+def test_bad_orders_are_refused_here(person: Person, arguments: list[str]):
+    done = person(*arguments)
+    assert done.code == 2
+    assert done.err.startswith("meantime: ")
+    assert "Traceback" not in done.err
+
+
+def test_an_environment_that_is_too_big_says_what_to_do(person: Person):
+    big = {f"BIG{at}": "x" * 100_000 for at in range(11)}
+    done = person("run", "--", "true", environ=big)
+    assert done.code == 2
+    assert "--no-env" in done.err
+    assert person("run", "-w", "--no-env", "-e", "PATH", "--", "true", environ=big).code == 0
+
+
+def test_a_variable_that_is_not_utf8_is_left_out_and_named(person: Person):
+    done = person("run", "-w", "-c", "echo ${STRANGE:-unset}", environ={"STRANGE": os.fsdecode(b"\xff")})
+    assert done.out == "unset\n"
+    assert done.err == "meantime: not UTF-8, and therefore not handed over: STRANGE\n"
+
+
+def test_a_terminal_for_the_command_and_an_open_stdin(person: Person):
+    done = person("run", "-w", "--pty", "--", sys.executable, "-c", "import os; print(os.isatty(1))")
+    assert done.out == "True\r\n"
+    id = person.start("--stdin-open", "--", "cat")
+    assert person("send", id, "hello", "you").code == 0
+    assert person("send", id, "-n", "--eof", "end").code == 0
+    assert person("wait", id, "-q").code == 0
+    assert person("result", id).out == "hello you\nend\n"
+    id = person.start("--stdin-open", "--", "cat")
+    assert person("send", id, "-", "--eof", stdin="piped\n").code == 0
+    assert person("wait", id, "-q").code == 0
+    assert person("logs", id).out == "piped\n"
+    assert person("send", id, "late").code == 1
+
+
+def test_what_is_over_the_limit_waits_for_a_slot(person: Person):
+    ids = [person.start("--thread", "busy", "--", "sleep", "300") for _ in range(10)]
+    done = person("run", "--thread", "busy", "--", "true")
+    assert done.out.startswith("queued t_")
+    assert "waits for a slot" in person("ps", "--thread", "busy").out
+    assert person("cancel", "--thread", "busy", "-w").code == 0
+    assert eventually(lambda: person.json("ps", "--thread", "busy", "--status", "active")["tasks"] == [])
+    assert len(ids) == 10

@@ -1,0 +1,89 @@
+"""How a daemon ends, what it leaves behind, and what it does not mind."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from meantime.leader import owner
+from meantime.ondemand import answers
+
+from .conftest import Place, eventually
+
+
+def test_a_term_takes_its_files_away(place: Place) -> None:
+    place.up()
+    assert place.home.discovery.exists()
+    place.down()
+    left = {path.name for path in place.home.folder.iterdir()}
+    assert left == {"daemon.log", "ledger.db", "ledger.db.lock", "starting.lock", "token"}
+    assert json.loads(Path(f"{place.home.ledger}.lock").read_text())["clean"] is True
+
+
+def test_more_signals_are_harmless(place: Place) -> None:
+    pid = place.up()
+    os.kill(pid, signal.SIGHUP)
+    assert place.ask("GET", "/v1/health")["status"] == "ok"
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM, signal.SIGTERM):
+        os.kill(pid, number)
+    eventually(lambda: owner(place.home) is None)
+    assert place.log().endswith("INFO Closed.\n")
+    assert place.log().count("INFO Closing.") == 1
+
+
+def test_it_outlives_its_terminal(place: Place) -> None:
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execve(sys.executable, [sys.executable, "-m", "meantime", "up"], place.environ)
+    said = b""
+    while b"The daemon is up" not in said:
+        said += os.read(terminal, 1000)
+    pid = place.up()
+    os.close(terminal)
+    os.waitpid(child, 0)
+    assert place.ask("GET", "/v1/info")["pid"] == pid
+
+
+def test_what_a_killed_one_left_is_replaced(place: Place) -> None:
+    killed = place.up()
+    old = place.home.discovery.read_bytes()
+    place.kill()
+    assert place.home.http_socket.exists()
+    assert place.home.discovery.read_bytes() == old
+    assert not answers(place.home)
+    doctor = json.loads(place.cli("doctor", "--json").stdout)
+    assert [row["level"] for row in doctor["checks"] if row["name"] == "stale"] == ["warn"]
+
+    assert place.up() != killed
+    found = json.loads(place.home.discovery.read_text())
+    assert found["pid"] == place.ask("GET", "/v1/info")["pid"] != killed
+
+
+def test_a_pid_that_is_somebody_elses_now_is_not_trusted(place: Place) -> None:
+    place.up()
+    killed = place.kill()
+    with subprocess.Popen(["sleep", "1000"]) as stranger:
+        try:
+            for path in (place.home.discovery, Path(f"{place.home.ledger}.lock")):
+                path.write_text(path.read_text().replace(str(killed), str(stranger.pid)))
+            assert owner(place.home) is None
+            down = place.cli("down")
+            assert (down.returncode, down.stdout) == (0, "The daemon was not running.\n")
+            assert place.cli("status").returncode == 5
+            assert place.up() != stranger.pid
+            assert stranger.poll() is None
+        finally:
+            stranger.kill()
+
+
+def test_without_its_home_it_ends(place: Place) -> None:
+    pid = place.up()
+    shutil.rmtree(place.home.folder)
+    eventually(lambda: not Path(f"/proc/{pid}").exists())
+    assert place.up() != pid

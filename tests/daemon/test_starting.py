@@ -1,0 +1,155 @@
+"""How a daemon begins: detached, private, and one per home."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from meantime.leader import listener, owner
+from meantime.ondemand import NoDaemon, ensure
+
+from .conftest import Place, eventually
+
+
+def test_it_is_detached_and_private(place: Place) -> None:
+    hears, says = os.pipe()
+    front = place.daemon(pass_fds=[says], umask=0o022)
+    os.close(says)
+    assert front.wait(30) == 0, front.communicate()
+    with os.fdopen(hears, "rb") as ear:
+        assert ear.read() == b""  # nobody has the other end any more: the daemon did not keep it
+
+    leader = owner(place.home)
+    assert leader is not None
+    fields = Path(f"/proc/{leader.pid}/stat").read_text().rpartition(")")[2].split()
+    parent, session, terminal = int(fields[1]), int(fields[3]), int(fields[4])
+    assert parent not in (front.pid, os.getpid())
+    assert session not in (os.getsid(0), leader.pid)  # a session of its own, and not the leader of it
+    assert terminal == 0
+    assert os.readlink(f"/proc/{leader.pid}/cwd") == "/"
+    assert os.readlink(f"/proc/{leader.pid}/fd/0") == "/dev/null"
+    assert {os.readlink(f"/proc/{leader.pid}/fd/{fd}") for fd in (1, 2)} == {str(place.home.log)}
+    assert place.home.folder.stat().st_mode & 0o777 == 0o700
+    loose = [path.name for path in place.home.folder.iterdir() if path.stat().st_mode & 0o077]
+    assert loose == []
+
+
+def test_commands_have_the_umask_of_who_started_it(place: Place, tmp_path: Path) -> None:
+    assert place.daemon(umask=0o027).wait(30) == 0
+    made = tmp_path / "made"
+    place.ask("POST", "/v1/tasks", {"command": ["touch", str(made)]})
+    eventually(made.exists)
+    assert made.stat().st_mode & 0o777 == 0o640
+
+
+def test_thirty_at_once_are_one(place: Place) -> None:
+    fronts = [place.daemon() for _ in range(30)]
+    said = [front.communicate(timeout=60)[1] for front in fronts]
+    assert [front.returncode for front in fronts] == [0] * 30, said
+    leader = owner(place.home)
+    assert leader is not None
+    assert listener(place.home) == leader.pid
+    assert place.ask("GET", "/v1/info")["pid"] == leader.pid
+    assert place.log().count(" serves ") == 1
+    assert place.home.discovery.exists()
+    others = [pid for pid in place.processes() if pid != leader.pid]
+    assert others == []
+
+
+def test_thirty_that_need_it_start_one(place: Place) -> None:
+    with ThreadPoolExecutor(30) as crowd:
+        list(crowd.map(lambda _: ensure(place.home, wait=30), range(30)))
+    assert place.log().count(" serves ") == 1
+    assert place.log().count("\n") == 2
+
+
+def test_a_second_one_leaves_at_once(place: Place) -> None:
+    first = place.up()
+    before = place.home.discovery.read_bytes(), place.home.http_socket.stat().st_ino
+    second = place.daemon()
+    assert second.wait(30) == 0
+    assert place.up() == first
+    assert (place.home.discovery.read_bytes(), place.home.http_socket.stat().st_ino) == before
+
+
+def test_an_embedded_owner_is_named(place: Place) -> None:
+    place.home.make()
+    code = (
+        "import asyncio, sys\n"
+        "from meantime import Meantime\n"
+        "async def main():\n"
+        "    async with Meantime.open(sys.argv[1]):\n"
+        "        print('open', flush=True)\n"
+        "        await asyncio.to_thread(sys.stdin.read)\n"
+        "asyncio.run(main())\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(place.home.ledger)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as embedded:  # fmt: skip
+        assert embedded.stdout is not None
+        assert embedded.stdout.readline() == "open\n"
+        with pytest.raises(NoDaemon, match=f"owned by process {embedded.pid}") as caught:
+            ensure(place.home, wait=30)
+        assert "MEANTIME_HOME" in caught.value.hint
+        down = place.cli("down")
+        assert (down.returncode, str(embedded.pid) in down.stderr) == (4, True)
+        status = place.cli("status")
+        assert (status.returncode, str(embedded.pid) in status.stdout) == (5, True)
+        assert embedded.poll() is None
+        embedded.communicate("")
+    assert place.up()
+
+
+def test_a_bad_configuration_is_named(place: Place) -> None:
+    place.configure('[limits]\nper_thread = "five"\n')
+    with pytest.raises(NoDaemon) as caught:
+        ensure(place.home, wait=30)
+    assert f"limits.per_thread in {place.home.config}, line 2," in caught.value.message
+    assert "The default is 10" in caught.value.hint
+    assert "limits.per_thread" in place.log()
+    up = place.cli("up")
+    assert (up.returncode, "limits.per_thread" in up.stderr) == (5, True)
+
+
+def test_a_home_that_cannot_be_written_is_named(place: Place) -> None:
+    environ = {**place.environ, "MEANTIME_HOME": "/proc/meantime"}  # where not even root can make a folder
+    front = place.daemon(env=environ)
+    assert "/proc/meantime cannot be used" in front.communicate(timeout=30)[1]
+    assert front.returncode == 1
+
+
+def test_a_log_that_cannot_be_written_is_named(place: Place) -> None:
+    place.home.make()
+    place.home.log.mkdir()
+    front = place.daemon()
+    said = front.communicate(timeout=30)[1]
+    assert (front.returncode, f"{place.home.log} cannot be written" in said) == (1, True)
+
+
+def test_a_long_log_is_put_aside(place: Place) -> None:
+    place.home.make()
+    place.home.log.write_bytes(b"x" * 1_100_000)
+    place.up()
+    assert place.home.log.stat().st_size < 10_000
+    assert (place.home.folder / "daemon.log.1").stat().st_size > 1_000_000
+
+
+def test_in_the_foreground_it_stays_and_logs_to_stderr(place: Place) -> None:
+    with place.daemon("--foreground") as front:
+        assert front.stderr is not None
+        lines = iter(front.stderr.readline, "")
+        assert any(f"serves {place.home.folder}" in line for line in lines)
+        leader = owner(place.home)
+        assert leader is not None
+        assert leader.pid == front.pid
+        front.terminate()
+        assert "INFO Closed.\n" in lines
+    assert front.returncode == 0
+    assert not place.home.http_socket.exists()
+    assert not place.home.log.exists()

@@ -1,0 +1,33 @@
+"""Modules that the configuration names: their functions can be started by anyone, by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .conftest import Place
+
+TOOL = """
+from meantime import background
+
+@background
+def shout(words: str) -> str:
+    return words.upper()
+"""
+
+
+def test_functions_are_started_by_name(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "loud_tools.py").write_text(TOOL)
+    (tmp_path / "broken_tools.py").write_text("import a_module_that_is_not_there\n")
+    place.configure('tools = ["broken_tools", "loud_tools"]\n[http]\nport = 0\n')
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    place.up()
+    assert "tools: broken_tools cannot be imported: ModuleNotFoundError" in place.log()
+
+    (name,) = [
+        tool["name"] if isinstance(tool, dict) else tool for tool in place.ask("GET", "/v1/info")["tools"]
+    ]
+    task = place.ask("POST", "/v1/tasks", {"tool": name, "arguments": {"words": "hear me"}})
+    place.ask("GET", f"/v1/tasks/{task['id']}/wait?timeout=30")
+    assert place.ask("GET", f"/v1/tasks/{task['id']}/result") == {"result": "HEAR ME"}
