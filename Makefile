@@ -6,7 +6,7 @@ RUN := $(VENV)/bin/python
 .PHONY: demo test check bench faults venv clean
 
 demo: $(VENV)/.ready
-	$(RUN) examples/demo.py
+	$(RUN) -m meantime.app.demo
 
 test: $(VENV)/.tested
 	$(RUN) -m pytest -q -n 2
@@ -25,10 +25,10 @@ bench: $(VENV)/.benched peers
 
 venv: $(VENV)/.tested
 
-# The package alone, then with what the tests need, then with what the benchmarks compare.
+# The package with its server, then with what the tests need, then with what the benchmarks compare.
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(RUN) -m pip install -q -e .
+	$(RUN) -m pip install -q -e '.[server]'
 	touch $@
 
 $(VENV)/.tested: $(VENV)/.ready

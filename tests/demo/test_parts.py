@@ -1,0 +1,123 @@
+"""The line that is typed, and the count at the end, by themselves."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from meantime import Call, Meantime, Message, Shell
+from meantime.app.demo.agent import ScriptedAgent
+from meantime.app.demo.answers import Answers
+from meantime.app.demo.keys import END, LONGEST, Line
+from meantime.app.demo.pieces import Piece
+from meantime.app.demo.screen import Screen
+from meantime.app.demo.tally import Tally, compare, tally
+from meantime.app.demo.texts import PLUG_IN
+
+
+@pytest.mark.parametrize(
+    ("keys", "finished", "rest"),
+    [
+        (b"tasks\r", ["tasks"], ""),
+        (b"one\ntwo\nthr", ["one", "two"], "thr"),
+        (b"tasj\x7fks", [], "tasks"),
+        (b"\x7f\x08a", [], "a"),
+        (b"one two\x17", [], "one "),
+        (b"one \x17", [], ""),
+        (b"one two\x15x", [], "x"),
+        (b"\x04", [END], ""),
+        (b"a\x04", [], "a"),
+        (b"a\x1b[Ab\x1b[1;5Cc\x1bOPd", [], "abcd"),
+        (b"a\x1bxb", [], "ab"),
+        (b"a\x00\x01\tb", [], "ab"),
+        (b"\xff\xfea", [], "a"),
+    ],
+)
+def test_keys(keys: bytes, finished: list[str], rest: str):
+    line = Line()
+    assert line.feed(keys) == finished
+    assert line.text == rest
+
+
+@given(st.text(st.characters(blacklist_categories=["Cc", "Cs"])), st.integers(1, 8))
+def test_a_line_comes_in_pieces_of_any_size(text: str, size: int):
+    data = text.encode() + b"\r"
+    whole, pieces = Line(), Line()
+    finished = [line for at in range(0, len(data), size) for line in pieces.feed(data[at : at + size])]
+    assert finished == whole.feed(data) == ["".join(filter(str.isprintable, text))[:LONGEST]]
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "shown"), [("tasks", 9, "tasks"), ("tasks", 3, "sks"), ("日本", 3, "本"), ("", 3, "")]
+)
+def test_what_is_shown_of_a_line_never_wraps(text: str, width: int, shown: str):
+    line = Line()
+    line.feed(text.encode())
+    assert line.shown(width) == shown
+
+
+@pytest.mark.parametrize(
+    ("ended", "held", "heard", "count"),
+    [
+        ("bac", "bac", "bac", Tally(3, 3, 0, 0, True)),
+        ("bac", "abc", "abc", Tally(3, 3, 0, 0, False)),
+        ("bac", "bac", "baca", Tally(3, 3, 1, 0, False)),
+        ("bac", "bac", "bbacc", Tally(3, 3, 2, 0, False)),
+        ("bac", "bc", "bc", Tally(3, 2, 0, 1, True)),
+        ("bac", "bc", "bac", Tally(3, 2, 0, 1, False)),
+        ("ba", "bac", "bac", Tally(3, 3, 0, 0, False)),
+        ("bac", "bacb", "bac", Tally(3, 3, 1, 0, False)),
+    ],
+)
+def test_the_count_finds_what_is_wrong(ended: str, held: str, heard: str, count: Tally):
+    found = compare("abc", ended, held, heard)
+    assert found == count
+    assert found.sound == (held == heard == ended)
+
+
+@pytest.mark.anyio
+async def test_the_count_believes_the_journal_and_not_the_agent(tmp_path: Path):
+    async with Meantime.open(tmp_path / "work.db") as mt:
+        thread = mt.thread("demo")
+        agent = ScriptedAgent(thread, Answers(mt), Screen(io.StringIO()))
+        await agent.hand_off([Piece("one", Call(int)), Piece("two", Call(str))], timeout=60)
+        listening = asyncio.create_task(agent.listen())
+        async with asyncio.timeout(30):
+            await agent.all_told.wait()
+        listening.cancel()
+        assert await tally(mt, "demo", agent.heard) == Tally(2, 2, 0, 0, True)
+
+        twice = [*agent.heard, agent.heard[0]]
+        assert (await tally(mt, "demo", twice)).doubled == 1
+        assert not (await tally(mt, "demo", agent.heard[::-1])).in_order
+
+        await (await thread.start(Call(int), description="told to somebody else")).wait(30)
+        async with thread.turn() as turn:
+            await turn.ack()
+        count = await tally(mt, "demo", agent.heard)
+        assert (count.handed_off, count.told, count.lost, count.sound) == (3, 2, 1, False)
+        assert str(count) == "3 handed off, 2 told, 0 twice, 1 LOST, in order"
+
+
+@pytest.mark.anyio
+async def test_the_lines_to_plug_in_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """As they are printed, until the conversation holds what came."""
+    monkeypatch.chdir(tmp_path)
+    lines = [line for line in PLUG_IN.splitlines() if line.startswith("  ")]
+    code = "\n".join(["async def loop(conversation):", *lines]).replace("make test", "echo 12 passed")
+    names: dict[str, object] = {"Meantime": Meantime, "Shell": Shell}
+    exec(code, names)
+    conversation: list[Message] = []
+    looping = asyncio.ensure_future(names["loop"](conversation))  # type: ignore[operator]
+    async with asyncio.timeout(30):
+        while not conversation:
+            await asyncio.sleep(0.01)
+            assert not looping.done(), looping.result()
+    looping.cancel()
+    await asyncio.wait([looping])
+    assert "\n12 passed\n" in conversation[0].text
