@@ -22,10 +22,16 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Both stores; what only makes sense on one names it itself."""
-    return ":memory:" if request.param == "memory" else str(tmp_path / "work.db")
+@pytest.fixture(params=["memory", "sqlite", "connected"])
+def place(request: pytest.FixtureRequest) -> str:
+    """Where the ledger is: here, in either store, or with an owner that we are connected to."""
+    return request.param
+
+
+@pytest.fixture
+def ledger(place: str, tmp_path: Path) -> str:
+    """What only makes sense on one store names it itself."""
+    return ":memory:" if place == "memory" else str(tmp_path / "work.db")
 
 
 @pytest.fixture
@@ -39,8 +45,20 @@ def agents() -> FakeSessionRunner:
 
 
 @pytest.fixture
-async def mt(ledger: str, clock: FakeClock, agents: FakeSessionRunner) -> AsyncIterator[Meantime]:
-    async with Meantime.open(ledger, clock=clock, runners=[agents]) as mt:
+async def owner(
+    place: str, ledger: str, clock: FakeClock, agents: FakeSessionRunner
+) -> AsyncIterator[Meantime]:
+    link = f"{ledger}.link" if place == "connected" else None
+    async with Meantime.open(ledger, clock=clock, runners=[agents], link=link) as owner:
+        yield owner
+
+
+@pytest.fixture
+async def mt(place: str, ledger: str, owner: Meantime) -> AsyncIterator[Meantime]:
+    if place != "connected":
+        yield owner
+        return
+    async with Meantime.connect(f"{ledger}.link") as mt:
         yield mt
 
 

@@ -1,4 +1,5 @@
-"""Meantime.open: the parts, joined. This process owns the ledger until it is closed."""
+"""Meantime.open: the parts, joined. This process owns the ledger until it is closed.
+Meantime.connect: another process owns it, and this one is connected to it."""
 
 from __future__ import annotations
 
@@ -12,8 +13,9 @@ from msgspec.structs import replace
 
 from meantime import __version__
 from meantime.api import Thread, statuses_of
+from meantime.client.client import Client
 from meantime.engines.local import LocalEngine
-from meantime.kernel.errors import Closed, InvalidInput
+from meantime.kernel.errors import Closed, Disconnected, InvalidInput
 from meantime.kernel.events import Event
 from meantime.kernel.ids import check_id
 from meantime.kernel.limits import Limits
@@ -26,6 +28,7 @@ from meantime.ports.runner import Runner
 from meantime.ports.store import Store
 from meantime.ports.tasks import CancelAnswer
 from meantime.runners.function import FunctionRunner
+from meantime.runners.shared import SharedFunctionRunner
 from meantime.runners.shell.runner import ShellRunner
 from meantime.runtime.runtime import Runtime
 from meantime.runtime.settings import Settings
@@ -33,6 +36,8 @@ from meantime.stores.memory import MemoryStore
 from meantime.stores.sqlite.store import SqliteStore
 from meantime.surfaces.http.door import HttpDoor
 from meantime.surfaces.http.settings import HttpSettings
+from meantime.surfaces.socket.door import SocketDoor
+from meantime.surfaces.socket.executors import ExecutorTable
 
 from .clock import SystemClock
 
@@ -43,11 +48,12 @@ class Meantime:
     """The ledger and everything that runs on it. A person's view: it sees every thread."""
 
     def __init__(self, runtime: Any) -> None:
-        if not isinstance(runtime, Runtime):
+        if not isinstance(runtime, Runtime | Client):
             raise InvalidInput("Meantime(...) is not how to open one.", hint="Use Meantime.open(path).")
-        self._runtime = runtime
+        self._runtime: Runtime | Client = runtime
         self._folder: Path | None = None  # for what lies beside the ledger
         self._doors: list[HttpDoor] = []
+        self._link: SocketDoor | None = None
 
     @classmethod
     def open(
@@ -60,21 +66,40 @@ class Meantime:
         clock: Clock | None = None,
         store: Store | None = None,
         salvage: bool = False,
+        link: str | os.PathLike[str] | None = None,
     ) -> Opening:
         """`path` is a file; ":memory:" forgets. Use it with `async with`, or await it and close it.
 
         durability: "full" survives a power cut; "fast" survives a crash, not a power cut.
+        link: a unix socket at which other processes of the same user can `connect`.
         """
         settings = settings or Settings()
+        clock = clock or SystemClock()
         if store is None:
             store = _store(path, durability, salvage)
-        engine = LocalEngine(
-            [FunctionRunner(settings.max_threads), _commands(path, store, settings), *runners]
-        )
-        opened = cls(Runtime(store, engine, clock or SystemClock(), settings))
+        functions = FunctionRunner(settings.max_threads)
+        executors = ExecutorTable(clock, lease=settings.executor_lease, grace=settings.executor_grace)
+        own = functions if link is None else SharedFunctionRunner(functions, executors, clock.now)
+        engine = LocalEngine([own, _commands(path, store, settings), *runners])
+        opened = cls(Runtime(store, engine, clock, settings))
+        if link is not None:
+            opened._link = SocketDoor(opened._runtime, executors, Path(os.fsdecode(link)), __version__)
         if not isinstance(store, MemoryStore):
             opened._folder = Path(f"{Path(os.fsdecode(os.fspath(path))).resolve()}.http")
         return Opening(opened)
+
+    @classmethod
+    def connect(cls, link: str | os.PathLike[str], *, patience: float = 30.0) -> Opening:
+        """Connects to the process that owns a ledger, at its socket. The verbs are the same; commands
+        run under the owner, functions in this process.
+
+        patience: seconds that a lost owner is waited for; it may be restarted meanwhile.
+        """
+        engine = LocalEngine([FunctionRunner()])
+        path = Path(os.fsdecode(link))
+        clock = SystemClock()
+        client = Client(path, engine, clock, version=__version__, patience=patience)  # pyright: ignore[reportAbstractUsage]  its verbs are made from the port
+        return Opening(cls(client))
 
     def thread(self, id: str) -> Thread:
         """A conversation: what it starts, it is told about, and no other."""
@@ -84,8 +109,25 @@ class Meantime:
         try:
             for door in self._doors:
                 await door.close()
+            if self._link is not None:
+                await self._link.close()
         finally:
             await self._runtime.close()
+
+    async def _open(self) -> None:
+        try:
+            await self._runtime.open()
+        except OSError as problem:
+            raise Disconnected(
+                f"Nobody answers at the socket: {problem.strerror or problem}.",
+                hint="Start its owner first; the daemon's with: meantime up",
+            ) from problem
+        if self._link is not None:
+            try:
+                await self._link.open()
+            except BaseException:
+                await self._runtime.close()
+                raise
 
     def serve(
         self,
@@ -113,6 +155,8 @@ class Meantime:
             folder=self._folder if folder is None else Path(folder),
             version=__version__,
         )
+        if not isinstance(self._runtime, Runtime):
+            raise InvalidInput("A connected process has no door.", hint="The ledger's owner serves it.")
         door = HttpDoor(self._runtime, settings, self._runtime.record.clock)
         self._doors = [*(known for known in self._doors if not known.closed), door]
         return door
@@ -220,7 +264,7 @@ class Opening:
         self._meantime = meantime
 
     async def _open(self) -> Meantime:
-        await self._meantime._runtime.open()  # pyright: ignore[reportPrivateUsage]  the other half of this file
+        await self._meantime._open()  # pyright: ignore[reportPrivateUsage]  the other half of this file
         return self._meantime
 
     def __await__(self) -> Generator[Any, None, Meantime]:

@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from meantime.kernel.change import Disposition, Facts
-from meantime.kernel.errors import InvalidInput, NotResumable
+from meantime.kernel.errors import Duplicate, InvalidInput, NotResumable
 from meantime.kernel.ids import ENTROPY, check_id, task_id
 from meantime.kernel.lifecycle import Move, Status
 from meantime.kernel.model import InlineLimits, Json, Run, Task
@@ -24,7 +24,7 @@ from meantime.ports.tasks import Options
 from .admit import Admission
 from .batches import Batches
 from .entropy import entropy
-from .record import Record, Then, duplicate_id
+from .record import Record, Then
 from .settings import Settings
 
 MAX_DESCRIPTION = 2_000
@@ -66,7 +66,7 @@ class Submission:
         if not runner.abilities.adopt:
             return None
         if task.id in self._preparing or await self._record.store.load(task.id) is not None:
-            raise duplicate_id(task.id)
+            raise Duplicate.of_id(task.id)
         lasting = cast("LastingRunner", runner)
         lasting.prepare(task)
         self._preparing.add(task.id)
@@ -160,6 +160,7 @@ class Submission:
             retry=options.retry,
             inline=_inline(options.inline),
             meta=_meta(options.meta),
+            executor=_optional_id(options.executor, "executor"),
         )
 
 
