@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -20,6 +22,19 @@ settings.load_profile("meantime")
 def anyio_backend() -> str:
     """Meantime is written on asyncio."""
     return "asyncio"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Over a socket nobody can say when all is quiet after the clock was turned, and nobody can look
+    inside: tests that do either have an owner of their own."""
+    items[:] = [item for item in items if "connected" not in item.name or _is_for_all(item)]
+
+
+def _is_for_all(item: pytest.Item) -> bool:
+    test = getattr(item, "function", None)
+    if item.get_closest_marker("embedded"):
+        return False
+    return test is None or not re.search(r"clock|_runtime|failing\(|Slow", inspect.getsource(test))
 
 
 @pytest.fixture(params=["memory", "sqlite", "connected"])

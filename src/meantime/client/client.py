@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -33,6 +34,7 @@ from .executor import Executor, Held
 
 # Asked twice, these could be done twice.
 _ONCE = frozenset({"call", "resume", "send", "append", "promote"})
+LAST_WORDS = 15.0  # seconds that a close waits for what runs here to stop
 _OWNER = 40  # bits: above them `seen` says which owner counted
 
 
@@ -70,7 +72,9 @@ class Client(Tasks):
                 self.cancel(id, None, by="shutdown", reason=reason, wait=True)
                 for id in self._executor.running()
             ]
-            await asyncio.gather(*stops, return_exceptions=True)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LAST_WORDS):
+                    await asyncio.gather(*stops, return_exceptions=True)
         await self._connection.close()
         await self._executor.close()
 
@@ -123,9 +127,10 @@ class Client(Tasks):
         id = _id_of(options)
         options = replace(options, id=id)
         if order.target is not None:
-            self._hold(id, thread, order)
             options = replace(options, executor=self.id)
         asked = Asked(VERBS[verb], VERBS[verb].encode(thread, _for_owner(order), options, *more))
+        if order.target is not None:
+            self._hold(id, thread, order)
         try:
             return await self._answer(asked)
         except Disconnected:

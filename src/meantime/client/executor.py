@@ -36,6 +36,7 @@ class Held:
         self.performing: asyncio.Task[Report] | None = None
         self.ending: Ended | None = None
         self.is_saying = False
+        self.quiet_until = 0.0
 
     @property
     def fence(self) -> tuple[int, int]:
@@ -122,14 +123,17 @@ class Executor:
         self._say(ending)
 
     def _changed(self, held: Held, id: str, now: bool) -> None:
+        """The first word goes out at once; after it, what was said meanwhile, now and then."""
         if now:
             self._tell(held)
         elif not held.is_saying:
             held.is_saying = True
-            self._clock.call_later(SAY_EVERY, lambda: self._tell(held))
+            left = max(0.0, held.quiet_until - self._clock.monotonic())
+            self._clock.call_later(left, lambda: self._tell(held))
 
     def _tell(self, held: Held) -> None:
         held.is_saying = False
+        held.quiet_until = self._clock.monotonic() + SAY_EVERY
         if held.task is not None and held.ending is None:
             self._say(Saying(held.task.id, held.fence, held.said))
 

@@ -31,7 +31,7 @@ def to_wire(error: BaseException) -> WireError:
     if not isinstance(error, MeantimeError):
         text = escape_surrogates(f"The owner of the ledger failed: {type(error).__name__}: {error}")
         return WireError("MeantimeError", "internal", text[:4_000], "Its log says more.")
-    details = {name: getattr(error, name, None) for name in _DETAILS}
+    details = {name: vars(error).get(name) for name in _DETAILS}
     message, hint = escape_surrogates(error.message), escape_surrogates(error.hint)
     return WireError(type(error).__name__, error.code, message, hint, **details)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.model import Json, Task, Work
-from meantime.kernel.work import Order
+from meantime.kernel.work import Order, check_meta
 from meantime.ports import tasks as port
 from meantime.ports.tasks import Answer, Options, Tasks
 
@@ -42,12 +42,24 @@ class Verb(NamedTuple):
     decode_arguments: Callable[[Any], Any]
     decode_answer: Callable[[Any], Any]
 
+    def decode(self, raw: Any) -> dict[str, Any]:
+        arguments = self.decode_arguments(raw)
+        given = {name: getattr(arguments, name) for name in self.arguments.__struct_fields__}
+        if "order" in given:
+            given["order"] = from_wire_order(given["order"])
+        if "options" in given:
+            given["options"] = Options(**structs.asdict(given["options"]))
+        return given
+
     def encode(self, *args: Any, **kwargs: Any) -> bytes:
         given = self.signature.bind(None, *args, **kwargs).arguments
         del given["self"]
         _check_numbers(given.values())
         if "order" in given:
             given["order"] = to_wire_order(given["order"])
+        if "options" in given:
+            options: Options = given["options"]
+            given["options"] = WireOptions(**{**structs.asdict(options), "meta": check_meta(options.meta)})
         if isinstance(text := given.get("data"), str):
             given["data"] = text.encode("utf-8", "surrogateescape")
         try:
@@ -56,7 +68,26 @@ class Verb(NamedTuple):
             raise InvalidInput(f"{self.name} was given something that is not JSON: {problem}.") from None
 
 
-_ON_THE_WIRE: dict[Any, Any] = {Order: WireOrder, str | bytes: bytes}
+def _on_the_wire(kind: Any) -> Any:
+    """Plain values are not checked on their way: the owner does that, in its own words."""
+    if kind in _PLAIN or (get_args(kind) and all(one in _PLAIN for one in get_args(kind))):
+        return Any
+    return _INSTEAD.get(kind, kind)
+
+
+_PLAIN = (str, int, float, bool, type(None), Any)
+_INSTEAD: dict[Any, Any] = {Order: WireOrder, str | bytes: bytes}
+_options = get_type_hints(Options)
+WireOptions = msgspec.defstruct(
+    "WireOptions",
+    [
+        (field, _on_the_wire(_options[field]), getattr(Options(), field))
+        for field in Options.__struct_fields__
+    ],
+    omit_defaults=True,
+    kw_only=True,
+)
+_INSTEAD[Options] = WireOptions
 
 
 def _check_numbers(given: Iterable[Any]) -> None:
@@ -76,7 +107,7 @@ def _verb(name: str, member: Callable[..., Any]) -> Verb:
     for parameter in signature.parameters.values():
         if parameter.name == "self":
             continue
-        kind = _ON_THE_WIRE.get(hints[parameter.name], hints[parameter.name])
+        kind = _on_the_wire(hints[parameter.name])
         bare = parameter.default is parameter.empty
         fields.append((parameter.name, kind) if bare else (parameter.name, kind, parameter.default))
     arguments = msgspec.defstruct(name, fields, kw_only=True, omit_defaults=True, forbid_unknown_fields=True)

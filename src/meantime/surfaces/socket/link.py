@@ -29,7 +29,7 @@ from meantime.link.frames import (
     Unknown,
     Welcome,
 )
-from meantime.link.verbs import VERBS, Verb, encode, from_wire_order, to_wire_answer
+from meantime.link.verbs import VERBS, Verb, encode, to_wire_answer
 from meantime.link.wire import MAX_FRAME, Wire
 from meantime.ports.clock import Alarm
 from meantime.ports.runner import CURRENT, Context
@@ -192,12 +192,9 @@ class Link:
 
     async def _perform(self, ask: Ask, verb: Verb) -> Any:
         try:
-            arguments = verb.decode_arguments(ask.arguments)
+            given = verb.decode(ask.arguments)
         except msgspec.ValidationError as problem:
             raise InvalidInput(f"{verb.name}: {problem}.") from None
-        given = {name: getattr(arguments, name) for name in arguments.__struct_fields__}
-        if "order" in given:
-            given["order"] = from_wire_order(given["order"])
         answer = await getattr(self._tasks, verb.name)(**given)
         return self._noted(verb.name, given, answer)
 
