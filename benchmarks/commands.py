@@ -10,13 +10,14 @@ from collections.abc import Awaitable, Callable
 from itertools import count
 from pathlib import Path
 
+from meantime.runtime.context import WorkContext
+
 from meantime import Meantime, Run, Shell, Status, Task
 from meantime.api import Thread
 from meantime.ports.runner import Assignment
 from meantime.runners.shell.runner import ShellRunner
 from meantime.runners.shell.shim import cells
 from meantime.runners.shell.spool import look
-from meantime.runtime.context import WorkContext
 
 from . import queues
 from .measure import UNLIMITED, Bare, folder, p50, peak, ratio, reset_peak, table, us, verdict

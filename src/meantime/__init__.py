@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         Ambiguous,
         Closed,
         Degraded,
+        Disconnected,
         Duplicate,
         InvalidInput,
         LeaseLost,
@@ -69,9 +70,9 @@ _HOMES = {
     "turn": "Transcript Turn",
     "ports.runner": "Context Stopped current",
     "kernel.errors": (
-        "Ambiguous Closed Degraded Duplicate InvalidInput LeaseLost LedgerBusy LedgerDamaged LedgerError "
-        "LedgerTooNew LimitReached MeantimeError NotFound NotInWork NotResumable Refused RetryNotSupported "
-        "StillRunning TaskCancelled TaskEnded TaskFailed TaskLost TaskTimedOut"
+        "Ambiguous Closed Degraded Disconnected Duplicate InvalidInput LeaseLost LedgerBusy LedgerDamaged "
+        "LedgerError LedgerTooNew LimitReached MeantimeError NotFound NotInWork NotResumable Refused "
+        "RetryNotSupported StillRunning TaskCancelled TaskEnded TaskFailed TaskLost TaskTimedOut"
     ),
     "kernel.lifecycle": "Status",
     "kernel.limits": "Limits",
@@ -103,6 +104,7 @@ __all__ = [
     "Context",
     "Degraded",
     "Delivery",
+    "Disconnected",
     "Duplicate",
     "Failed",
     "Handle",

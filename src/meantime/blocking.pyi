@@ -39,10 +39,23 @@ class Meantime:
         clock: Clock | None = None,
         store: Store | None = None,
         salvage: bool = False,
+        link: str | os.PathLike[str] | None = None,
     ) -> Meantime:
         """`path` is a file; ":memory:" forgets. Use it with `with`, or close it yourself.
 
-        durability: "full" survives a power cut; "fast" survives a crash, not a power cut."""
+        durability: "full" survives a power cut; "fast" survives a crash, not a power cut.
+        link: a unix socket at which other processes of the same user can `connect`."""
+
+    @classmethod
+    def connect(
+        cls, link: str | os.PathLike[str] | None = None, *, patience: float = 30.0, start: bool = True
+    ) -> Meantime:
+        """Connects to the process that owns a ledger. The verbs are the same; commands run under the
+        owner, functions in this process.
+
+        link: the owner's socket; None is this user's daemon, which is started if need be.
+        patience: seconds that a lost owner is waited for; it may be restarted meanwhile.
+        start: False never starts the daemon."""
 
     def thread(self, id: str) -> Thread:
         """A conversation: what it starts, it is told about, and no other."""

@@ -10,9 +10,15 @@ import pytest
 from meantime import Meantime, Thread
 
 
-@pytest.fixture
-async def mt(tmp_path: Path) -> AsyncIterator[Meantime]:
-    async with Meantime.open(tmp_path / "work.db") as mt:
+@pytest.fixture(params=["embedded", "connected"])
+async def mt(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Meantime]:
+    """In the process that owns the ledger, and in one that is connected to it: the same."""
+    if request.param == "embedded":
+        async with Meantime.open(tmp_path / "work.db") as mt:
+            yield mt
+        return
+    owner = Meantime.open(tmp_path / "work.db", link=tmp_path / "link")
+    async with owner, Meantime.connect(tmp_path / "link") as mt:
         yield mt
 
 

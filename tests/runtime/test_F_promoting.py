@@ -235,6 +235,7 @@ async def test_F5_the_caller_goes_away_while_it_is_promoted(
         assert not job.asked_to_stop.is_set()
 
 
+@pytest.mark.embedded
 async def test_F5_who_asks_may_go_away_too(thread: Thread) -> None:
     job = Job()
     calling, id = await waiting(thread, job)

@@ -206,6 +206,8 @@ def settings_of(config: Config) -> Settings:
         stop_grace=config.timeouts.stop_grace,
         stop_deadline=config.timeouts.stop_deadline,
         max_wait=config.timeouts.max_wait,
+        executor_lease=config.executors.lease,
+        executor_grace=config.executors.grace,
         output_head=config.output.head,
         output_ring=config.output.ring,
         **_fields(config.runtime),

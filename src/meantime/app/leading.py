@@ -82,7 +82,9 @@ async def _opened(home: Home, config: Config, umask: int) -> Meantime | str:
     settings = replace(settings_of(config), umask=umask)
     for left in reversed(range(TRIES)):
         try:
-            return await Meantime.open(home.ledger, durability=config.ledger.durability, settings=settings)
+            return await Meantime.open(
+                home.ledger, durability=config.ledger.durability, settings=settings, link=home.link_socket
+            )
         except LedgerBusy:
             found = await asyncio.to_thread(served_by_another, home)
             if found is not None:

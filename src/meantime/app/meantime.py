@@ -1,4 +1,5 @@
-"""Meantime.open: the parts, joined. This process owns the ledger until it is closed."""
+"""Meantime.open: the parts, joined. This process owns the ledger until it is closed.
+Meantime.connect: another process owns it, and this one is connected to it."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import os
 from collections.abc import AsyncIterator, Generator, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -38,6 +39,10 @@ from meantime.surfaces.http.settings import HttpSettings
 from .clock import SystemClock
 from .owner import LedgerOwner
 
+if TYPE_CHECKING:
+    from meantime.client.client import Client
+    from meantime.surfaces.socket.door import SocketDoor
+
 MAX_STOP = 86_400.0  # seconds: also a number that is none, or endless, is no time to wait
 
 
@@ -45,12 +50,13 @@ class Meantime:
     """The ledger and everything that runs on it. A person's view: it sees every thread."""
 
     def __init__(self, runtime: Any) -> None:
-        if not isinstance(runtime, Runtime):
+        if not hasattr(runtime, "open_turn"):
             raise InvalidInput("Meantime(...) is not how to open one.", hint="Use Meantime.open(path).")
-        self._runtime = runtime
+        self._runtime: Runtime | Client = runtime
         self._folder: Path | None = None  # for what lies beside the ledger
         self._doors: list[HttpDoor] = []
         self._standing = About()
+        self._link: SocketDoor | None = None
 
     @classmethod
     def open(
@@ -63,16 +69,28 @@ class Meantime:
         clock: Clock | None = None,
         store: Store | None = None,
         salvage: bool = False,
+        link: str | os.PathLike[str] | None = None,
     ) -> Opening:
         """`path` is a file; ":memory:" forgets. Use it with `async with`, or await it and close it.
 
         durability: "full" survives a power cut; "fast" survives a crash, not a power cut.
+        link: a unix socket at which other processes of the same user can `connect`.
         """
         settings = settings or Settings()
+        clock = clock or SystemClock()
         if store is None:
             store = _store(path, durability, salvage)
-        every = [FunctionRunner(settings.max_threads), _commands(path, store, settings), *runners]
-        opened = cls(Runtime(store, LocalEngine(every), clock or SystemClock(), settings))
+        functions = FunctionRunner(settings.max_threads)
+        own, shared = functions, None
+        if link is not None:
+            from .linking import share
+
+            shared = share(functions, clock, settings)
+            own = shared.runner
+        every = [own, _commands(path, store, settings), *runners]
+        opened = cls(Runtime(store, LocalEngine(every), clock, settings))
+        if shared is not None and link is not None:
+            opened._link = shared.door(opened._runtime, link)
         kinds = tuple(sorted(runner.kind for runner in every))
         opened._standing = About(runners=kinds)
         if not isinstance(store, MemoryStore):
@@ -82,6 +100,21 @@ class Meantime:
                 home=str(ledger.parent), ledger=str(ledger), durability=durability, runners=kinds
             )
         return Opening(opened)
+
+    @classmethod
+    def connect(
+        cls, link: str | os.PathLike[str] | None = None, *, patience: float = 30.0, start: bool = True
+    ) -> Opening:
+        """Connects to the process that owns a ledger. The verbs are the same; commands run under the
+        owner, functions in this process.
+
+        link: the owner's socket; None is this user's daemon, which is started if need be.
+        patience: seconds that a lost owner is waited for; it may be restarted meanwhile.
+        start: False never starts the daemon.
+        """
+        from .linking import client
+
+        return Opening(cls(client(link, patience, start=start)))
 
     def thread(self, id: str) -> Thread:
         """A conversation: what it starts, it is told about, and no other."""
@@ -95,8 +128,19 @@ class Meantime:
         try:
             for door in self._doors:
                 await door.close()
+            if self._link is not None:
+                await self._link.close()
         finally:
             await self._runtime.close(on_close)
+
+    async def _open(self) -> None:
+        await self._runtime.open()
+        if self._link is not None:
+            try:
+                await self._link.open()
+            except BaseException:
+                await self._runtime.close()
+                raise
 
     def serve(
         self,
@@ -132,6 +176,8 @@ class Meantime:
             socket=None if socket is None else Path(socket).absolute(),
             tcp=tcp,
         )
+        if not isinstance(self._runtime, Runtime):
+            raise InvalidInput("A connected process has no door.", hint="The ledger's owner serves it.")
         owner = LedgerOwner(self._about)
         door = HttpDoor(self._runtime, owner, settings, self._runtime.record.clock)
         self._doors = [*(known for known in self._doors if not known.closed), door]
@@ -139,8 +185,11 @@ class Meantime:
 
     def _about(self) -> About:
         hosts = self._runtime.pushing.hosts.items()
+        executors = self._link.executors.about() if self._link else ()
         return replace(
             self._standing,
+            executors=executors,
+            clients=len(executors),
             hosts=tuple(HostCount(id, host.delivery.grade, type(host).__name__) for id, host in hosts),
         )
 
@@ -247,7 +296,7 @@ class Opening:
         self._meantime = meantime
 
     async def _open(self) -> Meantime:
-        await self._meantime._runtime.open()  # pyright: ignore[reportPrivateUsage]  the other half of this file
+        await self._meantime._open()  # pyright: ignore[reportPrivateUsage]  the other half of this file
         return self._meantime
 
     def __await__(self) -> Generator[Any, None, Meantime]:

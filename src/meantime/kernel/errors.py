@@ -13,6 +13,7 @@ MeantimeError                 .code is stable, .hint says what to do next
 ├── LeaseLost                 the turn's notices went back to the inbox before the ack; .notices
 ├── NotInWork                 current() was asked outside of background work
 ├── Closed                    this Meantime is closed
+├── Disconnected              the owner of the ledger cannot be reached, or was lost in mid-call
 ├── StillRunning              a result was asked for before there is one (also a TimeoutError)
 ├── TaskEnded                 raised by `handle.result()` for every ending but completed; .task
 │   └── TaskFailed, TaskCancelled, TaskTimedOut, TaskLost
@@ -80,6 +81,10 @@ class Duplicate(Refused):
         super().__init__(message, code=code, hint=f"The existing task is {existing}.")
         self.existing = existing
 
+    @classmethod
+    def of_id(cls, id: str) -> Duplicate:
+        return cls(f"A task with the id {id!r} exists already.", id, code="duplicate_id")
+
 
 class LimitReached(Refused):
     code = "limit_reached"
@@ -127,6 +132,10 @@ class Closed(MeantimeError):
 
     def __init__(self) -> None:
         super().__init__("This Meantime is closed.", hint="Open it again with Meantime.open(path).")
+
+
+class Disconnected(MeantimeError, ConnectionError):
+    code = "disconnected"
 
 
 class StillRunning(MeantimeError, TimeoutError):

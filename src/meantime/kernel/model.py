@@ -154,6 +154,7 @@ class Task(Struct, frozen=True, omit_defaults=True, gc=False, kw_only=True):
     hidden: bool = False  # cleared from listings; get still answers
     late_result: Json = None  # what came after the ending; it never changes it
     meta: dict[str, Json] = {}  # what the caller keeps with it: a plugin, a tool, a permission
+    executor: str | None = None  # the process that runs it, where that is not the ledger's owner
 
     @property
     def ended(self) -> bool:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from .model import Cancelled, Completed, Failed, Json, Lost, Outcome, Spill, Task, TimedOut
 from .payloads import Jsonable, escape_surrogates, jsonable
 
+RESTARTED = "The process that ran it ended before it did; how far it got is not known."
 TIMEOUT = "timeout"  # `by` of a cancel that the clock asked for
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 import msgspec
 
 from .errors import InvalidInput
-from .model import Work
+from .model import Json, Work
 from .payloads import as_text, is_unicode, jsonable, short
 
+MAX_META = 16_384  # bytes of `meta`, as JSON
 MAX_INPUT = 1_000_000  # bytes of arguments kept in the ledger; more can be run, but not run again
 
 
@@ -85,6 +86,27 @@ def function_name(fn: Callable[..., Any]) -> str:
     module = getattr(fn, "__module__", None) or "?"
     name = getattr(fn, "__qualname__", None) or type(fn).__qualname__
     return f"{module}:{name}"
+
+
+def check_meta(meta: Any) -> dict[str, Json]:
+    """What a caller wants to have kept with its task."""
+    if not isinstance(meta, dict):
+        raise InvalidInput(f"meta must be a dict, not {type(meta).__name__}.")
+    if not meta:
+        return {}
+    kept = jsonable(cast("dict[Any, Any]", meta))
+    if not kept.faithful:
+        raise InvalidInput(
+            "meta holds something that is not JSON.",
+            hint="Keep texts as keys, and texts, numbers, lists and dicts as values.",
+        )
+    size = len(msgspec.json.encode(kept.value))
+    if size > MAX_META:
+        raise InvalidInput(
+            f"meta has {size} bytes as JSON; at most {MAX_META} are kept.",
+            hint="Keep what is big in a file of yours, and its name here.",
+        )
+    return kept.value
 
 
 def _text(value: object, what: str) -> str:

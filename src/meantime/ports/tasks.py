@@ -39,6 +39,7 @@ class Options(Struct, frozen=True, kw_only=True):
     fork: bool = False
     session: str | None = None
     meta: dict[str, Json] = {}  # a JSON object that is kept with the task
+    executor: str | None = None  # the connected process that runs it; None is the ledger's owner
 
 
 class Resolved(NamedTuple):

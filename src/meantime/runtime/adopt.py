@@ -6,6 +6,7 @@ import asyncio
 
 from msgspec.structs import replace
 
+from meantime.context import WorkContext
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.model import Task
 from meantime.kernel.outcomes import Report
@@ -17,7 +18,6 @@ from meantime.ports.tasks import Options
 
 from .admit import Admission
 from .batches import Batches
-from .context import WorkContext
 from .record import Record
 from .run import Runs
 from .submit import Submission

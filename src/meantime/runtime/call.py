@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, cast
 
+from meantime.kernel.errors import Duplicate
 from meantime.kernel.ids import check_id
 from meantime.kernel.model import Task
 from meantime.kernel.outcomes import TIMEOUT, Report
@@ -19,7 +20,7 @@ from meantime.ports.tasks import Answer, Options
 from .admit import Admission
 from .batches import Batches
 from .foreground import Foreground, answer_of, find, timed_out, too_late
-from .record import Record, duplicate_call, duplicate_id
+from .record import Record, duplicate_call
 from .run import Runs
 from .settings import Settings
 from .submit import Submission
@@ -77,7 +78,7 @@ class Calls:
         known = await self._record.store.load(task.id) if named else None
         existing = None if call is None else await self._record.store.called(task.thread, call)
         if known is not None or task.id in self._inline:
-            raise duplicate_id(task.id)
+            raise Duplicate.of_id(task.id)
         if call is not None and (existing is not None or (task.thread, call) in self._called):
             raise duplicate_call(call, existing or "still running in the foreground")
 

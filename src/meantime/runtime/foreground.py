@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
+from meantime.context import WorkContext
 from meantime.kernel.change import ending
 from meantime.kernel.errors import Ambiguous, Refused, TaskCancelled, TaskFailed, TaskLost, TaskTimedOut
 from meantime.kernel.ids import bare
@@ -16,8 +17,6 @@ from meantime.kernel.notices import LEFT_RUNNING
 from meantime.kernel.outcomes import TIMEOUT, Report, abandon, judge, sound
 from meantime.ports.runner import Assignment, LastingRunner
 from meantime.ports.tasks import Answer
-
-from .context import WorkContext
 
 
 class Foreground:

@@ -41,7 +41,7 @@ class Record:
         """`then` is called once, with the commit: True if the task is there, False if it is not."""
         committed = await self._commit(submit(task), then)
         if committed.result is CommitResult.SAME_ID:
-            raise duplicate_id(task.id)
+            raise Duplicate.of_id(task.id)
         if committed.result is CommitResult.SAME_CALL:
             raise duplicate_call(task.tool_call_id or "", committed.existing)
 
@@ -148,10 +148,6 @@ class Record:
             await done
         finally:
             alarm.cancel()
-
-
-def duplicate_id(id: str) -> Duplicate:
-    return Duplicate(f"A task with the id {id!r} exists already.", id, code="duplicate_id")
 
 
 def duplicate_call(call: str, existing: str) -> Duplicate:

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
+from meantime.context import WorkContext
 from meantime.kernel.change import Disposition, Facts, ending
 from meantime.kernel.errors import Closed, MeantimeError, NotFound
 from meantime.kernel.lifecycle import Move, Status
@@ -20,7 +21,6 @@ from meantime.ports.clock import Alarm
 from meantime.ports.engine import Engine
 from meantime.ports.runner import CURRENT, Assignment, LastingRunner
 
-from .context import WorkContext
 from .record import Moved, Record
 from .settings import Settings
 
@@ -133,7 +133,8 @@ class Runs:
 
     async def _retry(self, task: Task) -> bool:
         """Work that outlives us was lost, and may be run again: it goes back into the queue."""
-        if task.status is Status.CANCELLING or not self._engine.runner(task.work.kind).abilities.adopt:
+        runner = self._engine.runner(task.work.kind)
+        if task.status is Status.CANCELLING or not runner.abilities.adopt or not runner.can_run(task):
             return False
         run = replace(task.run, attempt=task.run.attempt + 1, started_at=None, cancel=None)
         self._lasting(task).prepare(replace(task, run=run))

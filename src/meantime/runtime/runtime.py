@@ -19,6 +19,7 @@ from meantime.ports.host import Host
 from meantime.ports.runner import Assignment
 from meantime.ports.store import Entry, Query, Settled, Store
 from meantime.ports.tasks import Answer, CancelAnswer, OpenTurn, Options, Page, ThreadCount
+from meantime.push import Pushing
 
 from .admit import Admission
 from .adopt import Adoption
@@ -30,7 +31,6 @@ from .foreground import is_a_task
 from .hear import Hearing
 from .look import Looking
 from .observe import Observing
-from .push import Pushing
 from .record import Record
 from .run import Runs
 from .settings import Settings, check_on_close
@@ -63,7 +63,7 @@ class Runtime:
         self.adoption = Adoption(
             self.record, self.submission, self.batches, self.admission, self.runs, engine
         )
-        self.pushing = Pushing(self.record, self.announcing, self.waking)
+        self.pushing = Pushing(self, self.record.sleep)
         self.upkeep = Upkeep(
             self.record,
             self.admission,

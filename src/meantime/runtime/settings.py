@@ -28,6 +28,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     output_ring: int = 4 << 20  # bytes at the end of each that are kept
     umask: int = -1  # of the files that commands make; -1 is as this process has it
     max_threads: int = 256  # worker threads for sync functions, those left behind included
+    executor_lease: float = 60.0  # seconds of silence after which a connected process counts as lost
+    executor_grace: float = 30.0  # seconds that a lost one has to come back, before its runs are lost
     max_wait: float = 600.0  # the longest that `output(wait=…)` waits
 
 

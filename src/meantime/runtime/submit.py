@@ -6,17 +6,16 @@ from collections.abc import Callable
 from contextvars import copy_context
 from typing import Any, cast
 
-import msgspec
 from msgspec.structs import replace
 
 from meantime.kernel.change import Disposition, Facts
-from meantime.kernel.errors import InvalidInput, NotResumable
+from meantime.kernel.errors import Duplicate, InvalidInput, NotResumable
 from meantime.kernel.ids import ENTROPY, check_id, task_id
 from meantime.kernel.lifecycle import Move, Status
-from meantime.kernel.model import InlineLimits, Json, Run, Task
-from meantime.kernel.payloads import is_unicode, jsonable
+from meantime.kernel.model import InlineLimits, Run, Task
+from meantime.kernel.payloads import is_unicode
 from meantime.kernel.timeouts import resolve
-from meantime.kernel.work import Order
+from meantime.kernel.work import Order, check_meta
 from meantime.ports.engine import Engine
 from meantime.ports.runner import CURRENT, Assignment, LastingRunner, Runner
 from meantime.ports.tasks import Options
@@ -24,11 +23,10 @@ from meantime.ports.tasks import Options
 from .admit import Admission
 from .batches import Batches
 from .entropy import entropy
-from .record import Record, Then, duplicate_id
+from .record import Record, Then
 from .settings import Settings
 
 MAX_DESCRIPTION = 2_000
-MAX_META = 16_384  # bytes of `meta`, as JSON
 
 
 class Submission:
@@ -66,7 +64,7 @@ class Submission:
         if not runner.abilities.adopt:
             return None
         if task.id in self._preparing or await self._record.store.load(task.id) is not None:
-            raise duplicate_id(task.id)
+            raise Duplicate.of_id(task.id)
         lasting = cast("LastingRunner", runner)
         lasting.prepare(task)
         self._preparing.add(task.id)
@@ -159,7 +157,8 @@ class Submission:
             notify=options.notify,
             retry=options.retry,
             inline=_inline(options.inline),
-            meta=_meta(options.meta),
+            meta=check_meta(options.meta),
+            executor=_optional_id(options.executor, "executor"),
         )
 
 
@@ -204,23 +203,3 @@ def _inline(limits: Any) -> InlineLimits | None:
     if not good or any(type(most) is not int or most < 0 for most in (limits.max_bytes, limits.max_lines)):
         raise InvalidInput("inline takes InlineLimits(max_bytes, max_lines), whole numbers from 0 up.")
     return limits
-
-
-def _meta(meta: Any) -> dict[str, Json]:
-    if not isinstance(meta, dict):
-        raise InvalidInput(f"meta must be a dict, not {type(meta).__name__}.")
-    if not meta:
-        return {}
-    kept = jsonable(cast("dict[Any, Any]", meta))
-    if not kept.faithful:
-        raise InvalidInput(
-            "meta holds something that is not JSON.",
-            hint="Keep texts as keys, and texts, numbers, lists and dicts as values.",
-        )
-    size = len(msgspec.json.encode(kept.value))
-    if size > MAX_META:
-        raise InvalidInput(
-            f"meta has {size} bytes as JSON; at most {MAX_META} are kept.",
-            hint="Keep what is big in a file of yours, and its name here.",
-        )
-    return kept.value

@@ -13,6 +13,7 @@ from meantime.kernel.change import Facts
 from meantime.kernel.errors import MeantimeError
 from meantime.kernel.lifecycle import Move, Status
 from meantime.kernel.model import Lost, Task
+from meantime.kernel.outcomes import RESTARTED
 from meantime.ports.engine import Engine
 from meantime.ports.runner import Assignment
 
@@ -24,7 +25,6 @@ from .settings import Settings
 from .wake import Waking
 
 logger = logging.getLogger("meantime")
-RESTARTED = "The process that ran it ended before it did; how far it got is not known."
 GONE = "It was queued when its process ended, and what it needs to run was not stored or is not here."
 STRAY = 3600.0  # seconds after which what belongs to no task is removed
 

@@ -63,7 +63,8 @@ def process_limit(task: Task) -> int | None:
 
 
 def _environment(assignment: Assignment, base: Path) -> dict[str, str]:
-    environment = dict(os.environ)
+    base_of_caller = assignment.kwargs.get("base")  # of a connected process, whose command it is
+    environment = dict(os.environ if base_of_caller is None else base_of_caller)
     changes = cast("dict[str, str | None]", assignment.kwargs.get("env") or {})
     for variable, value in changes.items():
         if value is None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import ipaddress
 import socket
 import struct
 from pathlib import Path
 from typing import Any
+
+from ..credentials import credentials
 
 TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 
@@ -18,15 +19,8 @@ def peer_uid(transport: Any) -> int | None:
     if connected is None:
         return None
     if connected.family == socket.AF_UNIX:
-        return _by_credentials(connected)
+        return credentials(connected)[1]
     return tcp_peer_uid(transport.get_extra_info("peername"), transport.get_extra_info("sockname"))
-
-
-def _by_credentials(connected: Any) -> int | None:
-    with contextlib.suppress(OSError, AttributeError):  # not Linux
-        size = struct.calcsize("3i")
-        return struct.unpack("3i", connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))[1]
-    return None
 
 
 def tcp_peer_uid(peer: Any, own: Any) -> int | None:

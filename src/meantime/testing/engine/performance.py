@@ -7,13 +7,13 @@ import threading
 import time
 from typing import Any
 
+from meantime.context import WorkContext
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Run, Task
 from meantime.kernel.outcomes import Report
 from meantime.kernel.work import Orderable
 from meantime.ports.engine import Engine
 from meantime.ports.runner import CURRENT, Assignment, current
-from meantime.runtime.context import WorkContext
 
 PATIENCE = 10.0  # real seconds, only ever spent by an engine that fails
 

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
+from meantime.kernel.errors import Closed
 from meantime.kernel.notices import Notice
 from meantime.ports.host import Host
-
-from .announce import Announcing
-from .record import Record
-from .wake import Waking
+from meantime.ports.tasks import Tasks
 
 BACK_OFF = (0.5, 1.0, 2.0, 5.0, 15.0, 60.0)  # seconds after the first, second, … failure in a row
 AT_ONCE = 100
 
 
 class Pushing:
-    def __init__(self, record: Record, announcing: Announcing, waking: Waking) -> None:
-        self._record = record
-        self._waking = waking
-        self._announcing = announcing
+    def __init__(self, tasks: Tasks, sleep: Callable[[float], Awaitable[None]]) -> None:
+        self._tasks = tasks
+        self._sleep = sleep
         self._loops: dict[str, asyncio.Task[None]] = {}
         self.hosts: dict[str, Host] = {}
 
@@ -39,26 +36,28 @@ class Pushing:
     async def _serve(self, thread: str, host: Host) -> None:
         seen, failures = -1, 0
         while True:
-            seen = await self._waking.wait(thread, seen)
             try:
+                seen = await self._tasks.wait_wake(thread, seen)
                 told = await self._tell(thread, host)
+            except Closed:
+                return
             except Exception:  # the ledger itself fails for a while: it is tried again, like a host
                 told = False
             if told:
                 failures = 0
             else:
-                await self._record.sleep(BACK_OFF[min(failures, len(BACK_OFF) - 1)])
+                await self._sleep(BACK_OFF[min(failures, len(BACK_OFF) - 1)])
                 seen = -1  # our own back-off is over: look again, news or not
                 failures += 1
 
     async def _tell(self, thread: str, host: Host) -> bool:
-        turn = await self._announcing.open_turn(thread, lease=None, limit=AT_ONCE)
+        turn = await self._tasks.open_turn(thread, lease=None, limit=AT_ONCE)
         told = False
         try:
             fresh = await _not_there_yet(thread, host, turn.notices)
             if fresh:
                 await host.deliver(thread, fresh)
-            await self._announcing.ack(turn.id, [notice.id for notice in turn.notices], (), ())
+            await self._tasks.ack(turn.id, [notice.id for notice in turn.notices], ())
             told = True
         except asyncio.CancelledError:
             me = asyncio.current_task()
@@ -67,7 +66,7 @@ class Pushing:
         except Exception:
             told = False  # a host's failure is not ours: the notices go back, and come again
         finally:
-            await self._announcing.close_turn(turn.id, failed=not told)
+            await self._tasks.close_turn(turn.id, failed=not told)
         return told
 
     async def close(self) -> None:

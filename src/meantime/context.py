@@ -115,6 +115,12 @@ class WorkContext:
         self.said = replace(self.said or _NO_PROGRESS, updated_at=self._now())
         self._say()
 
+    def relay(self, said: Progress | None, emitted: dict[str, Json], session: str | None) -> None:
+        new_session = session is not None and session != self.session
+        self.said, self.emitted = said, emitted
+        self.session = session or self.session
+        self._say(now=new_session)
+
     def _say(self, *, now: bool = False) -> None:
         try:
             if asyncio.get_running_loop() is self._loop:

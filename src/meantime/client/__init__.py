@@ -1,0 +1,1 @@
+"""ports.tasks over a unix socket: the verbs are the owner's, functions run here."""

@@ -1,0 +1,295 @@
+"""The connection to the owner: questions and answers, and a new connection when one is lost.
+
+What may safely be asked twice is asked again. What may not fails with Disconnected, because nobody
+knows whether it was done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from meantime.kernel.errors import Closed, Disconnected, MeantimeError
+from meantime.link import errors
+from meantime.link.frames import (
+    PROTOCOL,
+    Answered,
+    Ask,
+    Bye,
+    Forget,
+    Frame,
+    FromOwner,
+    Hello,
+    Ping,
+    Problem,
+    Refuse,
+    Welcome,
+)
+from meantime.link.verbs import Verb
+from meantime.link.wire import Wire
+
+decode = msgspec.json.Decoder(FromOwner).decode
+logger = logging.getLogger("meantime")
+PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # seconds between tries to connect
+WELCOME_WITHIN = 10.0
+
+
+class Listener(Protocol):
+    """Whoever has something to say of its own on the connection."""
+
+    def turns(self) -> list[str]: ...
+
+    def welcomed(self, welcome: Welcome, *, same: bool) -> None: ...
+
+    def heard(self, frame: FromOwner) -> None: ...
+
+
+class Asked:
+    """A question that waits for its answer."""
+
+    __slots__ = ("answer", "arguments", "fresh", "id", "is_repeatable", "sent", "verb", "work")
+
+    def __init__(self, verb: Verb, arguments: bytes, *, is_repeatable: bool = True) -> None:
+        self.id = 0
+        self.verb = verb
+        self.arguments = arguments
+        self.is_repeatable = is_repeatable
+        self.fresh = arguments  # what another owner is asked instead
+        self.work: tuple[str, int] | None = None  # the task that asks, and its depth
+        self.sent = 0  # times
+        self.answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+
+class Connection:
+    def __init__(
+        self,
+        path: Path,
+        executor: str,
+        listener: Listener,
+        *,
+        version: str,
+        patience: float,
+        summon: Callable[[], Awaitable[None]] | None,
+    ) -> None:
+        self._path = path
+        self._executor = executor
+        self._listener = listener
+        self._version = version
+        self._patience = patience
+        self._summon = summon  # starts the owner where it is not running
+        self._wire: Wire[Any] | None = None  # while we are welcome
+        self._instance = ""
+        self._asked: dict[int, Asked] = {}
+        self._count = 0
+        self._seeking: asyncio.Task[None] | None = None
+        self._giving_up: asyncio.TimerHandle | None = None
+        self._pinging: asyncio.TimerHandle | None = None
+        self._bye = False
+        self._closed = False
+
+    # -- asking
+
+    @property
+    def is_up(self) -> bool:
+        return self._wire is not None
+
+    async def ask(self, asked: Asked) -> Any:
+        """The answer, as JSON."""
+        if self._closed:
+            raise Closed
+        self._count += 1
+        asked.id = self._count
+        self._asked[asked.id] = asked
+        if self._wire is not None:
+            self._send(asked)
+        else:
+            self._wait_a_while()
+        try:
+            return await asked.answer
+        except asyncio.CancelledError:
+            self.say(Forget(asked.id))
+            raise
+        finally:
+            del self._asked[asked.id]
+
+    def _send(self, asked: Asked) -> None:
+        asked.sent += 1
+        self.say(Ask(asked.id, asked.verb.name, msgspec.Raw(asked.arguments), asked.work))
+
+    def say(self, frame: Frame) -> None:
+        """Dropped where there is no connection: whoever said it says it again when there is one."""
+        if self._wire is not None:
+            self._wire.send(frame)
+
+    # -- connecting
+
+    async def open(self) -> None:
+        """The owner is started, where that is somebody's business and it is not there."""
+        try:
+            await self._connect()
+        except (OSError, TimeoutError) as problem:
+            if self._summon is None:
+                raise Disconnected(
+                    f"Nobody answers at {self._path}: {getattr(problem, 'strerror', None) or problem}.",
+                    hint="Start the owner of the ledger first; the daemon with: meantime up",
+                ) from problem
+            await self._summon()
+            await self._connect()
+
+    async def _connect(self) -> None:
+        """One try. Returns when we are welcome."""
+        loop = asyncio.get_running_loop()
+        welcome: asyncio.Future[Welcome] = loop.create_future()
+
+        def received(frame: FromOwner) -> None:
+            if welcome.done():
+                self._received(wire, frame)
+            elif isinstance(frame, Welcome):
+                welcome.set_result(frame)
+                self._welcomed(wire, frame)
+            elif isinstance(frame, Refuse):
+                welcome.set_exception(errors.from_wire(frame.error))
+
+        def lost() -> None:
+            if not welcome.done():
+                welcome.set_exception(ConnectionResetError("The owner closed the connection."))
+            self._lost(wire)
+
+        wire: Wire[Any] = Wire(decode, received, lost)
+        with _reachable(self._path) as place:
+            await loop.create_unix_connection(lambda: wire, place)
+        wire.send(Hello(PROTOCOL, self._version, self._executor, self._listener.turns()))
+        try:
+            await asyncio.wait_for(welcome, WELCOME_WITHIN)
+        except BaseException:
+            wire.abort()
+            raise
+
+    def _welcomed(self, wire: Wire[Any], welcome: Welcome) -> None:
+        self._wire, self._bye = wire, False
+        if self._giving_up is not None:
+            self._giving_up.cancel()
+            self._giving_up = None
+        same = self._instance in ("", welcome.instance)
+        self._instance = welcome.instance
+        self._ping(welcome.lease / 3)
+        self._listener.welcomed(welcome, same=same)
+        for asked in list(self._asked.values()):
+            asked.arguments = asked.arguments if same else asked.fresh
+            self._send(asked)
+
+    def _ping(self, every: float) -> None:
+        self.say(Ping())
+        self._pinging = asyncio.get_running_loop().call_later(every, self._ping, every)
+
+    def _received(self, wire: Wire[Any], frame: FromOwner) -> None:
+        if wire is not self._wire:
+            return
+        match frame:
+            case Answered():
+                asked = self._asked.get(frame.id)
+                if asked is not None and not asked.answer.done():
+                    asked.answer.set_result(frame.value)
+            case Problem():
+                asked = self._asked.get(frame.id)
+                if asked is not None and not asked.answer.done():
+                    asked.answer.set_exception(errors.from_wire(frame.error))
+            case Bye():
+                self._bye = True
+            case _:
+                self._listener.heard(frame)
+
+    # -- losing it
+
+    def _lost(self, wire: Wire[Any]) -> None:
+        if wire is not self._wire:
+            return
+        self._wire = None
+        if self._pinging is not None:
+            self._pinging.cancel()
+        if self._closed:
+            return
+        for asked in self._asked.values():
+            if not asked.is_repeatable and asked.sent and not asked.answer.done():
+                asked.answer.set_exception(_lost_in_mid_call(asked.verb.name))
+        if self._asked:
+            self._wait_a_while()
+        self._seeking = asyncio.get_running_loop().create_task(self._seek())
+
+    async def _seek(self) -> None:
+        """For as long as we are open: functions that run here have endings to tell."""
+        tries = 0
+        while not self._closed:
+            try:
+                await self._connect()
+                return
+            except (OSError, TimeoutError, MeantimeError) as problem:
+                logger.debug("The owner at %s cannot be reached: %s", self._path, problem)
+                if isinstance(problem, MeantimeError) and problem.code == "other_version":
+                    self._fail(problem)
+            if self._summon is not None and not self._bye:  # it crashed, so it is started again
+                with contextlib.suppress(Exception):
+                    await self._summon()
+            await asyncio.sleep(PAUSES[min(tries, len(PAUSES) - 1)])
+            tries += 1
+
+    def _wait_a_while(self) -> None:
+        if self._giving_up is None:
+            self._giving_up = asyncio.get_running_loop().call_later(self._patience, self._give_up)
+
+    def _give_up(self) -> None:
+        self._giving_up = None
+        self._fail(
+            Disconnected(
+                f"The owner of the ledger did not answer at {self._path} for {self._patience:g} s.",
+                hint="Start it with: meantime up",
+            )
+        )
+
+    def _fail(self, problem: Exception) -> None:
+        for asked in self._asked.values():
+            if not asked.answer.done():
+                asked.answer.set_exception(problem)
+
+    async def close(self) -> None:
+        self._closed = True
+        for timer in (self._giving_up, self._pinging):
+            if timer is not None:
+                timer.cancel()
+        if self._seeking is not None:
+            self._seeking.cancel()
+            await asyncio.gather(self._seeking, return_exceptions=True)
+        if self._wire is not None:
+            self._wire.send(Bye())
+            self._wire.close()
+        self._fail(Closed())
+
+
+def _lost_in_mid_call(verb: str) -> Disconnected:
+    return Disconnected(
+        f"The connection was lost before {verb} was answered; it may have been done, or not.",
+        code="in_doubt",
+        hint="Look at the task before you ask again.",
+    )
+
+
+class _reachable:
+    """A socket's name has at most 107 bytes. Through its opened folder, any path is short enough."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> str:
+        self._folder = os.open(self._path.parent, os.O_DIRECTORY | os.O_RDONLY | os.O_CLOEXEC)
+        short = f"/proc/self/fd/{self._folder}"
+        return f"{short}/{self._path.name}" if os.path.isdir(short) else os.fspath(self._path)
+
+    def __exit__(self, *problem: object) -> None:
+        os.close(self._folder)

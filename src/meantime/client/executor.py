@@ -1,0 +1,150 @@
+"""The functions of this process: held until the owner says run, performed here, their endings said
+until they are heard."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextvars import Context as CallersContext
+from contextvars import copy_context
+from functools import partial
+
+from meantime.context import WorkContext
+from meantime.kernel.model import Failed, Task
+from meantime.kernel.outcomes import Report
+from meantime.kernel.work import Order
+from meantime.link.frames import Ended, Frame, Heard, Run, Said, Saying, Stop, Unknown, to_wire
+from meantime.link.verbs import encode
+from meantime.link.wire import MAX_FRAME
+from meantime.ports.clock import Clock
+from meantime.ports.engine import Engine
+from meantime.ports.runner import CURRENT, Assignment
+
+SAY_EVERY = 0.25  # seconds
+LAST = 1.0  # seconds that functions have to stop when nobody is left to hear of them
+TOO_BIG = "The result has {size} bytes as JSON; at most {most} can be sent to the owner of the ledger."
+
+
+class Held:
+    """One function of ours: handed in, perhaps running, perhaps over."""
+
+    def __init__(self, order: Order) -> None:
+        self.order = order
+        self.callers: CallersContext = copy_context()
+        self.task: Task | None = None
+        self.context: WorkContext | None = None
+        self.performing: asyncio.Task[Report] | None = None
+        self.ending: Ended | None = None
+        self.is_saying = False
+        self.quiet_until = 0.0
+
+    @property
+    def fence(self) -> tuple[int, int]:
+        assert self.task is not None
+        return (self.task.run.number, self.task.run.attempt)
+
+    @property
+    def said(self) -> Said:
+        assert self.context is not None
+        return Said(self.context.said, self.context.emitted, self.context.session)
+
+
+class Executor:
+    def __init__(self, engine: Engine, clock: Clock, say: Callable[[Frame], None]) -> None:
+        self._engine = engine
+        self._clock = clock
+        self._say = say
+        self._held: dict[str, Held] = {}
+
+    def hold(self, id: str, order: Order) -> Held:
+        """Before it is handed in: the owner may say run before it has answered."""
+        held = self._held[id] = Held(order)
+        return held
+
+    def holds(self, id: str) -> bool:
+        return id in self._held
+
+    def let_go(self, id: str) -> None:
+        """It was not taken, or its caller has its answer."""
+        self._held.pop(id, None)
+
+    def repeat(self) -> None:
+        """After a reconnect: what was not heard is said again."""
+        for held in self._held.values():
+            if held.ending is not None:
+                self._say(held.ending)
+
+    # -- what the owner says
+
+    def run(self, frame: Run) -> None:
+        held = self._held.get(frame.task.id)
+        if held is None:
+            self._say(Unknown(frame.task.id, (frame.task.run.number, frame.task.run.attempt)))
+        elif held.performing is None:
+            self._begin(held, frame)
+
+    def stop(self, frame: Stop) -> None:
+        held = self._held.get(frame.task)
+        if held is not None and held.context is not None and held.task is not None:
+            held.context.ask_to_stop()
+            self._engine.stop(held.task)
+
+    def heard(self, frame: Heard) -> None:
+        held = self._held.get(frame.task)
+        if held is not None and held.ending is not None and held.fence == frame.fence:
+            del self._held[frame.task]
+
+    # -- performing
+
+    def _begin(self, held: Held, frame: Run) -> None:
+        loop = asyncio.get_running_loop()
+        held.task = frame.task
+        held.context = WorkContext(frame.task, loop, self._clock.now, partial(self._changed, held))
+        order = held.order
+        assignment = Assignment(frame.task, order.target, order.args, order.kwargs, frame.foreground)
+        held.performing = loop.create_task(self._perform(held, assignment), context=held.callers)
+        held.performing.add_done_callback(partial(self._ended, held))
+
+    async def _perform(self, held: Held, assignment: Assignment) -> Report:
+        assert held.context is not None
+        CURRENT.set(held.context)
+        return await self._engine.perform(assignment, held.context)
+
+    def _ended(self, held: Held, performing: asyncio.Task[Report]) -> None:
+        assert held.task is not None
+        if performing.cancelled() or self._held.get(held.task.id) is not held:
+            return  # our loop is coming down, or nobody waits for it any more
+        ending = Ended(held.task.id, held.fence, to_wire(performing.result()), held.said)
+        size = len(encode(ending))
+        if size > MAX_FRAME:
+            error = Failed(TOO_BIG.format(size=size, most=MAX_FRAME), "too_big")
+            ending = Ended(held.task.id, held.fence, to_wire(Report(error=error)), held.said)
+        held.ending = ending
+        self._say(ending)
+
+    def _changed(self, held: Held, id: str, now: bool) -> None:
+        """The first word goes out at once; after it, what was said meanwhile, now and then."""
+        if now:
+            self._tell(held)
+        elif not held.is_saying:
+            held.is_saying = True
+            left = max(0.0, held.quiet_until - self._clock.monotonic())
+            self._clock.call_later(left, lambda: self._tell(held))
+
+    def _tell(self, held: Held) -> None:
+        held.is_saying = False
+        held.quiet_until = self._clock.monotonic() + SAY_EVERY
+        if held.task is not None and held.ending is None:
+            self._say(Saying(held.task.id, held.fence, held.said))
+
+    def running(self) -> list[str]:
+        return [id for id, held in self._held.items() if held.performing and held.ending is None]
+
+    async def close(self) -> None:
+        """Nobody is left to hear of them: they are asked to stop, and get a while for it."""
+        left = [self._held[id] for id in self.running()]
+        for held in left:
+            assert held.task is not None
+            self.stop(Stop(held.task.id, held.fence))
+        if left:
+            await asyncio.wait([held.performing for held in left if held.performing], timeout=LAST)

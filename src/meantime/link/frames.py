@@ -1,0 +1,173 @@
+"""What is said on a link: one JSON array a line. A connected process asks and runs its own functions;
+the owner answers, and says what to run and to stop."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from msgspec import Raw, Struct
+
+from meantime.kernel.limits import Limits
+from meantime.kernel.model import Failed, Json, Progress, Task
+from meantime.kernel.outcomes import Report
+from meantime.kernel.payloads import Jsonable
+
+from .errors import WireError
+
+PROTOCOL = 1
+MAX_FRAME = 64 << 20  # bytes
+Fence: TypeAlias = tuple[int, int]  # a run's number and attempt: which run of a task is meant
+
+
+class Frame(Struct, frozen=True, array_like=True):
+    pass
+
+
+class Said(Struct, frozen=True, array_like=True):
+    """What work has said so far: always the whole of it."""
+
+    progress: Progress | None
+    emitted: dict[str, Json]
+    session: str | None
+
+
+class WireReport(Struct, frozen=True, omit_defaults=True):
+    """A Report without what only its own process has."""
+
+    result: Jsonable | None = None
+    error: Failed | None = None
+    stopped: bool = False
+    lost: str = ""
+    partial: Json = None
+    final_message: str = ""
+    terminate_reason: str = ""
+    session: str | None = None
+
+
+class Bye(Frame, frozen=True, tag="bye"):
+    """Either side, when it stops and means to."""
+
+
+# -- from a connected process
+
+
+class Hello(Frame, frozen=True, tag="hello"):
+    protocol: int
+    version: str
+    executor: str
+    turns: list[str]  # that it still holds
+
+
+class Ask(Frame, frozen=True, tag="ask"):
+    id: int
+    verb: str
+    arguments: Raw
+    work: tuple[str, int] | None = None  # asked from inside this task, at this depth
+
+
+class Forget(Frame, frozen=True, tag="forget"):
+    """Nobody waits for this answer any more."""
+
+    id: int
+
+
+class Ended(Frame, frozen=True, tag="ended"):
+    """Said again after every reconnect, until it was heard."""
+
+    task: str
+    fence: Fence
+    report: WireReport
+    said: Said
+
+
+class Saying(Frame, frozen=True, tag="saying"):
+    task: str
+    fence: Fence
+    said: Said
+
+
+class Unknown(Frame, frozen=True, tag="unknown"):
+    """Asked to run something that this process does not have."""
+
+    task: str
+    fence: Fence
+
+
+class Ping(Frame, frozen=True, tag="ping"):
+    pass
+
+
+# -- from the owner
+
+
+class Welcome(Frame, frozen=True, tag="welcome"):
+    version: str
+    instance: str  # another one after every start of the owner
+    lease: float  # seconds within which the owner wants to hear something
+    limits: Limits
+
+
+class Refuse(Frame, frozen=True, tag="refuse"):
+    error: WireError
+
+
+class Answered(Frame, frozen=True, tag="answered"):
+    id: int
+    value: Raw
+
+
+class Problem(Frame, frozen=True, tag="problem"):
+    id: int
+    error: WireError
+
+
+class Run(Frame, frozen=True, tag="run"):
+    task: Task
+    again: bool  # it may have begun already
+    foreground: bool
+
+
+class Stop(Frame, frozen=True, tag="stop"):
+    task: str
+    fence: Fence
+
+
+class Heard(Frame, frozen=True, tag="heard"):
+    """The ending is on record: it need not be said again."""
+
+    task: str
+    fence: Fence
+
+
+class Limited(Frame, frozen=True, tag="limited"):
+    limits: Limits
+
+
+FromClient: TypeAlias = Hello | Ask | Forget | Ended | Saying | Unknown | Ping | Bye
+FromOwner: TypeAlias = Welcome | Refuse | Answered | Problem | Run | Stop | Heard | Limited | Bye
+
+
+def to_wire(report: Report) -> WireReport:
+    return WireReport(
+        report.result,
+        report.error,
+        report.stopped,
+        report.lost,
+        report.partial,
+        report.final_message,
+        report.terminate_reason,
+        report.session,
+    )
+
+
+def from_wire(report: WireReport) -> Report:
+    return Report(
+        report.result,
+        report.error,
+        report.stopped,
+        report.lost,
+        report.partial,
+        report.final_message,
+        report.terminate_reason,
+        report.session,
+    )

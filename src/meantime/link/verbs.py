@@ -1,0 +1,149 @@
+"""The verbs of ports.tasks as messages: their arguments and answers take their types from the port."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, get_args, get_type_hints
+
+import msgspec
+from msgspec import Struct, structs
+from msgspec.structs import replace
+
+from meantime.kernel.errors import InvalidInput
+from meantime.kernel.model import Json, Task, Work
+from meantime.kernel.work import Order, check_meta
+from meantime.ports import tasks as port
+from meantime.ports.tasks import Answer, Options, Tasks
+
+encode = msgspec.json.Encoder().encode
+
+
+class WireOrder(Struct, frozen=True, omit_defaults=True):
+    """An order without its function, which stays where it is."""
+
+    work: Work
+    env: dict[str, str | None] | None = None
+    stdin: bytes | None = None
+    base: dict[str, str] | None = None  # the environment of the process that orders
+
+
+class WireAnswer(Struct, frozen=True, omit_defaults=True):
+    mode: str
+    result: Json = None
+    task: Task | None = None
+    left_running: tuple[int, ...] = ()
+
+
+class Verb(NamedTuple):
+    name: str
+    signature: inspect.Signature
+    arguments: type[Struct]
+    decode_arguments: Callable[[Any], Any]
+    decode_answer: Callable[[Any], Any]
+
+    def decode(self, raw: Any) -> dict[str, Any]:
+        arguments = self.decode_arguments(raw)
+        given = {name: getattr(arguments, name) for name in self.arguments.__struct_fields__}
+        if "order" in given:
+            given["order"] = from_wire_order(given["order"])
+        if "options" in given:
+            given["options"] = Options(**structs.asdict(given["options"]))
+        return given
+
+    def encode(self, *args: Any, **kwargs: Any) -> bytes:
+        given = self.signature.bind(None, *args, **kwargs).arguments
+        del given["self"]
+        _check_numbers(given.values())
+        if "order" in given:
+            given["order"] = to_wire_order(given["order"])
+        if "options" in given:
+            options: Options = given["options"]
+            given["options"] = WireOptions(**{**structs.asdict(options), "meta": check_meta(options.meta)})
+        if isinstance(text := given.get("data"), str):
+            given["data"] = text.encode("utf-8", "surrogateescape")
+        try:
+            return encode(self.arguments(**given))
+        except (UnicodeEncodeError, TypeError, RecursionError, ValueError) as problem:
+            raise InvalidInput(f"{self.name} was given something that is not JSON: {problem}.") from None
+
+
+def _on_the_wire(kind: Any) -> Any:
+    """Plain values are not checked on their way: the owner does that, in its own words."""
+    if kind in _PLAIN or (get_args(kind) and all(one in _PLAIN for one in get_args(kind))):
+        return Any
+    return _INSTEAD.get(kind, kind)
+
+
+_PLAIN = (str, int, float, bool, type(None), Any)
+_INSTEAD: dict[Any, Any] = {Order: WireOrder, str | bytes: bytes}
+_options = get_type_hints(Options)
+WireOptions = msgspec.defstruct(
+    "WireOptions",
+    [
+        (field, _on_the_wire(_options[field]), getattr(Options(), field))
+        for field in Options.__struct_fields__
+    ],
+    omit_defaults=True,
+    kw_only=True,
+)
+_INSTEAD[Options] = WireOptions
+
+
+def _check_numbers(given: Iterable[Any]) -> None:
+    """JSON has no NaN and nothing endless: they would arrive as None, and None means something."""
+    for value in given:
+        if isinstance(value, float) and not math.isfinite(value):
+            raise InvalidInput(f"{value} is not a number of seconds.", hint="Give one that is finite.")
+        if isinstance(value, Options):
+            _check_numbers([value.timeout])
+
+
+def _verb(name: str, member: Callable[..., Any]) -> Verb:
+    signature = inspect.signature(member)
+    hints = get_type_hints(member, dict(vars(port)))
+    answer = hints.pop("return")
+    fields: list[Any] = []
+    for parameter in signature.parameters.values():
+        if parameter.name == "self":
+            continue
+        kind = _on_the_wire(hints[parameter.name])
+        bare = parameter.default is parameter.empty
+        fields.append((parameter.name, kind) if bare else (parameter.name, kind, parameter.default))
+    arguments = msgspec.defstruct(name, fields, kw_only=True, omit_defaults=True, forbid_unknown_fields=True)
+    return Verb(
+        name,
+        signature,
+        arguments,
+        msgspec.json.Decoder(arguments).decode,
+        msgspec.json.Decoder(WireAnswer if answer is Answer else answer).decode,
+    )
+
+
+VERBS = {
+    name: _verb(name, member) for name, member in vars(Tasks).items() if inspect.iscoroutinefunction(member)
+}
+
+
+def to_wire_order(order: Order) -> WireOrder:
+    given = order.kwargs if order.target is None else {}
+    return WireOrder(order.work, given.get("env"), given.get("stdin"), given.get("base"))
+
+
+def from_wire_order(wire: WireOrder) -> Order:
+    if wire.work.kind != "shell":
+        return Order(wire.work)
+    # The environment of whoever ordered it is not stored: without it, it is another command.
+    work = wire.work if wire.base is None else replace(wire.work, faithful=False)
+    return Order(work, kwargs={"env": wire.env or {}, "stdin": wire.stdin, "base": wire.base})
+
+
+def to_wire_answer(answer: Answer) -> WireAnswer:
+    return WireAnswer(answer.mode, answer.result, answer.task, tuple(answer.left_running))
+
+
+def from_wire_answer(wire: WireAnswer) -> Answer:
+    answer = Answer(wire.mode, wire.result, wire.task)
+    answer.left_running = wire.left_running
+    return answer

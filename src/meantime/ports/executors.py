@@ -1,0 +1,33 @@
+"""Processes that run work for the owner of the ledger: their functions live there, and nowhere else."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from meantime.kernel.model import Json, Progress, Task
+from meantime.kernel.outcomes import Report
+
+from .runner import Assignment, Context
+
+
+class Relay(Context, Protocol):
+    """A run's context on the owner's side: what its work says elsewhere is said again here."""
+
+    def relay(self, said: Progress | None, emitted: dict[str, Json], session: str | None) -> None:
+        """The whole of what was said so far, in place of what was there."""
+        ...
+
+
+class Executors(Protocol):
+    def may_run(self, executor: str) -> bool:
+        """Whether it is connected, or was lost so lately that it may come back."""
+        ...
+
+    async def perform(self, assignment: Assignment, context: Relay) -> Report:
+        """Has the run performed where its function is. Cancellation asks it to stop; an executor that
+        is gone past its grace is a report, too: lost."""
+        ...
+
+    def detach(self, task: Task) -> bool:
+        """Leaves a run to the next owner of the ledger: `perform` reports `detached`."""
+        ...

@@ -1,0 +1,230 @@
+"""Who runs functions for us. Each connected process is an executor: it has a lease while it is
+connected, a grace when it is not, and when that is over its runs are lost and its turns given back."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine
+from typing import Any, NamedTuple
+
+from meantime.kernel.errors import InvalidInput, MeantimeError
+from meantime.kernel.model import Json, Task
+from meantime.kernel.outcomes import Report
+from meantime.link.frames import Ended, Fence, Heard, Run, Saying, Stop, Unknown, from_wire
+from meantime.link.wire import Wire
+from meantime.ports.clock import Alarm, Clock
+from meantime.ports.executors import Relay
+from meantime.ports.runner import Assignment
+from meantime.ports.tasks import Tasks
+
+GONE = "The process that ran it is gone; how far it got is not known."
+NOT_THERE = "The process that had handed it in does not have it any more."
+
+
+class Performance(NamedTuple):
+    """A run that an executor is to perform, as long as we wait for it."""
+
+    assignment: Assignment
+    context: Relay
+    ended: asyncio.Future[Report]
+
+    @property
+    def task(self) -> Task:
+        return self.assignment.task
+
+
+class Executor:
+    def __init__(self, id: str) -> None:
+        self.id = id
+        self.pid: int | None = None
+        self.wire: Wire[Any] | None = None
+        self.runs: dict[str, Performance] = {}
+        self.turns: set[str] = set()
+        self.grace: Alarm | None = None
+
+    def order(self, run: Performance, *, again: bool) -> None:
+        if self.wire is not None:
+            self.wire.send(Run(run.task, again, run.assignment.foreground))
+            if run.context.stops:
+                self.stop(run)
+
+    def stop(self, run: Performance) -> None:
+        if self.wire is not None:
+            self.wire.send(Stop(run.task.id, run.assignment.fence))
+
+    def run(self, task: str, fence: Fence) -> Performance | None:
+        found = self.runs.get(task)
+        return found if found is not None and found.assignment.fence == fence else None
+
+
+class ExecutorTable:
+    """ports.executors, for whoever is connected to the socket door."""
+
+    def __init__(self, clock: Clock, *, lease: float = 60.0, grace: float = 30.0) -> None:
+        self.clock = clock
+        self.lease = lease
+        self._grace = grace
+        self._known: dict[str, Executor] = {}
+        self._began = clock.monotonic()
+        self._tasks: Tasks | None = None
+        self._beside: set[asyncio.Task[None]] = set()
+
+    def serve(self, tasks: Tasks) -> None:
+        self._tasks = tasks
+
+    def all(self) -> list[Executor]:
+        return list(self._known.values())
+
+    def about(self) -> tuple[dict[str, Json], ...]:
+        """For people: those that are connected, and those that may come back."""
+        return tuple(
+            {"id": one.id, "pid": one.pid, "runs": len(one.runs), "connected": one.wire is not None}
+            for one in self._known.values()
+        )
+
+    # -- ports.executors
+
+    def may_run(self, executor: str) -> bool:
+        """In our first moments anybody may come back: a former owner may have known it."""
+        return executor in self._known or self.clock.monotonic() < self._began + self._grace
+
+    async def perform(self, assignment: Assignment, context: Relay) -> Report:
+        executor = self._awaited(assignment.task.executor or "")
+        if executor is None:
+            return Report(lost=GONE)
+        run = Performance(assignment, context, asyncio.get_running_loop().create_future())
+        executor.runs[run.task.id] = run
+        executor.order(run, again=assignment.again)
+        try:
+            return await _outlast(run, executor)
+        finally:
+            if executor.runs.get(run.task.id) is run:
+                del executor.runs[run.task.id]
+
+    def detach(self, task: Task) -> bool:
+        executor = self._known.get(task.executor or "")
+        run = None if executor is None else executor.runs.get(task.id)
+        if run is None:
+            return False
+        _end(run, Report(detached=True))
+        return True
+
+    def _awaited(self, id: str) -> Executor | None:
+        executor = self._known.get(id)
+        if executor is None and self.may_run(id):
+            executor = self._known[id] = Executor(id)
+            self._arm(executor)
+        return executor
+
+    # -- coming and going
+
+    def join(self, id: str, wire: Wire[Any], pid: int | None, turns: list[str]) -> Executor:
+        """A process that comes back takes its place again; another connection of the same is let go."""
+        executor = self._known.setdefault(id, Executor(id))
+        if executor.wire is not None:
+            executor.wire.abort()
+        if executor.grace is not None:
+            executor.grace.cancel()
+        executor.wire, executor.pid = wire, pid
+        for turn in executor.turns - set(turns):  # opened, but the answer was lost
+            self._spawn(self._give_back(turn, failed=False))
+        executor.turns &= set(turns)
+        return executor
+
+    def welcome(self, executor: Executor) -> None:
+        for run in executor.runs.values():
+            executor.order(run, again=True)
+
+    def leave(self, executor: Executor, wire: Wire[Any]) -> None:
+        if executor.wire is wire:
+            executor.wire = None
+            self._arm(executor)
+
+    def gone(self, executor: Executor) -> None:
+        """For good: its process has ended, or its grace is over."""
+        if executor.grace is not None:
+            executor.grace.cancel()
+        if self._known.get(executor.id) is not executor:
+            return
+        del self._known[executor.id]
+        if executor.wire is not None:
+            executor.wire.abort()
+        for run in list(executor.runs.values()):
+            _end(run, Report(lost=GONE))
+        for turn in executor.turns:
+            self._spawn(self._give_back(turn, failed=True))
+
+    def _arm(self, executor: Executor) -> None:
+        executor.grace = self.clock.call_later(self._grace, lambda: self.gone(executor))
+
+    # -- what executors say
+
+    def saying(self, executor: Executor, frame: Saying) -> None:
+        run = executor.run(frame.task, frame.fence)
+        if run is not None:
+            run.context.relay(frame.said.progress, frame.said.emitted, frame.said.session)
+
+    def ended(self, executor: Executor, frame: Ended) -> None:
+        run = executor.run(frame.task, frame.fence)
+        if run is not None:
+            run.context.relay(frame.said.progress, frame.said.emitted, frame.said.session)
+            _end(run, from_wire(frame.report))
+        self._spawn(self._acknowledge(executor, frame))
+
+    def unknown(self, executor: Executor, frame: Unknown) -> None:
+        run = executor.run(frame.task, frame.fence)
+        if run is not None:
+            _end(run, Report(lost=NOT_THERE))
+
+    async def _acknowledge(self, executor: Executor, frame: Ended) -> None:
+        """Once it is on record; a call that nobody recorded has its answer instead."""
+        assert self._tasks is not None
+        (task,) = await self._tasks.wait([frame.task], None)
+        if task.ended and executor.wire is not None:
+            executor.wire.send(Heard(frame.task, frame.fence))
+
+    async def _give_back(self, turn: str, *, failed: bool) -> None:
+        assert self._tasks is not None
+        await self._tasks.close_turn(turn, failed=failed)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        async def quietly() -> None:
+            with contextlib.suppress(MeantimeError):
+                await work
+
+        task = asyncio.get_running_loop().create_task(quietly())
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
+
+    def close(self) -> None:
+        for executor in self._known.values():
+            if executor.grace is not None:
+                executor.grace.cancel()
+        for task in self._beside:
+            task.cancel()
+
+
+def check_times(lease: float, grace: float) -> None:
+    if not 0 < lease <= 86_400 or not 0 <= grace <= 86_400:
+        raise InvalidInput("An executor's lease and grace are seconds, up to a day.")
+
+
+def _end(run: Performance, report: Report) -> None:
+    if not run.ended.done():
+        run.ended.set_result(report)
+
+
+async def _outlast(run: Performance, executor: Executor) -> Report:
+    """A stop is passed on, and what the function makes of it is waited for."""
+    me = asyncio.current_task()
+    assert me is not None
+    while True:
+        try:
+            return await asyncio.shield(run.ended)
+        except asyncio.CancelledError:
+            if run.ended.done():
+                return run.ended.result()
+            if me.cancelling() > run.context.stops:
+                raise
+            executor.stop(run)

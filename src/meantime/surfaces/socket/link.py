@@ -1,0 +1,218 @@
+"""One connected process: its questions, its executor, its turns."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from types import SimpleNamespace
+from typing import Any, cast
+
+import msgspec
+
+from meantime.kernel.errors import InvalidInput, Refused
+from meantime.kernel.ids import check_id
+from meantime.link import errors
+from meantime.link.frames import (
+    PROTOCOL,
+    Answered,
+    Ask,
+    Bye,
+    Ended,
+    Forget,
+    FromClient,
+    Hello,
+    Limited,
+    Ping,
+    Problem,
+    Refuse,
+    Saying,
+    Unknown,
+    Welcome,
+)
+from meantime.link.verbs import VERBS, Verb, encode, to_wire_answer
+from meantime.link.wire import MAX_FRAME, Wire
+from meantime.ports.clock import Alarm
+from meantime.ports.runner import CURRENT, Context
+from meantime.ports.tasks import OpenTurn, Tasks
+
+from ..credentials import credentials
+from .executors import Executor, ExecutorTable
+
+MAX_ASKED = 10_000  # questions of one process at once
+HELLO_WITHIN = 10.0  # seconds
+decode = msgspec.json.Decoder(FromClient).decode
+
+
+class Link:
+    """`instance` tells a client whether it speaks to the same owner as before."""
+
+    def __init__(self, tasks: Tasks, executors: ExecutorTable, instance: str, version: str) -> None:
+        self._tasks = tasks
+        self._executors = executors
+        self._instance = instance
+        self._version = version
+        self.wire: Wire[Any] = Wire(decode, self._received, self._lost, self._made)
+        self.executor: Executor | None = None
+        self._asked: dict[int, asyncio.Task[None]] = {}
+        self._heard = 0.0
+        self._alarm: Alarm | None = None
+        self._life: int | None = None  # a descriptor that tells the end of the process
+        self.closed = asyncio.get_running_loop().create_future()
+
+    # -- life
+
+    def _made(self) -> None:
+        self._pid, uid = credentials(self.wire.peer("socket"))
+        if uid not in (None, os.geteuid()):  # None: this system does not say; the file's mode decides
+            self.wire.abort()
+            return
+        self._alarm = self._executors.clock.call_later(HELLO_WITHIN, self._late)
+
+    def _late(self) -> None:
+        if self.executor is None:
+            self.wire.abort()
+
+    def _hello(self, hello: Hello) -> None:
+        if hello.protocol != PROTOCOL:
+            self._refuse(
+                f"This owner speaks version {PROTOCOL} of the link, and meantime {self._version}; "
+                f"the client speaks {hello.protocol}, and meantime {hello.version}.",
+                "Install the same version, then: meantime down && meantime up",
+            )
+            return
+        id = check_id(hello.executor, "executor")
+        self.executor = self._executors.join(id, self.wire, self._pid, hello.turns)
+        self._watch_process()
+        lease = self._executors.lease
+        self.wire.send(Welcome(self._version, self._instance, lease, self._tasks.limits()))
+        self._executors.welcome(self.executor)
+        self._check_lease()
+
+    def _refuse(self, message: str, hint: str) -> None:
+        error = errors.to_wire(Refused(message, code="other_version", hint=hint))
+        self.wire.send(Refuse(error))
+        self.wire.close()
+
+    def _check_lease(self) -> None:
+        """A process that is stopped keeps its connection open, and runs nothing."""
+        clock, lease = self._executors.clock, self._executors.lease
+        if self._heard + lease <= clock.monotonic():
+            self.wire.abort()
+            return
+        self._alarm = clock.call_later(lease / 3, self._check_lease)
+
+    def _watch_process(self) -> None:
+        """A connection can be lost and come back; a process that has ended does not."""
+        if self._pid is None or not hasattr(os, "pidfd_open"):
+            return
+        try:
+            self._life = os.pidfd_open(self._pid)
+        except OSError:
+            return
+        asyncio.get_running_loop().add_reader(self._life, self._died)
+
+    def _died(self) -> None:
+        self._unwatch()
+        if self.executor is not None:
+            self._executors.gone(self.executor)
+
+    def _unwatch(self) -> None:
+        if self._life is not None:
+            asyncio.get_running_loop().remove_reader(self._life)
+            os.close(self._life)
+            self._life = None
+
+    def _lost(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        for asked in list(self._asked.values()):
+            asked.cancel()
+        if self.executor is not None:
+            self._executors.leave(self.executor, self.wire)
+        if not self.closed.done():
+            self.closed.set_result(None)
+
+    def close(self) -> None:
+        self._unwatch()
+        self.wire.send(Bye())
+        self.wire.close()
+
+    # -- what is said
+
+    def _received(self, frame: FromClient) -> None:
+        self._heard = self._executors.clock.monotonic()
+        if isinstance(frame, Hello):
+            self._hello(frame)
+            return
+        if self.executor is None:
+            self.wire.abort()
+            return
+        match frame:
+            case Ask():
+                self._ask(frame)
+            case Forget():
+                if asked := self._asked.get(frame.id):
+                    asked.cancel()
+            case Ended():
+                self._executors.ended(self.executor, frame)
+            case Saying():
+                self._executors.saying(self.executor, frame)
+            case Unknown():
+                self._executors.unknown(self.executor, frame)
+            case Bye():
+                self._executors.gone(self.executor)
+            case Ping():
+                pass
+
+    def _ask(self, ask: Ask) -> None:
+        verb = VERBS.get(ask.verb)
+        if verb is None or len(self._asked) >= MAX_ASKED:
+            text = f"There is no verb {ask.verb!r}." if verb is None else "Too many questions at once."
+            self.wire.send(Problem(ask.id, errors.to_wire(Refused(text))))
+            return
+        answering = asyncio.get_running_loop().create_task(self._answer(ask, verb))
+        self._asked[ask.id] = answering
+        answering.add_done_callback(lambda _: self._asked.pop(ask.id, None))
+
+    async def _answer(self, ask: Ask, verb: Verb) -> None:
+        if ask.work is not None:
+            CURRENT.set(cast("Context", SimpleNamespace(task_id=ask.work[0], depth=ask.work[1])))
+        try:
+            value = encode(await self._perform(ask, verb))
+            if len(value) > MAX_FRAME - 1_000:
+                raise Refused(
+                    f"The answer has {len(value)} bytes; at most {MAX_FRAME} go over the socket.",
+                    code="too_big",
+                    hint="Read it in parts, or from its file.",
+                )
+        except Exception as problem:
+            self.wire.send(Problem(ask.id, errors.to_wire(problem)))
+            return
+        self.wire.send(Answered(ask.id, msgspec.Raw(value)))
+
+    async def _perform(self, ask: Ask, verb: Verb) -> Any:
+        try:
+            given = verb.decode(ask.arguments)
+        except msgspec.ValidationError as problem:
+            raise InvalidInput(f"{verb.name}: {problem}.") from None
+        answer = await getattr(self._tasks, verb.name)(**given)
+        return self._noted(verb.name, given, answer)
+
+    def _noted(self, verb: str, given: dict[str, Any], answer: Any) -> Any:
+        """What the owner must know of its client: which turns it holds; what all must know: limits."""
+        assert self.executor is not None
+        match verb:
+            case "open_turn":
+                opened: OpenTurn = answer
+                self.executor.turns.add(opened.id)
+            case "close_turn":
+                self.executor.turns.discard(given["turn"])
+            case "set_limits":
+                for executor in self._executors.all():
+                    if executor.wire is not None:
+                        executor.wire.send(Limited(self._tasks.limits()))
+            case "call":
+                return to_wire_answer(answer)
+            case _:
+                pass
+        return answer
