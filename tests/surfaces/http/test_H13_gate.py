@@ -104,7 +104,7 @@ async def test_H13_options_is_204_with_the_headers_and_never_lists_post(door: Ht
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
-async def test_H13_nothing_can_be_written(door: HttpDoor, tasks: None, method: str):
+async def test_H13_a_path_that_reads_cannot_be_written(door: HttpDoor, tasks: None, method: str):
     answer = await asking(door, "/v1/tasks/mine", {}, method)
     assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD, OPTIONS")
     assert json.loads(answer.body)["code"] == "read_only"

@@ -99,7 +99,8 @@ async def test_N_what_the_agent_read_by_itself_counts_as_told_with_the_ack(
     await ended(thread, "one", "two")
     ack = f"/v1/turns/{turn['turn']}/ack"
     for _ in range(2):
-        told = (await write.post(ack, json={"reads": ["one.1", "nobody.1", "nonsense"]})).json()
+        reads = ["one.1", "tw.1", "two.2", "nobody.1", "nonsense"]
+        told = (await write.post(ack, json={"reads": reads})).json()
         assert told == {"told": ["one.1"]}
     await write.post(f"/v1/turns/{turn['turn']}/release", json={})
     assert ids(await opened(write)) == ["two.1"]

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from meantime.kernel.errors import InvalidInput, Refused
+from meantime.kernel.errors import Closed, InvalidInput, Refused
 from meantime.kernel.lifecycle import ENDED, Status
 from meantime.kernel.timeouts import check_age
 from meantime.ports.store import Query
 from meantime.ports.tasks import CancelAnswer
 
 from . import answers, asking
+from .answers import Refusal
 from .body import Body
 from .endpoint import Table, person_only, thread_of
 from .parts import Parts
@@ -81,10 +83,15 @@ class Stopping:
         task = await self._parts.task(request)
         answer = await self._tasks.cancel(task.id, None, by=_who(request), reason=body.reason)
         if body.wait and not answer.task.ended:
-            async with self._parts.polls.waiting(request.receive) as poll:
-                await poll.first(self._tasks.wait([task.id], None, timeout=DEFAULT))
+            await self._ending(request, task.id)
             answer = CancelAnswer(await self._tasks.get(task.id, None), answer.disposition, answer.killed)
         return answers.json(wire_cancel(answer))
+
+    async def _ending(self, request: Request, id: str) -> None:
+        """The cancel is done: where nobody can wait any more, the answer says how far it is."""
+        with contextlib.suppress(Refusal, Closed):
+            async with self._parts.polls.waiting(request.receive) as poll:
+                await poll.first(self._tasks.wait([id], None, timeout=DEFAULT))
 
     async def cancel_all(self, request: Request) -> Response:
         body = await self._parts.body(request, CancelAllBody)

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from meantime.kernel.errors import Ambiguous, InvalidInput, NotFound
+from meantime.kernel.notices import notice_id
 from meantime.ports.tasks import OpenTurn
 
 from . import answers, asking
@@ -102,7 +103,9 @@ class Turns:
         """An ending that the agent read by itself is leased to its turn, if that is still possible; else
         it is told in a later one. Where the turn is over, the ack says so."""
         with contextlib.suppress(NotFound, Ambiguous, InvalidInput):
-            await self._tasks.output(notice.rpartition(".")[0], thread, turn=turn)
+            task = await self._tasks.get(notice.rpartition(".")[0], thread)
+            if task.ended and notice_id(task.id, task.run.number) == notice:
+                await self._tasks.output(task.id, thread, turn=turn)
 
     async def release(self, request: Request) -> Response:
         """One that is not open has been released already, or has run out."""
