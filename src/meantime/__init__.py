@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from .api import Batch, Thread
     from .app.meantime import Meantime
     from .handle import Handle
+    from .integrations.mcp.servers import HttpServer, StdioServer
+    from .integrations.mcp.tools import ToolInfo
     from .kernel.errors import (
         Ambiguous,
         Closed,
@@ -52,7 +54,7 @@ if TYPE_CHECKING:
     )
     from .kernel.notices import Message, Notice, Part
     from .kernel.retention import Retention
-    from .kernel.work import Agent, Call
+    from .kernel.work import Agent, Call, Tool
     from .log import Log
     from .ports.host import Delivery, Host
     from .ports.runner import Context, Stopped, current
@@ -66,6 +68,8 @@ _HOMES = {
     "api": "Batch Thread",
     "app.meantime": "Meantime",
     "handle": "Handle",
+    "integrations.mcp.servers": "HttpServer StdioServer",
+    "integrations.mcp.tools": "ToolInfo",
     "turn": "Transcript Turn",
     "ports.runner": "Context Stopped current",
     "kernel.errors": (
@@ -80,7 +84,7 @@ _HOMES = {
     ),
     "kernel.notices": "Message Notice Part",
     "kernel.retention": "Retention",
-    "kernel.work": "Agent Call",
+    "kernel.work": "Agent Call Tool",
     "log": "Log",
     "ports.host": "Delivery Host",
     "runners.background": "background",
@@ -108,6 +112,7 @@ __all__ = [
     "Handle",
     "Host",
     "HttpDoor",
+    "HttpServer",
     "InlineLimits",
     "InvalidInput",
     "LeaseLost",
@@ -137,6 +142,7 @@ __all__ = [
     "Settings",
     "Shell",
     "Status",
+    "StdioServer",
     "StillRunning",
     "Stopped",
     "Task",
@@ -147,6 +153,8 @@ __all__ = [
     "TaskTimedOut",
     "Thread",
     "TimedOut",
+    "Tool",
+    "ToolInfo",
     "Transcript",
     "Turn",
     "Work",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Generator, Iterable, Sequence
+from collections.abc import AsyncIterator, Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -13,6 +13,9 @@ from msgspec.structs import replace
 from meantime import __version__
 from meantime.api import Thread, statuses_of
 from meantime.engines.local import LocalEngine
+from meantime.integrations.mcp.runner import McpRunner
+from meantime.integrations.mcp.servers import HttpServer, StdioServer
+from meantime.integrations.mcp.tools import ToolInfo
 from meantime.kernel.errors import Closed, InvalidInput
 from meantime.kernel.events import Event
 from meantime.kernel.ids import check_id
@@ -57,6 +60,7 @@ class Meantime:
         durability: str = "full",
         settings: Settings | None = None,
         runners: Iterable[Runner] = (),
+        servers: Mapping[str, StdioServer | HttpServer] | None = None,
         clock: Clock | None = None,
         store: Store | None = None,
         salvage: bool = False,
@@ -64,12 +68,18 @@ class Meantime:
         """`path` is a file; ":memory:" forgets. Use it with `async with`, or await it and close it.
 
         durability: "full" survives a power cut; "fast" survives a crash, not a power cut.
+        servers: MCP servers by name, whose tools `Tool("name/tool", …)` runs.
         """
         settings = settings or Settings()
         if store is None:
             store = _store(path, durability, salvage)
         engine = LocalEngine(
-            [FunctionRunner(settings.max_threads), _commands(path, store, settings), *runners]
+            [
+                FunctionRunner(settings.max_threads),
+                _commands(path, store, settings),
+                McpRunner(servers or {}),
+                *runners,
+            ]
         )
         opened = cls(Runtime(store, engine, clock or SystemClock(), settings))
         if not isinstance(store, MemoryStore):
@@ -150,6 +160,11 @@ class Meantime:
 
     async def cancel(self, ref: str, *, reason: str = "", wait: bool = False) -> CancelAnswer:
         return await self._runtime.cancel(ref, None, by="user", reason=reason, wait=wait)
+
+    async def tools(self, server: str) -> Sequence[ToolInfo]:
+        """The tools of an MCP server, asked now."""
+        runner: Any = self._runtime.engine.runner("tool")
+        return await runner.tools(server)
 
     async def calls(self) -> Sequence[Task]:
         """What threads wait for inline now, oldest first. These are no records yet."""
