@@ -31,6 +31,7 @@ PAGE = ROOT / "docs" / "reference.md"
 WIDTH = 100
 OBJECTS = ["Meantime", "Thread", "Turn", "Handle", "Log", "Batch", "Transcript", "HttpDoor"]
 SETTINGS = ["Settings", "Limits", "ProcessLimits", "InlineLimits", "Retention"]
+SERVERS = ["StdioServer", "HttpServer"]
 OUTCOMES = ["Completed", "Failed", "Cancelled", "TimedOut", "Lost"]
 VALUES = [
     "Task",
@@ -44,11 +45,12 @@ VALUES = [
     "CancelAnswer",
     "BatchCount",
 ]
-VALUES += ["Notice", "Message", "Part", "Settled", "Entry", "Event", "Delivery"]
+VALUES += ["ToolInfo", "Notice", "Message", "Part", "Settled", "Entry", "Event", "Delivery"]
 HOMES = [meantime, model, tasks, store, events, change]  # where a value that is handed out may live
 SKIPPED = {  # public in the code, but not for who uses Meantime
     "Agent.order",
     "Shell.order",
+    "Tool.order",
     "BackgroundFunction.check",
     "Call.order",
     "Context.count_stop",
@@ -63,6 +65,7 @@ TEXTS = {
     "open.durability": '`"full"` survives a power cut; `"fast"` survives a crash, not a power cut.',
     "open.settings": "See [Settings](#settings).",
     "open.runners": "Runners for more kinds of work than functions and commands.",
+    "open.servers": "MCP servers by name; see [Servers](#servers).",
     "open.clock": "Another clock, for tests.",
     "open.store": "Another store instead of the one that `path` names, for tests.",
     "open.salvage": "True: goes on with what can be read of a damaged ledger that was set aside.",
@@ -172,7 +175,7 @@ What you make or catch yourself is `from meantime import …`; the rest is hande
 Times are in seconds.
 
 - `Ref` is a task's id, a unique prefix of one, a `Handle` or a `Task`.
-- `Orderable` is work: a `Call`, a `Shell`, or an `Agent`.
+- `Orderable` is work: a `Call`, a `Shell`, a `Tool`, or an `Agent`.
 - `Json` is JSON as Python holds it. `Until` is `"all"` or `"any"`.
 - `history=True` lists also what was cleared, and endings beyond `Retention.hot`.
 - `by` says who asked for a cancel; it is kept with the outcome.
@@ -217,6 +220,7 @@ def write(explained: dict[str, str] | None = None) -> str:
         _work(texts),
         _inside(texts),
         _settings(texts),
+        _servers(texts),
         _outcomes(texts),
         _errors(texts),
         _values(),
@@ -270,7 +274,7 @@ def _option_table(texts: Texts, verb: str, options: dict[str, tuple[str, str]]) 
 
 def _work(texts: Texts) -> str:
     parts = ["## Work\n"]
-    for name in ("Call", "Shell", "Agent"):
+    for name in ("Call", "Shell", "Tool", "Agent"):
         cls = getattr(meantime, name)
         parts.append(f"{_line(cls)}\n\n{_block([_signature(name, cls)])}")
         parts += [f"- {_option(line)}" for line in (_doc(cls) or "").splitlines()[1:] if ": " in line]
@@ -301,20 +305,27 @@ def _settings(texts: Texts) -> str:
     parts = [
         "## Settings and limits\n\n`Meantime.open(path, settings=Settings(…))`. Every field is optional.\n"
     ]
-    for name in SETTINGS:
-        cls = getattr(meantime, name)
-        line = f"{_line(cls)}\n\n" if _doc(cls) else ""
-        rows = [
-            (
-                f"`{one.name}`",
-                _code(one.kind),
-                _code(one.default),
-                texts.get(f"{name}.{one.name}", said=one.comment),
-            )
-            for one in _fields(cls)
-        ]
-        parts.append(f"### {name}\n\n{line}{_table('field type default means', rows)}")
-    return "\n".join(parts)
+    return "\n".join([*parts, *(_struct(texts, name) for name in SETTINGS)])
+
+
+def _servers(texts: Texts) -> str:
+    head = '## Servers\n\n`Meantime.open(path, servers={"name": StdioServer(…)})`; see [MCP](mcp.md).\n'
+    return "\n".join([head, *(_struct(texts, name) for name in SERVERS)])
+
+
+def _struct(texts: Texts, name: str) -> str:
+    cls = getattr(meantime, name)
+    line = f"{_line(cls)}\n\n" if _doc(cls) else ""
+    rows = [
+        (
+            f"`{one.name}`",
+            _code(one.kind),
+            _code(one.default),
+            texts.get(f"{name}.{one.name}", said=one.comment),
+        )
+        for one in _fields(cls)
+    ]
+    return f"### {name}\n\n{line}{_table('field type default means', rows)}"
 
 
 def _outcomes(texts: Texts) -> str:

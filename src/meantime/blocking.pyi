@@ -2,11 +2,13 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Literal, TypeAlias, TypeVar
 
+from meantime.integrations.mcp.servers import HttpServer, StdioServer
+from meantime.integrations.mcp.tools import ToolInfo
 from meantime.kernel.events import Event
 from meantime.kernel.limits import Limits
 from meantime.kernel.model import BatchCount, Chunk, InlineLimits, Json, Output, Task
@@ -34,13 +36,15 @@ class Meantime:
         durability: str = "full",
         settings: Settings | None = None,
         runners: Iterable[Runner] = (),
+        servers: Mapping[str, StdioServer | HttpServer] | None = None,
         clock: Clock | None = None,
         store: Store | None = None,
         salvage: bool = False,
     ) -> Meantime:
         """`path` is a file; ":memory:" forgets. Use it with `with`, or close it yourself.
 
-        durability: "full" survives a power cut; "fast" survives a crash, not a power cut."""
+        durability: "full" survives a power cut; "fast" survives a crash, not a power cut.
+        servers: MCP servers by name, whose tools `Tool("name/tool", …)` runs."""
 
     def thread(self, id: str) -> Thread:
         """A conversation: what it starts, it is told about, and no other."""
@@ -82,6 +86,9 @@ class Meantime:
         """To a running command: more of its stdin; `eof` closes it."""
 
     def cancel(self, ref: str, *, reason: str = "", wait: bool = False) -> CancelAnswer: ...
+    def tools(self, server: str) -> Sequence[ToolInfo]:
+        """The tools of an MCP server, asked now."""
+
     def calls(self) -> Sequence[Task]:
         """What threads wait for inline now, oldest first. These are no records yet."""
 

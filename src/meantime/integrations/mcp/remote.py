@@ -48,10 +48,12 @@ def remembered(session: str) -> Remote | None:
         return None
     if not id.startswith("b:"):
         return Remote(id, kind)
+    coded = id[2:]
     try:
-        return Remote(base64.urlsafe_b64decode(id[2:] + "=" * (-len(id) % 4)).decode(), kind)
+        id = base64.b64decode(coded + "=" * (-len(coded) % 4), altchars=b"-_", validate=True).decode()
     except ValueError:
         return None
+    return Remote(id, kind) if id else None
 
 
 def remote_of(answer: Mapping[str, Any]) -> Remote | None:

@@ -58,9 +58,9 @@ class McpRunner:
             )
             raise InvalidInput(f"There is no MCP server {server!r} here.", hint=known, code="unknown_server")
         if importlib.util.find_spec("mcp") is None:
-            raise Refused(
+            raise InvalidInput(
                 "Tools of MCP servers need the MCP SDK.",
-                code="missing_extra",
+                code="extra_missing",
                 hint="Install it: pip install 'meantime[mcp]'.",
             )
 

@@ -17,14 +17,11 @@ MOST_SECONDS = 86_400.0
 
 
 class StdioServer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A server that we start, and speak with over its stdin and stdout. It ends with us.
+    """A server that we start, and speak with over its stdin and stdout. It ends with us."""
 
-    env: added to the few variables that it inherits; its values are never stored.
-    """
-
-    command: list[str]
-    env: dict[str, str] = {}
-    cwd: str | None = None
+    command: list[str]  # the program and its arguments
+    env: dict[str, str] = {}  # added to the few variables that it inherits; never stored
+    cwd: str | None = None  # where it is started
     start_timeout: float = 30.0  # seconds until it must have answered
     idle: float = 300.0  # seconds without a call after which it is stopped
 
@@ -49,13 +46,10 @@ class StdioServer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class HttpServer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A server that runs somewhere else, reached over Streamable HTTP.
+    """A server that runs somewhere else, reached over Streamable HTTP."""
 
-    headers: sent with every request, such as Authorization; never stored.
-    """
-
-    url: str
-    headers: dict[str, str] = {}
+    url: str  # its MCP endpoint
+    headers: dict[str, str] = {}  # sent with every request, such as Authorization; never stored
     start_timeout: float = 30.0  # seconds until it must have answered
     idle: float = 300.0  # seconds without a call after which the connection is closed
 

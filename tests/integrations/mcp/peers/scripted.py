@@ -20,10 +20,15 @@ from typing import Any
 
 START, FOLDER, MODERN = sys.argv[1], Path(sys.argv[2]), "modern" in sys.argv[3:]
 LOCK = threading.Lock()
-TOOLS = (
-    "echo add gate hang crash garbage twice strangers late big deep broken flood picture fails wrong own_error "
-    "task task_of_2025 asks grow leaves stuck"
-).split()
+TOOLS = [
+    *("echo", "add", "gate", "hang", "crash", "garbage", "twice", "strangers", "late", "big", "deep"),
+    *("broken", "flood", "picture", "fails", "wrong", "own_error", "task", "task_of_2025", "asks", "grow"),
+    *("leaves", "stuck"),
+]
+NOISE = (b"DEBUG: here I am", b"{not json", b"[1, 2]", b"\xff\xfe\x00", b"", b'{"jsonrpc": "2.0"}', b"null")
+FORM = {"mode": "form", "message": "Sure?", "requestedSchema": {"type": "object", "properties": {}}}
+ASKING = {"a": {"method": "elicitation/create", "params": FORM}}
+CACHE = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
 added: list[str] = []
 cancelled: set[Any] = set()
 
@@ -107,7 +112,15 @@ def do_crash(id: Any, given: dict[str, Any], token: Any) -> Any:
 
 
 def do_garbage(id: Any, given: dict[str, Any], token: Any) -> Any:
-    for noise in (b"DEBUG: here I am", b"{not json", b"[1, 2]", b"\xff\xfe\x00", b"", b'{"jsonrpc": "2.0"}', b"null"):
+    for noise in (
+        b"DEBUG: here I am",
+        b"{not json",
+        b"[1, 2]",
+        b"\xff\xfe\x00",
+        b"",
+        b'{"jsonrpc": "2.0"}',
+        b"null",
+    ):
         line(noise)
     return text("after the noise")
 
@@ -140,7 +153,8 @@ def do_big(id: Any, given: dict[str, Any], token: Any) -> Any:
 
 def do_deep(id: Any, given: dict[str, Any], token: Any) -> Any:
     depth = int(given["depth"])
-    line(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[],"structuredContent":{"a":' % id + b"[" * depth + b"]" * depth + b"}}}")
+    head = b'{"jsonrpc":"2.0","id":%d,"result":{"content":[],"resultType":"complete",' % id
+    line(head + b'"structuredContent":{"a":' + b"[" * depth + b"]" * depth + b"}}}")
 
 
 def do_broken(id: Any, given: dict[str, Any], token: Any) -> Any:
@@ -181,12 +195,11 @@ def do_own_error(id: Any, given: dict[str, Any], token: Any) -> Any:
 
 
 def do_asks(id: Any, given: dict[str, Any], token: Any) -> Any:
-    return {"resultType": "input_required", "inputRequests": {"a": {"method": "elicitation/create", "params": {
-        "mode": "form", "message": "Sure?", "requestedSchema": {"type": "object", "properties": {}}}}}}  # fmt: skip
+    return {"resultType": "input_required", "inputRequests": ASKING}
 
 
 def do_grow(id: Any, given: dict[str, Any], token: Any) -> Any:
-    added.append(given["name"])
+    added.append(given["new"])
     if given.get("drop"):
         TOOLS.remove(given["drop"])
     if not given.get("quietly"):
@@ -239,7 +252,11 @@ def state(id: str) -> dict[str, Any]:
     given = json.loads(task_file(id).read_text())
     now = "2026-01-01T00:00:00Z"
     found: dict[str, Any] = {"taskId": id, "createdAt": now, "lastUpdatedAt": now, "status": "working"}
-    found |= {"ttlMs": None, "pollIntervalMs": given.get("poll", 20)} if MODERN else {"ttl": None, "pollInterval": 20}
+    found |= (
+        {"ttlMs": None, "pollIntervalMs": given.get("poll", 20)}
+        if MODERN
+        else {"ttl": None, "pollInterval": 20}
+    )
     if (FOLDER / "cancelled" / id.encode().hex()).exists():
         return {**found, "status": "cancelled"}
     if given.get("asks"):
@@ -280,7 +297,12 @@ def push_tasks(id: Any, params: dict[str, Any]) -> None:
     """Tells of a task's end, for those whose interval would be too long to see it."""
     ids = (params.get("notifications") or {}).get("taskIds") or []
     meta = {"_meta": {"io.modelcontextprotocol/subscriptionId": id}}
-    write({"method": "notifications/subscriptions/acknowledged", "params": {"notifications": {"taskIds": ids}, **meta}})
+    write(
+        {
+            "method": "notifications/subscriptions/acknowledged",
+            "params": {"notifications": {"taskIds": ids}, **meta},
+        }
+    )
     for task in ids:
         wait_for(json.loads(task_file(task).read_text()).get("gate", "gate"))
         write({"method": "notifications/tasks", "params": {**state(task), **meta}})
@@ -297,7 +319,11 @@ def capabilities() -> dict[str, Any]:
 
 
 def listed(name: str) -> dict[str, Any]:
-    tool: dict[str, Any] = {"name": name, "description": f"It does {name}.", "inputSchema": {"type": "object"}}
+    tool: dict[str, Any] = {
+        "name": name,
+        "description": f"It does {name}.",
+        "inputSchema": {"type": "object"},
+    }
     if name == "task_of_2025":
         tool["execution"] = {"taskSupport": "required"}
     return tool
@@ -312,18 +338,26 @@ def take(message: dict[str, Any]) -> None:
     elif id is None or method is None:
         return
     elif method == "server/discover" and MODERN:
-        answer = {"supportedVersions": ["2026-07-28"], "capabilities": capabilities(), "resultType": "complete"}
+        answer = {
+            "supportedVersions": ["2026-07-28"],
+            "capabilities": capabilities(),
+            "resultType": "complete",
+        }
         write({"id": id, "result": {**answer, "ttlMs": 0, "cacheScope": "private", "serverInfo": info}})
     elif method == "initialize" and not MODERN:
         if START == "silent":
             return
         version = "1999-01-01" if START == "version" else "2025-11-25"
-        write({"id": id, "result": {"protocolVersion": version, "capabilities": capabilities(), "serverInfo": info}})
+        write(
+            {
+                "id": id,
+                "result": {"protocolVersion": version, "capabilities": capabilities(), "serverInfo": info},
+            }
+        )
     elif method == "tools/list":
         log("listings", "")
         tools = [listed(name) for name in TOOLS + added]
-        extra = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"} if MODERN else {}
-        write({"id": id, "result": {"tools": tools, **extra}})
+        write({"id": id, "result": {"tools": tools, **(CACHE if MODERN else {})}})
     elif method == "tools/call":
         threading.Thread(target=call, args=(id, params), daemon=True).start()
     elif method.startswith("tasks/"):
