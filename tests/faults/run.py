@@ -31,7 +31,7 @@ def families(seed: int) -> dict[str, Callable[[], Tally]]:
         "6": lambda: hostile.run(seed, 0, again("6")),
         "7": lambda: orphans.at_random(seed, 6, 4, again("7")),
         "7b": lambda: launches.sweep(seed, 28, again("7b")),
-        "9": lambda: toolcalls.at_random(seed, 8, 5, again("9")),
+        "9": lambda: toolcalls.at_random(seed, 6, 4, again("9")),
     }
 
 

@@ -56,10 +56,11 @@ def _chain(tally: Calls, seed: int, kills: int, modern: bool) -> None:
     try:
         for life in range(kills):
             faults += _live_and_die(folder, seed + life, rng)
+        before = set(ran(folder))
         verdict = recover(folder)
         tally.add(verdict, where, faults)
         if verdict.clean:
-            tally.found += _found_again(folder)
+            tally.found += _found_again(folder, before)
             shutil.rmtree(folder)
     except Exception as problem:
         tally.broke(f"{type(problem).__name__}: {problem}", where)
@@ -80,9 +81,8 @@ def _live_and_die(folder: Path, seed: int, rng: random.Random) -> int:
         end = time.monotonic() + PATIENCE
         while len(ran(folder)) < before + 3 and time.monotonic() < end and owner.poll() is None:
             time.sleep(0.01)
-        if rng.random() < 0.5:
-            time.sleep(rng.uniform(0.0, 0.4))
-            killed += _kill_server(folder)
+        time.sleep(rng.uniform(0.0, 0.4))
+        killed += _kill_server(folder)
         time.sleep(rng.uniform(0.0, 0.6))  # the moment of the kill is what is random here
         assert owner.poll() is None, f"the owner ended by itself: {begun!r} {owner.stdout.read()[-3_000:]!r}"
     finally:
@@ -93,10 +93,14 @@ def _live_and_die(folder: Path, seed: int, rng: random.Random) -> int:
 
 
 def _kill_server(folder: Path) -> int:
-    alive = [pid for pid in _pids(folder) if _lives(pid, folder)]
-    with suppress(OSError, IndexError):
-        os.kill(alive[-1], signal.SIGKILL)
-        return 1
+    """The youngest, as soon as there is one: a crash may have taken the last."""
+    end = time.monotonic() + PATIENCE / 2
+    while time.monotonic() < end:
+        alive = [pid for pid in _pids(folder) if _lives(pid, folder)]
+        with suppress(OSError, IndexError):
+            os.kill(alive[-1], signal.SIGKILL)
+            return 1
+        time.sleep(0.01)
     return 0
 
 
@@ -110,11 +114,11 @@ def recover(folder: Path) -> Verdict:
     executed = ran(folder)
     facts = read_facts(folder / "ledger.jsonl") + [Fact("ran", mark[0], mark) for mark in executed]
     told = judge(facts, asyncio.run(transcripts(folder / "ledger.db")))
-    wrong = [problem for seen in _ended(folder) for problem in _wrong(seen, set(executed))]
+    wrong = [problem for seen in _ended(folder) for problem in wrong_ending(seen, set(executed))]
     return Verdict((*told.lost, *wrong, *_orphans(folder)), told.doubled, told.misordered)
 
 
-def _wrong(seen: dict[str, Any], executed: set[str]) -> Iterator[str]:
+def wrong_ending(seen: dict[str, Any], executed: set[str]) -> Iterator[str]:
     """Every ending must be one that this call can have, with its own answer and nobody else's."""
     id, kind, status = seen["id"], seen["kind"], seen["status"]
     where = f"{id} ({kind}) is {status}: {seen['outcome']}"
@@ -144,9 +148,9 @@ def _orphans(folder: Path) -> list[str]:
     return []
 
 
-def _found_again(folder: Path) -> int:
+def _found_again(folder: Path, before: set[str]) -> int:
     """Tasks of the servers that were begun in a life that was killed, and completed in the last one."""
-    tasks = [seen for seen in _ended(folder) if seen["kind"].startswith("task")]
+    tasks = [seen for seen in _ended(folder) if seen["kind"].startswith("task") and seen["id"] in before]
     return sum(seen["status"] == "completed" for seen in tasks)
 
 

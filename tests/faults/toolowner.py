@@ -13,6 +13,7 @@ import json
 import os
 import random
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from meantime import Meantime, MeantimeError, Settings, StdioServer, Tool
@@ -95,10 +96,8 @@ class Owner:
             task = await self.start(thread, kind)
             await asyncio.sleep(self.rng.random() * 0.05)
             if kind == "cancelled":
-                try:
+                with suppress(MeantimeError):  # it was over before
                     await self.meantime.thread(thread).cancel(task)
-                except MeantimeError:
-                    pass  # it was over before
         await asyncio.Event().wait()
 
     async def _tell_on(self) -> None:

@@ -23,7 +23,7 @@ async def test_a_reply_that_comes_twice_counts_once(thread: Thread):
 
 async def test_replies_to_nobody_reach_nobody(thread: Thread, peer: Peer):
     """One of them has the id that the next request will have: it comes before that is sent."""
-    assert (await ended(thread, "s/strangers")).outcome.result == "yours"
+    assert (await ended(thread, "s/strangers", next=True)).outcome.result == "yours"
     assert (await ended(thread, "s/echo", text="mine")).outcome.result == "mine"
 
 

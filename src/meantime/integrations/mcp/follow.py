@@ -16,7 +16,7 @@ from .results import INVALID_PARAMS, report_of, report_of_error
 from .troubles import Refusal, Stale, Trouble
 
 if TYPE_CHECKING:
-    from .connection import Connection
+    from .wire.connection import Connection
 
 PATIENCE = 8  # looks that fail in a row, each after a longer wait, until it is given up for lost
 CANCEL = 2.0  # seconds for telling the server that its task is not wanted any more

@@ -15,7 +15,7 @@ from .servers import Server
 from .troubles import NotStarted
 
 if TYPE_CHECKING:
-    from .connection import Connection
+    from .wire.connection import Connection
 
 FIRST_WAIT, LONGEST_WAIT = 0.2, 30.0  # seconds between an end and the next start
 
@@ -91,7 +91,7 @@ class Link:
         if wait > 0:
             await asyncio.sleep(wait)
         # The SDK takes a while to load: the event loop goes on meanwhile.
-        module = await asyncio.to_thread(importlib.import_module, "meantime.integrations.mcp.connection")
+        module = await asyncio.to_thread(importlib.import_module, "meantime.integrations.mcp.wire.connection")
         connection: Connection = module.Connection(self.name, self._server)
         self.starts += 1
         try:

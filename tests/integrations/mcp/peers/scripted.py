@@ -131,7 +131,8 @@ def do_twice(id: Any, given: dict[str, Any], token: Any) -> Any:
 
 
 def do_strangers(id: Any, given: dict[str, Any], token: Any) -> Any:
-    for stranger in (9_999, "nobody", id + 1, -1, None):
+    """Answers to nobody; with `next`, also to whoever comes next, and is not there yet."""
+    for stranger in (10**9, "nobody", -1, None, *([id + 1] if given.get("next") else [])):
         write({"id": stranger, "result": text("not yours")})
     return text("yours")
 

@@ -13,8 +13,8 @@ from types import TracebackType
 from mcp.shared.message import SessionMessage
 from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
-from .scan import IdScan
-from .servers import StdioServer
+from ..scan import IdScan
+from ..servers import StdioServer
 
 GUARD = Path(__file__).with_name("guard.py")
 INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")

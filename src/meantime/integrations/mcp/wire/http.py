@@ -11,8 +11,8 @@ import httpx2
 import msgspec
 from mcp.client.streamable_http import streamable_http_client
 
-from .results import STATUS, UNREACHED
-from .servers import HttpServer
+from ..results import STATUS, UNREACHED
+from ..servers import HttpServer
 
 MOST_BYTES = 32 << 20  # of one message
 SESSION = "mcp-session-id"

@@ -17,20 +17,19 @@ from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from pydantic import TypeAdapter, ValidationError
 
+from ..remote import task_of
+from ..results import UNREACHED
+from ..servers import Server, StdioServer
+from ..tools import ToolInfo
+from ..troubles import Gone, NotStarted, Refusal, Stale, Unanswered
+from .endings import HOW_IT_ENDED, autopsy, in_words, why_not
 from .http import CUT_OFF, FORGOTTEN, http_wire
-from .remote import task_of
-from .results import UNREACHED
-from .servers import Server, StdioServer
+from .listing import REQUEST_TIMEOUT, list_tools
 from .sieve import sieved
 from .stdio import StdioWire
-from .tools import ToolInfo
-from .troubles import Gone, NotStarted, Refusal, Stale, Unanswered
 
 TASKS = "io.modelcontextprotocol/tasks"
 MODERN = "2026"  # versions from here on speak per request, and answer with tasks by the extension
-PAGES = 100  # of a list of tools
-REQUEST_TIMEOUT = 60.0  # seconds for what is no call of a tool
-HOW_IT_ENDED = 3.0  # seconds that a call which was cut off waits for the exit code
 _ANY: Any = TypeAdapter(dict[str, Any])  # the answer as it came
 _OF_THE_WIRE = ("SSE stream",)  # how the SDK's own words begin where a stream of HTTP gave no answer
 
@@ -88,7 +87,7 @@ class Connection:
         finally:
             for beside in self._side:
                 beside.cancel()
-            self._how = self._how or self._why(problem)
+            self._how = self._how or in_words(problem)
             self._gone.set()
             self._over.set()
             if not self._ready.done():
@@ -107,13 +106,13 @@ class Connection:
                 try:
                     await self._shake_hands()
                 except BaseException as problem:
-                    self._how = await self._why_not(problem)
+                    self._how = await why_not(problem, self._server, self._wire, gone=self._gone.is_set())
                     raise
                 self._ready.set_result(None)
                 self._listen_for_tools()
                 await self._until_over()
                 if not self._closing.is_set():
-                    self._how = await self._autopsy()
+                    self._how = await autopsy(self._wire)
                     self._over.set()
 
     def _connect(self) -> AbstractAsyncContextManager[Any]:
@@ -141,50 +140,6 @@ class Connection:
         finally:
             for wait in waits:
                 wait.cancel()
-
-    # -- how it ended, in words
-
-    async def _why_not(self, problem: BaseException) -> str:
-        if isinstance(problem, TimeoutError):
-            why = f"It did not answer within {self._server.start_timeout:g} s."
-        elif isinstance(problem, MCPError) and problem.code != types.CONNECTION_CLOSED:
-            why = problem.message
-        else:
-            why = self._why(problem)
-        if self._wire is None:
-            return why
-        code = await self._wire.wait_ended(0.5 if self._gone.is_set() else 0.0)
-        if code is not None:
-            await asyncio.sleep(0.05)  # for its last words
-            why = f"It {_ended(code)} before it had answered."
-        return why + self._said()
-
-    async def _autopsy(self) -> str:
-        if self._wire is None:
-            return "The connection was closed."
-        code = await self._wire.wait_ended(HOW_IT_ENDED - 1)
-        how = f"It {_ended(code)}." if code is not None else "It closed its output."
-        return how + self._said()
-
-    def _said(self) -> str:
-        wire = self._wire
-        assert wire is not None
-        said = f" It said on stderr:\n{wire.stderr}" if wire.stderr else ""
-        if wire.garbage:
-            said = (
-                f" {wire.garbage} lines of its stdout were no messages; the first: {wire.first_garbage!r}."
-                + said
-            )
-        return said
-
-    def _why(self, problem: Any) -> str:
-        while isinstance(problem, BaseExceptionGroup):
-            problem = cast("Any", problem).exceptions[0]
-        if problem is None or isinstance(problem, asyncio.CancelledError):
-            return "The connection was closed."
-        if isinstance(problem, OSError) and problem.strerror:
-            return f"{problem.filename or ''}: {problem.strerror}.".removeprefix(": ")
-        return str(problem) or type(problem).__name__
 
     # -- asking
 
@@ -262,35 +217,8 @@ class Connection:
         return self._tools
 
     async def _list(self) -> dict[str, ToolInfo]:
-        found: dict[str, ToolInfo] = {}
-        cursor: str | None = None
-        capabilities = self._session.server_capabilities
-        tasks = capabilities.tasks if capabilities is not None else None
-        requests = tasks.requests if tasks is not None else None
-        may = requests is not None and requests.tools is not None and requests.tools.call is not None
-        for _ in range(PAGES):
-            params = types.PaginatedRequestParams(cursor=cursor)
-            page: Any = await self._ask(self._in_time(self._session.list_tools(params=params)))
-            for tool in page.tools:
-                support = tool.execution.task_support if tool.execution is not None else None
-                found[tool.name] = ToolInfo(
-                    self.name,
-                    tool.name,
-                    tool.description or "",
-                    tool.input_schema,
-                    may and support in ("optional", "required"),
-                )
-            cursor = page.next_cursor
-            if cursor is None:
-                break
-        return found
-
-    async def _in_time(self, asking: Coroutine[Any, Any, Any]) -> Any:
-        try:
-            async with asyncio.timeout(REQUEST_TIMEOUT):
-                return await asking
-        except TimeoutError:
-            raise MCPError(types.REQUEST_TIMEOUT, "The server did not list its tools.") from None
+        asking: Any = list_tools(self._session, self.name)
+        return cast("dict[str, ToolInfo]", await self._ask(asking))
 
     # -- what it says unasked
 
@@ -338,7 +266,3 @@ class Connection:
         self._side.add(task)
         task.add_done_callback(self._side.discard)
         return task
-
-
-def _ended(code: int) -> str:
-    return f"ended with exit code {code}" if code >= 0 else f"was killed by signal {-code}"
