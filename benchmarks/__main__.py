@@ -6,7 +6,8 @@ import asyncio
 import importlib
 import sys
 
-NAMES = ("latency", "end_to_end", "inline", "calls", "commands", "output", "memory", "history", "peers")
+NAMES = ("latency", "end_to_end", "inline", "calls", "commands", "output", "memory", "history")
+NAMES += ("mcp_tools", "peers")
 
 
 def main() -> None:
