@@ -71,6 +71,10 @@ async def test_a_tool_that_asks_for_input_fails_clearly(thread: Thread):
     assert (await ended(thread, "s/asks")).outcome.code == "input_required"
 
 
+async def test_a_server_that_asks_its_client_is_refused_and_not_left_waiting(thread: Thread):
+    assert (await ended(thread, "s/samples")).outcome.result == "refused"
+
+
 async def test_progress_notifications_are_progress(thread: Thread, peer: Peer):
     handle = await thread.start(Tool("s/gate"))
     progress = await seen(handle, lambda task: task.progress)

@@ -47,13 +47,28 @@ async def test_a_timeout_is_a_timeout_and_its_late_reply_is_dropped(thread: Thre
 
 
 async def test_a_server_that_reads_nothing_more_holds_nobody(thread: Thread, peer: Peer):
-    """It took the lock of its stdout: no answer comes, and with a full pipe nothing can be sent."""
+    """No answer comes, and with a full pipe nothing can be sent."""
     stuck = await thread.start(Tool("s/stuck"))
     await peer.until("waiting", "stuck")
     full = [await thread.start(Tool("s/echo", {"text": "x" * 400_000})) for _ in range(3)]
     await asyncio.sleep(0)
     answers = await asyncio.gather(*(thread.cancel(one, wait=True) for one in (stuck, *full)))
     assert {answer.task.status for answer in answers} == {Status.CANCELLED}
+
+
+async def test_what_waits_for_a_server_is_bounded(
+    mt: Meantime, thread: Thread, peer: Peer, monkeypatch: pytest.MonkeyPatch
+):
+    await ended(thread, "s/echo")  # the SDK is loaded
+    from meantime.integrations.mcp.wire import stdio
+
+    monkeypatch.setattr(stdio, "MOST_WAITING", 1 << 20)
+    stuck = await thread.start(Tool("s/stuck"))
+    await peer.until("waiting", "stuck")
+    full = [await thread.start(Tool("s/echo", {"text": "x" * 900_000})) for _ in range(6)]
+    first = next(task for task in await thread.wait(*full, until="any", timeout=PATIENCE) if task.ended)
+    assert first.outcome.message.endswith("Connection closed")
+    await asyncio.gather(*(thread.cancel(one, wait=True) for one in (stuck, *full)))
 
 
 async def test_what_was_cancelled_in_the_queue_is_never_sent(peer: Peer, mt: Meantime, thread: Thread):

@@ -38,6 +38,7 @@ JSON: Any = st.recursive(
         ({"a": {"command": []}}, "does not start a server"),
         ({"a": {"command": ["x"], "idle": 0}}, "seconds"),
         ({"a": {"command": ["x"], "env": {"A": "\0"}}}, "env is a dict"),
+        ({"a": {"url": "http://h", "headers": {"A": 1}}}, "not configured right"),
     ],
 )
 def test_what_is_not_a_server_says_so(given: Any, words: str):
@@ -51,6 +52,15 @@ def test_a_config_file_can_fill_them():
         "files": StdioServer(command=["x"], env={"A": "b"}),
         "web": HttpServer(url="https://h/mcp"),
     }
+
+
+def test_secrets_do_not_show():
+    shown = repr(
+        [StdioServer(command=["x"], env={"A": "secret"}), HttpServer(url="http://h", headers={"B": "secret"})]
+    )
+    assert "secret" not in shown
+    assert "'A'" in shown
+    assert "'B'" in shown
 
 
 @pytest.mark.parametrize("name", ["echo", "/echo", "s/", "", "\ud800/x", None, 3])

@@ -44,6 +44,9 @@ class StdioServer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
             raise InvalidInput("env is a dict of texts.")
         _check_seconds(self.start_timeout, self.idle)
 
+    def __repr__(self) -> str:
+        return f"StdioServer({self.command}, env of {sorted(self.env)})"  # never the values
+
 
 class HttpServer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A server that runs somewhere else, reached over Streamable HTTP."""
@@ -58,7 +61,15 @@ class HttpServer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         parts = urlsplit(url) if isinstance(url, str) else None
         if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
             raise InvalidInput(f"url={url!r} is no address.", hint="Give one like https://host/mcp.")
+        headers: Any = self.headers
+        if not isinstance(headers, Mapping) or not all(
+            isinstance(word, str) for pair in cast("Mapping[Any, Any]", headers).items() for word in pair
+        ):
+            raise InvalidInput("headers is a dict of texts.")
         _check_seconds(self.start_timeout, self.idle)
+
+    def __repr__(self) -> str:
+        return f"HttpServer({self.url!r}, headers {sorted(self.headers)})"  # never the values
 
 
 Server: TypeAlias = StdioServer | HttpServer

@@ -23,7 +23,7 @@ LOCK = threading.Lock()
 TOOLS = [
     *("echo", "add", "gate", "hang", "crash", "garbage", "twice", "strangers", "late", "big", "deep"),
     *("broken", "flood", "picture", "fails", "wrong", "own_error", "task", "task_of_2025", "asks", "grow"),
-    *("leaves", "stuck"),
+    *("leaves", "stuck", "samples"),
 ]
 NOISE = (b"DEBUG: here I am", b"{not json", b"[1, 2]", b"\xff\xfe\x00", b"", b'{"jsonrpc": "2.0"}', b"null")
 FORM = {"mode": "form", "message": "Sure?", "requestedSchema": {"type": "object", "properties": {}}}
@@ -31,6 +31,8 @@ ASKING = {"a": {"method": "elicitation/create", "params": FORM}}
 CACHE = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
 added: list[str] = []
 cancelled: set[Any] = set()
+answers: dict[Any, dict[str, Any]] = {}
+deaf = threading.Event()
 
 
 def write(message: dict[str, Any]) -> None:
@@ -220,8 +222,18 @@ def do_leaves(id: Any, given: dict[str, Any], token: Any) -> Any:
 
 def do_stuck(id: Any, given: dict[str, Any], token: Any) -> Any:
     """From now on it reads nothing more."""
+    deaf.set()
     log("waiting", "stuck")
-    LOCK.acquire()
+
+
+def do_samples(id: Any, given: dict[str, Any], token: Any) -> Any:
+    """Asks its client for something, and says what it was told."""
+    params = {"messages": [], "maxTokens": 1}
+    write({"id": f"from-{id}", "method": "sampling/createMessage", "params": params})
+    end = time.monotonic() + 30
+    while f"from-{id}" not in answers and time.monotonic() < end:
+        time.sleep(0.005)
+    return text("refused" if "error" in answers[f"from-{id}"] else "served")
 
 
 # -- tasks of its own
@@ -336,7 +348,9 @@ def take(message: dict[str, Any]) -> None:
     if method == "notifications/cancelled":
         cancelled.add(params.get("requestId"))
         log("cancels", str(params.get("requestId")))
-    elif id is None or method is None:
+    elif method is None:
+        answers[id] = message
+    elif id is None:
         return
     elif method == "server/discover" and MODERN:
         answer = {
@@ -379,6 +393,8 @@ def main() -> None:
             line(b"booting %d" % noise)
     for raw in sys.stdin.buffer:
         take(json.loads(raw))
+        if deaf.is_set():
+            threading.Event().wait()
     if START == "clings":
         threading.Event().wait()  # also when nobody listens any more
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import logging
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, suppress
 from importlib.metadata import version
@@ -28,6 +29,7 @@ from .listing import REQUEST_TIMEOUT, list_tools
 from .sieve import sieved
 from .stdio import StdioWire
 
+logger = logging.getLogger("meantime")
 TASKS = "io.modelcontextprotocol/tasks"
 MODERN = "2026"  # versions from here on speak per request, and answer with tasks by the extension
 _ANY: Any = TypeAdapter(dict[str, Any])  # the answer as it came
@@ -231,8 +233,12 @@ class Connection:
             said = None
             if method == "notifications/tools/list_changed":
                 self._tools = None
-        if said is not None:
+        if said is None:
+            return
+        try:
             said(params)
+        except Exception as problem:  # what a server says must not end the connection of all
+            logger.warning("What %s said of a call could not be taken: %s", self.name, problem)
 
     def _listen_for_tools(self) -> None:
         """By the newer protocol, who wants to hear of changes must ask."""

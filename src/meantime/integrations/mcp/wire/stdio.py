@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
+import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
@@ -19,6 +20,7 @@ from ..servers import StdioServer
 GUARD = Path(__file__).with_name("guard.py")
 INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 MOST_BYTES = 32 << 20  # of one message
+MOST_WAITING = 64 << 20  # bytes that it has not read yet
 PIECE = 1 << 16
 TAIL_LINES, TAIL_CHARACTERS = 20, 2_000  # of what it says on stderr
 GOES = 6.0  # seconds in which a guard has ended its server, with a margin
@@ -209,6 +211,8 @@ class Writing:
         self._stream = stream
 
     async def send(self, item: SessionMessage) -> None:
+        if self._stream.transport.get_write_buffer_size() > MOST_WAITING:
+            raise anyio.BrokenResourceError  # it has not read for long, and we keep no more for it
         text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
         self._stream.write(text.encode() + b"\n")  # whole, also if we are cancelled in the next line
         with suppress(ConnectionError):  # the end of its stdout says the same, and is heard by everyone
