@@ -91,14 +91,26 @@ async def test_a_cancel_by_the_server_is_a_failure(thread: Thread, peer: Peer, t
     assert task.outcome.code == "cancelled_by_server"
 
 
-@pytest.mark.parametrize("era", [True], ids=["2026-07-28"], indirect=False)
-async def test_a_notification_is_sooner_than_the_next_look(mt: Meantime, thread: Thread, peer: Peer):
-    handle = await thread.start(Tool("s/task", {"poll": 3_600_000, "id": "long"}))
+async def test_a_notification_is_sooner_than_the_next_look(thread: Thread, peer: Peer, tool: str):
+    handle = await thread.start(Tool(tool, {"poll": 3_600_000, "id": "long", "talks": True}))
     await peer.until("asked", "tasks/get long")
+    peer.open_gate("half")
     peer.open_gate()
     (task,) = await thread.wait(handle, timeout=20)  # the bound of the interval is 30
     assert task.outcome.result == "done"
-    assert len(peer.lines("asked")) <= 4
+    assert peer.lines("asked").count("tasks/get long") <= 3
+
+
+async def test_progress_by_the_token_of_the_call_is_still_heard(thread: Thread, peer: Peer, tool: str):
+    handle = await thread.start(Tool(tool, {"id": "talking", "talks": True}))
+    await peer.until("asked", "tasks/get talking")
+    peer.open_gate("half")
+    progress = await seen(
+        handle, lambda task: task.progress if task.progress and task.progress.percent else None
+    )
+    assert progress.percent == 75.0
+    peer.open_gate()
+    assert await handle.result() == "done"
 
 
 async def test_its_server_may_be_started_anew_meanwhile(thread: Thread, peer: Peer, tool: str):

@@ -243,22 +243,33 @@ def task_file(id: str) -> Path:
     return FOLDER / "tasks" / f"{id.encode().hex()}.json"
 
 
-def new_task(given: dict[str, Any]) -> str:
+def new_task(given: dict[str, Any], token: Any) -> str:
     (FOLDER / "tasks").mkdir(exist_ok=True)
     id = str(given.get("id") or f"task-{os.urandom(8).hex()}")
     half = task_file(id).with_suffix(".half")
     half.write_text(json.dumps(given))
     half.rename(task_file(id))
     log("waiting", f"task {given.get('mark', '')}".strip())
+    if given.get("talks"):
+        threading.Thread(target=talk, args=(id, given, token), daemon=True).start()
     return id
 
 
+def talk(id: str, given: dict[str, Any], token: Any) -> None:
+    """Progress by the call's token, which lasts as long as the task; and, by 2025-11-25, its status."""
+    wait_for("half")
+    progress(token, 3, 4, "three of four")
+    wait_for(given.get("gate", "gate"))
+    if not MODERN:
+        write({"method": "notifications/tasks/status", "params": state(id)})
+
+
 def do_task(id: Any, given: dict[str, Any], token: Any) -> Any:
-    return {"resultType": "task", **state(new_task(given))}
+    return {"resultType": "task", **state(new_task(given, token))}
 
 
 def do_task_of_2025(id: Any, given: dict[str, Any], token: Any) -> Any:
-    return {"task": state(new_task(given))}
+    return {"task": state(new_task(given, token))}
 
 
 def state(id: str) -> dict[str, Any]:
