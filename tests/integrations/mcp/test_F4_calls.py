@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from meantime import Failed, InvalidInput, Meantime, Thread, Tool
@@ -119,8 +121,8 @@ async def test_a_change_that_the_server_keeps_to_itself_is_found_when_it_matters
 
 
 async def test_the_list_is_not_fetched_for_every_call(thread: Thread, peer: Peer):
-    for _ in range(5):
-        await ended(thread, "s/echo")
+    await asyncio.gather(*(ended(thread, "s/echo") for _ in range(5)))
+    await ended(thread, "s/echo")
     assert len(peer.lines("listings")) == 1
 
 

@@ -37,6 +37,7 @@ async def test_a_late_reply_reaches_no_other_call(thread: Thread, peer: Peer):
 
 
 async def test_a_timeout_is_a_timeout_and_its_late_reply_is_dropped(thread: Thread, peer: Peer):
+    await ended(thread, "s/echo")  # the server is up
     handle = await thread.start(Tool("s/late"), timeout=0.5)
     (task,) = await thread.wait(handle, timeout=PATIENCE)
     assert task.status is Status.TIMED_OUT

@@ -118,6 +118,15 @@ async def test_a_server_that_goes_away_and_comes_back(thread: Thread, web: HttpP
     assert web.calls == ["echo", "echo"]
 
 
+async def test_a_session_that_is_forgotten_takes_no_running_call_with_it(thread: Thread, web: HttpPeer):
+    running = await thread.start(Tool("web/sse"))
+    await seen(running, lambda task: task.progress)
+    web.session = "two"
+    assert await well(thread)
+    web.gate.set()
+    assert await running.result() == "streamed"
+
+
 async def test_many_calls_at_once(mt: Meantime, thread: Thread):
     await mt.set_limits(per_thread=50)
     tasks = await asyncio.gather(*(ended(thread, "web/echo", text=str(n)) for n in range(50)))

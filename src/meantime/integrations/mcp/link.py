@@ -40,10 +40,17 @@ class Link:
         if self._idle is not None:
             self._idle.cancel()
             self._idle = None
+        connection: Connection | None = None
         try:
-            yield await self._reach()
+            connection = await self._reach()
+            connection.users += 1
+            yield connection
         finally:
             self._users -= 1
+            if connection is not None:
+                connection.users -= 1
+                if connection.users == 0 and connection is not self._connection:
+                    self._finish(connection)
             if self._users == 0:
                 loop = asyncio.get_running_loop()
                 self._idle = loop.call_later(self._server.idle, self._drop)
@@ -53,9 +60,9 @@ class Link:
         self._failures = 0
 
     def renounce(self, connection: Connection) -> None:
-        """The connection is of no use any more; the next caller gets another."""
+        """It is of no use to new callers, who get another; those who use it may still be answered."""
         if self._connection is connection:
-            self._drop()
+            self._connection = None
 
     async def close(self) -> None:
         if self._idle is not None:
@@ -64,7 +71,7 @@ class Link:
             self._opening.cancel()
             await asyncio.wait([self._opening])
         self._drop()
-        if self._closing:
+        while self._closing:
             await asyncio.wait(self._closing)
 
     async def _reach(self) -> Connection:

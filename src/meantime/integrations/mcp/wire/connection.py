@@ -62,6 +62,9 @@ class Connection:
         self._states: dict[str, Said] = {}  # who follows which task of the server's
         self._kept: dict[str, str] = {}  # the progress token of a task, which lasts as long as it does
         self._tools: dict[str, ToolInfo] | None = None
+        self._changes = 0  # of its tools, that we heard of
+        self._listing = asyncio.Lock()
+        self.users = 0  # the link's count
         self._side: set[asyncio.Task[Any]] = set()
 
     # -- life: all of it in one asyncio task, as the SDK's cancel scopes want it
@@ -69,7 +72,8 @@ class Connection:
     async def open(self) -> None:
         """Raises NotStarted."""
         self._keeping = asyncio.get_running_loop().create_task(self._keep())
-        await self._ready
+        self._ready.add_done_callback(lambda done: done.cancelled() or done.exception())  # it was heard
+        await asyncio.shield(self._ready)
 
     @property
     def is_open(self) -> bool:
@@ -78,6 +82,8 @@ class Connection:
     async def close(self) -> None:
         self._closing.set()
         if self._keeping is not None:
+            if not self._ready.done():
+                self._keeping.cancel()  # it may never answer
             await asyncio.wait([self._keeping])
 
     async def _keep(self) -> None:
@@ -210,17 +216,18 @@ class Connection:
     # -- its tools
 
     async def tools(self, *, fresh: bool = False) -> dict[str, ToolInfo] | None:
-        """By name; None where the server does not list them."""
-        if self._tools is None or fresh:
+        """By name; None where the server does not list them. Those who wait share one listing."""
+        async with self._listing:
+            if self._tools is not None and not fresh:
+                return self._tools
+            changes = self._changes
+            asking: Any = list_tools(self._session, self.name)
             try:
-                self._tools = await self._list()
+                found = cast("dict[str, ToolInfo]", await self._ask(asking))
             except Refusal:
                 return None
-        return self._tools
-
-    async def _list(self) -> dict[str, ToolInfo]:
-        asking: Any = list_tools(self._session, self.name)
-        return cast("dict[str, ToolInfo]", await self._ask(asking))
+            self._tools = found if changes == self._changes else None  # else it is old already
+            return found
 
     # -- what it says unasked
 
@@ -233,6 +240,7 @@ class Connection:
             said = None
             if method == "notifications/tools/list_changed":
                 self._tools = None
+                self._changes += 1
         if said is None:
             return
         try:
