@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from meantime import HttpServer, InvalidInput, StdioServer, Tool
+from meantime import HttpServer, InvalidInput, Meantime, StdioServer, Tool
 from meantime.integrations.mcp.remote import EXTENSION, OLDER, Remote, interval_of, remembered, remote_of
 from meantime.integrations.mcp.results import report_of, report_of_error
 from meantime.integrations.mcp.scan import IdScan
@@ -163,3 +163,25 @@ def test_near_names():
     assert near("zzz", ["b", "a"]) == "There are: a, b."
     assert near("zzz", []) == "There are none."
     assert near("zzz", [str(n) for n in range(30)]).endswith("and 10 more.")
+
+
+# -- without the SDK
+
+
+@pytest.mark.anyio
+async def test_without_the_sdk_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    servers = {"s": StdioServer(command=["x"])}
+    async with Meantime.open(":memory:", servers=servers) as mt:
+        with pytest.raises(InvalidInput, match=r"pip install 'meantime\[mcp\]'") as refused:
+            await mt.thread("a").start(Tool("s/echo"))
+        assert refused.value.code == "extra_missing"
+
+
+@pytest.mark.anyio
+async def test_without_servers_the_error_says_where_they_go():
+    async with Meantime.open(":memory:") as mt:
+        with pytest.raises(InvalidInput, match="servers="):
+            await mt.thread("a").start(Tool("s/echo"))
+        with pytest.raises(InvalidInput, match="servers="):
+            await mt.tools("s")
