@@ -90,8 +90,7 @@ async def test_what_was_queued_runs_then(tmp_path: Path, peer: Peer, era: bool):
     assert peer.lines("calls").count("echo queued") == 1
 
 
-async def test_a_cancel_that_was_not_heard_is_passed_on_later(tmp_path: Path, peer: Peer, era: bool):
-    """`cancelling` was durable when the owner was killed: the next one tells the server."""
+async def test_a_servers_task_that_was_taken_up_can_be_cancelled(tmp_path: Path, peer: Peer, era: bool):
     ledger, tool = tmp_path / "work.db", "s/task" if era else "s/task_of_2025"
     async with Meantime.open(ledger, settings=QUICK, servers={"s": peer.server(modern=era)}) as mt:
         thread = mt.thread("a")
