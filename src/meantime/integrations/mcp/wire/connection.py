@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
-import logging
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, suppress
 from importlib.metadata import version
@@ -24,18 +22,16 @@ from ..servers import Server, StdioServer
 from ..tools import ToolInfo
 from ..troubles import Gone, NotStarted, Refusal, Stale, Unanswered
 from .endings import HOW_IT_ENDED, autopsy, in_words, why_not
+from .hearing import Hearing, Said
 from .http import CUT_OFF, FORGOTTEN, http_wire
 from .listing import REQUEST_TIMEOUT, list_tools
 from .sieve import sieved
 from .stdio import StdioWire
 
-logger = logging.getLogger("meantime")
 TASKS = "io.modelcontextprotocol/tasks"
 MODERN = "2026"  # versions from here on speak per request, and answer with tasks by the extension
 _ANY: Any = TypeAdapter(dict[str, Any])  # the answer as it came
 _OF_THE_WIRE = ("SSE stream",)  # how the SDK's own words begin where a stream of HTTP gave no answer
-
-Said = Callable[[dict[str, Any]], None]
 
 
 class TaskRequest(types.Request[dict[str, Any], str]):
@@ -57,12 +53,9 @@ class Connection:
         self._session: ClientSession
         self._dispatcher: JSONRPCDispatcher
         self._wire: StdioWire | None = None
-        self._tokens = itertools.count(1)
-        self._progress: dict[str, Said] = {}
-        self._states: dict[str, Said] = {}  # who follows which task of the server's
-        self._kept: dict[str, str] = {}  # the progress token of a task, which lasts as long as it does
-        self._tools: dict[str, ToolInfo] | None = None
-        self._changes = 0  # of its tools, that we heard of
+        self._hearing = Hearing(name)
+        self._tools: dict[str, ToolInfo] = {}
+        self._listed_at = -1  # how often they had changed when we listed them
         self._listing = asyncio.Lock()
         self.users = 0  # the link's count
         self._side: set[asyncio.Task[Any]] = set()
@@ -103,7 +96,7 @@ class Connection:
 
     async def _live(self) -> None:
         async with self._connect() as (read, write):
-            self._dispatcher = JSONRPCDispatcher(sieved(read, self._heard, self._gone.set), write)
+            self._dispatcher = JSONRPCDispatcher(sieved(read, self._hearing.heard, self._gone.set), write)
             session = ClientSession(
                 dispatcher=self._dispatcher,
                 client_info=types.Implementation(name="meantime", version=version("meantime")),
@@ -159,18 +152,14 @@ class Connection:
         self, tool: ToolInfo | None, name: str, arguments: dict[str, Any], said: Said
     ) -> dict[str, Any]:
         """The server's answer to a call, whatever kind it is. Cancelling this sends the cancellation."""
-        token = f"p{next(self._tokens)}"
-        self._progress[token] = said
+        token = self._hearing.new_token(said)
         params: dict[str, Any] = {"name": name, "arguments": arguments, "_meta": {"progressToken": token}}
         task: str | None = None
         try:
             answer = await self._ask(self._calling(tool, params))
             task = task_of(answer)
         finally:
-            if task is None:
-                del self._progress[token]
-            else:
-                self._kept[task] = token
+            self._hearing.end_call(token, task)
         return answer
 
     def _calling(self, tool: ToolInfo | None, params: dict[str, Any]) -> Coroutine[Any, Any, dict[str, Any]]:
@@ -218,38 +207,20 @@ class Connection:
     async def tools(self, *, fresh: bool = False) -> dict[str, ToolInfo] | None:
         """By name; None where the server does not list them. Those who wait share one listing."""
         async with self._listing:
-            if self._tools is not None and not fresh:
+            changes = self._hearing.changes
+            if self._listed_at == changes and not fresh:
                 return self._tools
-            changes = self._changes
             asking: Any = list_tools(self._session, self.name)
             try:
                 found = cast("dict[str, ToolInfo]", await self._ask(asking))
             except Refusal:
                 return None
-            self._tools = found if changes == self._changes else None  # else it is old already
+            self._tools, self._listed_at = found, changes
             return found
 
-    # -- what it says unasked
-
-    def _heard(self, method: str, params: dict[str, Any]) -> None:
-        if method == "notifications/progress":
-            said = self._progress.get(str(params.get("progressToken")))
-        elif method.startswith("notifications/tasks"):
-            said = self._states.get(str(params.get("taskId")))
-        else:
-            said = None
-            if method == "notifications/tools/list_changed":
-                self._tools = None
-                self._changes += 1
-        if said is None:
-            return
-        try:
-            said(params)
-        except Exception as problem:  # what a server says must not end the connection of all
-            logger.warning("What %s said of a call could not be taken: %s", self.name, problem)
+    # -- what it says unasked: by the newer protocol, who wants to hear it must ask
 
     def _listen_for_tools(self) -> None:
-        """By the newer protocol, who wants to hear of changes must ask."""
         capabilities = self._session.server_capabilities
         tools = capabilities.tools if capabilities is not None else None
         if self.is_modern and tools is not None and tools.list_changed:
@@ -257,12 +228,11 @@ class Connection:
 
     def follow(self, task: str, said: Said) -> Callable[[], None]:
         """`said` hears every state of a task that the server tells; returns how to stop that."""
-        self._states[task] = said
+        self._hearing.follow(task, said)
         listening = self._beside(self._listen({"taskIds": [task]})) if self.is_modern else None
 
         def stop() -> None:
-            self._states.pop(task, None)
-            self._progress.pop(self._kept.pop(task, ""), None)
+            self._hearing.unfollow(task)
             if listening is not None:
                 listening.cancel()
 
