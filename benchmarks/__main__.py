@@ -15,6 +15,7 @@ NAMES = (
     "output",
     "memory",
     "history",
+    "mcp_tools",
     "peers",
     "starting",
 )

@@ -31,6 +31,7 @@ PAGE = ROOT / "docs" / "reference.md"
 WIDTH = 100
 OBJECTS = ["Meantime", "Thread", "Turn", "Handle", "Log", "Batch", "Transcript", "HttpDoor"]
 SETTINGS = ["Settings", "Limits", "ProcessLimits", "InlineLimits", "Retention"]
+SERVERS = ["StdioServer", "HttpServer"]
 OUTCOMES = ["Completed", "Failed", "Cancelled", "TimedOut", "Lost"]
 VALUES = [
     "Task",
@@ -44,11 +45,12 @@ VALUES = [
     "CancelAnswer",
     "BatchCount",
 ]
-VALUES += ["Notice", "Message", "Part", "Settled", "Entry", "Event", "Delivery"]
+VALUES += ["ToolInfo", "Notice", "Message", "Part", "Settled", "Entry", "Event", "Delivery"]
 HOMES = [meantime, model, tasks, store, events, change]  # where a value that is handed out may live
 SKIPPED = {  # public in the code, but not for who uses Meantime
     "Agent.order",
     "Shell.order",
+    "Tool.order",
     "BackgroundFunction.check",
     "Call.order",
     "Context.count_stop",
@@ -63,8 +65,10 @@ TEXTS = {
     "open.durability": '`"full"` survives a power cut; `"fast"` survives a crash, not a power cut.',
     "open.settings": "See [Settings](#settings).",
     "open.runners": "Runners for more kinds of work than functions and commands.",
+    "open.servers": "MCP servers by name; see [Servers](#servers).",
     "open.clock": "Another clock, for tests.",
     "open.store": "Another store instead of the one that `path` names, for tests.",
+    "open.link": "A unix socket at which other processes of the same user can `connect`.",
     "open.salvage": "True: goes on with what can be read of a damaged ledger that was set aside.",
     "start.timeout": "Seconds it may run; None is `Settings.default_timeout`, -1 is no timeout.",
     "start.description": "What people and the agent call it; else it has the name of its work.",
@@ -78,6 +82,7 @@ TEXTS = {
     "start.inline": "How much of the result stays in the message; None is what `Settings` says.",
     "start.fork": "For runners of agents: kept as `task.forked`. Not together with `resume`.",
     "start.resume": "For runners of agents: an ended task to take up again, instead of a new one.",
+    "start.executor": "Filled in by a connected process: it is the one that has the function.",
     "start.session": "For runners of agents: the agent's own conversation, where it has one already.",
     "start.meta": "A JSON object of yours, kept with the task as `task.meta`; at most 16 KB.",
     # -- members without a docstring
@@ -171,7 +176,7 @@ What you make or catch yourself is `from meantime import …`; the rest is hande
 Times are in seconds.
 
 - `Ref` is a task's id, a unique prefix of one, a `Handle` or a `Task`.
-- `Orderable` is work: a `Call`, a `Shell`, or an `Agent`.
+- `Orderable` is work: a `Call`, a `Shell`, a `Tool`, or an `Agent`.
 - `Json` is JSON as Python holds it. `Until` is `"all"` or `"any"`.
 - `history=True` lists also what was cleared, and endings beyond `Retention.hot`.
 - `by` says who asked for a cancel; it is kept with the outcome.
@@ -216,6 +221,7 @@ def write(explained: dict[str, str] | None = None) -> str:
         _work(texts),
         _inside(texts),
         _settings(texts),
+        _servers(texts),
         _outcomes(texts),
         _errors(texts),
         _values(),
@@ -269,7 +275,7 @@ def _option_table(texts: Texts, verb: str, options: dict[str, tuple[str, str]]) 
 
 def _work(texts: Texts) -> str:
     parts = ["## Work\n"]
-    for name in ("Call", "Shell", "Agent"):
+    for name in ("Call", "Shell", "Tool", "Agent"):
         cls = getattr(meantime, name)
         parts.append(f"{_line(cls)}\n\n{_block([_signature(name, cls)])}")
         parts += [f"- {_option(line)}" for line in (_doc(cls) or "").splitlines()[1:] if ": " in line]
@@ -300,20 +306,27 @@ def _settings(texts: Texts) -> str:
     parts = [
         "## Settings and limits\n\n`Meantime.open(path, settings=Settings(…))`. Every field is optional.\n"
     ]
-    for name in SETTINGS:
-        cls = getattr(meantime, name)
-        line = f"{_line(cls)}\n\n" if _doc(cls) else ""
-        rows = [
-            (
-                f"`{one.name}`",
-                _code(one.kind),
-                _code(one.default),
-                texts.get(f"{name}.{one.name}", said=one.comment),
-            )
-            for one in _fields(cls)
-        ]
-        parts.append(f"### {name}\n\n{line}{_table('field type default means', rows)}")
-    return "\n".join(parts)
+    return "\n".join([*parts, *(_struct(texts, name) for name in SETTINGS)])
+
+
+def _servers(texts: Texts) -> str:
+    head = '## Servers\n\n`Meantime.open(path, servers={"name": StdioServer(…)})`; see [MCP](mcp.md).\n'
+    return "\n".join([head, *(_struct(texts, name) for name in SERVERS)])
+
+
+def _struct(texts: Texts, name: str) -> str:
+    cls = getattr(meantime, name)
+    line = f"{_line(cls)}\n\n" if _doc(cls) else ""
+    rows = [
+        (
+            f"`{one.name}`",
+            _code(one.kind),
+            _code(one.default),
+            texts.get(f"{name}.{one.name}", said=one.comment),
+        )
+        for one in _fields(cls)
+    ]
+    return f"### {name}\n\n{line}{_table('field type default means', rows)}"
 
 
 def _outcomes(texts: Texts) -> str:

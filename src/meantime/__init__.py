@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from .api import Batch, Thread
     from .app.meantime import Meantime
     from .handle import Handle
+    from .integrations.mcp.servers import HttpServer, StdioServer
+    from .integrations.mcp.tools import ToolInfo
     from .kernel.errors import (
         Ambiguous,
         Closed,
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
     )
     from .kernel.notices import Message, Notice, Part
     from .kernel.retention import Retention
-    from .kernel.work import Agent, Call
+    from .kernel.work import Agent, Call, Tool
     from .log import Log
     from .ports.host import Delivery, Host
     from .ports.runner import Context, Stopped, current
@@ -67,6 +69,8 @@ _HOMES = {
     "api": "Batch Thread",
     "app.meantime": "Meantime",
     "handle": "Handle",
+    "integrations.mcp.servers": "HttpServer StdioServer",
+    "integrations.mcp.tools": "ToolInfo",
     "turn": "Transcript Turn",
     "ports.runner": "Context Stopped current",
     "kernel.errors": (
@@ -81,7 +85,7 @@ _HOMES = {
     ),
     "kernel.notices": "Message Notice Part",
     "kernel.retention": "Retention",
-    "kernel.work": "Agent Call",
+    "kernel.work": "Agent Call Tool",
     "log": "Log",
     "ports.host": "Delivery Host",
     "runners.background": "background",
@@ -110,6 +114,7 @@ __all__ = [
     "Handle",
     "Host",
     "HttpDoor",
+    "HttpServer",
     "InlineLimits",
     "InvalidInput",
     "LeaseLost",
@@ -139,6 +144,7 @@ __all__ = [
     "Settings",
     "Shell",
     "Status",
+    "StdioServer",
     "StillRunning",
     "Stopped",
     "Task",
@@ -149,6 +155,8 @@ __all__ = [
     "TaskTimedOut",
     "Thread",
     "TimedOut",
+    "Tool",
+    "ToolInfo",
     "Transcript",
     "Turn",
     "Work",

@@ -256,7 +256,14 @@ class Meantime(Proxy, of=app.Meantime):
 
     @classmethod
     def open(cls, *args: Any, **kwargs: Any) -> Meantime:
-        opening = app.Meantime.open(*args, **kwargs)
+        return cls._enter(app.Meantime.open(*args, **kwargs))
+
+    @classmethod
+    def connect(cls, *args: Any, **kwargs: Any) -> Meantime:
+        return cls._enter(app.Meantime.connect(*args, **kwargs))
+
+    @classmethod
+    def _enter(cls, opening: app.Opening) -> Meantime:
         portal = Portal()
         try:
             return cls(portal, portal.call(_invoke(lambda: opening)))

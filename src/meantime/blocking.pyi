@@ -2,12 +2,14 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeAlias, TypeVar
 
+from meantime.integrations.mcp.servers import HttpServer, StdioServer
+from meantime.integrations.mcp.tools import ToolInfo
 from meantime.kernel.events import Event
 from meantime.kernel.limits import Limits
 from meantime.kernel.model import BatchCount, Chunk, InlineLimits, Json, Output, Task
@@ -36,6 +38,7 @@ class Meantime:
         durability: str = "full",
         settings: Settings | None = None,
         runners: Iterable[Runner] = (),
+        servers: Mapping[str, StdioServer | HttpServer] | None = None,
         clock: Clock | None = None,
         store: Store | None = None,
         salvage: bool = False,
@@ -44,7 +47,8 @@ class Meantime:
         """`path` is a file; ":memory:" forgets. Use it with `with`, or close it yourself.
 
         durability: "full" survives a power cut; "fast" survives a crash, not a power cut.
-        link: a unix socket at which other processes of the same user can `connect`."""
+        link: a unix socket at which other processes of the same user can `connect`.
+        servers: MCP servers by name, whose tools `Tool("name/tool", …)` runs."""
 
     @classmethod
     def connect(
@@ -107,6 +111,9 @@ class Meantime:
         """To a running command: more of its stdin; `eof` closes it."""
 
     def cancel(self, ref: str, *, reason: str = "", wait: bool = False) -> CancelAnswer: ...
+    def tools(self, server: str) -> Sequence[ToolInfo]:
+        """The tools of an MCP server, asked now."""
+
     def calls(self) -> Sequence[Task]:
         """What threads wait for inline now, oldest first. These are no records yet."""
 

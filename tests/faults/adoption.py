@@ -36,7 +36,7 @@ def recover(folder: Path, may_be_lost: set[str] | None = None, plant: str = "") 
         said = (done.stdout + done.stderr)[-3_000:]
         return Verdict(lost=(f"it could not be opened again (exit {done.returncode}):\n{said}",))
     facts = read_facts(folder / "ledger.jsonl") + [Fact("ran", id[0], id) for _, id in starts(folder)]
-    told = judge(facts, asyncio.run(_transcripts(folder / "ledger.db")))
+    told = judge(facts, asyncio.run(transcripts(folder / "ledger.db")))
     seen = {one["id"]: one for one in _lines(folder / "ended.jsonl")}
     pids = {id: pid for pid, id in starts(folder)}
     wrong: list[str] = []
@@ -75,7 +75,7 @@ def _wrong(
         yield f"{where}, and both streams in one are {both}"
 
 
-async def _transcripts(ledger: Path) -> dict[str, list[Told]]:
+async def transcripts(ledger: Path) -> dict[str, list[Told]]:
     async with Meantime.open(ledger) as meantime:
         entries = {name: await meantime.thread(name).transcript.entries() for name in THREADS}
         return {name: [Told(*one.message.text.split(" ")) for one in said] for name, said in entries.items()}

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from . import disk, hostile, kills, launches, machine, orphans, schedules, strace
+from . import disk, hostile, kills, launches, machine, orphans, schedules, strace, toolcalls
 from .judge import Tally
 
 SEED = "MEANTIME_FAULT_SEED"
@@ -31,6 +31,7 @@ def families(seed: int) -> dict[str, Callable[[], Tally]]:
         "6": lambda: hostile.run(seed, 0, again("6")),
         "7": lambda: orphans.at_random(seed, 6, 4, again("7")),
         "7b": lambda: launches.sweep(seed, 28, again("7b")),
+        "9": lambda: toolcalls.at_random(seed, 6, 4, again("9")),
     }
 
 

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from . import disk, hostile, kills, launches, machine, orphans, schedules, strace
+from . import disk, hostile, kills, launches, machine, orphans, schedules, strace, toolcalls
 from .run import SEED
 
 seed = int(os.environ.get(SEED) or random.randrange(1_000_000))
@@ -51,6 +51,10 @@ def test_hostile_process_trees() -> None:
 
 def test_kill_of_owners_of_running_commands() -> None:
     orphans.at_random(seed, 2, 1, again).check()
+
+
+def test_kill_of_owners_and_servers_of_mcp_calls() -> None:
+    toolcalls.at_random(seed, 2, 2, again).check()
 
 
 @pytest.mark.usefixtures("needs_strace")

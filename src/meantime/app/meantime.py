@@ -4,7 +4,7 @@ Meantime.connect: another process owns it, and this one is connected to it."""
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Generator, Iterable, Sequence
+from collections.abc import AsyncIterator, Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,9 @@ from msgspec.structs import replace
 from meantime import __version__
 from meantime.api import Thread, statuses_of
 from meantime.engines.local import LocalEngine
+from meantime.integrations.mcp.runner import McpRunner
+from meantime.integrations.mcp.servers import HttpServer, StdioServer
+from meantime.integrations.mcp.tools import ToolInfo
 from meantime.kernel.errors import Closed, InvalidInput
 from meantime.kernel.events import Event
 from meantime.kernel.ids import check_id
@@ -66,6 +69,7 @@ class Meantime:
         durability: str = "full",
         settings: Settings | None = None,
         runners: Iterable[Runner] = (),
+        servers: Mapping[str, StdioServer | HttpServer] | None = None,
         clock: Clock | None = None,
         store: Store | None = None,
         salvage: bool = False,
@@ -75,6 +79,7 @@ class Meantime:
 
         durability: "full" survives a power cut; "fast" survives a crash, not a power cut.
         link: a unix socket at which other processes of the same user can `connect`.
+        servers: MCP servers by name, whose tools `Tool("name/tool", …)` runs.
         """
         settings = settings or Settings()
         clock = clock or SystemClock()
@@ -87,7 +92,7 @@ class Meantime:
 
             shared = share(functions, clock, settings)
             own = shared.runner
-        every = [own, _commands(path, store, settings), *runners]
+        every = [own, _commands(path, store, settings), McpRunner(servers or {}), *runners]
         opened = cls(Runtime(store, LocalEngine(every), clock, settings))
         if shared is not None and link is not None:
             opened._link = shared.door(opened._runtime, link)
@@ -176,12 +181,16 @@ class Meantime:
             socket=None if socket is None else Path(socket).absolute(),
             tcp=tcp,
         )
-        if not isinstance(self._runtime, Runtime):
-            raise InvalidInput("A connected process has no door.", hint="The ledger's owner serves it.")
-        owner = LedgerOwner(self._about)
-        door = HttpDoor(self._runtime, owner, settings, self._runtime.record.clock)
+        runtime = self._owned("serves it")
+        door = HttpDoor(runtime, LedgerOwner(self._about), settings, runtime.record.clock)
         self._doors = [*(known for known in self._doors if not known.closed), door]
         return door
+
+    def _owned(self, does: str) -> Runtime:
+        """The runtime of this process, for what only the owner of a ledger can do."""
+        if not isinstance(self._runtime, Runtime):
+            raise InvalidInput(f"Only the owner of a ledger {does}; this process is connected to one.")
+        return self._runtime
 
     def _about(self) -> About:
         hosts = self._runtime.pushing.hosts.items()
@@ -226,6 +235,11 @@ class Meantime:
 
     async def cancel(self, ref: str, *, reason: str = "", wait: bool = False) -> CancelAnswer:
         return await self._runtime.cancel(ref, None, by="user", reason=reason, wait=wait)
+
+    async def tools(self, server: str) -> Sequence[ToolInfo]:
+        """The tools of an MCP server, asked now."""
+        runner: Any = self._owned("lists its servers' tools").engine.runner("tool")
+        return await runner.tools(server)
 
     async def calls(self) -> Sequence[Task]:
         """What threads wait for inline now, oldest first. These are no records yet."""

@@ -29,7 +29,7 @@ class LocalEngine:
     async def close(self) -> None:
         """Runs that were left behind end with the process; nobody waits for them."""
         for runner in self.lasting():
-            runner.close()
+            await runner.close()
 
     def lasting(self) -> list[LastingRunner]:
         found = [runner for runner in self._runners.values() if runner.abilities.adopt]

@@ -1,8 +1,8 @@
-"""What a user hands off: `Call(fn, *args)`, `Agent(name, prompt)`, … Each gives the Work to store."""
+"""What a user hands off: `Call(fn, *args)`, `Tool(name, arguments)`, … Each gives the Work to store."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol, cast
 
 import msgspec
@@ -72,6 +72,38 @@ class Agent:
 
     def __repr__(self) -> str:
         return f"Agent({self.name!r})"
+
+
+class Tool:
+    """A tool of a configured MCP server, as "server/tool", with its arguments."""
+
+    __slots__ = ("arguments", "name")
+
+    def __init__(self, name: str, arguments: Mapping[str, Any] | None = None) -> None:
+        self.name = _text(name, "a tool's name")
+        server, _, tool = name.partition("/")
+        if not server or not tool:
+            raise InvalidInput(
+                f"{name!r} does not name a tool of a server.", hint='Write Tool("server/tool", {…}).'
+            )
+        given: Any = {} if arguments is None else arguments
+        if not isinstance(given, Mapping):
+            raise InvalidInput(f"A tool's arguments are a dict, not {type(given).__name__}.")
+        self.arguments, faithful = jsonable(cast("Mapping[str, Any]", given))
+        if not faithful:
+            raise InvalidInput(
+                f"The arguments of {name} are not JSON.",
+                hint="Give texts, numbers, booleans, None, lists and dicts of them.",
+            )
+
+    def order(self) -> Order:
+        stored, faithful = self.arguments or None, True
+        if stored and len(msgspec.json.encode(stored)) > MAX_INPUT:
+            stored, faithful = {"too_big": short(as_text(stored))}, False
+        return Order(Work("tool", self.name, stored, faithful), kwargs={"arguments": self.arguments})
+
+    def __repr__(self) -> str:
+        return f"Tool({self.name!r})"
 
 
 class Orderable(Protocol):

@@ -6,6 +6,7 @@ from .capable import RunsInBackground
 from .cli import CLIPlugin
 from .config import BackgroundConfig
 from .executor import InlineCall, ToolExecutor
+from .mcp import MCPPlugin
 from .permission import Decision
 from .protocol import BackgroundCapable, BackgroundExtras, TaskHandle, TaskResult, TaskStatus
 from .registry import CapableTool, PluginRegistry, Tool, ToolPlugin
@@ -18,6 +19,7 @@ __all__ = [
     "CapableTool",
     "Decision",
     "InlineCall",
+    "MCPPlugin",
     "PluginRegistry",
     "RunsInBackground",
     "TaskHandle",

@@ -123,7 +123,9 @@ class LastingRunner(Runner, Protocol):
 
     def open(self) -> None: ...
 
-    def close(self) -> None: ...
+    async def close(self) -> None:
+        """No run is followed any more; what was left behind ends with the process."""
+        ...
 
     def prepare(self, task: Task) -> None:
         """Before the task is recorded, so that what was recorded and never begun can be told from

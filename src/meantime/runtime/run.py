@@ -68,6 +68,8 @@ class Runs:
         """A call that runs already and has just become a task."""
         live = Live(context, assignment.fence, began)
         self._begin(assignment, live, self._finish_with(assignment.task.id, live, report))
+        if context.session is not None:  # said while it was no record yet
+            self._flush_soon(assignment.task.id, True)
 
     def new_context(self, task: Task) -> WorkContext:
         loop = asyncio.get_running_loop()

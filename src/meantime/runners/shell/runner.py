@@ -63,7 +63,7 @@ class ShellRunner:
     def open(self) -> None:
         self._places.open()
 
-    def close(self) -> None:
+    async def close(self) -> None:
         self._launcher.close()
         self._ears.close()
         self._places.close()

@@ -1,0 +1,1 @@
+"""One folder for each outside system that Meantime works with."""

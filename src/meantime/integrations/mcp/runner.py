@@ -1,0 +1,225 @@
+"""Runs tools of MCP servers. A call that is answered with its result ends with us; one that the server
+makes a task of its own goes on there, and a later owner takes it up by its id."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from meantime.kernel.errors import InvalidInput, NotFound, Refused
+from meantime.kernel.model import Failed, Task
+from meantime.kernel.outcomes import Report
+from meantime.ports.runner import Abilities, Assignment, Context
+
+from .follow import PATIENCE, Following
+from .link import Link
+from .remote import Remote, needs_input, remembered, remote_of
+from .results import report_of, report_of_error
+from .servers import Server, checked
+from .tools import ToolInfo, near
+from .troubles import Gone, NotStarted, Refusal, Stale, Unanswered
+
+CUT_OFF = "Meantime ended while the call was under way. Whether the tool did its work is not known."
+MOST_PROGRESS = 1e100  # beyond, and what is no number at all, is nonsense
+UNKNOWN = "Whether the tool did its work is not known."
+
+
+class McpRunner:
+    kind = "tool"
+    abilities = Abilities(adopt=True)
+
+    def __init__(self, servers: Mapping[str, Server], *, patience: int = PATIENCE) -> None:
+        """`patience`: how often in a row a server may fail to say how its own task stands."""
+        self.servers = checked(servers)
+        self._patience = patience
+        self._links: dict[str, Link] = {}
+        self._following: dict[str, Following] = {}
+
+    # -- life
+
+    def open(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        links, self._links = list(self._links.values()), {}
+        await asyncio.gather(*(link.close() for link in links))
+
+    def check(self, task: Task, assignment: Assignment) -> None:
+        server, _ = _parts(task)
+        self._check_server(server)
+
+    def _check_server(self, server: str) -> None:
+        if server not in self.servers:
+            known = (
+                near(server, self.servers) if self.servers else "Name them: Meantime.open(…, servers={…})."
+            )
+            raise InvalidInput(f"There is no MCP server {server!r} here.", hint=known, code="unknown_server")
+        if importlib.util.find_spec("mcp") is None:
+            raise InvalidInput(
+                "Tools of MCP servers need the MCP SDK.",
+                code="extra_missing",
+                hint="Install it: pip install 'meantime[mcp]'.",
+            )
+
+    def can_run(self, task: Task) -> bool:
+        return task.work.faithful and _parts(task)[0] in self.servers
+
+    async def exists(self, session: str) -> bool:
+        return False
+
+    async def tools(self, server: str) -> Sequence[ToolInfo]:
+        """What the server offers now."""
+        self._check_server(server)
+        try:
+            async with self._link(server).connection() as connection:
+                found = await connection.tools(fresh=True)
+                self._link(server).answered()
+        except (NotStarted, Gone, Unanswered, Stale) as problem:
+            raise Refused(
+                f"The server {server} cannot be asked for its tools. {problem}", code="server_not_started"
+            ) from None
+        if found is None:
+            raise NotFound(f"The server {server} does not list tools.")
+        return list(found.values())
+
+    # -- one run
+
+    async def run(self, assignment: Assignment, context: Context) -> Report:
+        task = assignment.task
+        server, tool = _parts(task)
+        if not assignment.again:
+            return await self._call(server, tool, assignment, context)
+        remote = remembered(task.session or "")
+        if remote is None:
+            return Report(lost=CUT_OFF)
+        if server not in self.servers:
+            return Report(
+                lost=f"The server has the work as its task {remote.id}, and is not configured here any more."
+            )
+        return await self._follow(server, remote, task, context)
+
+    async def _call(self, server: str, tool: str, assignment: Assignment, context: Context) -> Report:
+        given = assignment.kwargs.get("arguments", assignment.task.work.input)
+        name = f"{server}/{tool}"
+        try:
+            answer = await self._ask(server, tool, given or {}, context)
+        except NotStarted as problem:
+            why = f"The server {server} could not be reached. {problem}"
+            hint = "Start it by hand to see what is wrong, or correct its configuration."
+            return Report(error=Failed(why, "server_not_started", hint))
+        except (Gone, Unanswered, Stale) as problem:
+            return Report(lost=f"The server {server} was lost while the tool ran. {UNKNOWN} {problem}")
+        except Refusal as problem:
+            return report_of_error(problem.error, name)
+        if isinstance(answer, Report):
+            return answer
+        remote = remote_of(answer)
+        if remote is not None:
+            if remote.session is not None:
+                context.in_session(remote.session)
+            return await self._follow(server, remote, assignment.task, context)
+        if answer.get("resultType") == "input_required":
+            return Report(error=needs_input(name))
+        return report_of(answer)
+
+    async def _ask(
+        self, server: str, tool: str, arguments: dict[str, Any], context: Context, again: bool = False
+    ) -> dict[str, Any] | Report:
+        link = self._link(server)
+        async with link.connection() as connection:
+            try:
+                known = await connection.tools()
+                if known is not None and tool not in known:
+                    known = await connection.tools(fresh=True)  # it may be new
+            except (Gone, Unanswered) as problem:
+                raise NotStarted(f"It was lost before the tool was called. {problem}") from None
+            if known is not None and tool not in known:
+                link.answered()
+                return Report(
+                    error=Failed(
+                        f"The server {server} has no tool {tool!r}. {near(tool, known)}", "unknown_tool"
+                    )
+                )
+            try:
+                answer = await connection.call(
+                    known.get(tool) if known else None, tool, arguments, lambda said: _progress(context, said)
+                )
+            except Refusal:
+                link.answered()
+                raise
+            except Stale:
+                link.renounce(connection)
+                if again:
+                    raise
+            else:
+                link.answered()
+                return answer
+        return await self._ask(server, tool, arguments, context, again=True)
+
+    async def _follow(self, server: str, remote: Remote, task: Task, context: Context) -> Report:
+        following = Following(self._link(server), remote, task.work.name, context, self._patience)
+        self._following[task.id] = following
+        try:
+            return await following.run()
+        finally:
+            del self._following[task.id]
+
+    def _link(self, server: str) -> Link:
+        link = self._links.get(server)
+        if link is None:
+            link = self._links[server] = Link(server, self.servers[server])
+        return link
+
+    # -- what outlasts us: the server's own tasks
+
+    def prepare(self, task: Task) -> None:
+        pass
+
+    def age(self, task: Task) -> float:
+        """By the wall clock, which alone goes on while nobody is here."""
+        began = task.run.started_at
+        return 0.0 if began is None else max(0.0, time.time() - began)
+
+    async def detach(self, task: Task) -> bool:
+        following = self._following.get(task.id)
+        if following is None or task.session is None:
+            return False
+        await following.leave()
+        return True
+
+    def keep(self, task: Task, kept: bool) -> None:
+        pass
+
+    async def end_leftovers(self, task: Task) -> int:
+        return 0
+
+    def forget(self, task: Task) -> None:
+        pass
+
+    async def sweep(
+        self, active: Iterable[Task], known: Callable[[str], Awaitable[bool]], older_than: float
+    ) -> None:
+        pass
+
+
+def _parts(task: Task) -> tuple[str, str]:
+    server, _, tool = task.work.name.partition("/")
+    return server, tool
+
+
+def _progress(context: Context, said: Mapping[str, Any]) -> None:
+    """progress of total, in percent; what makes no sense is left out."""
+    done, total, message = _number(said.get("progress")), _number(said.get("total")), said.get("message")
+    percent = 100.0 * done / total if done is not None and total else None
+    text = message if isinstance(message, str) else None
+    if percent is not None or text is not None:
+        context.progress(percent, message=text)
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < MOST_PROGRESS:
+        return None
+    return float(value)

@@ -1,0 +1,179 @@
+"""Family 9: kill -9 of the owner of running MCP calls, and of the servers that perform them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from . import strace
+from .adoption import clear, transcripts
+from .judge import Fact, Tally, Verdict, judge, read_facts
+from .kills import new_folder, side_by_side
+from .trees import stat
+
+PATIENCE = 10.0  # seconds in which the guards of killed owners must have ended their servers
+
+
+class Calls(Tally):
+    """Also counts the servers' tasks that were followed over a kill."""
+
+    found = 0
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}, {self.found} of the servers' tasks found again"
+
+
+def command(mode: str, folder: Path, seed: int = 0) -> list[str]:
+    return [sys.executable, "-m", "tests.faults.toolowner", mode, str(folder), str(seed)]
+
+
+def at_random(seed: int, chains: int, kills: int, reproduce: str) -> Calls:
+    """`chains` ledgers, each owner killed `kills` times in a row with calls running, then looked at."""
+    tally = Calls("kill -9 of owners and servers of MCP calls", reproduce)
+    side_by_side(range(chains), lambda number: _chain(tally, seed * 101 + number, kills, number % 2 == 0))
+    return tally
+
+
+def _chain(tally: Calls, seed: int, kills: int, modern: bool) -> None:
+    rng = random.Random(seed)
+    folder = new_folder()
+    (folder / "peer").mkdir()
+    if modern:
+        (folder / "modern").touch()
+    where = f"MCP calls with seed {seed}, {kills} kills, files in {folder}"
+    faults = 0
+    try:
+        for life in range(kills):
+            faults += _live_and_die(folder, seed + life, rng)
+        before = set(ran(folder))
+        verdict = recover(folder)
+        tally.add(verdict, where, faults)
+        if verdict.clean:
+            tally.found += _found_again(folder, before)
+            shutil.rmtree(folder)
+    except Exception as problem:
+        tally.broke(f"{type(problem).__name__}: {problem}", where)
+    finally:
+        clear(folder)
+
+
+def _live_and_die(folder: Path, seed: int, rng: random.Random) -> int:
+    """How many were killed: the owner, and perhaps its server before."""
+    owner = subprocess.Popen(
+        command("load", folder, seed), cwd=strace.ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    assert owner.stdout is not None
+    killed = 1
+    before = len(ran(folder))
+    try:
+        begun = owner.stdout.readline()
+        end = time.monotonic() + PATIENCE
+        while len(ran(folder)) < before + 3 and time.monotonic() < end and owner.poll() is None:
+            time.sleep(0.01)
+        time.sleep(rng.uniform(0.0, 0.4))
+        killed += _kill_server(folder)
+        time.sleep(rng.uniform(0.0, 0.6))  # the moment of the kill is what is random here
+        assert owner.poll() is None, f"the owner ended by itself: {begun!r} {owner.stdout.read()[-3_000:]!r}"
+    finally:
+        owner.kill()
+        owner.wait()
+        owner.stdout.close()
+    return killed
+
+
+def _kill_server(folder: Path) -> int:
+    """The youngest, as soon as there is one: a crash may have taken the last."""
+    end = time.monotonic() + PATIENCE / 2
+    while time.monotonic() < end:
+        alive = [pid for pid in _pids(folder) if _lives(pid, folder)]
+        with suppress(OSError, IndexError):
+            os.kill(alive[-1], signal.SIGKILL)
+            return 1
+        time.sleep(0.01)
+    return 0
+
+
+def recover(folder: Path) -> Verdict:
+    done = subprocess.run(
+        command("reopen", folder), cwd=strace.ROOT, capture_output=True, text=True, timeout=60
+    )
+    if done.returncode != 0:
+        said = (done.stdout + done.stderr)[-3_000:]
+        return Verdict(lost=(f"it could not be opened again (exit {done.returncode}):\n{said}",))
+    executed = ran(folder)
+    facts = read_facts(folder / "ledger.jsonl") + [Fact("ran", mark[0], mark) for mark in executed]
+    told = judge(facts, asyncio.run(transcripts(folder / "ledger.db")))
+    wrong = [problem for seen in _ended(folder) for problem in wrong_ending(seen, set(executed))]
+    return Verdict((*told.lost, *wrong, *_orphans(folder)), told.doubled, told.misordered)
+
+
+def wrong_ending(seen: dict[str, Any], executed: set[str]) -> Iterator[str]:
+    """Every ending must be one that this call can have, with its own answer and nobody else's."""
+    id, kind, status = seen["id"], seen["kind"], seen["status"]
+    where = f"{id} ({kind}) is {status}: {seen['outcome']}"
+    answers = {"echo": id, "gate": f"through {id}", "twice": "first", "strangers": "yours"}
+    answers |= {"garbage": "after the noise", "task": f"done {id}", "task_of_2025": f"done {id}"}
+    if status == "completed" and seen["result"] != answers.get(kind):
+        yield f"{where}, and was to answer {answers.get(kind)!r}"
+    elif status == "completed" and id not in executed:
+        yield f"{where}, and never ran"
+    elif status == "failed" and id in executed:
+        yield f"{where}, and did run: whether it did its work is not known"
+    elif status == "lost" and seen["session"]:
+        yield f"{where}, and the server still has it as {seen['session']}"
+    elif status == "cancelled" and kind != "hang":
+        yield f"{where}, and nobody cancelled it"
+    elif status not in ("completed", "failed", "lost", "cancelled"):
+        yield where
+
+
+def _orphans(folder: Path) -> list[str]:
+    """Servers that outlived their owners; this one clings to life when its stdin is closed."""
+    end = time.monotonic() + PATIENCE
+    while left := [pid for pid in _pids(folder) if _lives(pid, folder)]:
+        if time.monotonic() > end:
+            return [f"the server {pid} outlived its owner" for pid in left]
+        time.sleep(0.02)
+    return []
+
+
+def _found_again(folder: Path, before: set[str]) -> int:
+    """Tasks of the servers that were begun in a life that was killed, and completed in the last one."""
+    tasks = [seen for seen in _ended(folder) if seen["kind"].startswith("task") and seen["id"] in before]
+    return sum(seen["status"] == "completed" for seen in tasks)
+
+
+def _ended(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "ended.jsonl").read_text().splitlines()]
+
+
+def ran(folder: Path) -> list[str]:
+    """The marks of all executions, as the server wrote them down."""
+    file = folder / "peer" / "calls"
+    return [line.split()[1] for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def _pids(folder: Path) -> list[int]:
+    file = folder / "peer" / "pids"
+    return [int(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def _lives(pid: int, folder: Path) -> bool:
+    """A pid alone would not do: it may be another's by now."""
+    fields = stat(pid)
+    if not fields or fields[0] in ("Z", "X"):
+        return False
+    with suppress(OSError):
+        return str(folder).encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return False

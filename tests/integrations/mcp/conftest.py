@@ -1,0 +1,103 @@
+"""Servers that do as they are told, and a Meantime that knows them."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from meantime import Handle, Meantime, Settings, StdioServer, Task, Thread, Tool
+from meantime.integrations.mcp.runner import McpRunner
+
+PEER = Path(__file__).parent / "peers" / "scripted.py"
+PATIENCE = 30.0  # seconds; nothing here takes so long
+QUICK = Settings(stop_grace=0.5, stop_deadline=8.0)
+
+
+class Peer:
+    """The scripted server, seen from outside: its folder, and what it has written there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(exist_ok=True)
+
+    def server(self, start: str = "well", *, modern: bool = False, **options: float) -> StdioServer:
+        era = ["modern"] if modern else []
+        return StdioServer(command=[sys.executable, str(PEER), start, str(self.folder), *era], **options)  # type: ignore[arg-type]
+
+    def lines(self, name: str) -> list[str]:
+        file = self.folder / name
+        return file.read_text().splitlines() if file.exists() else []
+
+    def open_gate(self, name: str = "gate") -> None:
+        (self.folder / name).touch()
+
+    async def until(self, name: str, line: str, count: int = 1) -> None:
+        await until(lambda: self.lines(name).count(line) >= count)
+
+    @property
+    def pids(self) -> list[int]:
+        return [int(line) for line in self.lines("pids")]
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+async def seen(handle: Handle, look: Callable[[Task], Any]) -> Any:
+    """What `look` finds in the task, as soon as it finds something."""
+    async with asyncio.timeout(PATIENCE):
+        while not (found := look(await handle.get())):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    return found
+
+
+def lives(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] not in ("Z", "X")
+
+
+async def ended(thread: Thread, name: str, **arguments: object) -> Task:
+    """A call of the tool, to its end."""
+    handle = await thread.start(Tool(name, arguments))
+    (task,) = await thread.wait(handle, timeout=PATIENCE)
+    assert task.ended, f"{name} is still {task.status}"
+    return task
+
+
+def runner_of(mt: Meantime) -> McpRunner:
+    runner = mt._runtime.engine.runner("tool")
+    assert isinstance(runner, McpRunner)
+    return runner
+
+
+@pytest.fixture
+def peer(tmp_path: Path) -> Peer:
+    return Peer(tmp_path / "peer")
+
+
+@pytest.fixture(params=["2025-11-25", "2026-07-28"])
+def era(request: pytest.FixtureRequest) -> bool:
+    """Whether the server speaks the newer protocol."""
+    return request.param == "2026-07-28"
+
+
+@pytest.fixture
+async def mt(peer: Peer, era: bool) -> AsyncIterator[Meantime]:
+    async with Meantime.open(":memory:", settings=QUICK, servers={"s": peer.server(modern=era)}) as mt:
+        yield mt
+        peer.open_gate()  # whatever still waits goes on
+
+
+@pytest.fixture
+def thread(mt: Meantime) -> Thread:
+    return mt.thread("conv-1")

@@ -1,0 +1,35 @@
+"""A server of another make, with tasks by the extension: fastmcp-tasks. `foreign.py stdio|http [port]`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from fastmcp import FastMCP
+from fastmcp.utilities.tasks import TaskConfig
+from fastmcp_tasks import TasksExtension
+
+server = FastMCP("foreign")
+server.add_extension(TasksExtension())
+
+
+@server.tool(task=TaskConfig(mode="required"))
+async def gate(mark: str, folder: str) -> str:
+    with (Path(folder) / "calls").open("a") as file:
+        file.write(mark + "\n")
+    while not (Path(folder) / "gate").exists():  # noqa: ASYNC110
+        await asyncio.sleep(0.02)
+    return f"through {mark}"
+
+
+@server.tool(task=TaskConfig(mode="required"))
+async def breaks() -> str:
+    raise ValueError("this one is broken")
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "stdio":
+        server.run("stdio", show_banner=False)
+    else:
+        server.run("http", host="127.0.0.1", port=int(sys.argv[2]), show_banner=False)

@@ -1,0 +1,102 @@
+"""Cancel is sent, and the task ends whatever the server does with it; late replies reach nobody."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from meantime import Meantime, Status, Thread, Tool
+
+from .conftest import PATIENCE, QUICK, Peer, ended, lives, until
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_cancel_is_sent_and_the_task_ends_though_the_server_ignores_it(thread: Thread, peer: Peer):
+    handle = await thread.start(Tool("s/hang", {"mark": "m"}))
+    await peer.until("waiting", "m")
+    answer = await thread.cancel(handle, wait=True)
+    assert answer.task.status is Status.CANCELLED
+    assert not answer.task.outcome.abandoned
+    await until(lambda: len(peer.lines("cancels")) == 1)
+
+
+async def test_a_late_reply_reaches_no_other_call(thread: Thread, peer: Peer):
+    late = await thread.start(Tool("s/late"))
+    await peer.until("waiting", "late")
+    await thread.cancel(late, wait=True)
+    others = [await thread.start(Tool("s/gate", {"mark": str(n), "gate": "end"})) for n in range(5)]
+    await until(lambda: len(peer.lines("waiting")) == 6)
+    peer.open_gate()
+    await peer.until("waiting", "answered late")
+    peer.open_gate("end")
+    tasks = await thread.wait(*others, timeout=PATIENCE)
+    assert [task.outcome.result for task in tasks] == [f"through {n}" for n in range(5)]
+    assert (await late.get()).status is Status.CANCELLED
+
+
+async def test_a_timeout_is_a_timeout_and_its_late_reply_is_dropped(thread: Thread, peer: Peer):
+    await ended(thread, "s/echo")  # the server is up
+    handle = await thread.start(Tool("s/late"), timeout=0.5)
+    (task,) = await thread.wait(handle, timeout=PATIENCE)
+    assert task.status is Status.TIMED_OUT
+    peer.open_gate()
+    await peer.until("waiting", "answered late")
+    assert (await ended(thread, "s/echo", text="mine")).outcome.result == "mine"
+    assert (await handle.get()).status is Status.TIMED_OUT
+
+
+async def test_a_server_that_reads_nothing_more_holds_nobody(thread: Thread, peer: Peer):
+    """No answer comes, and with a full pipe nothing can be sent."""
+    stuck = await thread.start(Tool("s/stuck"))
+    await peer.until("waiting", "stuck")
+    full = [await thread.start(Tool("s/echo", {"text": "x" * 400_000})) for _ in range(3)]
+    await asyncio.sleep(0)
+    answers = await asyncio.gather(*(thread.cancel(one, wait=True) for one in (stuck, *full)))
+    assert {answer.task.status for answer in answers} == {Status.CANCELLED}
+
+
+async def test_what_waits_for_a_server_is_bounded(
+    mt: Meantime, thread: Thread, peer: Peer, monkeypatch: pytest.MonkeyPatch
+):
+    await ended(thread, "s/echo")  # the SDK is loaded
+    from meantime.integrations.mcp.wire import stdio
+
+    monkeypatch.setattr(stdio, "MOST_WAITING", 1 << 20)
+    stuck = await thread.start(Tool("s/stuck"))
+    await peer.until("waiting", "stuck")
+    full = [await thread.start(Tool("s/echo", {"text": "x" * 900_000})) for _ in range(6)]
+    first = next(task for task in await thread.wait(*full, until="any", timeout=PATIENCE) if task.ended)
+    assert first.outcome.message.endswith("Connection closed")
+    await asyncio.gather(*(thread.cancel(one, wait=True) for one in (stuck, *full)))
+
+
+async def test_what_was_cancelled_in_the_queue_is_never_sent(peer: Peer, mt: Meantime, thread: Thread):
+    await mt.set_limits(per_thread=1)
+    first = await thread.start(Tool("s/gate", {"mark": "first"}))
+    second = await thread.start(Tool("s/echo", {"mark": "second"}))
+    await peer.until("waiting", "first")
+    await thread.cancel(second, wait=True)
+    peer.open_gate()
+    await thread.wait(first, timeout=PATIENCE)
+    assert peer.lines("calls") == ["gate first"]
+
+
+async def test_closing_stops_calls_and_the_server(peer: Peer, era: bool):
+    async with Meantime.open(":memory:", settings=QUICK, servers={"s": peer.server(modern=era)}) as mt:
+        handle = await mt.thread("a").start(Tool("s/hang", {"mark": "m"}))
+        await peer.until("waiting", "m")
+    assert handle.task.id
+    assert not any(map(lives, peer.pids))
+
+
+@pytest.mark.parametrize("start", ["clings", "well"])
+async def test_nothing_of_a_server_outlives_its_close(peer: Peer, era: bool, start: str):
+    """Not one that ignores the end of its stdin, and not what it double-forked."""
+    server = peer.server(start, modern=era)
+    async with Meantime.open(":memory:", settings=QUICK, servers={"s": server}) as mt:
+        await ended(mt.thread("a"), "s/leaves")
+        await until(lambda: len(peer.pids) == 2)
+        assert all(map(lives, peer.pids))
+    await until(lambda: not any(map(lives, peer.pids)))

@@ -1,0 +1,75 @@
+"""Against fastmcp-tasks, which made its tasks without us. It is no dependency of ours, not even for tests:
+`pip install fastmcp fastmcp-tasks` beside the rest, and this runs."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from meantime import Failed, HttpServer, Meantime, Status, StdioServer, Tool
+
+from .conftest import PATIENCE, QUICK, Peer, ended, seen, until
+
+pytest.importorskip("fastmcp_tasks", reason="fastmcp-tasks is not installed")
+pytestmark = pytest.mark.anyio
+SERVER = str(Path(__file__).parent / "peers" / "foreign.py")
+
+
+@pytest.fixture
+def http() -> Iterator[HttpServer]:
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        port = held.getsockname()[1]
+    process = subprocess.Popen([sys.executable, SERVER, "http", str(port)], stderr=subprocess.DEVNULL)
+    yield HttpServer(url=f"http://127.0.0.1:{port}/mcp")
+    process.kill()
+    process.wait()
+
+
+@pytest.fixture
+def stdio() -> StdioServer:
+    return StdioServer(command=[sys.executable, SERVER, "stdio"])
+
+
+@pytest.mark.parametrize("wire", ["stdio", "http"])
+async def test_its_tasks_are_followed_and_cancelled(peer: Peer, wire: str, request: pytest.FixtureRequest):
+    server: StdioServer | HttpServer = request.getfixturevalue(wire)
+    await until(lambda: _is_up(server))
+    async with Meantime.open(":memory:", settings=QUICK, servers={"s": server}) as mt:
+        thread = mt.thread("a")
+        broken = (await ended(thread, "s/breaks")).outcome
+        assert isinstance(broken, Failed)
+        assert "this one is broken" in broken.message
+        given = {"mark": "m", "folder": str(peer.folder)}
+        unwanted, wanted = [await thread.start(Tool("s/gate", given)) for _ in range(2)]
+        for handle in (unwanted, wanted):
+            await seen(handle, lambda task: task.session)
+        assert (await thread.cancel(unwanted, wait=True)).task.status is Status.CANCELLED
+        peer.open_gate()
+        (task,) = await thread.wait(wanted, timeout=PATIENCE)
+        assert task.outcome.result == {"result": "through m"}
+
+
+async def test_its_task_is_taken_up_by_our_next_owner(tmp_path: Path, peer: Peer, http: HttpServer):
+    await until(lambda: _is_up(http))
+    given = {"mark": "m", "folder": str(peer.folder)}
+    async with Meantime.open(tmp_path / "work.db", settings=QUICK, servers={"s": http}) as mt:
+        handle = await mt.thread("a").start(Tool("s/gate", given))
+        await seen(handle, lambda task: task.session)
+        await until(lambda: peer.lines("calls"))
+    peer.open_gate()
+    async with Meantime.open(tmp_path / "work.db", settings=QUICK, servers={"s": http}) as mt:
+        (task,) = await mt.thread("a").wait(handle.id, timeout=PATIENCE)
+        assert task.outcome.result == {"result": "through m"}
+    assert peer.lines("calls") == ["m"]
+
+
+def _is_up(server: StdioServer | HttpServer) -> bool:
+    if isinstance(server, StdioServer):
+        return True
+    with socket.socket() as trying:
+        return trying.connect_ex(("127.0.0.1", int(server.url.split(":")[2].split("/")[0]))) == 0

@@ -1,0 +1,76 @@
+"""Against the servers of the SDK itself, over both wires."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from meantime import Failed, HttpServer, Meantime, Status, StdioServer, Thread, Tool
+
+from .conftest import QUICK, ended, seen, until
+
+pytestmark = pytest.mark.anyio
+SERVER = str(Path(__file__).parent / "peers" / "sdk.py")
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        port = held.getsockname()[1]
+    process = subprocess.Popen([sys.executable, SERVER, "http", str(port)], stderr=subprocess.DEVNULL)
+    yield f"http://127.0.0.1:{port}/mcp"
+    process.kill()
+    process.wait()
+
+
+@pytest.fixture(params=["stdio", "http"])
+async def thread(request: pytest.FixtureRequest) -> AsyncIterator[Thread]:
+    if request.param == "stdio":
+        server = StdioServer(command=[sys.executable, SERVER, "stdio"])
+    else:
+        url: str = request.getfixturevalue("url")
+        await until(lambda: _listens(int(url.split(":")[2].split("/")[0])))
+        server = HttpServer(url=url)
+    async with Meantime.open(":memory:", settings=QUICK, servers={"s": server}) as mt:
+        yield mt.thread("a")
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as trying:
+        return trying.connect_ex(("127.0.0.1", port)) == 0
+
+
+async def test_a_result(thread: Thread):
+    assert (await ended(thread, "s/add", a=2, b=3)).outcome.result == {"result": 5}
+
+
+async def test_a_failure_and_wrong_arguments(thread: Thread):
+    broken = (await ended(thread, "s/breaks")).outcome
+    assert isinstance(broken, Failed)
+    assert (broken.code, "breaks" in broken.message) == ("tool_error", True)
+    wrong = (await ended(thread, "s/add", a="x")).outcome
+    assert isinstance(wrong, Failed)
+
+
+async def test_progress(thread: Thread):
+    task = await ended(thread, "s/steps", count=10)
+    assert task.outcome.result == {"result": "10 steps"}
+    assert (task.progress.percent, task.progress.message) == (100.0, "step 10")
+
+
+async def test_cancel(thread: Thread):
+    handle = await thread.start(Tool("s/forever"))
+    await seen(handle, lambda task: task.progress)
+    assert (await thread.cancel(handle, wait=True)).task.status is Status.CANCELLED
+    assert (await ended(thread, "s/add", a=1, b=1)).outcome.result == {"result": 2}
+
+
+async def test_many_at_once(thread: Thread):
+    tasks = await asyncio.gather(*(ended(thread, "s/add", a=n, b=0) for n in range(8)))
+    assert [task.outcome.result["result"] for task in tasks] == list(range(8))
