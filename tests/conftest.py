@@ -34,7 +34,7 @@ def _is_for_all(item: pytest.Item) -> bool:
     test = getattr(item, "function", None)
     if item.get_closest_marker("embedded"):
         return False
-    return test is None or not re.search(r"clock|_runtime|failing\(|Slow", inspect.getsource(test))
+    return test is None or not re.search(r"clock|_runtime|failing\(|Slow|serve\(", inspect.getsource(test))
 
 
 @pytest.fixture(params=["memory", "sqlite", "connected"])

@@ -101,7 +101,7 @@ async def test_psi_E4_duplicate_emit_attempt(thread: Thread) -> None:
         await turn.ack(transcript=transcript)
         transcript.add(notice.id, notice.message())
         await turn.ack(notice, transcript=transcript)
-        assert await turn.boundary() == ()
+        assert not await turn.boundary()
     transcript.add(notice.id, "again")
     await transcript.save()
     assert await take_turn(thread) == []
