@@ -37,9 +37,10 @@ def _is_for_all(item: pytest.Item) -> bool:
     return test is None or not re.search(r"clock|_runtime|failing\(|Slow|serve\(", inspect.getsource(test))
 
 
-@pytest.fixture(params=["memory", "sqlite", "connected"])
+@pytest.fixture(params=["memory", "sqlite"])
 def place(request: pytest.FixtureRequest) -> str:
-    """Where the ledger is: here, in either store, or with an owner that we are connected to."""
+    """Where the ledger is: here, in either store; or, where a folder says so, with an owner that we are
+    connected to."""
     return request.param
 
 

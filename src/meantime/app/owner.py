@@ -26,13 +26,15 @@ class LedgerOwner:
         *,
         cwd: str | None = None,
         env: Mapping[str, str | None] | None = None,
+        environment: dict[str, str] | None = None,
         stdin: str | None = None,
         open_stdin: bool = False,
         pty: bool = False,
         merge: bool = False,
     ) -> Order:
         work = Shell(command, cwd=cwd, env=env, stdin=stdin, open_stdin=open_stdin, pty=pty, merge=merge)
-        return work.order()
+        Shell(command, env=environment)  # it is checked like any other
+        return work.order().with_environment(environment)
 
     def tool(self, name: str, arguments: dict[str, Json]) -> Order:
         found = _named().get(name) or REGISTRY.get(name)

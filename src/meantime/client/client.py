@@ -246,8 +246,8 @@ def _for_owner(order: Order, options: Options) -> Order:
     may be run again does not: values of variables are never stored, so they could not be given again."""
     if order.work.kind != "shell" or options.retry:
         return order
-    base = {name: value for name, value in os.environ.items() if is_unicode(name) and is_unicode(value)}
-    return order._replace(kwargs={**order.kwargs, "base": base})
+    own = {name: value for name, value in os.environ.items() if is_unicode(name) and is_unicode(value)}
+    return order.with_environment(own)
 
 
 def _inline(report: Report) -> Answer:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from .errors import InvalidInput
 from .model import Json, Work
@@ -22,6 +23,14 @@ class Order(NamedTuple):
     target: Callable[..., Any] | None = None
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] = {}  # noqa: RUF012  a NamedTuple's default; nobody changes it
+
+    def with_environment(self, environment: dict[str, str] | None) -> Order:
+        """A command that starts from its caller's environment, and not from its owner's. That is not
+        stored, so it could not be started again: without it, it is another command."""
+        if environment is None:
+            return self
+        kwargs = {**self.kwargs, "environment": environment}
+        return self._replace(work=replace(self.work, faithful=False), kwargs=kwargs)
 
 
 class Call:

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 
 import msgspec
 from msgspec import Struct, structs
-from msgspec.structs import replace
 
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.model import Json, Task, Work
@@ -26,7 +25,7 @@ class WireOrder(Struct, frozen=True, omit_defaults=True):
     work: Work
     env: dict[str, str | None] | None = None
     stdin: bytes | None = None
-    base: dict[str, str] | None = None  # the environment of the process that orders
+    environment: dict[str, str] | None = None  # of the process that orders
 
 
 class WireAnswer(Struct, frozen=True, omit_defaults=True):
@@ -128,15 +127,14 @@ VERBS = {
 
 def to_wire_order(order: Order) -> WireOrder:
     given = order.kwargs if order.target is None else {}
-    return WireOrder(order.work, given.get("env"), given.get("stdin"), given.get("base"))
+    return WireOrder(order.work, given.get("env"), given.get("stdin"), given.get("environment"))
 
 
 def from_wire_order(wire: WireOrder) -> Order:
     if wire.work.kind != "shell":
         return Order(wire.work)
-    # The environment of whoever ordered it is not stored: without it, it is another command.
-    work = wire.work if wire.base is None else replace(wire.work, faithful=False)
-    return Order(work, kwargs={"env": wire.env or {}, "stdin": wire.stdin, "base": wire.base})
+    order = Order(wire.work, kwargs={"env": wire.env or {}, "stdin": wire.stdin})
+    return order.with_environment(wire.environment)
 
 
 def to_wire_answer(answer: Answer) -> WireAnswer:

@@ -41,12 +41,14 @@ class Owner(Protocol):
         *,
         cwd: str | None = None,
         env: Mapping[str, str | None] | None = None,
+        environment: dict[str, str] | None = None,
         stdin: str | None = None,
         open_stdin: bool = False,
         pty: bool = False,
         merge: bool = False,
     ) -> Order:
-        """A text goes to /bin/sh, a list is started as it is."""
+        """A text goes to /bin/sh, a list is started as it is. `env` is added to `environment`, which is
+        the owner's own where none is given."""
         ...
 
     def tool(self, name: str, arguments: dict[str, Json]) -> Order:

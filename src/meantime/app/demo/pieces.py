@@ -7,7 +7,6 @@ import os
 import shlex
 import shutil
 import sys
-import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +17,7 @@ from meantime.runners.shell.work import Shell
 
 from .subagent import Subagent
 
-LIBRARY = Path(sysconfig.get_path("stdlib"))
+LIBRARY = Path(os.__file__).parent
 ERRANDS = Path(__file__).parent / "errands"  # what the commands work on: copied, never used in place
 NOT_OURS = ("site-packages", "dist-packages", "__pycache__")
 

@@ -63,8 +63,8 @@ def process_limit(task: Task) -> int | None:
 
 
 def _environment(assignment: Assignment, base: Path) -> dict[str, str]:
-    base_of_caller = assignment.kwargs.get("base")  # of a connected process, whose command it is
-    environment = dict(os.environ if base_of_caller is None else base_of_caller)
+    callers = cast("dict[str, str] | None", assignment.kwargs.get("environment"))
+    environment = dict(os.environ if callers is None else callers)
     changes = cast("dict[str, str | None]", assignment.kwargs.get("env") or {})
     for variable, value in changes.items():
         if value is None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
-import struct
 from collections.abc import Generator
 from contextlib import contextmanager
 from http.client import HTTPResponse
@@ -59,17 +57,6 @@ class Daemon:
             yield Arriving(answer)
         finally:
             line.close()
-
-    def variables(self) -> list[str]:
-        """The names in the daemon's own environment, where the system shows them (Linux)."""
-        self._line = self._line or self._connected(PATIENCE)
-        try:
-            peer = self._line.sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-            pid = struct.unpack("iII", peer)[0]
-            with open(f"/proc/{pid}/environ", "rb") as file:
-                return [os.fsdecode(each.split(b"=")[0]) for each in file.read().split(b"\0") if each]
-        except (AttributeError, OSError):
-            return []
 
     def close(self) -> None:
         if self._line is not None:

@@ -29,6 +29,7 @@ class StartBody(Body):
     command: str | list[str] | None = None
     cwd: str | None = None
     env: dict[str, str | None] | None = None
+    environment: dict[str, str] | None = None
     stdin: str | None = None
     open_stdin: bool | None = None
     pty: bool | None = None
@@ -61,7 +62,7 @@ class PromoteBody(Body):
 
 # What describes each kind of work; its name comes first.
 _WORK = {
-    "command": ("cwd", "env", "stdin", "open_stdin", "pty", "merge"),
+    "command": ("cwd", "env", "environment", "stdin", "open_stdin", "pty", "merge"),
     "tool": ("arguments",),
     "agent": ("prompt",),
 }

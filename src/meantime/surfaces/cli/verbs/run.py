@@ -53,13 +53,13 @@ LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 def command(argv: tuple[str, ...], line: str | None, wait: bool, **given: Any) -> int:
     """Start a command in the background.
 
-    It gets your folder and your environment. The daemon keeps the names of the variables, never their
-    values.
+    It gets your folder and your environment. The daemon keeps the names of the variables that -e sets,
+    never a value.
     """
     if bool(argv) == (line is not None):
         raise Trouble("Nothing to run." if not argv else "Give a COMMAND or -c, not both.", USAGE_HINT, USAGE)
     with_daemon = daemon()
-    order = _order(list(argv) if line is None else line, given, with_daemon)
+    order = _order(list(argv) if line is None else line, given)
     task = started(with_daemon, order)
     if wait:
         return _waited(with_daemon, task, raw=given["raw"], as_json=given["as_json"])
@@ -75,19 +75,19 @@ def command(argv: tuple[str, ...], line: str | None, wait: bool, **given: Any) -
 USAGE_HINT = "For example: meantime run -- pytest -q"
 
 
-def _order(what: str | list[str], given: dict[str, Any], with_daemon: Daemon) -> Wire:
-    environ: dict[str, str | None] = {**_environment(given["variables"], whole=not given["no_env"])}
-    if given["retry"] and environ:
+def _order(what: str | list[str], given: dict[str, Any]) -> Wire:
+    env = _text_only(_named(given["variables"]))
+    own = None if given["no_env"] else _text_only(dict(os.environ))
+    if given["retry"] and (env or own):
         problem = "What may run again cannot have variables: their values are not kept."
         raise Trouble(problem, "Use --retry with --no-env: it gets the daemon's environment.", USAGE)
-    if not given["no_env"]:  # what the daemon was started with is not this caller's
-        environ.update({name: None for name in with_daemon.variables() if name not in environ})
     order: Wire = {
         "id": given["id"] or _new("t_"),
         "thread": given["thread"],
         "command": what,
         "cwd": os.path.abspath(given["cwd"] or _here()),
-        "env": environ or None,
+        "env": env or None,
+        "environment": own,  # what the daemon was started with is not this caller's
         "description": given["name"],
         # Without one of its own it would join whatever is open in the thread: a person did not ask for that.
         "batch": given["batch"] or _new("b_"),
@@ -121,8 +121,8 @@ def _here() -> str:
         raise Trouble("The current folder is gone.", "Go elsewhere, or name one with --cwd.", USAGE) from None
 
 
-def _environment(variables: tuple[str, ...], *, whole: bool) -> dict[str, str]:
-    found = dict(os.environ) if whole else {}
+def _named(variables: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
     for variable in variables:
         name, equals, value = variable.partition("=")
         if not name:
@@ -131,6 +131,10 @@ def _environment(variables: tuple[str, ...], *, whole: bool) -> dict[str, str]:
             found[name] = value
         elif name in os.environ:
             found[name] = os.environ[name]
+    return found
+
+
+def _text_only(found: dict[str, str]) -> dict[str, str]:
     strange = sorted(name for name, value in found.items() if not _is_text(name + value))
     if strange:
         names = ", ".join(plain(name) for name in strange)
