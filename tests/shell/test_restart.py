@@ -167,3 +167,25 @@ async def test_nor_is_it_begun_without_them(path: Path, tmp_path: Path, monkeypa
         assert isinstance(task.outcome, Lost)
         assert "not stored" in task.outcome.reason
     assert not (tmp_path / "ran").exists()
+
+
+async def test_a_command_that_was_taken_up_before_it_listens_is_told_when_it_does(
+    owner: Owner, path: Path, tmp_path: Path
+):
+    """Its shim makes the pipe a moment after the command began: an owner may be quicker than that."""
+    id = owner.start(f"echo up > {tmp_path}/started; cat", open_stdin=True)
+    await wait_for(tmp_path / "started", "up")
+    owner.kill()
+    (pipe,) = path.parent.rglob("*.control")
+    aside = pipe.with_suffix(".aside")
+    pipe.rename(aside)
+
+    async with Meantime.open(path, settings=QUICK) as mt:
+        thread = mt.thread("conv-1")
+        sending = asyncio.ensure_future(thread.send(id, "hello\n", eof=True))
+        await asyncio.sleep(0.05)
+        assert not sending.done()
+        aside.rename(pipe)
+        await sending
+        [task] = await thread.wait(id, timeout=10)
+        assert task.outcome.result == "hello\n"

@@ -14,13 +14,13 @@ ROUNDS = 50
 PAUSE = 0.02
 
 
-def hunt(base: Path, pid: int, started: int) -> tuple[int, list[int]]:
-    """Kills the command, everything that carries its mark and all that is below these. Says how many
-    there were, and which are left."""
+def hunt(base: Path, pid: int, started: int, shim: tuple[int, int] = (0, 0)) -> tuple[int, list[int]]:
+    """Kills the command, everything that carries its mark and all that is below these; with a shim that
+    lives, also all that is below it. Says how many there were, and which are left."""
     met: tree.Found = {}
     found: tree.Found = {}
     for _ in range(ROUNDS):
-        found = tree.kill_all(partial(_found, base, pid, started, met))
+        found = tree.kill_all(partial(_found, base, pid, started, met, shim))
         if not found:
             break
         met |= found
@@ -28,9 +28,12 @@ def hunt(base: Path, pid: int, started: int) -> tuple[int, list[int]]:
     return len(met), sorted(found)
 
 
-def _found(base: Path, pid: int, started: int, met: tree.Found) -> tree.Found:
-    """The mark alone would not do: a process can change its environment, the command itself too."""
+def _found(base: Path, pid: int, started: int, met: tree.Found, shim: tuple[int, int]) -> tree.Found:
+    """The mark alone would not do: a process can change its environment, the command itself too, and
+    has none for a moment while it becomes another program."""
     roots = marked(base)
+    if shim[0] and tree.start_time(shim[0]) == shim[1]:
+        roots |= tree.descendants(shim[0])
     for known, at in ((pid, started), *((each, at) for each, (at, _) in met.items())):
         fields = tree.stat(known)
         if fields is not None and int(fields[19]) == at and not tree.is_gone(fields):

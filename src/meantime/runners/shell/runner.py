@@ -227,11 +227,14 @@ class ShellRunner:
             watch.keep(kept)
 
     async def end_leftovers(self, task: Task) -> int:
-        found = [
-            await asyncio.to_thread(hunt.hunt, self._places.of(task, attempt), 0, 0)
-            for attempt in range(1, task.run.attempt + 1)
-        ]
-        return sum(count for count, _ in found)
+        count = 0
+        for attempt in range(1, task.run.attempt + 1):
+            base = self._places.of(task, attempt)
+            state = look(base)
+            same = state is not None and self._places.same_boot
+            shim = (state[cells.SHIM_PID], state[cells.SHIM_START]) if state is not None and same else (0, 0)
+            count += (await asyncio.to_thread(hunt.hunt, base, 0, 0, shim))[0]
+        return count
 
     def forget(self, task: Task) -> None:
         for attempt in range(1, task.run.attempt + 1):

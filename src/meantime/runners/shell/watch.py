@@ -69,6 +69,9 @@ class Watch:
         """What was said is only a reason to look: it may be of a former life of the same command."""
         if said == cells.OUTPUT:
             self._wake()
+        elif said == cells.BEGUN and self._wanted is not None:
+            self.reconcile()
+            self._ask(*self._wanted)  # we took it up before it could be told anything
         elif said == cells.GAVE_UP and self.look() is None:
             self.fail(Failed("It was not started: it could not be supervised.", "not_started"))
         else:
@@ -187,7 +190,8 @@ class Watch:
             try:
                 return tell(self.base, letter, data)
             except Refused as problem:
-                if problem.code != "supervisor_busy":
+                # A shim that we took up may be so young that its pipe is not there yet.
+                if problem.code != "supervisor_busy" and (self.over.done() or not self.is_alive()):
                     raise
             await asyncio.sleep(TELL_AGAIN)  # the pipe is full; a shim empties it as soon as it runs
         return tell(self.base, letter, data)
