@@ -1,4 +1,4 @@
-"""docs/cli.md: its commands run, one after the other, and print what the page says."""
+"""Pages with commands: these run, one after the other, and print what the page says."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from .person import Person
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "cli.md"
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 STARTED = re.compile(r"^(?:started|queued) (t_\w{10})", re.MULTILINE)
 # What differs from run to run.
@@ -22,10 +25,10 @@ MOVING = [
 ]
 
 
-def steps() -> list[tuple[str, str]]:
+def steps(page: Path) -> list[tuple[str, str]]:
     """Each command of the page, and what it prints there."""
     found: list[tuple[str, str]] = []
-    for block in BLOCK.findall(PAGE.read_text("utf-8")):
+    for block in BLOCK.findall(page.read_text("utf-8")):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, _, printed = part.partition("\n")
             found.append((command, printed))
@@ -38,7 +41,8 @@ def settled(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.splitlines())
 
 
-def test_the_page(loner: Person):
+@pytest.mark.parametrize("page", [ROOT / "README.md", PAGE], ids=lambda page: page.name)
+def test_the_page(loner: Person, page: Path):
     names = loner.folder / "bin"
     names.mkdir()
     (names / "meantime").write_text(f'#!/bin/sh\nexec {sys.executable} -m meantime.app.main "$@"\n')
@@ -46,7 +50,7 @@ def test_the_page(loner: Person):
     environ = {**loner.environ, "PATH": f"{names}:{loner.environ['PATH']}"}
     real: dict[str, str] = {}  # the page's ids, and those of this run
     code = 0
-    for command, printed in steps():
+    for command, printed in steps(page):
         for told, mine in real.items():
             command = re.sub(rf"\b{told[2:6]}\w*\b", mine[2:], command)
         done = subprocess.run(
