@@ -15,6 +15,7 @@ from meantime.app.config_text import beginning, toml
 from meantime.app.keys import known, sections
 from meantime.app.meantime import Meantime
 from meantime.app.sources import BadConfig, Configuration, load
+from meantime.app.verbs.config import discreet
 from meantime.home import Home
 from meantime.kernel.errors import MeantimeError
 from meantime.plugins.config import BackgroundConfig
@@ -81,6 +82,8 @@ def _other(default: Any, must: str) -> str:
     if isinstance(default, list):
         return "one, two"
     if isinstance(default, dict):
+        if "command" in must:
+            return '{ files = { command = ["serve"] } }'
         return "{ crawl = { max_lines = 5 } }" if "max_lines" in must else "{ shell = 3 }"
     return str(default + 1) if default != -1 else "7"
 
@@ -258,3 +261,11 @@ def test_the_beginning_is_the_defaults(tmp_path: Path) -> None:
     found = loaded(tmp_path, uncommented.split("\n", 3)[3])
     assert found.values == Config()
     assert {source for _, _, source in found.rows()} == {f"file {tmp_path / CONFIG}"}
+
+
+def test_servers_are_configured_and_their_secrets_are_not_shown(tmp_path: Path) -> None:
+    text = '[mcp.servers.files]\ncommand = ["serve"]\nenv = { KEY = "secret" }\n'
+    servers = loaded(tmp_path, text).values.mcp.servers
+    assert servers == {"files": {"command": ["serve"], "env": {"KEY": "secret"}}}
+    assert discreet(servers) == {"files": {"command": ["serve"], "env": {"KEY": "…"}}}
+    assert "mcp.servers" in refused(tmp_path, '[mcp.servers.files]\ncommand = "serve"\n').message

@@ -26,6 +26,7 @@ from .kinds import (
     LIMIT,
     LIMITS,
     PAUSE,
+    SERVERS,
     SIZE,
     STOP,
     TEXT,
@@ -156,6 +157,14 @@ class ExecutorsSection(Struct, frozen=True):
     grace: Annotated[float, AGE, "seconds that one has to come back before its runs are lost"] = 30.0
 
 
+class McpSection(Struct, frozen=True):
+    """MCP servers whose tools can be started as tasks: [mcp.servers.NAME]."""
+
+    servers: Annotated[
+        dict[str, dict[str, Any]], SERVERS, 'by name, such as { files = { command = ["my-server"] } }'
+    ] = {}
+
+
 class PluginsSection(Struct, frozen=True):
     """Tools of plugins: seed 003's BackgroundConfig."""
 
@@ -179,6 +188,7 @@ class Config(Struct, frozen=True):
     runtime: RuntimeSection = RuntimeSection()
     http: HttpSection = HttpSection()
     executors: ExecutorsSection = ExecutorsSection()
+    mcp: McpSection = McpSection()
     plugins: PluginsSection = PluginsSection()
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
+from meantime.integrations.mcp.servers import checked
+from meantime.kernel.errors import InvalidInput
+
 LONGEST = 1e10  # seconds: the most that the heart takes as a time
 DAY = 86_400.0
 MOST = 1 << 40
@@ -70,6 +73,13 @@ def _is_inline(value: Any) -> bool:
     return table_of(SIZE, "").fits(value) and {"max_bytes", "max_lines"}.issuperset(value)
 
 
+def _are_servers(value: Any) -> bool:
+    try:
+        return isinstance(value, dict) and bool(checked(cast("dict[str, Any]", value)) or True)
+    except InvalidInput:
+        return False
+
+
 SIZE = whole(0)
 COUNT = whole(1)
 LIMIT = Kind("a whole number above 0, or -1 for no limit", _is_limit)
@@ -82,6 +92,10 @@ STOP = seconds(0, DAY - 1)
 FLAG = Kind("true or false", _is_flag)
 TEXT = Kind("a text", _is_text)
 TEXTS = Kind("a list of texts", _are_texts)
+SERVERS = Kind(
+    "a table of names, each with a command (a list of texts) or a url, and what docs/mcp.md lists",
+    _are_servers,
+)
 INLINE_BY_NAME = table_of(
     Kind("", _is_inline), "a table of names, each with max_bytes and max_lines as whole numbers"
 )

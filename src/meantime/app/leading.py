@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from meantime import __version__
 from meantime.home import Home
+from meantime.integrations.mcp.servers import checked
 from meantime.kernel.errors import LedgerBusy, MeantimeError
 from meantime.leader import READY, served_by_another
 from meantime.ondemand import PAUSE
@@ -83,7 +84,11 @@ async def _opened(home: Home, config: Config, umask: int) -> Meantime | str:
     for left in reversed(range(TRIES)):
         try:
             return await Meantime.open(
-                home.ledger, durability=config.ledger.durability, settings=settings, link=home.link_socket
+                home.ledger,
+                durability=config.ledger.durability,
+                settings=settings,
+                link=home.link_socket,
+                servers=checked(config.mcp.servers),
             )
         except LedgerBusy:
             found = await asyncio.to_thread(served_by_another, home)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any, cast
 
 import click
 
@@ -28,7 +29,11 @@ def command(context: click.Context, as_json: bool, changed: bool) -> None:
         return
     home = daemon().home
     try:
-        rows = [row for row in load(home).rows() if not changed or row[2] != DEFAULT]
+        rows = [
+            (key, discreet(value) if key.name == "mcp.servers" else value, source)
+            for key, value, source in load(home).rows()
+            if not changed or source != DEFAULT
+        ]
     except InvalidInput as problem:
         raise Trouble(problem.message, problem.hint, USAGE) from problem
     if as_json:
@@ -41,6 +46,15 @@ def command(context: click.Context, as_json: bool, changed: bool) -> None:
         click.echo(coloured(line, "2") if source == DEFAULT else line)
     if not home.config.exists():
         click.echo(f"\nThere is no {home.config}. Write one to begin with: meantime config init")
+
+
+def discreet(servers: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Values of variables and headers are secrets, as often as not."""
+
+    def hidden(value: Any) -> Any:
+        return dict.fromkeys(cast("dict[str, Any]", value), "…") if isinstance(value, dict) else value
+
+    return {name: {key: hidden(value) for key, value in one.items()} for name, one in servers.items()}
 
 
 @command.command("path")
