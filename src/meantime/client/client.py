@@ -35,6 +35,7 @@ from .executor import Executor, Held
 # Asked twice, these could be done twice.
 _ONCE = frozenset({"call", "resume", "send", "append", "promote"})
 LAST_WORDS = 15.0  # seconds that a close waits for what runs here to stop
+ON_ITS_WAY = 0.02  # seconds before another look at what the owner is writing down
 _OWNER = 40  # bits: above them `seen` says which owner counted
 
 
@@ -58,6 +59,7 @@ class Client(Tasks):
         self._limits = Limits()
         self._turns: set[str] = set()
         self.pushing = Pushing(self, asyncio.sleep)
+        self._beside: set[asyncio.Future[None]] = set()
         self._owners = 0  # how many there were before this one
 
     async def open(self) -> None:
@@ -129,21 +131,30 @@ class Client(Tasks):
         if order.target is not None:
             options = replace(options, executor=self.id)
         order = _for_owner(order, options)
-        asked = Asked(VERBS[verb], VERBS[verb].encode(thread, order, options, *more))
+        arguments = VERBS[verb].encode(thread, order, options, *more)
         if order.target is not None:
             self._hold(id, thread, order)
         try:
-            return await self._answer(asked)
+            return await self._handed_over(VERBS[verb], arguments, id, thread)
         except Disconnected:
             raise  # it may have been taken: the owner will ask for it then
-        except Duplicate as problem:
-            if asked.sent > 1 and problem.existing == id:  # our own: only its answer was lost
-                return await self._ask(VERBS["get"], id, thread)
-            self._executor.let_go(id)
-            raise
         except Exception:
             self._executor.let_go(id)
             raise
+
+    async def _handed_over(self, verb: Verb, arguments: bytes, id: str, thread: str) -> Task:
+        sent = 0
+        while True:
+            asked = Asked(verb, arguments)
+            try:
+                return await self._answer(asked)
+            except Duplicate as problem:
+                sent += asked.sent
+                if sent < 2 or problem.existing != id:
+                    raise
+            with contextlib.suppress(NotFound):  # it is our own, and only its answer was lost
+                return await self._ask(VERBS["get"], id, thread)
+            await asyncio.sleep(ON_ITS_WAY)
 
     def _hold(self, id: str, thread: str, order: Order) -> Held:
         if self._executor.holds(id):
@@ -174,42 +185,60 @@ class Client(Tasks):
     async def _called(
         self, thread: str, order: Order, options: Options, threshold: float | None, held: Held
     ) -> Answer:
-        try:
-            return from_wire_answer(await self._ask(VERBS["call"], thread, order, options, threshold))
-        except TaskFailed:
-            own = held.performing.result().exception if held.performing else None
-            if own is None:
-                raise
-            raise own from None  # as if it had been called here, which it was
-        except Disconnected:
-            return await self._go_on(thread, order, options, threshold, held)
-
-    async def _go_on(
-        self, thread: str, order: Order, options: Options, threshold: float | None, held: Held
-    ) -> Answer:
-        """The owner was lost while we waited. What has begun here is never begun again: it is a task
-        already, or becomes one, or we wait for it as we are."""
-        assert options.id is not None
-        if held.performing is None:
-            return from_wire_answer(await self._ask(VERBS["call"], thread, order, options, threshold))
-        try:
+        """What has begun here is never begun again: where the connection is lost, it is a task already,
+        or becomes one, or we wait for it as we are."""
+        while True:
             try:
+                if held.performing is not None:
+                    return Answer("background", task=await self._as_task(thread, order, options, held))
+                return from_wire_answer(await self._ask(VERBS["call"], thread, order, options, threshold))
+            except TaskFailed:
+                own = held.performing.result().exception if held.performing else None
+                if own is None:
+                    raise
+                raise own from None  # as if it had been called here, which it was
+            except Disconnected as problem:
+                if problem.code == "in_doubt":
+                    held.is_deaf = True  # the owner stops a call that nobody waits for; we do
+                elif held.performing is None:
+                    raise
+                else:
+                    return _inline(await asyncio.shield(held.performing))
+
+    async def _as_task(self, thread: str, order: Order, options: Options, held: Held) -> Task:
+        """It may be on its way to the ledger, so also one that has ended meanwhile is not answered here:
+        it would be a result and a task."""
+        assert options.id is not None
+        while True:
+            with contextlib.suppress(NotFound):
                 task: Task = await self._ask(VERBS["get"], options.id, thread)
-            except NotFound:
-                if held.performing.done():
-                    return _inline(held.performing.result())
+                held.is_deaf = False
+                return task
+            with contextlib.suppress(Duplicate):
                 arguments = VERBS["adopt"].encode(thread, order, options, 0.0)
-                task = await self._answer(Asked(VERBS["adopt"], arguments))
-            return Answer("background", task=task)
-        except Disconnected:
-            return _inline(await asyncio.shield(held.performing))
+                return await self._answer(Asked(VERBS["adopt"], arguments))
+            await asyncio.sleep(ON_ITS_WAY)
 
     # -- turns
 
     async def open_turn(self, thread: str, *, lease: float | None, limit: int) -> OpenTurn:
-        opened: OpenTurn = await self._ask(VERBS["open_turn"], thread, lease=lease, limit=limit)
+        """A turn that was opened for a caller who is gone by then is given back."""
+        opening = asyncio.ensure_future(self._ask(VERBS["open_turn"], thread, lease=lease, limit=limit))
+        try:
+            opened: OpenTurn = await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            opening.add_done_callback(self._unwanted)
+            raise
         self._turns.add(opened.id)
         return opened
+
+    def _unwanted(self, opening: asyncio.Future[OpenTurn]) -> None:
+        if opening.cancelled() or opening.exception() is not None:
+            return
+        closing = asyncio.ensure_future(self.close_turn(opening.result().id, failed=False))
+        self._beside.add(closing)
+        closing.add_done_callback(self._beside.discard)
+        closing.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     async def close_turn(self, turn: str, *, failed: bool, thread: str | None = None) -> None:
         try:

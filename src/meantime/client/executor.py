@@ -35,6 +35,7 @@ class Held:
         self.context: WorkContext | None = None
         self.performing: asyncio.Task[Report] | None = None
         self.ending: Ended | None = None
+        self.is_deaf = False  # its connection was lost: a stop for the sake of that does not count
         self.is_saying = False
         self.quiet_until = 0.0
 
@@ -80,12 +81,18 @@ class Executor:
         held = self._held.get(frame.task.id)
         if held is None:
             self._say(Unknown(frame.task.id, (frame.task.run.number, frame.task.run.attempt)))
-        elif held.performing is None:
+            return
+        held.is_deaf = held.is_deaf and frame.again
+        if held.performing is None:
             self._begin(held, frame)
+        elif held.ending is not None:  # said to somebody who did not wait for it yet
+            self._say(held.ending)
 
     def stop(self, frame: Stop) -> None:
         held = self._held.get(frame.task)
-        if held is not None and held.context is not None and held.task is not None:
+        if held is None or held.is_deaf:
+            return
+        if held.context is not None and held.task is not None:
             held.context.ask_to_stop()
             self._engine.stop(held.task)
 

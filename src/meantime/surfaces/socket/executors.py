@@ -18,7 +18,10 @@ from meantime.ports.executors import Relay
 from meantime.ports.runner import Assignment
 from meantime.ports.tasks import Tasks
 
+from .life import Life
+
 GONE = "The process that ran it is gone; how far it got is not known."
+ASKED_ANEW = "Its caller has asked for it anew."
 NOT_THERE = "The process that had handed it in does not have it any more."
 
 
@@ -42,6 +45,13 @@ class Executor:
         self.runs: dict[str, Performance] = {}
         self.turns: set[str] = set()
         self.grace: Alarm | None = None
+        self.life: Life | None = None
+
+    def unwatch(self) -> None:
+        if self.grace is not None:
+            self.grace.cancel()
+        if self.life is not None:
+            self.life.close()
 
     def order(self, run: Performance, *, again: bool) -> None:
         if self.wire is not None:
@@ -94,6 +104,9 @@ class ExecutorTable:
         if executor is None:
             return Report(lost=GONE)
         run = Performance(assignment, context, asyncio.get_running_loop().create_future())
+        before = executor.runs.get(run.task.id)
+        if before is not None:  # a call whose connection was cut: its caller asks anew, and this is it
+            _end(before, Report(lost=ASKED_ANEW))
         executor.runs[run.task.id] = run
         executor.order(run, again=assignment.again)
         try:
@@ -124,9 +137,9 @@ class ExecutorTable:
         executor = self._known.setdefault(id, Executor(id))
         if executor.wire is not None:
             executor.wire.abort()
-        if executor.grace is not None:
-            executor.grace.cancel()
+        executor.unwatch()
         executor.wire, executor.pid = wire, pid
+        executor.life = Life(pid, lambda: self.gone(executor))
         for turn in executor.turns - set(turns):  # opened, but the answer was lost
             self._spawn(self._give_back(turn, failed=False))
         executor.turns &= set(turns)
@@ -143,8 +156,7 @@ class ExecutorTable:
 
     def gone(self, executor: Executor) -> None:
         """For good: its process has ended, or its grace is over."""
-        if executor.grace is not None:
-            executor.grace.cancel()
+        executor.unwatch()
         if self._known.get(executor.id) is not executor:
             return
         del self._known[executor.id]
@@ -199,8 +211,7 @@ class ExecutorTable:
 
     def close(self) -> None:
         for executor in self._known.values():
-            if executor.grace is not None:
-                executor.grace.cancel()
+            executor.unwatch()
         for task in self._beside:
             task.cancel()
 

@@ -56,7 +56,6 @@ class Link:
         self._asked: dict[int, asyncio.Task[None]] = {}
         self._heard = 0.0
         self._alarm: Alarm | None = None
-        self._life: int | None = None  # a descriptor that tells the end of the process
         self.closed = asyncio.get_running_loop().create_future()
 
     # -- life
@@ -82,7 +81,6 @@ class Link:
             return
         id = check_id(hello.executor, "executor")
         self.executor = self._executors.join(id, self.wire, self._pid, hello.turns)
-        self._watch_process()
         lease = self._executors.lease
         self.wire.send(Welcome(self._version, self._instance, lease, self._tasks.limits()))
         self._executors.welcome(self.executor)
@@ -101,27 +99,6 @@ class Link:
             return
         self._alarm = clock.call_later(lease / 3, self._check_lease)
 
-    def _watch_process(self) -> None:
-        """A connection can be lost and come back; a process that has ended does not."""
-        if self._pid is None or not hasattr(os, "pidfd_open"):
-            return
-        try:
-            self._life = os.pidfd_open(self._pid)
-        except OSError:
-            return
-        asyncio.get_running_loop().add_reader(self._life, self._died)
-
-    def _died(self) -> None:
-        self._unwatch()
-        if self.executor is not None:
-            self._executors.gone(self.executor)
-
-    def _unwatch(self) -> None:
-        if self._life is not None:
-            asyncio.get_running_loop().remove_reader(self._life)
-            os.close(self._life)
-            self._life = None
-
     def _lost(self) -> None:
         if self._alarm is not None:
             self._alarm.cancel()
@@ -133,7 +110,6 @@ class Link:
             self.closed.set_result(None)
 
     def close(self) -> None:
-        self._unwatch()
         self.wire.send(Bye())
         self.wire.close()
 
