@@ -87,7 +87,7 @@ async def test_a_call_that_was_cut_leaves_nothing_behind(owner: Meantime, mt: Me
         await cut(mt)
         gate.set()
         await asyncio.wait_for(calling, 20)
-    (executor,) = owner._link.executors.all()  # type: ignore[union-attr]
+    (executor,) = owner._link.executors._known.values()
     await until(lambda: not executor.runs)
     waiting = [task for task in asyncio.all_tasks() if "_outlast" in repr(task.get_stack())]
     assert not waiting
@@ -178,5 +178,5 @@ async def test_a_process_that_comes_and_goes_leaks_no_descriptors(owner: Meantim
     for _ in range(10):
         async with Meantime.connect(tmp_path / "link"):
             pass
-    await until(lambda: not owner._link.executors.all())  # type: ignore[union-attr]
+    await until(lambda: not owner._link.executors.about())
     assert await descriptors() <= before

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct
 
@@ -37,8 +37,9 @@ def to_wire(error: BaseException) -> WireError:
 
 
 def from_wire(wire: WireError) -> MeantimeError:
-    found: Any = getattr(errors, wire.kind, MeantimeError)
-    kind: type[MeantimeError] = found if isinstance(found, type) else MeantimeError
+    found: Any = getattr(errors, wire.kind, None)
+    is_ours = isinstance(found, type) and issubclass(found, MeantimeError)
+    kind = cast("type[MeantimeError]", found) if is_ours else MeantimeError
     error = kind.__new__(kind)
     MeantimeError.__init__(error, wire.message, code=wire.code, hint=wire.hint)
     for name in _DETAILS:

@@ -108,7 +108,7 @@ class Runtime:
         self.admission.closed = True
         try:
             await self.pushing.close()
-            self.calling.close()
+            await self.calling.close()
             await self.stopping.everything(keeps=keeps)
             self.looking.close()
             self.waking.close()
