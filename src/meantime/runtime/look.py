@@ -63,7 +63,7 @@ class Looking:
             return task
         found = await self._record.store.find(ref, thread, 11)
         if not found:
-            raise NotFound.task(ref)
+            raise NotFound.task(ref, thread)
         if len(found) > 1:
             raise Ambiguous(ref, [task.id for task in found])
         return self._record.live.get(found[0].id, found[0])
