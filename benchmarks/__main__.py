@@ -18,6 +18,7 @@ NAMES = (
     "mcp_tools",
     "peers",
     "starting",
+    "serving",
 )
 
 

@@ -13,6 +13,10 @@ import pytest
 
 from meantime import Call, Meantime
 from meantime.client.executor import Executor
+from meantime.context import WorkContext
+from meantime.kernel.lifecycle import Status
+from meantime.kernel.model import Progress, Task
+from meantime.kernel.model import Run as Rounds
 from meantime.link.frames import Heard, Run
 from meantime.runtime.submit import Submission
 
@@ -180,3 +184,14 @@ async def test_a_process_that_comes_and_goes_leaks_no_descriptors(owner: Meantim
             pass
     await until(lambda: not owner._link.executors.about())
     assert await descriptors() <= before
+
+
+async def test_what_is_known_already_is_not_news():
+    news: list[tuple[str, bool]] = []
+    task = Task(id="t_1", thread="t", work=Call(sum).order().work, status=Status.RUNNING, run=Rounds())
+    context = WorkContext(task, asyncio.get_running_loop(), time.time, lambda *said: news.append(said))
+    context.relay(None, {}, None)
+    assert news == []
+    for _ in range(2):  # as an ending says it again
+        context.relay(Progress(message="half", updated_at=1.0), {"found": 2}, "s_1")
+    assert news == [("t_1", True)]
