@@ -153,7 +153,8 @@ class Stream:
     def _snapshot(self) -> AsyncIterator[bytes]:
         id = self._feed.seq if self._wanted.replay else None
         query, task, bounded = self._wanted.query, self._wanted.task_id, self._wanted.bounded
-        return snapshot(self._tasks, query, task, bounded=bounded, id=id)
+        building = self._feed.building
+        return snapshot(self._tasks, query, task, bounded=bounded, id=id, building=building)
 
     def _framed(self, delta: Delta) -> bytes:
         return b"id: %d\n%s" % (delta.seq, delta.frame) if self._wanted.replay else delta.frame
