@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from jobs import Job, finished
+from jobs import Job, eventually, finished
 from meantime import Call, Disconnected, LimitReached, Meantime, current
 from meantime.client import connection
 from meantime.link.frames import Ping
@@ -143,10 +143,11 @@ async def test_what_was_said_meanwhile_is_said_again(pair: Pair):
     await said.wait()
     await pair.open_owner()
 
-    async with asyncio.timeout(20):
-        while (progress := (await handle.get()).progress) is None:
-            await asyncio.sleep(0.01)
-    assert progress.phase == "half"
+    async def is_known() -> bool:
+        progress = (await handle.get()).progress
+        return progress is not None and progress.phase == "half"
+
+    await eventually(is_known)
 
 
 async def test_a_turn_outlasts_a_broken_connection(pair: Pair):
