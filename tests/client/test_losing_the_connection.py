@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from jobs import Job, finished
+from jobs import Job, eventually, finished
 from meantime import Call, Disconnected, LimitReached, Meantime, current
 from meantime.client import connection
 from meantime.link.frames import Ping
@@ -75,30 +75,24 @@ async def test_a_call_that_ended_meanwhile_has_its_answer(pair: Pair):
 
 
 async def test_a_call_that_no_owner_takes_as_a_task_is_waited_for_as_it_is(pair: Pair):
-    job, other = Job(), Job()
-    calling = asyncio.create_task(pair.mt.thread("a").call(job.call, on_limit="reject"))
-    await job.started.wait()
-    await pair.owner.close()
-    await pair.open_owner()
-    await pair.owner.set_limits(per_thread=1)
-    blocking = asyncio.create_task(pair.owner.thread("a").start(other.call))
-    await other.started.wait()
-    refused = asyncio.Event()
+    job, refused = Job(), asyncio.Event()
     asked = pair.client._answer
 
-    async def asking(question):
-        try:
-            return await asked(question)
-        except LimitReached:
+    async def full(question):
+        if question.verb.name == "adopt":
             refused.set()
-            raise
+            raise LimitReached("Too many.", running=1, limit=1)
+        return await asked(question)
 
-    pair.client._answer = asking
-    await refused.wait()
+    calling = asyncio.create_task(pair.mt.thread("a").call(job.call, on_limit="reject"))
+    await job.started.wait()
+    pair.client._answer = full
+    await pair.owner.close()
+    await pair.open_owner()
+    await asyncio.wait_for(refused.wait(), 20)
     job.finish(5)
-    assert (await calling).result == 5
-    other.finish()
-    await blocking
+    assert (await asyncio.wait_for(calling, 20)).result == 5
+    await until(lambda: not pair.held())
 
 
 async def test_an_ending_before_its_adoption_is_said_again(pair: Pair):
@@ -143,10 +137,11 @@ async def test_what_was_said_meanwhile_is_said_again(pair: Pair):
     await said.wait()
     await pair.open_owner()
 
-    async with asyncio.timeout(20):
-        while (progress := (await handle.get()).progress) is None:  # noqa: ASYNC110  it is another process's
-            await asyncio.sleep(0.01)
-    assert progress.phase == "half"
+    async def is_known() -> bool:
+        progress = (await handle.get()).progress
+        return progress is not None and progress.phase == "half"
+
+    await eventually(is_known)
 
 
 async def test_a_turn_outlasts_a_broken_connection(pair: Pair):

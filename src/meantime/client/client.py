@@ -272,7 +272,7 @@ class Client(Tasks):
 
     async def close_turn(self, turn: str, *, failed: bool, thread: str | None = None) -> None:
         verb = VERBS["close_turn"]
-        asked = Asked(verb, verb.encode(turn, failed=failed, thread=thread))
+        asked = Asked(verb, verb.encode(check_id(turn, "turn"), failed=failed, thread=thread))
         asked.unclaimed = _heard  # it is done, also where nobody waits for it
         try:
             await self._answer(asked)

@@ -61,7 +61,7 @@ async def test_P12_another_user_gets_nothing(owner: Meantime, path: Path):
     program = (
         "import os, socket, sys; os.setgid(65534); os.setuid(65534)\n"
         "talk = socket.socket(socket.AF_UNIX); talk.settimeout(20); talk.connect(sys.argv[1])\n"
-        "try:\n    talk.sendall(sys.argv[2].encode() + b'\\n')\n    print(talk.recv(100))\n"
+        "try: talk.sendall(sys.argv[2].encode() + b'\\n'); print(talk.recv(100))\n"
         "except (ConnectionResetError, BrokenPipeError): print(b'')\n"
     )
     asked = [sys.executable, "-c", program, os.fspath(path), hello().decode().strip()]
