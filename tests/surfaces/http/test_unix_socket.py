@@ -15,8 +15,8 @@ import httpx
 import pytest
 
 from meantime import Call, InvalidInput, Meantime, Thread
-from meantime.surfaces.http import gate, guard
 from meantime.link.unix import LONGEST
+from meantime.surfaces.http import gate, guard
 from meantime.surfaces.unix import bind_unix
 from meantime.testing import FakeClock
 
