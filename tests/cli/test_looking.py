@@ -107,6 +107,7 @@ def test_show(person: Person, works: dict[str, str]):
     assert facts["command"] == "echo before; exit 3"
     assert facts["batch"] == "mixed"
     assert person.json("show", works["bad"])["exitCode"] == 3
+    assert person.json("show", works["good"])["exitCode"] == 0
 
 
 def test_an_ambiguous_prefix_lists_its_candidates(person: Person, works: dict[str, str]):
