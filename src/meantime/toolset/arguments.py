@@ -69,7 +69,7 @@ class Wait(Arguments):
     until: Annotated[Literal["all", "any"], Meta(description="All of them, or the first.")] = "all"
     seconds: Annotated[
         float,
-        Meta(description="At most this long. Then it answers with how far they are.", ge=0, le=LONGEST_WAIT),
+        Meta(description="At most this long; then it says how far they are.", ge=0, le=LONGEST_WAIT),
     ] = LONGEST_WAIT
 
 

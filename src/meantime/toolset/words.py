@@ -24,9 +24,7 @@ START_TOOL = (
     "Starts a registered tool in the background and returns its task id at once. You are told when it ends, "
     "with a later tool result: do not poll."
 )
-OUTPUT = (
-    "What a task has said so far, or its result. It never waits. Not for polling: you are told of its end."
-)
+OUTPUT = "What a task has said so far, or its result. It never waits. Not for polling: you are told."
 LIST = "This conversation's tasks, newest first. Not for polling: you are told when a task ends."
 WAIT = (
     "Blocks until tasks have ended, for at most {seconds:g} seconds. Only when nothing else is left to do; "

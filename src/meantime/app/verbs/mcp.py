@@ -6,13 +6,14 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
 import msgspec
 from msgspec import structs
 
+from meantime import __version__
 from meantime.app.meantime import Meantime
 from meantime.app.owner import LedgerOwner
 from meantime.kernel.errors import Disconnected, MeantimeError
@@ -60,7 +61,7 @@ async def _serve(serve: Any, thread: str) -> None:
     start = os.environ.get("MEANTIME_NO_START", "") in ("", "0")
     async with Meantime.connect(start=start) as mt:
         tasks = mt.thread(thread)._tasks  # pyright: ignore[reportPrivateUsage]  the verbs that it speaks to
-        await serve(tasks, ConnectedWorks(tasks), thread)
+        await serve(tasks, ConnectedWorks(tasks), thread, __version__)
 
 
 class ConnectedWorks:
@@ -90,7 +91,7 @@ class ConnectedWorks:
         return await self._tasks.get(made["id"], thread)
 
 
-def _asked(question: Any) -> dict[str, Any]:
+def _asked(question: Callable[[Daemon], Any]) -> dict[str, Any]:
     """Over HTTP: the link carries no functions but those of the process at its end."""
     try:
         with_daemon = Daemon(start=False)

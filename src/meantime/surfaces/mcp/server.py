@@ -12,7 +12,6 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from meantime import __version__
 from meantime.kernel.errors import MeantimeError
 from meantime.toolset import words
 from meantime.toolset.toolset import STARTING, Said, Tool
@@ -52,12 +51,12 @@ class MeantimeServer(Server[Any]):
 
 
 class Door:
-    def __init__(self, carrier: Carrier) -> None:
+    def __init__(self, carrier: Carrier, version: str) -> None:
         self._carrier = carrier
         self.listening = Listening(carrier.conversation)
         self.server = MeantimeServer(
             "meantime",
-            version=__version__,
+            version=version,
             instructions=words.INSTRUCTIONS,
             get_tool_input_schema=lambda name: None,  # we use none of its headers
             on_list_tools=self._tools,

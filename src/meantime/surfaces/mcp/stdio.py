@@ -21,16 +21,17 @@ from .server import Context, Door
 LONGEST = 4 << 20  # bytes of a line
 
 
-async def serve(tasks: Tasks, works: Works, thread: str) -> None:
+async def serve(tasks: Tasks, works: Works, thread: str, version: str) -> None:
     """Until the client closes our stdin, or is gone."""
     async with own_pipes(LONGEST) as (lines, out):
-        await StdioDoor(Conversation(tasks, works, thread, out.is_taken)).run(lines, out)
+        conversation = Conversation(tasks, works, thread, out.is_taken)
+        await StdioDoor(conversation, version).run(lines, out)
 
 
 class StdioDoor:
-    def __init__(self, conversation: Conversation) -> None:
+    def __init__(self, conversation: Conversation, version: str) -> None:
         self._conversation = conversation
-        self._door = Door(self)
+        self._door = Door(self, version)
         self._riding: dict[Any, Ride] = {}  # by the request whose answer takes them along
 
     async def conversation(self, ctx: Context) -> Conversation:
@@ -59,9 +60,7 @@ class StdioDoor:
         async with to_server:
             async for line in lines:
                 if isinstance(line, TooLong):
-                    await _refuse(
-                        out, f"A message has at most {LONGEST} bytes, and this one had {line.bytes}."
-                    )
+                    await _refuse(out, f"A message has at most {LONGEST} bytes; this one had {line.bytes}.")
                     continue
                 if not line.strip():
                     continue

@@ -104,7 +104,7 @@ class TaskMethods:
 
     async def _asked(self, ctx: Context, params: TaskParams) -> tuple[Conversation, Task]:
         if _is_modern(ctx) and not declares(ctx):
-            needed = {"requiredCapabilities": {"extensions": {wire.EXTENSION: {}}}}
+            needed: dict[str, Any] = {"requiredCapabilities": {"extensions": {wire.EXTENSION: {}}}}
             text = f"This needs the extension {wire.EXTENSION} among the client's capabilities."
             raise MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, text, needed)
         conversation = await self._conversation(ctx)

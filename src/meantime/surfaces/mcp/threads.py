@@ -37,7 +37,7 @@ def own_thread(given: str | None, environ: Mapping[str, str] = os.environ) -> st
 def _agent(pid: int) -> tuple[int, str]:
     """The process that this is for, by its id and its start: the id alone will be another's one day."""
     for _ in range(5):
-        name, parent, began = _process(pid)
+        name, parent, _ = _process(pid)
         if name not in BETWEEN or parent <= 1:
             break
         pid = parent
