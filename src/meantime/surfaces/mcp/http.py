@@ -125,6 +125,8 @@ class HttpMcp:
             await self._sessions.handle_request(inside, receiving, sending)
         finally:
             riding.end()
+            if scope["method"] == "DELETE":
+                self._left(Request(scope).headers.get(SESSION, ""))
 
     # -- what the server asks
 
@@ -148,11 +150,18 @@ class HttpMcp:
             found = self._conversations[key] = Conversation(self._tasks, self._works, thread)
         self._conversations.move_to_end(key)
         if len(self._conversations) > MOST_CONVERSATIONS:
-            _, oldest = self._conversations.popitem(last=False)
-            closing = asyncio.get_running_loop().create_task(oldest.close())
-            self._beside.add(closing)
-            closing.add_done_callback(self._beside.discard)
+            self._drop(next(iter(self._conversations)))
         return found
+
+    def _left(self, session: str) -> None:
+        """Its client has ended it: what that may not have read is told to the next one."""
+        for key in [key for key in self._conversations if session and key[1] == session]:
+            self._drop(key)
+
+    def _drop(self, key: tuple[str, str]) -> None:
+        closing = asyncio.get_running_loop().create_task(self._conversations.pop(key).close())
+        self._beside.add(closing)
+        closing.add_done_callback(self._beside.discard)
 
 
 class OwnWorks:

@@ -19,6 +19,7 @@ from .pipes import Lines, Out, TooLong, own_pipes
 from .server import Context, Door
 
 LONGEST = 4 << 20  # bytes of a line
+LAST_WORDS = 2.0  # seconds for what is still asked when the client closes our stdin
 
 
 async def serve(tasks: Tasks, works: Works, thread: str, version: str) -> None:
@@ -33,6 +34,9 @@ class StdioDoor:
         self._conversation = conversation
         self._door = Door(self, version)
         self._riding: dict[Any, Ride] = {}  # by the request whose answer takes them along
+        self._asked: set[Any] = set()  # requests without an answer
+        self._quiet = anyio.Event()  # there are none, and there will be none
+        self._ended = False
 
     async def conversation(self, ctx: Context) -> Conversation:
         return self._conversation
@@ -69,7 +73,13 @@ class StdioDoor:
                 except (ValueError, RecursionError):
                     await _refuse(out, "This line is not a message of JSON-RPC.")
                     continue
+                if isinstance(message, types.JSONRPCRequest):
+                    self._asked.add(message.id)
                 await to_server.send(SessionMessage(message))
+            self._ended = True
+            if self._asked:
+                with anyio.move_on_after(LAST_WORDS):
+                    await self._quiet.wait()
 
     async def _write(self, from_server: Any, out: Out) -> None:
         async with from_server:
@@ -77,9 +87,15 @@ class StdioDoor:
                 message = said.message
                 await out.write(message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
                 if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
-                    ride = self._riding.pop(message.id, None)
-                    if ride is not None:
-                        self._conversation.inbox.sent(ride)
+                    self._answered(message.id)
+
+    def _answered(self, id: Any) -> None:
+        ride = self._riding.pop(id, None)
+        if ride is not None:
+            self._conversation.inbox.sent(ride)
+        self._asked.discard(id)
+        if self._ended and not self._asked:
+            self._quiet.set()
 
 
 async def _refuse(out: Out, text: str) -> None:
