@@ -16,6 +16,7 @@ INSTRUCTIONS = (
     "of whatever tool of this server you call next. Never poll, and never start the same work again to see "
     "how it is. Call wait only when nothing else is left to do."
 )
+THREAD = "This conversation is the thread {thread} of Meantime."
 START = (
     "Starts a command in the background and returns its task id at once. It goes on over restarts of yours. "
     "You are told when it ends, with a later tool result: do not poll."

@@ -51,13 +51,13 @@ class MeantimeServer(Server[Any]):
 
 
 class Door:
-    def __init__(self, carrier: Carrier, version: str) -> None:
+    def __init__(self, carrier: Carrier, version: str, instructions: str = words.INSTRUCTIONS) -> None:
         self._carrier = carrier
         self.listening = Listening(carrier.conversation)
         self.server = MeantimeServer(
             "meantime",
             version=version,
-            instructions=words.INSTRUCTIONS,
+            instructions=instructions,
             get_tool_input_schema=lambda name: None,  # we use none of its headers
             on_list_tools=self._tools,
             on_call_tool=self._call,

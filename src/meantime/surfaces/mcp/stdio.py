@@ -11,6 +11,7 @@ import mcp_types as types
 from mcp.shared.message import SessionMessage
 
 from meantime.ports.tasks import Tasks
+from meantime.toolset import words
 from meantime.toolset.toolset import Works
 
 from .conversation import Conversation
@@ -32,7 +33,9 @@ async def serve(tasks: Tasks, works: Works, thread: str, version: str) -> None:
 class StdioDoor:
     def __init__(self, conversation: Conversation, version: str) -> None:
         self._conversation = conversation
-        self._door = Door(self, version)
+        self._door = Door(
+            self, version, f"{words.INSTRUCTIONS} {words.THREAD.format(thread=conversation.thread)}"
+        )
         self._riding: dict[Any, Ride] = {}  # by the request whose answer takes them along
         self._asked: set[Any] = set()  # requests without an answer
         self._quiet = anyio.Event()  # there are none, and there will be none
