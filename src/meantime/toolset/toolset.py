@@ -3,7 +3,6 @@ names, schemas and texts from here; what goes wrong is a text with a stable code
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import time
@@ -200,8 +199,3 @@ def _shown(task: Task) -> str:
 
 def _block(text: str) -> str:
     return words.fenced(text, crockford(os.urandom(8))) if text else ""
-
-
-async def silent(spent: float, most: float, message: str) -> None:
-    """For callers that nobody tells of progress."""
-    await asyncio.sleep(0)
