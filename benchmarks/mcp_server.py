@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
+import socket
 import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
+import uvicorn
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from mcp.server.mcpserver import MCPServer
 from mcp.shared._httpx_utils import create_mcp_http_client
 
 from meantime import Meantime
@@ -45,7 +49,7 @@ async def run() -> None:
         finally:
             leader = owner(home)
             if leader is not None:
-                await asyncio.to_thread(ask_to_end, home, leader.pid, 10, 30.0)
+                await asyncio.to_thread(ask_to_end, home, leader.pid, signal.SIGUSR1, 30.0)
         await _many(path)
 
 
@@ -90,24 +94,20 @@ async def _starts(bare: StdioServerParameters, ours: StdioServerParameters) -> N
 
 async def _many(path: Path) -> None:
     rows: list[list[str]] = []
-    async with Meantime.open(path / "many.db", settings=UNLIMITED) as mt, mt.serve(port=0) as door:
+    async with (
+        Meantime.open(path / "many.db", settings=UNLIMITED) as mt,
+        mt.serve(port=0) as door,
+        _bare_http() as bare,
+    ):
         for mode, name in (("auto", "2026-07-28"), ("legacy", "2025-11-25")):
-            async with AsyncExitStack() as stack:
-                began = time.perf_counter()
-                address = f"{door.url}/mcp?thread=client-"
-                clients = [
-                    await stack.enter_async_context(_client(f"{address}{number}", door.token, mode))
-                    for number in range(CLIENTS)
-                ]
-                opened = time.perf_counter() - began
-                times: list[float] = []
-                began = time.perf_counter()
-                await asyncio.gather(*(_several(client, times) for client in clients))
-                whole = time.perf_counter() - began
-            count = CLIENTS * CALLS
-            rows.append([name, f"{opened:.1f} s", us(p50(times)), f"{count / whole:,.0f}/s"])
+            places = {
+                "a bare server": (f"{bare}/mcp?n=", "noop"),
+                "/mcp": (f"{door.url}/mcp?thread=n-", "list"),
+            }
+            for which, (address, tool) in places.items():
+                rows.append([f"{which}, {name}", *await _crowd(address, door.token, mode, tool)])
     head = ["", "all connected", "a call, p50", "calls"]
-    table(f"{CLIENTS} clients over HTTP, {CALLS} calls each, all at once (clients and server share a core)",
+    table(f"{CLIENTS} clients over HTTP, {CALLS} calls each, all at once (the clients share our core)",
           head, rows)  # fmt: skip
 
 
@@ -118,8 +118,42 @@ async def _client(url: str, token: str, mode: str) -> AsyncIterator[Client]:
         yield client
 
 
-async def _several(client: Client, times: list[float]) -> None:
-    for _ in range(CALLS):
+async def _crowd(address: str, token: str, mode: str, tool: str) -> list[str]:
+    times: list[float] = []
+
+    async def several(client: Client) -> None:
+        for _ in range(CALLS):
+            began = time.perf_counter()
+            await client.call_tool(tool, {})
+            times.append(time.perf_counter() - began)
+
+    async with AsyncExitStack() as stack:
         began = time.perf_counter()
-        await client.call_tool("list", {})
-        times.append(time.perf_counter() - began)
+        coming = [_client(f"{address}{number}", token, mode) for number in range(CLIENTS)]
+        clients = [await stack.enter_async_context(one) for one in coming]
+        opened = time.perf_counter() - began
+        began = time.perf_counter()
+        await asyncio.gather(*map(several, clients))
+        whole = time.perf_counter() - began
+    return [f"{opened:.1f} s", us(p50(times)), f"{CLIENTS * CALLS / whole:,.0f}/s"]
+
+
+@asynccontextmanager
+async def _bare_http() -> AsyncIterator[str]:
+    """On this event loop, as ours is."""
+    made = MCPServer("noop")
+
+    @made.tool()
+    def noop() -> str:
+        return "done"
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        config = uvicorn.Config(made.streamable_http_app(), log_level="error")
+        server = uvicorn.Server(config)
+        serving = asyncio.create_task(server.serve([listening]))
+        while not server.started:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        yield f"http://127.0.0.1:{port}"
+        server.should_exit = True
+        await serving

@@ -160,8 +160,7 @@ class Toolset:
             if len(ended) == len(found) or (given.until == "any" and ended) or left <= BEAT:
                 break
             await beat(time.monotonic() - began, given.seconds, f"{len(ended)} of {len(found)} have ended")
-        text = "\n".join(_shown(task) for task in found)
-        reads = tuple(read for task in found for read in _endings(task))
+        text, reads = _fitting(found)
         return Said(text if len(ended) == len(found) else f"{text}\n{words.STILL}", reads=reads)
 
     async def _cancel(self, given: taking.Cancel, beat: Beat) -> Said:
@@ -195,6 +194,22 @@ def _shown(task: Task) -> str:
     if not task.ended:
         return words.line(task, time.time())
     return Notice(task, 0, crockford(os.urandom(8))).message().text
+
+
+def _fitting(tasks: Sequence[Task]) -> tuple[str, tuple[str, ...]]:
+    """Endings as whole as there is room for. The others are a line each, and are told by their notices."""
+    lines: list[str] = []
+    reads: list[str] = []
+    room = MOST_READ
+    for task in tasks:
+        text = _shown(task)
+        if task.ended and (room == MOST_READ or len(text) <= room):
+            room -= len(text)
+            reads += _endings(task)
+        else:
+            text = words.line(task, time.time())
+        lines.append(text)
+    return "\n".join(lines), tuple(reads)
 
 
 def _block(text: str) -> str:

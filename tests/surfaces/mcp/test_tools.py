@@ -96,6 +96,19 @@ async def test_waiting_for_the_first_and_for_all(client: Client):
     assert (await wait(client)) == ["Nothing runs, so there is nothing to wait for."]
 
 
+async def test_a_wait_says_only_so_much(client: Client):
+    """What there was no room for is told afterwards."""
+    big = "head -c 7000 /dev/zero | tr '\\0' x"
+    ids = [id_in(await client.call_tool("start", {"command": big})) for _ in range(10)]
+    said = await client.call_tool("wait", {"ids": ids, "seconds": PATIENCE})
+    assert len(texts(said)[0]) < toolset.MOST_READ + 5_000
+    whole = [id for id in ids if f'task="{id}"' in texts(said)[0]]
+    assert 1 < len(whole) < len(ids)
+    assert all(f"{id}: " in texts(said)[0] for id in ids if id not in whole)
+    told = "".join(texts(said)[1:])
+    assert all(f'task="{id}"' in told for id in ids if id not in whole)
+
+
 async def test_a_wait_says_that_it_lives(client: Client, monkeypatch: pytest.MonkeyPatch):
     """Hosts cut off calls that say nothing for a minute."""
     assert toolset.BEAT <= 20

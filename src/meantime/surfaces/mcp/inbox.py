@@ -141,10 +141,10 @@ class Inbox:
 
     async def close(self) -> None:
         """The client is gone. What it may not have read is told again to the next one."""
-        for ride in list(self._rides):
-            self._rides.remove(ride)
-            await self._let_go(ride)
-        if self._beside:
+        rides, self._rides = self._rides, []
+        for ride in rides:
+            self._begin(self._let_go(ride))
+        if self._beside:  # not for ever: the owner may be gone, and then nothing is leased any more
             await asyncio.wait(self._beside, timeout=SETTLE)
 
     async def _mind(self, ride: Ride) -> None:
