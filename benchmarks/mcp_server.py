@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import socket
@@ -142,6 +143,7 @@ async def _crowd(address: str, token: str, mode: str, tool: str) -> list[str]:
 async def _bare_http() -> AsyncIterator[str]:
     """On this event loop, as ours is."""
     made = MCPServer("noop")
+    logging.disable(logging.WARNING)  # it would write three lines for every request
 
     @made.tool()
     def noop() -> str:
