@@ -16,6 +16,7 @@ NAMES = (
     "memory",
     "history",
     "mcp_tools",
+    "mcp_server",
     "peers",
     "starting",
     "serving",

@@ -29,6 +29,9 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
         "inbox": (_CLI + "inbox:command", "A thread's unread notices; looking does not settle them."),
         "open": (_CLI + "open:command", "Open a task in the browser."),
     },
+    "Agents": {
+        "mcp": (_APP + "mcp:command", "An MCP server on stdin and stdout, for a coding agent."),
+    },
     "The daemon": {
         "up": (_CLI + "up:command", "Start the daemon."),
         "down": (_CLI + "down:command", "Stop the daemon; commands run on."),

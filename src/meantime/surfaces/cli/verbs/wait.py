@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import click
 
-from meantime.surfaces.cli import finding, showing
+from meantime.surfaces.cli import finding, showing, telling
 from meantime.surfaces.cli.asking import DURATION, TASK, reconnect
 from meantime.surfaces.cli.bar import Line, bar
 from meantime.surfaces.cli.ending import exit_code, has_ended, worst
@@ -27,22 +27,29 @@ TICK = 0.5  # the same, where somebody looks at a bar
 @click.argument("refs", nargs=-1, type=TASK, metavar="[ID]…")
 @click.option("-b", "--batch", metavar="ID", help="All of a batch.")
 @click.option("--thread", metavar="ID", help="All of a conversation.")
+@click.option("--tell", is_flag=True, help="Until the conversation has something to be told: prints that.")
 @click.option("--any", "first", is_flag=True, help="Only until the first of them has ended.")
 @click.option("-t", "--timeout", type=DURATION, metavar="TIME", help="At most this long; 0 only looks.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing: the exit code tells.")
 @reconnect
 @as_json
 def command(
-    refs: tuple[str, ...], batch: str | None, thread: str | None, first: bool, timeout: float | None,
-    quiet: bool, reconnect: float, as_json: bool,
+    refs: tuple[str, ...], batch: str | None, thread: str | None, tell: bool, first: bool,
+    timeout: float | None, quiet: bool, reconnect: float, as_json: bool,
 ) -> int:  # fmt: skip
     """Block until tasks have ended.
+
+    With --tell, what is printed counts as told: it is for agents.
 
     Exit 0: all are completed. 6: one failed. 7: one was cancelled. 124: the time is over (8 with -t 0).
     """
     if not (refs or batch or thread):
         raise Trouble("Nothing to wait for.", "Name tasks, or use -b or --thread.", USAGE)
     with_daemon = daemon()
+    if tell:
+        if refs or batch or not thread:
+            raise Trouble("--tell is for one conversation.", "Name it with --thread.", USAGE)
+        return telling.tell(with_daemon, thread, timeout, reconnect)
 
     def members() -> list[Wire]:
         named = [finding.task(with_daemon, ref) for ref in refs]
