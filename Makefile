@@ -6,7 +6,7 @@ RUN := $(VENV)/bin/python
 .PHONY: demo test check bench faults venv clean
 
 demo: $(VENV)/.ready
-	$(RUN) -m meantime.app.demo
+	@$(RUN) -m meantime.app.demo
 
 test: $(VENV)/.tested
 	$(RUN) -m pytest -q -n 2

@@ -141,6 +141,9 @@ def test_packages_that_are_missing(patient: Patient, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(machine.importlib.util, "find_spec", find)
     assert rows(patient)["extras"].level == WARN
+    assert rows(patient)["mcp"].found.startswith("mcp ")
+    missing.add("mcp")
+    assert (rows(patient)["mcp"].level, "meantime[mcp]" in rows(patient)["mcp"].found) == (OK, True)
     missing.add("uvicorn")
     row = rows(patient)["extras"]
     assert (row.level, "uvicorn" in row.found, "meantime[server]" in row.todo) == (BAD, True, True)
@@ -148,9 +151,9 @@ def test_packages_that_are_missing(patient: Patient, monkeypatch: pytest.MonkeyP
 
 def test_an_old_sqlite_is_explained(patient: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 40, 1))
-    assert "WAL-reset bug" in rows(patient)["sqlite"].found
+    assert "(all that a ledger needs; 3.51.3 is newer)" in rows(patient)["sqlite"].found
     monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 51, 3))
-    assert "WAL-reset bug" not in rows(patient)["sqlite"].found
+    assert rows(patient)["sqlite"].found == sqlite3.sqlite_version
 
 
 def test_a_kernel_without_what_we_need(patient: Patient, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,6 +59,26 @@ def test_config_shows_every_key_and_its_source(meantime: Shell, monkeypatch: pyt
     assert {row["key"] for row in meantime("config", "--json").json} == set(known())
 
 
+def test_config_says_when_nothing_is_changed(meantime: Shell) -> None:
+    assert meantime("config", "--changed").out.startswith(
+        "Nothing is changed: every setting is the default.\n"
+    )
+
+
+def test_up_names_an_unknown_key_before_anything_else(meantime: Shell) -> None:
+    for said in ("foo=1", "limits.foo=1"):
+        ended = meantime("up", "--set", said)
+        assert (ended.code, ended.out) == (2, "")
+        assert f"there is no key {said[:-2]!r}" in ended.err
+    assert not (meantime.folder / "home").exists()
+
+
+def test_wrong_calls_point_to_their_help(meantime: Shell) -> None:
+    assert "See `meantime run --help`." in meantime("run", "-c").err
+    ended = meantime("completion")
+    assert (ended.code, "Name one of: bash, zsh, fish." in ended.err) == (2, True)
+
+
 def test_config_init_writes_a_private_file_once(meantime: Shell) -> None:
     path = Path(meantime("config", "path").out.strip())
     assert path == meantime.folder / "etc" / "config.toml"

@@ -49,7 +49,9 @@ def test_pruning(person: Person):
     assert person("prune", "-y", "--older-than", "0").code == 0
     assert [task["id"] for task in person.json("ps", "-a", "--thread", "old")["tasks"]] == [running]
     assert person("prune", "-y", "--status", "running").code == 2
+    assert person.terminal("prune", "--older-than", "0").end() == 0  # nothing to ask about
+    person("wait", "-q", person.start("--thread", "old", "--", "true"))
     terminal = person.terminal("prune", "--older-than", "0")
-    terminal.until("for good?")
+    terminal.until("Delete 1 task that ended more than 0.0s ago, for good?")
     terminal.type("n\n")
     assert terminal.end() == 1

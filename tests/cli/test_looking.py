@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from .person import Person
+from .person import Person, eventually
 
 
 @pytest.fixture(scope="module")
@@ -206,3 +206,30 @@ def test_json_is_one_object_a_line(person: Person, works: dict[str, str]):
         done = person(*arguments, "--json")
         assert done.out.count("\n") == 1
         json.loads(done.out)
+
+
+def test_a_name_that_no_other_task_has_is_as_good_as_an_id(person: Person, works: dict[str, str]):
+    assert person.json("show", "good one")["id"] == works["good"]
+    assert person("wait", "-q", "good one", "first").code == 0
+    assert person("show", "good").code == 3  # a part of a name is not a name
+    for _ in range(2):
+        person("wait", "-q", person.start("-n", "twins", "--", "true"))
+    done = person("logs", "twins")
+    assert (done.code, '"twins" matches 2 tasks' in done.err) == (3, True)
+
+
+def test_a_batch_that_is_not_there(person: Person):
+    done = person("batch", "zzz")
+    assert done == (3, "", "meantime: No batch 'zzz'.\n  `meantime ps -a` lists tasks.\n")
+
+
+def test_status_and_doctor_agree_on_the_ledger(loner: Person):
+    loner("run", "-w", "-c", "exit 1")
+    loner("run", "-w", "--", "true")
+    assert "0 active · 2 ended, 1 not completed" in loner("status").out
+
+    def agree() -> bool:  # as soon as nothing is written between the two
+        size = next(line.split()[1:3] for line in loner("status").out.splitlines() if "durability" in line)
+        return f"sound; {' '.join(size).rstrip(',')}\n" in loner("doctor").out
+
+    eventually(agree)

@@ -128,6 +128,7 @@ def test_a_second_start_with_the_same_id_is_refused(person: Person):
     done = person("run", "--id", "only-one", "--", "true")
     assert done.code == 1
     assert "only-one" in done.err
+    assert "Nothing was started. `meantime show only-one` shows that task." in done.err
 
 
 def test_a_program_that_is_not_there_is_named(person: Person):

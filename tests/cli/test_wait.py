@@ -87,8 +87,10 @@ def test_a_batch_without_a_terminal_is_plain_lines(person: Person, gates: Gates)
 
 
 def test_the_time_is_over(person: Person, gates: Gates):
-    id, gate = gates.start()
-    assert person("wait", "-t", "100ms", id) == (124, "", "")
+    id, gate = gates.start("-n", "slow one")
+    said = f"meantime: 1 of 1 still active: {id.removeprefix('t_')[:8]} (slow one).\n"
+    assert person("wait", "-t", "100ms", id) == (124, "", said)
+    assert person("wait", "-q", "-t", "100ms", id) == (124, "", "")
     assert person("wait", "-t", "0", id).code == 8
     assert person.json("wait", "-t", "0", id)["done"] is False
     gate.write_text("\n")

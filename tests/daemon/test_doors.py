@@ -78,7 +78,7 @@ def test_settings_for_one_daemon(place: Place) -> None:
     assert (info["limits"]["total"], info["url"]) == (7, "")
     again = place.cli("up", "--set", "limits.total=8")
     assert (again.returncode, "meantime down" in again.stderr) == (1, True)
-    assert place.cli("up", "--set", "total").returncode == 1
+    assert place.cli("up", "--set", "foo.bar=1").returncode == 2
     place.down()
     assert place.cli("up", "--set", "total").returncode == 2
     wrong = place.cli("up", "--set", "limits.total=many")

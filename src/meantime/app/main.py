@@ -27,13 +27,13 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
         "events": (_CLI + "events:command", "Follow everything that happens."),
         "threads": (_CLI + "threads:command", "The conversations that have tasks or notices."),
         "inbox": (_CLI + "inbox:command", "A thread's unread notices; looking does not settle them."),
-        "open": (_CLI + "open:command", "Open a task in the browser."),
+        "open": (_CLI + "open:command", "Open the JSON of a task in the browser."),
     },
     "Agents": {
         "mcp": (_APP + "mcp:command", "An MCP server on stdin and stdout, for a coding agent."),
     },
     "The daemon": {
-        "up": (_CLI + "up:command", "Start the daemon."),
+        "up": (_APP + "up:command", "Start the daemon."),
         "down": (_CLI + "down:command", "Stop the daemon; commands run on."),
         "status": (_APP + "status:command", "How the daemon is."),
         "doctor": (_APP + "doctor:command", "Look for what is wrong, and say what to do."),

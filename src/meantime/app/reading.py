@@ -40,3 +40,10 @@ def check_schema(db: sqlite3.Connection, ledger: Path) -> None:
             f"{ledger} has schema {version}; this Meantime reads {max(migrations())}.",
             hint="Use the version of Meantime that serves it; `meantime up` brings an older one up to date.",
         )
+
+
+def size(ledger: Path) -> str:
+    """Of the file, and of what was written to it last and lies beside it."""
+    beside = (f"{ledger}{ending}" for ending in ("", "-wal"))
+    total = sum(os.stat(path).st_size for path in beside if os.path.exists(path))
+    return f"{total / 1e6:.1f} MB" if total >= 100_000 else f"{total / 1e3:.0f} kB"

@@ -13,6 +13,7 @@ CHECKS: tuple[Callable[[Patient], Iterator[Row]], ...] = (
     machine.python,
     machine.sqlite,
     machine.extras,
+    machine.mcp,
     machine.kernel,
     home.folder,
     home.config,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from meantime import __version__
-from meantime.app.reading import check_schema, read_only
+from meantime.app.reading import check_schema, read_only, size
 from meantime.app.sources import load
 from meantime.home import BadHome, Home
 from meantime.kernel.errors import MeantimeError
@@ -90,7 +90,7 @@ def ledger(patient: Patient) -> Iterator[Row]:
         )
         return
     if found == "ok":
-        yield Row("ledger", OK, f"sound; {ledger.stat().st_size / 1e6:.1f} MB")
+        yield Row("ledger", OK, f"sound; {size(ledger)}")
     else:
         yield Row(
             "ledger",

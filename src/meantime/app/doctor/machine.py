@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 import sys
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 from meantime import __version__
@@ -34,7 +35,8 @@ def python(patient: Patient) -> Iterator[Row]:
 
 def sqlite(patient: Patient) -> Iterator[Row]:
     mended = sqlite3.sqlite_version_info >= WAL_RESET_MENDED
-    note = "" if mended else "; its WAL-reset bug does not reach us: one connection writes"
+    # What was wrong with the WAL before needs two connections that write; a ledger has one.
+    note = "" if mended else f" (all that a ledger needs; {'.'.join(map(str, WAL_RESET_MENDED))} is newer)"
     yield Row("sqlite", OK, f"{sqlite3.sqlite_version}{note}")
 
 
@@ -47,6 +49,13 @@ def extras(patient: Patient) -> Iterator[Row]:
         yield Row("extras", WARN, f"slower without {', '.join(slower)}", "pip install 'meantime[server]'")
     else:
         yield Row("extras", OK, ", ".join((*NEEDED, *FASTER)))
+
+
+def mcp(patient: Patient) -> Iterator[Row]:
+    if importlib.util.find_spec("mcp") is None:
+        yield Row("mcp", OK, "not installed; only MCP needs it: pip install 'meantime[mcp]'")
+    else:
+        yield Row("mcp", OK, f"mcp {version('mcp')}")
 
 
 def kernel(patient: Patient) -> Iterator[Row]:

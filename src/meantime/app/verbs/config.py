@@ -39,6 +39,8 @@ def command(context: click.Context, as_json: bool, changed: bool) -> None:
     if as_json:
         say_json([{"key": key.name, "value": value, "source": source} for key, value, source in rows])
         return
+    if not rows:
+        click.echo("Nothing is changed: every setting is the default.")
     wide = max((len(key.name) for key, *_ in rows), default=0)
     wider = min(max((len(toml(value)) for _, value, _ in rows), default=0), 24)
     for key, value, source in rows:

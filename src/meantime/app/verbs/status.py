@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import click
 
 from meantime import __version__
+from meantime.app.reading import size
 from meantime.home import Home
 from meantime.leader import owner
 from meantime.ondemand import answers
@@ -65,9 +65,9 @@ def _rows(home: Home, health: Any, info: Any, stats: Any) -> list[tuple[str, str
         ("degraded", "the disk is full: nothing new is accepted; make room" if info["degraded"] else ""),
         ("door", info.get("url") or f"none on a port; see {home.log}"),
         ("home", str(home.folder)),
-        ("ledger", f"{_size(home)}, durability {info.get('durability', '?')}"),
+        ("ledger", f"{size(home.ledger)}, durability {info.get('durability', '?')}"),
         ("tasks", f"{stats['activeTasks']} active · {stats['totalTasks'] - stats['activeTasks']} ended, "
-                  f"{by_status['error']} of them badly"),
+                  f"{by_status['error'] + by_status['cancelled']} not completed"),
         ("notices", f"{untold} untold · {notices.get('parked', 0)} parked · {notices.get('told', 0)} told"),
         ("limits", _limits(info.get("limits"))),
         ("clients", _clients(info)),
@@ -77,12 +77,6 @@ def _rows(home: Home, health: Any, info: Any, stats: Any) -> list[tuple[str, str
 def _upgrade(version: str) -> str:
     same = version == __version__
     return "" if same else f"this is {__version__}: run `meantime down --keep && meantime up`"
-
-
-def _size(home: Home) -> str:
-    beside = (f"{home.ledger}{ending}" for ending in ("", "-wal"))
-    total = sum(os.stat(path).st_size for path in beside if os.path.exists(path))
-    return f"{total / 1e6:.1f} MB" if total >= 100_000 else f"{total / 1e3:.0f} kB"
 
 
 def _limits(limits: dict[str, Any] | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, cast
 
 from .safe import plain
@@ -11,6 +12,7 @@ from .speaking import Daemon, part
 from .trouble import NOT_FOUND, USAGE, Refused, Trouble
 
 CANDIDATES = 10  # that an ambiguous prefix is shown with
+LONGEST_NAME = 1_000  # characters that can be searched for
 PAGE = 200  # as many as the daemon gives at once
 ENDED = ("completed", "failed", "cancelled", "timed_out", "lost")
 _GROUPS: dict[str, tuple[str, ...]] = {
@@ -71,19 +73,35 @@ def tasks(daemon: Daemon, wanted: Sequence[str], **params: Any) -> Iterator[Wire
 
 
 def task(daemon: Daemon, ref: str) -> Wire:
-    """By its id or a unique prefix of it."""
+    """By its id or a unique prefix of it; else by a name that no other task has."""
     try:
         return daemon.get(f"/v1/tasks/{part(ref)}")
     except Refused as refused:
         if refused.code == "ambiguous":
             raise _ambiguous(daemon, ref, refused) from refused
         if refused.status == 404:
+            named = _named(daemon, ref)
+            if len(named) == 1:
+                return daemon.get(f"/v1/tasks/{part(named[0])}")
+            if named:
+                raise _several(daemon, ref, named) from refused
             raise Trouble(f"No task {plain(ref)!r}.", "`meantime ps -a` lists them.", NOT_FOUND) from refused
         raise
 
 
 def _ambiguous(daemon: Daemon, ref: str, refused: Refused) -> Trouble:
-    ids = sorted(str(id) for id in cast("list[object]", refused.body.get("candidates") or []))
+    candidates = cast("list[object]", refused.body.get("candidates") or [])
+    return _several(daemon, ref, sorted(str(id) for id in candidates))
+
+
+def _named(daemon: Daemon, name: str) -> list[str]:
+    if not name.strip() or len(name) > LONGEST_NAME:
+        return []
+    found = tasks(daemon, [*ACTIVE, *ENDED], search=name)
+    return [one["id"] for one in islice(found, PAGE) if one["description"] == name]
+
+
+def _several(daemon: Daemon, ref: str, ids: list[str]) -> Trouble:
     shown = short_ids(ids)
     lines: list[str] = []
     for id in ids[:CANDIDATES]:

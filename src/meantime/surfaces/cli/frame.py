@@ -28,7 +28,7 @@ def run(table: Table, arguments: Sequence[str], version: str) -> int:
     except Trouble as trouble:
         return _told(trouble.what, trouble.hint, trouble.exit_code)
     except click.UsageError as error:
-        path = error.ctx.command_path if error.ctx else "meantime"
+        path = error.ctx.command_path if error.ctx else _asked_for(table, arguments)
         return _told(error.format_message(), f"See `{path} --help`.", USAGE)
     except click.ClickException as error:
         return _told(error.format_message(), "", error.exit_code)
@@ -45,6 +45,12 @@ def run(table: Table, arguments: Sequence[str], version: str) -> int:
             raise
         what = f"This is a fault in meantime itself: {type(error).__name__}: {error}"
         return _told(what, "MEANTIME_DEBUG=1 shows where.", FAILED)
+
+
+def _asked_for(table: Table, arguments: Sequence[str]) -> str:
+    """Where click does not say which verb an option was wrong for."""
+    verb = next(iter(arguments), "")
+    return f"meantime {verb}" if any(verb in verbs for verbs in table.values()) else "meantime"
 
 
 def _invoked(group: click.Group, arguments: list[str]) -> int:

@@ -14,6 +14,7 @@ import click
 
 from .speaking import Daemon, part
 
+PIECE = 1 << 20
 _SGR = r"\x1b\[[0-9;:]*m"
 _UNFINISHED = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|[ -/]*|[\]PX^_][^\x07\x1b\x9c]*\x1b?)?\Z")
 _LONGEST = 4096  # characters of a sequence that does not end, before it is given up
@@ -108,8 +109,12 @@ def follow(daemon: Daemon, id: str, stream: str, copy: Copy) -> None:
     """Copies what the task says until it has ended. After a Gone it can be called again."""
     path = f"/v1/tasks/{part(id)}/output"
     with daemon.stream(path, stream=stream, follow=1, format="chunks", offset=copy.offset) as answer:
-        while line := answer.line():
-            copy.take(json.loads(line))
+        # Not line by line: that takes a connection which breaks between two chunks for an end.
+        begun = b""
+        while data := answer.read(PIECE):
+            *lines, begun = (begun + data).split(b"\n")
+            for line in lines:
+                copy.take(json.loads(line))
 
 
 def one_place() -> bool:

@@ -8,7 +8,7 @@ from meantime.surfaces.cli import finding, showing
 from meantime.surfaces.cli.bar import bar
 from meantime.surfaces.cli.safe import plain
 from meantime.surfaces.cli.speaking import part
-from meantime.surfaces.cli.trouble import NOT_FOUND, Trouble
+from meantime.surfaces.cli.trouble import NOT_FOUND, Refused, Trouble
 from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
 
 
@@ -18,9 +18,13 @@ from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
 def command(id: str, as_json: bool) -> None:
     """How far a batch is, and its tasks."""
     with_daemon = daemon()
-    count = with_daemon.get(f"/v1/batches/{part(id)}")
+    unknown = Trouble(f"No batch {plain(id)!r}.", "`meantime ps -a` lists tasks.", NOT_FOUND)
+    try:
+        count = with_daemon.get(f"/v1/batches/{part(id)}")
+    except Refused as refused:
+        raise unknown if refused.status == 404 else refused from refused
     if not count["total"]:
-        raise Trouble(f"No batch {plain(id)!r}.", "`meantime ps -a` lists tasks.", NOT_FOUND)
+        raise unknown
     if as_json:
         say_json(count)
         return

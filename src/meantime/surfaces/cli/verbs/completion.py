@@ -6,12 +6,15 @@ import click
 from click.shell_completion import ShellComplete, get_completion_class
 
 from meantime.surfaces.cli.frame import COMPLETE
+from meantime.surfaces.cli.trouble import USAGE, Trouble
+
+SHELLS = ("bash", "zsh", "fish")
 
 
 @click.command("completion")
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.argument("shell", type=click.Choice(SHELLS), required=False)
 @click.pass_context
-def command(context: click.Context, shell: str) -> None:
+def command(context: click.Context, shell: str | None) -> None:
     """Print the completion script of SHELL.
 
     \b
@@ -19,6 +22,8 @@ def command(context: click.Context, shell: str) -> None:
     zsh:   eval "$(meantime completion zsh)"                       in ~/.zshrc
     fish:  meantime completion fish > ~/.config/fish/completions/meantime.fish
     """
+    if shell is None:
+        raise Trouble("For which shell?", f"Name one of: {', '.join(SHELLS)}.", USAGE)
     kind = get_completion_class(shell)
     assert kind is not None  # click knows these three
     made = kind(context.find_root().command, {}, "meantime", COMPLETE)

@@ -1,4 +1,4 @@
-"""`meantime open`: a task, or everything, in the browser."""
+"""`meantime open`: what the HTTP API says of a task, in the browser."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
 @click.option("--print", "only_print", is_flag=True, help="Print the address, open nothing.")
 @as_json
 def command(ref: str | None, only_print: bool, as_json: bool) -> None:
-    """Open a task, or everything, in the browser."""
+    """Open a task in the browser: the JSON of the HTTP API. Without ID, the address of the API."""
     with_daemon = daemon()
     url = with_daemon.get("/v1/info").get("url")
     if not url:

@@ -29,14 +29,20 @@ def command(older_than: float, status: str | None, yes: bool, as_json: bool) -> 
     wanted = finding.states(status or "ended")
     if any(state in ACTIVE for state in wanted):
         raise Trouble("Only what has ended can be deleted.", "`meantime cancel` stops what runs.", USAGE)
+    with_daemon = daemon()
+    before = time.time() - older_than
     if not yes:
         if not sys.stdin.isatty():
             raise Trouble("This deletes for good.", "Say --yes.", USAGE)
-        if not click.confirm(f"Delete what ended more than {span(older_than)} ago, for good?", err=True):
+        many = len(_old(with_daemon, wanted, before))
+        if not many:
+            click.echo("deleted 0 tasks")
+            return None
+        what = f"{many} task{'s' if many > 1 else ''} that ended more than {span(older_than)} ago"
+        if not click.confirm(f"Delete {what}, for good?", err=True):
             return 1
-    with_daemon = daemon()
     if status:
-        answer = {"purged": _purged(with_daemon, wanted, time.time() - older_than)}
+        answer = {"purged": _purged(with_daemon, wanted, before)}
     else:
         answer = with_daemon.post("/v1/purge", {"endedBefore": older_than}, patience=PATIENCE)
     if as_json:
@@ -48,7 +54,11 @@ def command(older_than: float, status: str | None, yes: bool, as_json: bool) -> 
 
 def _purged(with_daemon: Daemon, wanted: Sequence[str], before: float) -> int:
     """One by one: the daemon's own words for statuses are coarser than a person's."""
-    found = finding.tasks(with_daemon, wanted, cleared="true")
-    ids = [task["id"] for task in found if (moment(task.get("completedAt")) or before) <= before]
+    ids = _old(with_daemon, wanted, before)
     pieces = [ids[at : at + AT_ONCE] for at in range(0, len(ids), AT_ONCE)]
     return sum(with_daemon.post("/v1/purge", {"ids": piece}, patience=PATIENCE)["purged"] for piece in pieces)
+
+
+def _old(with_daemon: Daemon, wanted: Sequence[str], before: float) -> list[str]:
+    found = finding.tasks(with_daemon, wanted, cleared="true")
+    return [task["id"] for task in found if (moment(task.get("completedAt")) or before) <= before]

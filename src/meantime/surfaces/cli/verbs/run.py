@@ -53,7 +53,8 @@ LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 def command(argv: tuple[str, ...], line: str | None, wait: bool, **given: Any) -> int:
     """Start a command in the background.
 
-    It gets your folder and your environment. The daemon keeps the names of the variables that -e sets,
+    It gets your folder and your environment, and nothing to read on its stdin; for that there is
+    --stdin-open with `meantime send`. The daemon keeps the names of the variables that -e sets,
     never a value.
     """
     if bool(argv) == (line is not None):
@@ -156,6 +157,10 @@ def started(with_daemon: Daemon, order: Wire) -> Wire:
         return with_daemon.post("/v1/tasks", order)
     except Gone:
         pass
+    except Refused as refused:
+        if refused.code == "duplicate_id":
+            refused.hint = f"Nothing was started. `meantime show {order['id']}` shows that task."
+        raise
     again = Daemon(with_daemon.home, start=with_daemon.start)  # it may start the next one
     try:
         return again.get(f"/v1/tasks/{part(order['id'])}")

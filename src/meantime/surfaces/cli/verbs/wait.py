@@ -20,6 +20,7 @@ from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
 
 AT_ONCE = 1_000  # tasks that the daemon takes in one question; the others have their turn
 STEP = 30.0  # seconds that the daemon is asked to wait at once
+NAMED = 5  # that are named when the time is over
 TICK = 0.5  # the same, where somebody looks at a bar
 
 
@@ -68,6 +69,8 @@ def command(
         waiting.line.wipe()
         click.echo("meantime: Not waiting any more; the tasks run on.", err=True)
         raise
+    if not (done or silent):
+        click.echo(f"meantime: {waiting.left()}", err=True)
     if as_json:
         say_json({"tasks": list(waiting.known.values()), "done": done})
     return waiting.code(first, done, timeout)
@@ -109,6 +112,13 @@ class Waiting:
                 return False
             self.line.draw(self._shown())
             self._look(TICK if self.line.alive else STEP, left)
+
+    def left(self) -> str:
+        """What still runs."""
+        tasks = [task for task in self.known.values() if not has_ended(task)]
+        names = [f"{showing.short(task['id'])} ({showing.title(task)})" for task in tasks[:NAMED]]
+        more = [f"and {len(tasks) - NAMED} more"] if len(tasks) > NAMED else []
+        return f"{len(tasks)} of {len(self.known)} still active: {', '.join([*names, *more])}."
 
     def code(self, first: bool, done: bool, timeout: float | None) -> int:
         ended = [task for task in self.known.values() if has_ended(task)]

@@ -24,10 +24,11 @@ def command(foreground: bool, settings: tuple[str, ...], wait: float, as_json: b
     """Start the daemon. Every other verb does this when it needs to."""
     with_daemon = daemon()
     home = with_daemon.home
+    variables = dict(map(_variable, settings))
     was_up = answers(home)
     if settings and was_up:
         raise Trouble("The daemon is up already, with other settings.", "First: meantime down", FAILED)
-    os.environ.update(map(_variable, settings))
+    os.environ.update(variables)
     if foreground:
         program = [sys.executable, "-P", "-m", "meantime.app.daemon", "--foreground"]
         os.execv(sys.executable, program)
@@ -44,8 +45,12 @@ def command(foreground: bool, settings: tuple[str, ...], wait: float, as_json: b
 
 
 def _variable(said: str) -> tuple[str, str]:
-    """The daemon hears of it through its environment, and checks it there."""
+    """The daemon hears of it through its environment, and checks the value there."""
+    from meantime.app.keys import known
+
     key, equals, value = said.partition("=")
-    if not equals or not (key == "tools" or "." in key):
+    if not equals:
         raise Trouble(f"--set {said} is not KEY=VALUE.", "`meantime config` lists the keys.", USAGE)
-    return f"MEANTIME_{key.replace('.', '_').upper()}", value
+    if key not in known():
+        raise Trouble(f"--set {said}: there is no key {key!r}.", "`meantime config` lists the keys.", USAGE)
+    return known()[key].variable, value
