@@ -29,6 +29,10 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
         "inbox": (_CLI + "inbox:command", "A thread's unread notices; looking does not settle them."),
         "open": (_CLI + "open:command", "Open a task in the browser."),
     },
+    "Agents": {
+        "install": (_CLI + "install:command", "Add Meantime to a coding agent; shows the change first."),
+        "hook": (_CLI + "hook:command", "What an agent runs at its own boundaries."),
+    },
     "The daemon": {
         "up": (_CLI + "up:command", "Start the daemon."),
         "down": (_CLI + "down:command", "Stop the daemon; commands run on."),
