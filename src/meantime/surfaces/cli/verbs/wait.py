@@ -16,7 +16,7 @@ from meantime.surfaces.cli.following import patiently
 from meantime.surfaces.cli.safe import plain
 from meantime.surfaces.cli.showing import Wire
 from meantime.surfaces.cli.speaking import Daemon
-from meantime.surfaces.cli.telling import told
+from meantime.surfaces.cli.telling import Telling, told
 from meantime.surfaces.cli.trouble import NOT_FOUND, STILL_RUNNING, TIMED_OUT, USAGE, Trouble
 from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
 
@@ -30,14 +30,15 @@ TICK = 0.5  # the same, where somebody looks at a bar
 @click.option("-b", "--batch", metavar="ID", help="All of a batch.")
 @click.option("--thread", metavar="ID", help="All of a conversation.")
 @click.option("--unread", is_flag=True, help="Until a conversation is to be told something; tells it here.")
+@click.option("--confirm", is_flag=True, help="With --unread: it counts as told when a line comes on stdin.")
 @click.option("--any", "first", is_flag=True, help="Only until the first of them has ended.")
 @click.option("-t", "--timeout", type=DURATION, metavar="TIME", help="At most this long; 0 only looks.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing: the exit code tells.")
 @reconnect
 @as_json
 def command(
-    refs: tuple[str, ...], batch: str | None, thread: str | None, unread: bool, first: bool,
-    timeout: float | None, quiet: bool, reconnect: float, as_json: bool,
+    refs: tuple[str, ...], batch: str | None, thread: str | None, unread: bool, confirm: bool,
+    first: bool, timeout: float | None, quiet: bool, reconnect: float, as_json: bool,
 ) -> int:  # fmt: skip
     """Block until tasks have ended.
 
@@ -50,7 +51,8 @@ def command(
     if unread:
         if refs or batch or first:
             raise Trouble("--unread is about a conversation.", "Use it with --thread, or alone.", USAGE)
-        return told(daemon(), thread or own_thread(), timeout, reconnect, quiet=quiet, as_json=as_json)
+        to = Telling(quiet=quiet, as_json=as_json, confirm=confirm)
+        return told(daemon(), thread or own_thread(), timeout, reconnect, to)
     if not (refs or batch or thread):
         raise Trouble("Nothing to wait for.", "Name tasks, or use -b or --thread.", USAGE)
     with_daemon = daemon()
