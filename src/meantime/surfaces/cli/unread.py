@@ -31,7 +31,7 @@ class Thread:
     def wake(self, seconds: float) -> bool:
         """Whether there is something unread, and nobody is being told."""
         path = f"/v1/threads/{part(self.id)}/wake"
-        return self._daemon.get(path, timeout=seconds, patience=seconds + 30) is not None
+        return self._daemon.get(path, timeout=round(seconds, 3), patience=seconds + 30) is not None
 
 
 def wait_unread(thread: Thread, until: float | None, is_wanted: Callable[[], bool]) -> bool | None:
