@@ -190,6 +190,18 @@ def test_gemini_and_codex_have_their_own_forms(person: Person):
         assert agent.hook("stop", "--host", host) == [id]
 
 
+def test_a_host_whose_shell_does_not_know_the_conversation_is_told_its_name(person: Person, tmp_path: Path):
+    agent = Agent(person, "gemini-greeting")
+    id = agent.ended()
+    text = agent.text("session-start", "--host", "gemini")
+    assert f"`meantime run --thread {agent.thread} -- COMMAND`" in text
+    assert IDS.findall(text) == [id]
+    lonely = Agent(Person(tmp_path), "gemini-greeting")
+    assert f"--thread {agent.thread}" in lonely.text("session-start", "--host", "gemini")
+    assert lonely.text("user-prompt", "--host", "gemini") == ""
+    assert not lonely.person.home.exists()
+
+
 def test_a_long_text_is_cut_in_the_middle(agent: Agent):
     id = agent.ended("head -c 30000 /dev/zero | tr '\\0' x; echo the end")
     text = agent.text("stop")

@@ -27,6 +27,16 @@ class Call(NamedTuple):
     transcript: str  # a path; empty where the host gives none
     event: str
 
+    @property
+    def greeting(self) -> str:
+        """For a host that does not tell its shell which conversation it is: the model is told."""
+        if self.moment != SESSION_START or self.host != "gemini":
+            return ""
+        return (
+            f"To run a slow command in the background: `meantime run --thread {self.thread} -- COMMAND`. "
+            "Do not poll it; you are told when it has ended."
+        )
+
     def answer(self, text: str) -> str:
         """For stdout: the text as the host puts it into the conversation."""
         if self.moment == STOP:

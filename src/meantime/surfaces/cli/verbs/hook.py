@@ -42,16 +42,13 @@ def command(moment: str, host: str) -> int:
     """
     try:
         return _hook(moment, host)
-    except TooLate:
-        return _nothing("The daemon took too long.")
-    except Busy:
-        return _nothing("Another hook of this conversation is at work.")
-    except Trouble as trouble:
-        return _nothing(trouble.what)
     except KeyboardInterrupt:
         return 0
-    except Exception as problem:  # an agent's work is worth more than our notice, which is not lost
-        return _nothing(f"{type(problem).__name__}: {problem}")
+    except (
+        Exception,
+        TooLate,
+    ) as problem:  # an agent's work is worth more than our notice, which is not lost
+        return _nothing(_why(problem))
 
 
 def _hook(moment: str, host: str) -> int:
@@ -61,20 +58,32 @@ def _hook(moment: str, host: str) -> int:
     if call is None:
         return 0
     daemon = Daemon(start=False)
-    if not daemon.home.http_socket.exists():
-        return 0  # nobody has handed anything off
-    return _woken(daemon, call) if moment == WAIT else _told(daemon, call)
+    if moment != WAIT:
+        return _told(daemon, call)
+    return _woken(daemon, call) if daemon.home.http_socket.exists() else 0
 
 
 def _told(daemon: Daemon, call: Call) -> int:
-    signal.signal(signal.SIGALRM, _too_late)
-    signal.setitimer(signal.ITIMER_REAL, BUDGET)
     telling = Telling(daemon, daemon.home.folder, call, PATIENCE)
-    text = telling.text()
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    if text and not _printed(sys.stdout, call.answer(text)):
+    told = ""
+    try:
+        if daemon.home.http_socket.exists():  # else nobody has handed anything off
+            told = _in_time(telling)
+    except (Exception, TooLate) as problem:
+        _nothing(_why(problem))
+    text = "\n\n".join(filter(None, (call.greeting, told)))
+    if text and not _printed(sys.stdout, call.answer(text)) and told:
         telling.give_back()
     return 0
+
+
+def _in_time(telling: Telling) -> str:
+    signal.signal(signal.SIGALRM, _too_late)
+    signal.setitimer(signal.ITIMER_REAL, BUDGET)
+    try:
+        return telling.text()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _woken(daemon: Daemon, call: Call) -> int:
@@ -109,6 +118,18 @@ def _printed(stream: Any, text: str) -> bool:
 
 def _too_late(number: int, frame: object) -> None:
     raise TooLate
+
+
+def _why(problem: BaseException) -> str:
+    match problem:
+        case TooLate():
+            return "The daemon took too long."
+        case Busy():
+            return "Another hook of this conversation is at work."
+        case Trouble():
+            return problem.what
+        case _:
+            return f"{type(problem).__name__}: {problem}"
 
 
 def _nothing(why: str) -> int:
