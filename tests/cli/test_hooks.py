@@ -351,6 +351,8 @@ def test_one_waits_for_each_conversation_and_leaves_with_its_host(agent: Agent):
     [
         ('{"content":"<task-notification id=\\"t_1.1\\" task="}', True),
         ('{"output":"{\\"x\\":\\"<task-notification id=\\\\\\"t_1.1\\\\\\""}', True),
+        ('{"output":"&lt;task-notification id=\\"t_1.1\\" task="}', True),
+        ('{"output":"&lt;task-notification id=&quot;t_1.1&quot; task="}', True),
         ('{"content":"<task-notification id=\\"t_1.10\\""}', False),
         ('{"content":"<task-notification id=\\"t_1x1\\""}', False),
         ('{"content":"t_1.1 has ended"}', False),

@@ -26,6 +26,7 @@ def found(path: str, ids: Iterable[str]) -> set[str] | None:
 
 
 def _mark(id: str) -> re.Pattern[bytes]:
-    """As the kernel writes it into a notice, inside of a JSON string, however often that was escaped. The
-    bare id would not do: a command that lists tasks prints it, too."""
-    return re.compile(rb'<task-notification id=\\*"' + re.escape(id.encode()) + rb'\\*"')
+    """As the kernel writes it into a notice, inside of a JSON string, however often that was escaped, as
+    JSON or as HTML. The bare id would not do: a command that lists tasks prints it, too."""
+    quote = rb'(?:\\*"|&quot;)'
+    return re.compile(rb"task-notification id=" + quote + re.escape(id.encode()) + quote)
