@@ -22,6 +22,8 @@ from .model import Model
 FOLDER = Path(__file__).resolve().parents[3] / ".agents" / "node_modules"
 CLAUDE = FOLDER / "@anthropic-ai/claude-code-linux-x64/claude"
 OPENCODE = FOLDER / "opencode-linux-x64/bin/opencode"
+CODEX = FOLDER / ".bin/codex"
+GEMINI = FOLDER / ".bin/gemini"
 MEANTIME = Path(sys.executable).with_name("meantime")
 PATIENCE = 60.0
 
@@ -127,6 +129,49 @@ class OpenCode(Agent):
                 _posted(f"{url}/session/{id}/prompt_async", {"parts": [{"type": "text", "text": text}]})
 
             yield prompt
+
+
+class Codex(Agent):
+    """One turn, without a terminal."""
+
+    def __init__(self, person: Person, model: Model) -> None:
+        super().__init__(person, model)
+        # Not below the folder for temporary files: its sandbox cannot be set up there.
+        self.environ |= {"KEY": "none", "TMPDIR": str(person.folder / "temporary")}
+        (person.folder / "temporary").mkdir()
+        folder = Path(self.environ["HOME"]) / ".codex"
+        folder.mkdir()
+        (folder / "config.toml").write_text(
+            'model = "m"\nmodel_provider = "s"\napproval_policy = "never"\n'
+            'sandbox_mode = "danger-full-access"\n\n[model_providers.s]\nname = "s"\n'
+            f'base_url = "{model.url}/v1"\nwire_api = "responses"\nenv_key = "KEY"\n'
+            "requires_openai_auth = false\n"
+        )
+
+    def turn(self, prompt: str) -> None:
+        words = ["exec", "--dangerously-bypass-hook-trust", "--json", "--skip-git-repo-check", prompt]
+        with self.started(CODEX, *words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as one:
+            assert one.wait(PATIENCE) == 0
+
+
+class Gemini(Agent):
+    """One turn, without a terminal."""
+
+    def __init__(self, person: Person, model: Model) -> None:
+        super().__init__(person, model)
+        self.environ |= {
+            "GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": model.url,
+            "GEMINI_CLI_TRUST_WORKSPACE": "true",
+        }  # fmt: skip
+        folder = Path(self.environ["HOME"]) / ".gemini"
+        folder.mkdir()
+        settings = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
+        (folder / "settings.json").write_text(json.dumps(settings))
+
+    def turn(self, prompt: str) -> None:
+        words = ["-m", "gemini-2.5-flash", "-y", "-o", "stream-json", "-p", prompt]
+        with self.started(GEMINI, *words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as one:
+            assert one.wait(PATIENCE) == 0
 
 
 def _posted(url: str, body: object) -> Any:

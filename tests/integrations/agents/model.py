@@ -11,7 +11,7 @@ import itertools
 import json
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
@@ -39,6 +39,7 @@ class Asked(NamedTuple):
 class Model:
     def __init__(self) -> None:
         self.asked: list[Asked] = []
+        self.before_answer: Callable[[Asked], None] = lambda asked: None
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
@@ -56,6 +57,7 @@ class Model:
     def answer(self, tools: list[str], said: list[Said]) -> dict[str, Any]:
         step = _step(said) if tools else {"text": "A title"}
         self.asked.append(Asked(tuple(tools), tuple(said), step))
+        self.before_answer(self.asked[-1])
         return step
 
 

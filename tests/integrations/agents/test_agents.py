@@ -6,6 +6,7 @@ told asks once. There is nothing in between: nobody polls.
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import re
@@ -19,8 +20,20 @@ import pytest
 from cli.person import Person, eventually
 from meantime.surfaces.hooks.shown import Busy, locked
 
-from .installed import CLAUDE, MEANTIME, OPENCODE, Agent, ClaudeCode, OpenCode, needs
-from .model import Model
+from .installed import (
+    CLAUDE,
+    CODEX,
+    GEMINI,
+    MEANTIME,
+    OPENCODE,
+    Agent,
+    ClaudeCode,
+    Codex,
+    Gemini,
+    OpenCode,
+    needs,
+)
+from .model import Asked, Model
 
 IDS = re.compile(r'<task-notification id="([^"]+)"')
 
@@ -180,3 +193,50 @@ def test_claude_code_is_woken_by_its_own_background_command(person: Person, mode
     assert "<status>completed</status>" in model.turns[-1].text
     (output,) = re.findall(r"<output-file>(.*?)</output-file>", model.turns[-1].text)
     assert "forty-two" in Path(output).read_text()
+
+
+OTHERS = [
+    pytest.param(Codex, "codex", "exec_command", "cmd", marks=needs(CODEX)),
+    pytest.param(Gemini, "gemini", "run_shell_command", "command", marks=needs(GEMINI)),
+]
+
+
+@pytest.mark.parametrize(("kind", "name", "tool", "argument"), OTHERS)
+def test_codex_and_gemini_are_told_at_their_boundaries(
+    person: Person, model: Model, kind: Any, name: str, tool: str, argument: str
+):
+    """They cannot be woken: what ends while they work is told at the end of a call, or of their turn."""
+    one = kind(person, model)
+    one.install(name)
+    asking, thread, ids = person.daemon(), "", []
+
+    def end_a_task(asked: Asked) -> None:
+        """While the model thinks, before the call and before what would be its last word."""
+        nonlocal thread
+        thread = thread or _thread(person, asked)
+        if len(model.turns) in (1, 2):
+            task = asking.post("/v1/tasks", {"thread": thread, "command": "echo forty-two"})
+            asking.get(f"/v1/tasks/{task['id']}/wait", timeout=30, patience=60)
+            ids.append(f"{task['id']}.1")
+
+    model.before_answer = end_a_task
+    one.turn(
+        script({"tool": tool, "arguments": {argument: "true"}}, {"text": "Done."}, {"text": "I was told."})
+    )
+    settled(person)
+    assert len(model.turns) == 3
+    assert [len(set(IDS.findall(_unescaped(asked.text)))) for asked in model.turns] == [0, 1, 2]
+    assert sorted(IDS.findall(_unescaped(model.turns[-1].text))) == sorted(ids)
+
+
+def _thread(person: Person, asked: Asked) -> str:
+    """As a hook finds it: the session is in the name of the transcript, which is there by now."""
+    greeted = re.search(r"--thread (mcp-\S+)", asked.text)
+    if greeted:
+        return greeted[1]
+    (path,) = (person.folder / "user/.codex/sessions").rglob("*.jsonl")
+    return f"mcp-{path.stem[-36:]}"
+
+
+def _unescaped(text: str) -> str:
+    return html.unescape(text).replace('\\"', '"')
