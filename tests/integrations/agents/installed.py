@@ -148,8 +148,10 @@ class Codex(Agent):
             "requires_openai_auth = false\n"
         )
 
-    def turn(self, prompt: str) -> None:
-        words = ["exec", "--dangerously-bypass-hook-trust", "--json", "--skip-git-repo-check", prompt]
+    def turn(self, prompt: str, *, again: bool = False) -> None:
+        resumed = ["resume", "--last"] if again else []
+        flags = ["--dangerously-bypass-hook-trust", "--json", "--skip-git-repo-check"]
+        words = ["exec", *resumed, *flags, prompt]
         with self.started(CODEX, *words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as one:
             assert one.wait(PATIENCE) == 0
 
@@ -168,8 +170,9 @@ class Gemini(Agent):
         settings = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
         (folder / "settings.json").write_text(json.dumps(settings))
 
-    def turn(self, prompt: str) -> None:
-        words = ["-m", "gemini-2.5-flash", "-y", "-o", "stream-json", "-p", prompt]
+    def turn(self, prompt: str, *, again: bool = False) -> None:
+        resumed = ["--resume", "latest"] if again else []
+        words = [*resumed, "-m", "gemini-2.5-flash", "-y", "-o", "stream-json", "-p", prompt]
         with self.started(GEMINI, *words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as one:
             assert one.wait(PATIENCE) == 0
 

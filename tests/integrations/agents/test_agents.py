@@ -205,7 +205,8 @@ OTHERS = [
 def test_codex_and_gemini_are_told_at_their_boundaries(
     person: Person, model: Model, kind: Any, name: str, tool: str, argument: str
 ):
-    """They cannot be woken: what ends while they work is told at the end of a call, or of their turn."""
+    """They cannot be woken: what ends while they work is told at the end of a call, or of their turn, and
+    what ends afterwards with the next prompt."""
     one = kind(person, model)
     one.install(name)
     asking, thread, ids = person.daemon(), "", []
@@ -215,9 +216,12 @@ def test_codex_and_gemini_are_told_at_their_boundaries(
         nonlocal thread
         thread = thread or _thread(person, asked)
         if len(model.turns) in (1, 2):
-            task = asking.post("/v1/tasks", {"thread": thread, "command": "echo forty-two"})
-            asking.get(f"/v1/tasks/{task['id']}/wait", timeout=30, patience=60)
-            ids.append(f"{task['id']}.1")
+            end_one()
+
+    def end_one() -> None:
+        task = asking.post("/v1/tasks", {"thread": thread, "command": "echo forty-two"})
+        asking.get(f"/v1/tasks/{task['id']}/wait", timeout=30, patience=60)
+        ids.append(f"{task['id']}.1")
 
     model.before_answer = end_a_task
     one.turn(
@@ -225,8 +229,14 @@ def test_codex_and_gemini_are_told_at_their_boundaries(
     )
     settled(person)
     assert len(model.turns) == 3
-    assert [len(set(IDS.findall(_unescaped(asked.text)))) for asked in model.turns] == [0, 1, 2]
-    assert sorted(IDS.findall(_unescaped(model.turns[-1].text))) == sorted(ids)
+    assert [len(IDS.findall(_unescaped(asked.text))) for asked in model.turns] == [0, 1, 2]
+    end_one()
+    one.turn(script({"text": "I am back."}), again=True)
+    settled(person)
+    assert len(model.turns) == 4
+    seen = IDS.findall(_unescaped(model.turns[-1].text))
+    assert set(seen) == set(ids)
+    assert seen.count(ids[-1]) == 1  # of the others not: Gemini CLI replays each tool's result twice
 
 
 def _thread(person: Person, asked: Asked) -> str:
