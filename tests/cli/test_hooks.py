@@ -321,6 +321,21 @@ def _waits(agent: Agent) -> bool:
         return True
 
 
+def test_a_daemon_that_comes_back_still_wakes(loner: Person):
+    assert loner("up").code == 0
+    agent = Agent(loner, "restarted")
+    gate = loner.folder / "gate"
+    os.mkfifo(gate)
+    id = loner.start("--thread", agent.thread, "-c", f"read line < {gate}")
+    with waiter(agent) as one:
+        eventually(lambda: _waits(agent))
+        assert loner("down").code == 0
+        assert loner("up").code == 0
+        gate.write_text("\n")
+        assert IDS.findall(one.communicate(timeout=60)[1].decode()) == [f"{id}.1"]
+        assert one.returncode == 2
+
+
 def test_nothing_to_wait_for_ends_at_once(agent: Agent):
     with waiter(agent) as one:
         assert one.communicate(timeout=30) == (b"", b"")

@@ -134,6 +134,14 @@ def test_whoever_confirms_is_asked(person: Person, talk: Talk, confirmed: bool):
     assert talk.numbers == ((0, 0) if confirmed else (1, 0))
 
 
+def test_what_is_refused_five_times_is_parked(person: Person, talk: Talk):
+    talk.ended()
+    words = ["wait", "--unread", "--confirm", "-q", "--thread", talk.name]
+    assert [person(*words).code for _ in range(5)] == [1] * 5
+    assert talk.asking.get(f"/v1/threads/{talk.name}")["parked"] == 1
+    assert person(*words).code == 3
+
+
 def test_a_daemon_that_comes_back_goes_on_telling(loner: Person):
     assert loner("up").code == 0
     talk = Talk(loner, "restart")

@@ -47,18 +47,21 @@ def told(daemon: Daemon, id: str, timeout: float | None, reconnect: float, to: T
 
 
 def _tell(daemon: Daemon, id: str, to: Telling) -> bool:
-    """Whether there was something. What could not be printed is given back at once."""
+    """Whether there was something. What could not be printed is given back at once; what nobody wants to
+    confirm counts as a failed delivery, and five of those park a notice."""
     opened = daemon.post(f"/v1/threads/{part(id)}/turns", {"lease": LEASE, "limit": MOST})
     turn, notices = f"/v1/turns/{part(opened['turn'])}", opened["notices"]
+    refused = False
     try:
         if notices:
             _print(notices, to)
-            if to.confirm and not _confirmed():
+            refused = to.confirm and not _confirmed()
+            if refused:
                 raise Trouble("Nobody confirmed what was told.", "It is unread again.", FAILED)
             _acknowledge(daemon, turn, [notice["id"] for notice in notices])
     finally:
         with suppress(Refused, Gone):
-            daemon.post(f"{turn}/release", {})
+            daemon.post(f"{turn}/release", {"failed": refused})
     return bool(notices)
 
 

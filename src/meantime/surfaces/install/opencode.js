@@ -31,6 +31,7 @@ export const Meantime = async ({ client }) => {
     const words = ["wait", "--unread", "--confirm", "--json", "--no-start", "--thread", thread(session)]
     const child = spawn(program, [...first, ...words], { stdio: ["pipe", "pipe", "ignore"] })
     let said = ""
+    child.stdout.setEncoding("utf8")
     child.stdin.on("error", () => {})
     child.stdout.on("data", (data) => {
       said += data
@@ -38,11 +39,15 @@ export const Meantime = async ({ client }) => {
       const { notices } = JSON.parse(said)
       tell(session, notices).then(
         () => child.stdin.end("told\n"),
-        () => child.stdin.end(), // it is given back
+        () => child.stdin.end(), // given back; after five times it is parked, for a person to look at
       )
     })
     child.on("error", () => waiting.delete(session))
-    child.on("close", () => waiting.delete(session))
+    child.on("close", (code) => {
+      waiting.delete(session)
+      if (code === 0) wait(session)
+      if (code === 1) setTimeout(() => wait(session), 30_000).unref()
+    })
   }
 
   return {

@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from meantime.surfaces.cli.following import patiently
 from meantime.surfaces.cli.speaking import Daemon
 from meantime.surfaces.cli.trouble import Trouble
 from meantime.surfaces.cli.unread import Thread, is_read, wait_unread
@@ -23,6 +24,7 @@ from meantime.surfaces.hooks.telling import Telling
 BUDGET = 1.8  # seconds, in all
 PATIENCE = 1.0  # seconds for one answer, and for another hook of the same conversation
 AFTERWARDS = 30.0  # seconds for the same, where nobody waits for us
+RETURN = 600.0  # seconds that a daemon which went away is waited for: it may be upgraded
 WAKE = 2  # the exit code that wakes an idle agent
 MOST = 16_000_000  # bytes of stdin: what a tool printed may be in it
 
@@ -93,7 +95,8 @@ def _woken(daemon: Daemon, call: Call) -> int:
     with locked(daemon.home.folder, call.thread, "waiting", 0):
         if thread.is_over():
             return 0
-        while wait_unread(thread, None, lambda: os.getppid() == parent and is_read()):
+        wanted = lambda: os.getppid() == parent and is_read()  # noqa: E731
+        while patiently(daemon, lambda: wait_unread(thread, None, wanted), RETURN, silent=True):
             telling = Telling(daemon, daemon.home.folder, call, AFTERWARDS)
             text = telling.text()
             if not text:
