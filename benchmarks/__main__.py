@@ -16,8 +16,10 @@ NAMES = (
     "memory",
     "history",
     "mcp_tools",
+    "mcp_server",
     "peers",
     "starting",
+    "serving",
 )
 
 

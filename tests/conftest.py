@@ -62,19 +62,19 @@ def agents() -> FakeSessionRunner:
 
 @pytest.fixture
 async def owner(
-    place: str, ledger: str, clock: FakeClock, agents: FakeSessionRunner
+    place: str, ledger: str, tmp_path: Path, clock: FakeClock, agents: FakeSessionRunner
 ) -> AsyncIterator[Meantime]:
-    link = f"{ledger}.link" if place == "connected" else None
+    link = tmp_path / "link" if place == "connected" else None
     async with Meantime.open(ledger, clock=clock, runners=[agents], link=link) as owner:
         yield owner
 
 
 @pytest.fixture
-async def mt(place: str, ledger: str, owner: Meantime) -> AsyncIterator[Meantime]:
+async def mt(place: str, tmp_path: Path, owner: Meantime) -> AsyncIterator[Meantime]:
     if place != "connected":
         yield owner
         return
-    async with Meantime.connect(f"{ledger}.link") as mt:
+    async with Meantime.connect(tmp_path / "link") as mt:
         yield mt
 
 

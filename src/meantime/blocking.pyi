@@ -355,8 +355,9 @@ class Log:
     def tail(self, lines: int = 50, *, stream: Stream = "both", limit: int = ...) -> Chunk:
         """The last lines, in at most `limit` bytes, never from the middle of a character."""
 
-    def follow(self, offset: int = 0, *, stream: Stream = "both") -> Iterator[Chunk]:
-        """Everything from `offset` on, as it comes, until the task has ended."""
+    def follow(self, offset: int = 0, *, stream: Stream = "both", limit: int = ...) -> Iterator[Chunk]:
+        """Everything from `offset` on, as it comes, until the task has ended; at most `limit` bytes at once.
+        Whoever is slower than the command is told in `lost_bytes` what was no longer kept."""
 
 class HttpDoor:
     """What `serve` returns. Leaving its block closes it, and so does closing its Meantime."""

@@ -117,6 +117,8 @@ class WorkContext:
 
     def relay(self, said: Progress | None, emitted: dict[str, Json], session: str | None) -> None:
         new_session = session is not None and session != self.session
+        if not new_session and (said, emitted) == (self.said, self.emitted):
+            return  # an ending says everything again; what is known is not written down again
         self.said, self.emitted = said, emitted
         self.session = session or self.session
         self._say(now=new_session)

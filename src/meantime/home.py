@@ -9,8 +9,13 @@ import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-LONGEST_SOCKET = 100  # bytes: Linux takes 107 for the path of a socket, and a new one needs a suffix
+if TYPE_CHECKING:
+    from socket import socket
+
+LONGEST_SOCKET = 107  # bytes that Linux takes for the path of a socket
+FOLDERS = "/proc/self/fd"  # where a folder that is open has a short name
 
 
 class BadHome(Exception):
@@ -62,7 +67,7 @@ class Home:
 
     def check(self) -> None:
         """Refuses a folder that somebody else could read, or could have laid there for us."""
-        if len(os.fsencode(self.http_socket)) > LONGEST_SOCKET:
+        if len(os.fsencode(self.http_socket)) > LONGEST_SOCKET and not os.path.isdir(FOLDERS):
             raise BadHome(
                 f"{self.folder} is too long a path for a socket in it.", "Set MEANTIME_HOME to a shorter one."
             )
@@ -107,6 +112,18 @@ class Home:
 
     def __repr__(self) -> str:
         return f"<Home {self.folder}>"
+
+
+def reach(talk: socket, path: Path) -> None:
+    """Connects to a socket in a home. A path that is too long for the kernel is named through its folder."""
+    if len(os.fsencode(path)) <= LONGEST_SOCKET:
+        talk.connect(os.fspath(path))
+        return
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        talk.connect(f"{FOLDERS}/{folder}/{path.name}")
+    finally:
+        os.close(folder)
 
 
 def home(environ: Mapping[str, str] = os.environ) -> Home:

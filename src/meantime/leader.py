@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from .home import Home
+from .home import Home, reach
 from .ondemand import PAUSE, answers
 
 PATIENCE = 60.0  # seconds for another daemon that has the ledger to answer
@@ -62,7 +62,7 @@ def listener(home: Home, wait: float = 5.0) -> int:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as talk:
         talk.settimeout(wait)
         try:
-            talk.connect(os.fspath(home.http_socket))
+            reach(talk, home.http_socket)
             noted = talk.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
         except OSError:
             return 0

@@ -29,10 +29,13 @@ class Log:
         """The last lines, in at most `limit` bytes, never from the middle of a character."""
         return await self._tasks.tail(self._ref, self._thread, stream, lines, limit)
 
-    async def follow(self, offset: int = 0, *, stream: Stream = "both") -> AsyncIterator[Chunk]:
-        """Everything from `offset` on, as it comes, until the task has ended."""
+    async def follow(
+        self, offset: int = 0, *, stream: Stream = "both", limit: int = PIECE
+    ) -> AsyncIterator[Chunk]:
+        """Everything from `offset` on, as it comes, until the task has ended; at most `limit` bytes at once.
+        Whoever is slower than the command is told in `lost_bytes` what was no longer kept."""
         while True:
-            chunk = await self.read(offset, stream=stream)
+            chunk = await self.read(offset, stream=stream, limit=limit)
             offset = chunk.next
             if chunk.data or chunk.lost_bytes:
                 yield chunk

@@ -11,7 +11,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .home import BadHome, Home
+from .home import BadHome, Home, reach
 
 ASKED = b"GET /v1/health HTTP/1.1\r\nHost: meantime\r\nConnection: close\r\n\r\n"
 PAUSE = 0.02  # seconds between two looks
@@ -67,7 +67,7 @@ def answers(home: Home, wait: float = 5.0) -> bool:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as talk:
         talk.settimeout(max(wait, PAUSE))
         try:
-            talk.connect(os.fspath(home.http_socket))
+            reach(talk, home.http_socket)
             talk.sendall(ASKED)
             return talk.recv(64).startswith(b"HTTP/1.1 200")
         except OSError:

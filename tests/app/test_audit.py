@@ -62,6 +62,16 @@ async def test_every_notice_is_accounted_for(ledger: Path) -> None:
     assert {path.name for path in ledger.parent.iterdir()} == {"work.db", "work.db.lock"}
 
 
+async def test_parked_because_nobody_asks_is_a_remark(ledger: Path) -> None:
+    """After failed deliveries somebody must mend something; here nobody has to."""
+    with sqlite3.connect(ledger) as db:
+        db.execute("UPDATE notices SET parked_for = 'unclaimed' WHERE state = 'parked'")
+    db.close()
+    found = looked(ledger)
+    assert "1 × parked, as nobody asks for them" in texts(found)
+    assert found.is_clean
+
+
 async def test_what_waits_for_long_is_said(ledger: Path) -> None:
     with sqlite3.connect(ledger) as db:
         db.execute(

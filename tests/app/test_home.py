@@ -94,7 +94,10 @@ def test_somebody_elses_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         found.check()
 
 
-def test_a_path_that_no_socket_can_have_is_refused(tmp_path: Path) -> None:
+def test_a_path_that_no_socket_can_have_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the system has no short name for an open folder."""
+    Home(tmp_path / ("x" * 100), tmp_path / "config.toml").make()
+    monkeypatch.setattr("meantime.home.FOLDERS", str(tmp_path / "none"))
     with pytest.raises(BadHome, match="too long a path"):
         Home(tmp_path / ("x" * 100), tmp_path / "config.toml").make()
 

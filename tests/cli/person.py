@@ -87,7 +87,7 @@ class Person:
         return Daemon(Home(self.home, self.folder / "config.toml"), start=False)
 
     def leave(self) -> None:
-        done = self("down", "--stop")
+        done = self("down", "--stop", "--lose-queued")
         assert done.code == 0, done
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 
 import pytest
@@ -105,6 +106,33 @@ def test_more_than_is_kept_is_said_and_the_rest_is_whole(person: Person):
     assert done.stdout.startswith(b"y\ny\n")
     assert done.stdout.endswith(b"the end\n")
     assert 5_000_000 < len(done.stdout) < 5_300_000
+
+
+def test_run_and_logs_say_what_they_missed(loner: Person):
+    """The reader stands still while the command floods: what is gone meanwhile is said, not hidden."""
+    (loner.folder / "config.toml").write_text("[http]\nport = 0\n[output]\nhead = 1000\nring = 65536\n")
+    gate = loner.folder / "gate"
+    os.mkfifo(gate)
+    size = 12_000_000
+    line = f"printf open; read line < {gate}; yes | head -c {size}"
+    readers = [loner.begin("run", "-w", "--id", "fast", "-c", line)]
+    eventually(lambda: loner("show", "fast").code == 0)
+    readers.append(loner.begin("logs", "-f", "--stream", "stdout", "fast"))
+    for reader in readers:
+        assert reader.stdout is not None
+        assert os.read(reader.stdout.fileno(), 4) == b"open"
+        reader.send_signal(signal.SIGSTOP)
+    gate.write_text("go\n")
+    assert loner("wait", "-q", "fast").code == 0
+    for reader in readers:
+        reader.send_signal(signal.SIGCONT)
+        out, err = reader.communicate(timeout=60)
+        lost = [int(said.split()[1]) for said in err.decode().splitlines() if "not kept here" in said]
+        assert reader.returncode == 0
+        assert lost
+        extra = out.count(b"\n\n") + out.startswith(b"\n")  # a new line where a gap cut one
+        assert extra <= len(lost)
+        assert len(out) + sum(lost) - size in range(len(lost) + 1)
 
 
 TOOL = """

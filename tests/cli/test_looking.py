@@ -74,7 +74,9 @@ def test_ps_searches(person: Person, works: dict[str, str], arguments: list[str]
 def test_ps_says_when_there_is_more(person: Person, works: dict[str, str]):
     found = person.json("ps", "-a", "-n", "2")
     assert (len(found["tasks"]), found["more"]) == (2, True)
-    assert "more than these 2" in person("ps", "-a", "-n", "2").out
+    foot = person("ps", "-a", "-n", "2").out.splitlines()[-1]
+    assert foot == "1 running · 1 completed · there are more: -n 0 shows all"
+    assert person("ps", "-a", "-n", "7").out.splitlines()[-1].endswith("1 cancelled")
     assert person.json("ps", "-a", "-n", "0")["more"] is False
 
 
@@ -107,6 +109,7 @@ def test_show(person: Person, works: dict[str, str]):
     assert facts["command"] == "echo before; exit 3"
     assert facts["batch"] == "mixed"
     assert person.json("show", works["bad"])["exitCode"] == 3
+    assert person.json("show", works["good"])["exitCode"] == 0
 
 
 def test_an_ambiguous_prefix_lists_its_candidates(person: Person, works: dict[str, str]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from .person import Person
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "cli.md"
+HTTP = ROOT / "docs" / "http.md"
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 STARTED = re.compile(r"^(?:started|queued) (t_\w{10})", re.MULTILINE)
 # What differs from run to run.
@@ -41,8 +43,10 @@ def settled(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.splitlines())
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", PAGE], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [ROOT / "README.md", PAGE, HTTP], ids=lambda page: page.name)
 def test_the_page(loner: Person, page: Path):
+    if page == HTTP and shutil.which("curl") is None:
+        pytest.skip("curl is not installed")
     names = loner.folder / "bin"
     names.mkdir()
     (names / "meantime").write_text(f'#!/bin/sh\nexec {sys.executable} -m meantime.app.main "$@"\n')

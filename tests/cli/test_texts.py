@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 
 import click
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from meantime.surfaces.cli import finding, showing
 from meantime.surfaces.cli.asking import DURATION
 from meantime.surfaces.cli.ending import own_code, worst
-from meantime.surfaces.cli.output import Harmless
+from meantime.surfaces.cli.output import Copy, Harmless
 from meantime.surfaces.cli.safe import columns, fitted, plain, plain_lines
 from meantime.surfaces.cli.trouble import USAGE, Trouble
 
@@ -161,3 +162,29 @@ def test_a_table_fits_its_terminal(monkeypatch: pytest.MonkeyPatch):
         assert all(columns(line) <= width for line in lines)
     assert "a title" in lines[1]
     assert "62 %" in lines[1]
+
+
+class Written:
+    """A place for output that remembers it."""
+
+    def __init__(self) -> None:
+        self.data = b""
+
+    def write(self, data: bytes) -> None:
+        self.data += data
+
+    def end(self) -> None:
+        pass
+
+
+def test_a_gap_is_said_and_never_makes_one_line_of_two(capsys: pytest.CaptureFixture[str]):
+    to = Written()
+    copy = Copy(to)
+    at = 0
+    for data, lost in ((b"one\ntw", 0), (b"", 500), (b"ree\n", 0), (b"four\n", 7)):
+        at += lost + len(data)
+        copy.take({"dataBase64": base64.b64encode(data).decode(), "lostBytes": lost, "next": at})
+    assert to.data == b"one\ntw\nree\nfour\n"
+    assert copy.offset == at
+    said = capsys.readouterr().err.splitlines()
+    assert said == ["meantime: 500 bytes were not kept here.", "meantime: 7 bytes were not kept here."]

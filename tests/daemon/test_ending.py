@@ -102,3 +102,34 @@ def test_without_its_home_it_ends(place: Place) -> None:
     shutil.rmtree(place.home.folder)
     eventually(lambda: not Path(f"/proc/{pid}").exists())
     assert place.up() != pid
+
+
+def test_down_does_not_lose_what_is_queued(place: Place) -> None:
+    """Values of variables are never stored, so the next daemon could not start these."""
+    place.configure("[http]\nport = 0\n[limits]\ntotal = 1\n")
+    place.up()
+    place.ask("POST", "/v1/tasks", {"id": "runs", "command": ["sleep", "300"]})
+    place.ask("POST", "/v1/tasks", {"id": "stays", "command": ["true"]})
+    down = place.cli("down")
+    assert (down.returncode, down.stderr) == (0, "")
+
+    place.up()
+    assert place.ask("GET", "/v1/tasks/stays")["state"] == "queued"
+    for id in ("one", "two"):
+        place.ask("POST", "/v1/tasks", {"id": id, "command": ["env"], "environment": {"A": "1"}})
+    for meaning in ("--keep", "--stop"):
+        down = place.cli("down", meaning)
+        assert down.returncode == 1
+        assert down.stderr == (
+            "meantime: 2 queued commands would be lost: their environment is not kept.\n"
+            "  Wait for them, cancel them, or: meantime down --lose-queued\n"
+        )
+    place.ask("POST", "/v1/tasks/one/cancel")
+    assert "1 queued command would be lost: its environment" in place.cli("down").stderr
+    assert place.cli("down", "--lose-queued").returncode == 0
+
+    place.up()
+    lost = place.ask("GET", "/v1/tasks/two")
+    assert (lost["state"], lost["restartable"]) == ("lost", False)
+    assert "its environment" in lost["error"]
+    assert place.ask("GET", "/v1/tasks/runs")["state"] == "running"

@@ -187,3 +187,20 @@ def test_one_that_is_killed_while_it_starts_is_started_again(
     monkeypatch.setenv("DEATHS", "4")
     place.up()
     assert len(list(marks.iterdir())) == 4
+
+
+def test_a_home_with_a_path_too_long_for_sockets_works(tmp_path: Path) -> None:
+    far = tmp_path / ("x" * 120)
+    far.mkdir()
+    place = Place(far)
+    try:
+        ran = place.cli("run", "--wait", "-c", "echo far away")
+        assert (ran.returncode, ran.stdout, ran.stderr) == (0, "far away\n", "")
+        assert place.cli("status").returncode == 0
+        assert "bad " not in place.cli("doctor").stdout
+        down = place.cli("down")
+        assert (down.returncode, owner(place.home)) == (0, None)
+        assert not place.home.http_socket.exists()
+    finally:
+        if owner(place.home) is not None:
+            place.kill()

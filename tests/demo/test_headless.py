@@ -54,6 +54,13 @@ def check_pieces(said: dict[str, Any]) -> None:
     assert list(tasks) == PIECES
     failed = tasks["check the settings"]
     assert (failed["status"], failed["exitCode"]) == ("failed", 1)
+    codes = [
+        task["exitCode"]
+        for task in tasks.values()
+        if (task["kind"], task["status"]) == ("shell", "completed")
+    ]
+    assert codes
+    assert set(codes) == {0}
     assert {task["status"] for title, task in tasks.items() if task is not failed} == {"completed"}
     texts = {notice["task"]: notice["text"] for notice in said["notices"]}
     assert texts[failed["id"]].startswith("exit code 1: Expecting ':' delimiter")

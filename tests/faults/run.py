@@ -1,6 +1,6 @@
 """Runs every family and prints what it found: `python -m tests.faults.run`.
 
-MEANTIME_FAULT_SEED repeats a run; MEANTIME_FAULT_FAMILY runs one family only, by its number.
+MEANTIME_FAULT_SEED repeats a run; MEANTIME_FAULT_FAMILY runs one family only, by its name.
 """
 
 from __future__ import annotations
@@ -11,7 +11,20 @@ import sys
 import time
 from collections.abc import Callable
 
-from . import disk, hostile, kills, launches, machine, orphans, schedules, strace, toolcalls
+from . import (
+    disk,
+    filling,
+    hostile,
+    kills,
+    launches,
+    links,
+    machine,
+    orphans,
+    posts,
+    schedules,
+    strace,
+    toolcalls,
+)
 from .judge import Tally
 
 SEED = "MEANTIME_FAULT_SEED"
@@ -32,10 +45,15 @@ def families(seed: int) -> dict[str, Callable[[], Tally]]:
         "7": lambda: orphans.at_random(seed, 6, 4, again("7")),
         "7b": lambda: launches.sweep(seed, 28, again("7b")),
         "9": lambda: toolcalls.at_random(seed, 6, 4, again("9")),
+        "link-daemons": lambda: links.daemons(seed, 4, 5, again("link-daemons")),
+        "link-executors": lambda: links.executors(seed, 4, 6, again("link-executors")),
+        "link-cuts": lambda: links.cuts(seed, 4, 50, again("link-cuts")),
+        "writes": lambda: posts.sweep(seed, 48, again("writes")),
+        "full": lambda: filling.run(seed, 5, again("full")),
     }
 
 
-NEED_STRACE = {"2", "4", "7b"}
+NEED_STRACE = {"2", "4", "7b", "writes"}
 
 
 def main() -> int:
@@ -52,6 +70,9 @@ def main() -> int:
             print(f"family {name} skipped: {why_not}", flush=True)
             if strace.is_ci():
                 return 1
+            continue
+        if name == "full" and (no_disk := filling.missing()):
+            print(f"family {name} skipped: {no_disk}", flush=True)
             continue
         began = time.monotonic()
         tally = family()

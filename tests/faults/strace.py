@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -62,18 +63,24 @@ def run(mode: str, folder: Path, *options: str, seed: int = 0, program: str = "v
     return Ended(done.returncode, (done.stdout + done.stderr)[-3_000:])
 
 
-def kill_at(point: Point, mode: str, folder: Path) -> Ended:
+def kill_at(point: Point, mode: str, folder: Path, *more: str, program: str = "victim") -> Ended:
     trace = folder / "trace"
     inject = f"inject={point.syscall}:signal=KILL:when={point.number}"
-    return run(mode, folder, "-o", str(trace), "-e", f"trace={point.syscall}", "-e", inject)
+    options = ["-o", str(trace), "-e", f"trace={point.syscall}", "-e", inject, *more]
+    return run(mode, folder, *options, program=program)
 
 
 def points(
-    mode: str, folder: Path, syscalls: tuple[str, ...] = SYSCALLS, program: str = "victim"
+    mode: str,
+    folder: Path,
+    syscalls: tuple[str, ...] = SYSCALLS,
+    program: str = "victim",
+    more: Sequence[str] = (),
 ) -> list[Point]:
     """Every system call that the victim makes once it has begun, from a run that nobody disturbs."""
     trace = folder / "trace"
-    ended = run(mode, folder, "-o", str(trace), "-e", f"trace={','.join(syscalls)}", program=program)
+    options = ["-o", str(trace), "-e", f"trace={','.join(syscalls)}", *more]
+    ended = run(mode, folder, *options, program=program)
     assert ended.code == 0, ended.output
     counts: Counter[tuple[str, str]] = Counter()
     before: Counter[str] = Counter()

@@ -7,7 +7,20 @@ import random
 
 import pytest
 
-from . import disk, hostile, kills, launches, machine, orphans, schedules, strace, toolcalls
+from . import (
+    disk,
+    filling,
+    hostile,
+    kills,
+    launches,
+    links,
+    machine,
+    orphans,
+    posts,
+    schedules,
+    strace,
+    toolcalls,
+)
 from .run import SEED
 
 seed = int(os.environ.get(SEED) or random.randrange(1_000_000))
@@ -60,3 +73,27 @@ def test_kill_of_owners_and_servers_of_mcp_calls() -> None:
 @pytest.mark.usefixtures("needs_strace")
 def test_kill_at_system_calls_of_a_commands_start() -> None:
     launches.sweep(seed, 4, again).check()
+
+
+def test_kill_of_the_daemon_under_load_on_the_link() -> None:
+    links.daemons(seed, 1, 1, again).check()
+
+
+def test_kill_of_executors_under_load() -> None:
+    links.executors(seed, 1, 1, again).check()
+
+
+def test_connections_cut_with_turns_open() -> None:
+    links.cuts(seed, 1, 10, again).check()
+
+
+@pytest.mark.usefixtures("needs_strace")
+def test_kill_at_system_calls_of_each_write() -> None:
+    posts.sweep(seed, 2, again).check()
+
+
+def test_full_disk_of_a_daemon() -> None:
+    why_not = filling.missing()
+    if why_not:
+        pytest.skip(why_not)
+    filling.run(seed, 1, again).check()

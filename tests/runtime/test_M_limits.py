@@ -71,11 +71,15 @@ async def test_M2_slots_are_taken_atomically(mt: Meantime, thread: Thread) -> No
     """However many start at one moment, no more than the limit run."""
     await mt.set_limits(per_thread=3)
     running, most = 0, 0
+    full = asyncio.Event()  # the first ones wait for each other: over a socket they come one by one
 
     async def counted() -> None:
         nonlocal running, most
         running += 1
         most = max(most, running)
+        if running == 3:
+            full.set()
+        await full.wait()
         await asyncio.sleep(0)
         running -= 1
 

@@ -93,9 +93,11 @@ class Meantime:
             shared = share(functions, clock, settings)
             own = shared.runner
         every = [own, _commands(path, store, settings), McpRunner(servers or {}), *runners]
-        opened = cls(Runtime(store, LocalEngine(every), clock, settings))
+        runtime = Runtime(store, LocalEngine(every), clock, settings)
+        opened = cls(runtime)
         if shared is not None and link is not None:
-            opened._link = shared.door(opened._runtime, link)
+            opened._link = shared.door(runtime, link)
+            runtime.admission.limited = opened._link.tell_limits
         kinds = tuple(sorted(runner.kind for runner in every))
         opened._standing = About(runners=kinds)
         if not isinstance(store, MemoryStore):
@@ -134,9 +136,11 @@ class Meantime:
             for door in self._doors:
                 await door.close()
             if self._link is not None:
-                await self._link.close()
+                self._link.pause()
         finally:
             await self._runtime.close(on_close)
+            if self._link is not None:  # until now it heard what executors made of being stopped
+                await self._link.close()
 
     async def _open(self) -> None:
         await self._runtime.open()

@@ -8,7 +8,7 @@ from typing import Any
 
 from meantime.kernel.errors import InvalidInput, NotFound
 from meantime.kernel.model import Json
-from meantime.kernel.work import Call, Order
+from meantime.kernel.work import Call, Order, Tool
 from meantime.ports.owner import About
 from meantime.runners.background import REGISTRY, BackgroundFunction
 from meantime.runners.shell.work import Shell
@@ -38,6 +38,8 @@ class LedgerOwner:
 
     def tool(self, name: str, arguments: dict[str, Json]) -> Order:
         found = _named().get(name) or REGISTRY.get(name)
+        if found is None and "/" in name:  # of an MCP server: its runner knows which there are
+            return Tool(name, arguments).order()
         if found is None:
             there = ", ".join(self.tools()) or "none; decorate functions with @background"
             raise NotFound(f"No tool {name[:128]!r} is registered here.", hint=f"There are: {there}.")

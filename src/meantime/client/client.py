@@ -6,12 +6,13 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
-from meantime.kernel.errors import Disconnected, Duplicate, NotFound, TaskFailed
+from meantime.kernel.errors import Disconnected, Duplicate, NotFound, Refused, TaskFailed
 from meantime.kernel.ids import ENTROPY, check_id, crockford, task_id
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.limits import Limits
@@ -34,6 +35,7 @@ from .executor import Executor, Held
 
 # Asked twice, these could be done twice.
 _ONCE = frozenset({"call", "resume", "send", "append", "promote"})
+ON_ITS_WAY = 0.02  # seconds before another look at what the owner is writing down
 LAST_WORDS = 15.0  # seconds that a close waits for what runs here to stop
 _OWNER = 40  # bits: above them `seen` says which owner counted
 
@@ -58,25 +60,32 @@ class Client(Tasks):
         self._limits = Limits()
         self._turns: set[str] = set()
         self.pushing = Pushing(self, asyncio.sleep)
+        self._beside: set[asyncio.Task[None]] = set()
         self._owners = 0  # how many there were before this one
 
     async def open(self) -> None:
-        await self._connection.open()
+        try:
+            await self._connection.open()
+        except BaseException:  # cancelled, too: nobody would close what nobody has got
+            await self._connection.close()
+            raise
 
     async def close(self, on_close: str | None = None) -> None:
         """What runs here is cancelled, as an owner that closes would; the owner records it."""
-        await self.pushing.close()
-        if self._connection.is_up:
-            reason = "its process closed its connection"
-            stops = [
-                self.cancel(id, None, by="shutdown", reason=reason, wait=True)
-                for id in self._executor.running()
-            ]
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LAST_WORDS):
-                    await asyncio.gather(*stops, return_exceptions=True)
-        await self._connection.close()
-        await self._executor.close()
+        if not self._connection.is_up:
+            await self._connection.close()  # nobody can be asked, so nobody waits for an answer
+        try:
+            async with asyncio.timeout(LAST_WORDS):
+                await self.pushing.close()
+                await asyncio.gather(*map(self._stop, self._executor.running()), return_exceptions=True)
+        except TimeoutError:
+            pass
+        finally:
+            await self._connection.close()
+            await self._executor.close()
+
+    def _stop(self, id: str) -> Awaitable[Any]:
+        return self.cancel(id, None, by="shutdown", reason="its process closed its connection", wait=True)
 
     async def _ask(self, verb: Verb, *args: Any, **kwargs: Any) -> Any:
         return await self._answer(
@@ -129,21 +138,39 @@ class Client(Tasks):
         if order.target is not None:
             options = replace(options, executor=self.id)
         order = _for_owner(order, options)
-        asked = Asked(VERBS[verb], VERBS[verb].encode(thread, order, options, *more))
+        arguments = VERBS[verb].encode(thread, order, options, *more)
         if order.target is not None:
             self._hold(id, thread, order)
-        try:
-            return await self._answer(asked)
-        except Disconnected:
-            raise  # it may have been taken: the owner will ask for it then
-        except Duplicate as problem:
-            if asked.sent > 1 and problem.existing == id:  # our own: only its answer was lost
+        return await self._handed_over(VERBS[verb], arguments, id, thread)
+
+    async def _handed_over(self, verb: Verb, arguments: bytes, id: str, thread: str) -> Task:
+        sent = 0
+        while True:
+            asked = Asked(verb, arguments)
+            asked.sent = sent
+            asked.unclaimed = partial(self._unclaimed, asked, id)
+            try:
+                return await self._answer(asked)
+            except Exception as problem:
+                if not _is_own(asked, id, problem):
+                    self._refused(asked, id, problem)
+                    raise
+            sent = asked.sent
+            with contextlib.suppress(NotFound):  # else the owner is still writing it down
                 return await self._ask(VERBS["get"], id, thread)
+            await asyncio.sleep(ON_ITS_WAY)
+
+    def _unclaimed(self, asked: Asked, id: str, answer: asyncio.Future[Any]) -> None:
+        if answer.cancelled():
             self._executor.let_go(id)
-            raise
-        except Exception:
+        elif (problem := answer.exception()) is not None:
+            self._refused(asked, id, problem)
+
+    def _refused(self, asked: Asked, id: str, problem: BaseException) -> None:
+        """Where the owner was lost, it may have been taken: the next one will ask for it then."""
+        in_doubt = isinstance(problem, Disconnected) and asked.sent
+        if not in_doubt and not _is_own(asked, id, problem):
             self._executor.let_go(id)
-            raise
 
     def _hold(self, id: str, thread: str, order: Order) -> Held:
         if self._executor.holds(id):
@@ -161,13 +188,16 @@ class Client(Tasks):
             return from_wire_answer(await self._ask(VERBS["call"], thread, order, options, threshold))
         id = _id_of(options)
         held = self._hold(id, thread, order)
+        held.awaited = True
         options = replace(options, id=id, executor=self.id)
         goes_on = False
         try:
             answer = await self._called(thread, order, options, threshold, held)
             goes_on = answer.mode == "background"
         finally:
-            if not goes_on:
+            if goes_on or held.is_running:
+                self._executor.left(id)
+            else:
                 self._executor.let_go(id)
         return answer
 
@@ -177,12 +207,21 @@ class Client(Tasks):
         try:
             return from_wire_answer(await self._ask(VERBS["call"], thread, order, options, threshold))
         except TaskFailed:
-            own = held.performing.result().exception if held.performing else None
+            own = None if held.performing is None or held.is_running else held.performing.result().exception
             if own is None:
                 raise
             raise own from None  # as if it had been called here, which it was
+        except asyncio.CancelledError:
+            if not self._connection.is_up:  # else the owner is told, and decides
+                self._executor.stop_held(held)
+            raise
         except Disconnected:
+            pass
+        try:
             return await self._go_on(thread, order, options, threshold, held)
+        except asyncio.CancelledError:
+            self._executor.stop_held(held)
+            raise
 
     async def _go_on(
         self, thread: str, order: Order, options: Options, threshold: float | None, held: Held
@@ -190,30 +229,53 @@ class Client(Tasks):
         """The owner was lost while we waited. What has begun here is never begun again: it is a task
         already, or becomes one, or we wait for it as we are."""
         assert options.id is not None
-        if held.performing is None:
-            return from_wire_answer(await self._ask(VERBS["call"], thread, order, options, threshold))
         try:
-            try:
-                task: Task = await self._ask(VERBS["get"], options.id, thread)
-            except NotFound:
-                if held.performing.done():
-                    return _inline(held.performing.result())
+            task = await self._as_task(options.id, thread)
+            if task is None and held.performing is None:
+                return await self._called(thread, order, options, threshold, held)
+            if task is None and held.is_running:
                 arguments = VERBS["adopt"].encode(thread, order, options, 0.0)
                 task = await self._answer(Asked(VERBS["adopt"], arguments))
-            return Answer("background", task=task)
-        except Disconnected:
-            return _inline(await asyncio.shield(held.performing))
+            if task is not None:
+                return Answer("background", task=task)
+        except (Disconnected, Refused):
+            if held.performing is None:
+                raise
+        assert held.performing is not None
+        return _inline(await asyncio.shield(held.performing))
+
+    async def _as_task(self, id: str, thread: str) -> Task | None:
+        """A call that the owner has still inline is no task yet, and is made one."""
+        for verb in ("get", "promote"):
+            with contextlib.suppress(NotFound):
+                return await self._ask(VERBS[verb], id, thread)
+        return None
 
     # -- turns
 
     async def open_turn(self, thread: str, *, lease: float | None, limit: int) -> OpenTurn:
-        opened: OpenTurn = await self._ask(VERBS["open_turn"], thread, lease=lease, limit=limit)
+        verb = VERBS["open_turn"]
+        asked = Asked(verb, verb.encode(thread, lease=lease, limit=limit))
+        asked.unclaimed = self._give_back
+        opened: OpenTurn = await self._answer(asked)
         self._turns.add(opened.id)
         return opened
 
+    def _give_back(self, answer: asyncio.Future[Any]) -> None:
+        """Opened for a caller that is gone: a thread is busy while it has a turn."""
+        if not answer.cancelled() and answer.exception() is None:
+            opened: OpenTurn = VERBS["open_turn"].decode_answer(answer.result())
+            closing = asyncio.get_running_loop().create_task(self.close_turn(opened.id, failed=False))
+            self._beside.add(closing)
+            closing.add_done_callback(self._beside.discard)
+            closing.add_done_callback(_heard)  # where it fails, the next connection gives it back
+
     async def close_turn(self, turn: str, *, failed: bool, thread: str | None = None) -> None:
+        verb = VERBS["close_turn"]
+        asked = Asked(verb, verb.encode(check_id(turn, "turn"), failed=failed, thread=thread))
+        asked.unclaimed = _heard  # it is done, also where nobody waits for it
         try:
-            await self._ask(VERBS["close_turn"], turn, failed=failed, thread=thread)
+            await self._answer(asked)
         finally:
             self._turns.discard(turn)  # the owner gives back what a client does not name any more
 
@@ -239,6 +301,16 @@ class Client(Tasks):
 
 def _id_of(options: Options) -> str:
     return task_id(os.urandom(ENTROPY)) if options.id is None else check_id(options.id, "id")
+
+
+def _heard(done: asyncio.Future[Any]) -> None:
+    """So that nobody complains of an error that nobody waits for."""
+    _ = done.cancelled() or done.exception()
+
+
+def _is_own(asked: Asked, id: str, problem: BaseException) -> bool:
+    """Asked again, it is there already: only the first answer was lost."""
+    return asked.sent > 1 and isinstance(problem, Duplicate) and problem.existing == id
 
 
 def _for_owner(order: Order, options: Options) -> Order:

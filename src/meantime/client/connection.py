@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from meantime.kernel.errors import Closed, Disconnected, MeantimeError
+from meantime.kernel.errors import Closed, Disconnected, InvalidInput, MeantimeError, Refused
 from meantime.link import errors
 from meantime.link.frames import (
     PROTOCOL,
@@ -32,13 +32,15 @@ from meantime.link.frames import (
     Refuse,
     Welcome,
 )
+from meantime.link.unix import address, credentials
 from meantime.link.verbs import Verb
-from meantime.link.wire import Wire
+from meantime.link.wire import MAX_FRAME, Wire
 
 decode = msgspec.json.Decoder(FromOwner).decode
 logger = logging.getLogger("meantime")
 PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # seconds between tries to connect
 WELCOME_WITHIN = 10.0
+PINGS = 3  # in one lease; so many without an answer, and the owner counts as lost
 
 
 class Listener(Protocol):
@@ -54,7 +56,7 @@ class Listener(Protocol):
 class Asked:
     """A question that waits for its answer."""
 
-    __slots__ = ("answer", "arguments", "fresh", "id", "is_repeatable", "sent", "verb", "work")
+    __slots__ = ("answer", "arguments", "fresh", "id", "is_repeatable", "sent", "unclaimed", "verb", "work")
 
     def __init__(self, verb: Verb, arguments: bytes, *, is_repeatable: bool = True) -> None:
         self.id = 0
@@ -65,6 +67,7 @@ class Asked:
         self.work: tuple[str, int] | None = None  # the task that asks, and its depth
         self.sent = 0  # times
         self.answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self.unclaimed: Callable[[asyncio.Future[Any]], object] | None = None  # takes what nobody waits for
 
 
 class Connection:
@@ -93,6 +96,7 @@ class Connection:
         self._pinging: asyncio.TimerHandle | None = None
         self._bye = False
         self._closed = False
+        self._unanswered = 0  # pings
 
     # -- asking
 
@@ -104,6 +108,12 @@ class Connection:
         """The answer, as JSON."""
         if self._closed:
             raise Closed
+        if len(asked.arguments) > MAX_FRAME - 1_000:
+            raise InvalidInput(
+                f"{asked.verb.name} has {len(asked.arguments)} bytes; {MAX_FRAME} go over the socket.",
+                code="too_big",
+                hint="Put what is big into a file, and give its name.",
+            )
         self._count += 1
         asked.id = self._count
         self._asked[asked.id] = asked
@@ -111,13 +121,24 @@ class Connection:
             self._send(asked)
         else:
             self._wait_a_while()
+        asked.answer.add_done_callback(lambda _: self._asked.pop(asked.id, None))
+        if asked.unclaimed is None:
+            return await self._claimed(asked)
+        try:
+            return await asyncio.shield(asked.answer)
+        except asyncio.CancelledError:
+            # The owner does it nevertheless: what comes of it is somebody's business.
+            asked.answer.add_done_callback(asked.unclaimed)
+            if not asked.sent:
+                asked.answer.cancel()
+            raise
+
+    async def _claimed(self, asked: Asked) -> Any:
         try:
             return await asked.answer
         except asyncio.CancelledError:
             self.say(Forget(asked.id))
             raise
-        finally:
-            del self._asked[asked.id]
 
     def _send(self, asked: Asked) -> None:
         asked.sent += 1
@@ -160,11 +181,23 @@ class Connection:
         def lost() -> None:
             if not welcome.done():
                 welcome.set_exception(ConnectionResetError("The owner closed the connection."))
+                welcome.exception()  # whoever waited may be cancelled
             self._lost(wire)
 
         wire: Wire[Any] = Wire(decode, received, lost)
-        with _reachable(self._path) as place:
+        with address(self._path) as place:
             await loop.create_unix_connection(lambda: wire, place)
+        _, uid = credentials(wire.peer("socket"))
+        if uid not in (
+            None,
+            os.geteuid(),
+        ):  # it would get our commands, with our environment
+            wire.abort()
+            raise Refused(
+                f"{self._path} is served by user {uid}, not by you.",
+                code="other_user",
+                hint="Name a socket of your own, in a folder that is yours alone.",
+            )
         wire.send(Hello(PROTOCOL, self._version, self._executor, self._listener.turns()))
         try:
             await asyncio.wait_for(welcome, WELCOME_WITHIN)
@@ -173,25 +206,31 @@ class Connection:
             raise
 
     def _welcomed(self, wire: Wire[Any], welcome: Welcome) -> None:
-        self._wire, self._bye = wire, False
+        self._wire, self._bye, self._unanswered = wire, False, 0
         if self._giving_up is not None:
             self._giving_up.cancel()
             self._giving_up = None
         same = self._instance in ("", welcome.instance)
         self._instance = welcome.instance
-        self._ping(welcome.lease / 3)
+        self._ping(wire, welcome.lease / PINGS)
         self._listener.welcomed(welcome, same=same)
         for asked in list(self._asked.values()):
             asked.arguments = asked.arguments if same else asked.fresh
             self._send(asked)
 
-    def _ping(self, every: float) -> None:
+    def _ping(self, wire: Wire[Any], every: float) -> None:
+        """An owner that is stopped keeps the connection open, and answers nothing."""
+        if self._unanswered >= PINGS:
+            wire.abort()
+            return
+        self._unanswered += 1
         self.say(Ping())
-        self._pinging = asyncio.get_running_loop().call_later(every, self._ping, every)
+        self._pinging = asyncio.get_running_loop().call_later(every, self._ping, wire, every)
 
     def _received(self, wire: Wire[Any], frame: FromOwner) -> None:
         if wire is not self._wire:
             return
+        self._unanswered = 0
         match frame:
             case Answered():
                 asked = self._asked.get(frame.id)
@@ -203,6 +242,8 @@ class Connection:
                     asked.answer.set_exception(errors.from_wire(frame.error))
             case Bye():
                 self._bye = True
+            case Ping():
+                pass
             case _:
                 self._listener.heard(frame)
 
@@ -216,7 +257,7 @@ class Connection:
             self._pinging.cancel()
         if self._closed:
             return
-        for asked in self._asked.values():
+        for asked in list(self._asked.values()):
             if not asked.is_repeatable and asked.sent and not asked.answer.done():
                 asked.answer.set_exception(_lost_in_mid_call(asked.verb.name))
         if self._asked:
@@ -254,7 +295,7 @@ class Connection:
         )
 
     def _fail(self, problem: Exception) -> None:
-        for asked in self._asked.values():
+        for asked in list(self._asked.values()):
             if not asked.answer.done():
                 asked.answer.set_exception(problem)
 
@@ -278,18 +319,3 @@ def _lost_in_mid_call(verb: str) -> Disconnected:
         code="in_doubt",
         hint="Look at the task before you ask again.",
     )
-
-
-class _reachable:
-    """A socket's name has at most 107 bytes. Through its opened folder, any path is short enough."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> str:
-        self._folder = os.open(self._path.parent, os.O_DIRECTORY | os.O_RDONLY | os.O_CLOEXEC)
-        short = f"/proc/self/fd/{self._folder}"
-        return f"{short}/{self._path.name}" if os.path.isdir(short) else os.fspath(self._path)
-
-    def __exit__(self, *problem: object) -> None:
-        os.close(self._folder)

@@ -35,8 +35,13 @@ class Held:
         self.context: WorkContext | None = None
         self.performing: asyncio.Task[Report] | None = None
         self.ending: Ended | None = None
+        self.awaited = False  # somebody here waits for it, and lets it go
         self.is_saying = False
         self.quiet_until = 0.0
+
+    @property
+    def is_running(self) -> bool:
+        return self.performing is not None and not self.performing.done()
 
     @property
     def fence(self) -> tuple[int, int]:
@@ -71,8 +76,24 @@ class Executor:
     def repeat(self) -> None:
         """After a reconnect: what was not heard is said again."""
         for held in self._held.values():
-            if held.ending is not None:
-                self._say(held.ending)
+            self._say_again(held)
+
+    def _say_again(self, held: Held) -> None:
+        if held.ending is not None:
+            self._say(held.ending)
+        elif held.context is not None and held.context.said is not None:
+            self._tell(held)
+
+    def left(self, id: str) -> None:
+        """Its caller waits no longer: what has not ended goes on until it has, and until that was heard."""
+        held = self._held.get(id)
+        if held is None:
+            return
+        held.awaited = False
+        if held.performing is None:
+            self.let_go(id)
+        else:
+            self._say_again(held)
 
     # -- what the owner says
 
@@ -82,16 +103,24 @@ class Executor:
             self._say(Unknown(frame.task.id, (frame.task.run.number, frame.task.run.attempt)))
         elif held.performing is None:
             self._begin(held, frame)
+        else:
+            self._say_again(held)
 
     def stop(self, frame: Stop) -> None:
         held = self._held.get(frame.task)
-        if held is not None and held.context is not None and held.task is not None:
+        if held is not None:
+            self.stop_held(held)
+
+    def stop_held(self, held: Held) -> None:
+        if held.context is not None and held.task is not None:
             held.context.ask_to_stop()
             self._engine.stop(held.task)
 
     def heard(self, frame: Heard) -> None:
         held = self._held.get(frame.task)
-        if held is not None and held.ending is not None and held.fence == frame.fence:
+        if held is None or held.awaited or held.ending is None:
+            return
+        if held.fence == frame.fence:
             del self._held[frame.task]
 
     # -- performing
@@ -144,7 +173,6 @@ class Executor:
         """Nobody is left to hear of them: they are asked to stop, and get a while for it."""
         left = [self._held[id] for id in self.running()]
         for held in left:
-            assert held.task is not None
-            self.stop(Stop(held.task.id, held.fence))
+            self.stop_held(held)
         if left:
             await asyncio.wait([held.performing for held in left if held.performing], timeout=LAST)

@@ -54,7 +54,9 @@ class NotFound(MeantimeError, KeyError):
     __str__ = Exception.__str__  # KeyError would show the repr of the text
 
     @classmethod
-    def task(cls, ref: str) -> NotFound:
+    def task(cls, ref: str, thread: str | None = None) -> NotFound:
+        if thread is None:
+            return cls(f"No task {ref!r}.", hint="List the tasks to see their ids.")
         return cls(
             f"No task {ref!r} in this thread.",
             hint="List the thread's tasks to see their ids; another thread's task is not visible here.",

@@ -29,6 +29,9 @@ class Limits(Struct, frozen=True):
 
 
 def check_limits(limits: Limits) -> Limits:
+    per_kind: Any = limits.per_kind
+    if not isinstance(per_kind, dict):
+        raise InvalidInput(f"per_kind is a dict of kinds and numbers, not {type(per_kind).__name__}.")
     named: list[tuple[str, Any]] = [
         ("per_thread", limits.per_thread),
         ("total", limits.total),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from msgspec import Struct
 
 from meantime.kernel import errors
@@ -11,6 +9,11 @@ from meantime.kernel.errors import MeantimeError
 from meantime.kernel.model import Task
 from meantime.kernel.payloads import escape_surrogates
 
+_KINDS: dict[str, type[MeantimeError]] = {
+    name: kind
+    for name, kind in vars(errors).items()
+    if isinstance(kind, type) and issubclass(kind, MeantimeError)
+}
 _DETAILS = ("existing", "candidates", "running", "limit", "notices", "task")
 
 
@@ -37,8 +40,7 @@ def to_wire(error: BaseException) -> WireError:
 
 
 def from_wire(wire: WireError) -> MeantimeError:
-    found: Any = getattr(errors, wire.kind, MeantimeError)
-    kind: type[MeantimeError] = found if isinstance(found, type) else MeantimeError
+    kind = _KINDS.get(wire.kind, MeantimeError)
     error = kind.__new__(kind)
     MeantimeError.__init__(error, wire.message, code=wire.code, hint=wire.hint)
     for name in _DETAILS:

@@ -48,6 +48,10 @@ class Bye(Frame, frozen=True, tag="bye"):
     """Either side, when it stops and means to."""
 
 
+class Ping(Frame, frozen=True, tag="ping"):
+    """A sign of life; the owner answers with the same."""
+
+
 # -- from a connected process
 
 
@@ -91,10 +95,6 @@ class Unknown(Frame, frozen=True, tag="unknown"):
 
     task: str
     fence: Fence
-
-
-class Ping(Frame, frozen=True, tag="ping"):
-    pass
 
 
 # -- from the owner
@@ -144,7 +144,7 @@ class Limited(Frame, frozen=True, tag="limited"):
 
 
 FromClient: TypeAlias = Hello | Ask | Forget | Ended | Saying | Unknown | Ping | Bye
-FromOwner: TypeAlias = Welcome | Refuse | Answered | Problem | Run | Stop | Heard | Limited | Bye
+FromOwner: TypeAlias = Welcome | Refuse | Answered | Problem | Run | Stop | Heard | Limited | Ping | Bye
 
 
 def to_wire(report: Report) -> WireReport:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, get_args, get_type_hints
 
 import msgspec
 from msgspec import Struct, structs
 
 from meantime.kernel.errors import InvalidInput
-from meantime.kernel.model import Json, Task, Work
+from meantime.kernel.given import as_bytes
+from meantime.kernel.limits import Limits
+from meantime.kernel.model import InlineLimits, Json, Task, Work
+from meantime.kernel.payloads import escape_surrogates
 from meantime.kernel.work import Order, check_meta
 from meantime.ports import tasks as port
+from meantime.ports.store import Query
 from meantime.ports.tasks import Answer, Options, Tasks
 
 encode = msgspec.json.Encoder().encode
@@ -41,6 +45,7 @@ class Verb(NamedTuple):
     arguments: type[Struct]
     decode_arguments: Callable[[Any], Any]
     decode_answer: Callable[[Any], Any]
+    flags: frozenset[str]
 
     def decode(self, raw: Any) -> dict[str, Any]:
         arguments = self.decode_arguments(raw)
@@ -54,14 +59,20 @@ class Verb(NamedTuple):
     def encode(self, *args: Any, **kwargs: Any) -> bytes:
         given = self.signature.bind(None, *args, **kwargs).arguments
         del given["self"]
-        _check_numbers(given.values())
+        for name in self.flags & given.keys():
+            given[name] = bool(given[name])
+        for name in _WORDS & given.keys():
+            given[name] = escape_surrogates(str(given[name]))
+        _check_plain(given)
         if "order" in given:
             given["order"] = to_wire_order(given["order"])
         if "options" in given:
             options: Options = given["options"]
+            if type(options.inline) not in (InlineLimits, type(None)):
+                raise InvalidInput(f"inline takes InlineLimits, not {type(options.inline).__name__}.")
             given["options"] = WireOptions(**{**structs.asdict(options), "meta": check_meta(options.meta)})
         if isinstance(text := given.get("data"), str):
-            given["data"] = text.encode("utf-8", "surrogateescape")
+            given["data"] = as_bytes(text)
         try:
             return encode(self.arguments(**given))
         except (UnicodeEncodeError, TypeError, RecursionError, ValueError) as problem:
@@ -76,6 +87,8 @@ def _on_the_wire(kind: Any) -> Any:
 
 
 _PLAIN = (str, int, float, bool, type(None), Any)
+_CARRIED = (str, int, float, type(None), list, tuple, set, frozenset, dict, Struct)
+_WORDS = frozenset({"by", "reason"})  # any text will do
 _INSTEAD: dict[Any, Any] = {Order: WireOrder, str | bytes: bytes}
 _options = get_type_hints(Options)
 WireOptions = msgspec.defstruct(
@@ -90,13 +103,16 @@ WireOptions = msgspec.defstruct(
 _INSTEAD[Options] = WireOptions
 
 
-def _check_numbers(given: Iterable[Any]) -> None:
-    """JSON has no NaN and nothing endless: they would arrive as None, and None means something."""
-    for value in given:
+def _check_plain(given: Mapping[str, Any]) -> None:
+    """What would arrive as something else: JSON has no NaN and nothing endless, which become None, and
+    None means something; bytes become a text."""
+    for name, value in given.items():
         if isinstance(value, float) and not math.isfinite(value):
-            raise InvalidInput(f"{value} is not a number of seconds.", hint="Give one that is finite.")
-        if isinstance(value, Options):
-            _check_numbers([value.timeout])
+            raise InvalidInput(f"{name}={value} is not a number.", hint="Give one that is finite.")
+        if not isinstance(value, _CARRIED) and name != "data":
+            raise InvalidInput(f"{name} cannot be {type(value).__name__}.")
+        if isinstance(value, Options | Query | Limits):
+            _check_plain(structs.asdict(value))
 
 
 def _verb(name: str, member: Callable[..., Any]) -> Verb:
@@ -117,6 +133,7 @@ def _verb(name: str, member: Callable[..., Any]) -> Verb:
         arguments,
         msgspec.json.Decoder(arguments).decode,
         msgspec.json.Decoder(WireAnswer if answer is Answer else answer).decode,
+        frozenset(name for name, kind in hints.items() if kind is bool),
     )
 
 

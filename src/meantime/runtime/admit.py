@@ -25,6 +25,7 @@ class Admission:
         self._record = record
         self._launch = launch
         self.slots = Slots(limits)
+        self.limited: Callable[[Limits], object] = lambda limits: None  # set by whoever passes them on
         self._queued: dict[str, Assignment] = {}
         self._held: set[str] = set()  # who has a slot
         self._starting: set[asyncio.Task[None]] = set()
@@ -127,6 +128,7 @@ class Admission:
 
     def set_limits(self, limits: Limits) -> None:
         self.slots.limits = check_limits(limits)
+        self.limited(limits)
         self.admit()
 
     async def drain(self) -> None:

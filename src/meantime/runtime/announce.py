@@ -12,7 +12,8 @@ from collections.abc import Coroutine, Iterable, Sequence
 from typing import Any, TypeVar
 
 from meantime.kernel.errors import Degraded, InvalidInput, LeaseLost, LedgerError, NotFound
-from meantime.kernel.ids import crockford
+from meantime.kernel.given import check_all, check_scope
+from meantime.kernel.ids import check_id, crockford
 from meantime.kernel.model import Task
 from meantime.kernel.notices import Notice, NoticeState, notice_id
 from meantime.kernel.reminder import reminder
@@ -74,6 +75,7 @@ class Announcing:
     # -- turns
 
     async def open_turn(self, thread: str, *, lease: float | None, limit: int) -> OpenTurn:
+        _check_limit(limit)
         holding = Holding(thread, None if lease is None else check(lease))
         self._turns[holding.id] = holding
         self._waking.enter(thread)
@@ -92,12 +94,11 @@ class Announcing:
 
     async def boundary(self, turn: str, *, limit: int, thread: str | None = None) -> Sequence[Notice]:
         """What a cancelled caller did not see is not acknowledged, and comes again after this turn."""
+        _check_limit(limit)
         holding = self._holding(turn, thread)
         return await self._finish(self._lease(holding, limit), holding)
 
     async def _lease(self, holding: Holding, limit: int) -> Sequence[Notice]:
-        if not 0 < limit <= MAX_LEASED:
-            raise InvalidInput(f"A turn leases from 1 to {MAX_LEASED} notices, not {limit}.")
         thread = holding.thread
         known = self._waking.unread(thread)
         if not known and not await self._store.notices(thread, [NoticeState.PARKED], 1):
@@ -118,6 +119,9 @@ class Announcing:
         thread: str | None = None,
     ) -> Settled:
         """Exactly these: what the turn showed, and what its agent read."""
+        check_id(turn, "turn")
+        notices, reads = check_all(notices, str, "notices"), check_all(reads, str, "reads")
+        entries = check_all(entries, Entry, "entries")
         if turn not in self._turns and entries:
             raise LeaseLost(notices)  # nobody can say whether these entries were written
         if turn not in self._turns and (notices or reads):
@@ -177,7 +181,8 @@ class Announcing:
 
     async def close_turn(self, turn: str, *, failed: bool, thread: str | None = None) -> None:
         """What was not acknowledged is unread again. One that is not open is closed already."""
-        if turn in self._turns:
+        check_scope(thread)
+        if check_id(turn, "turn") in self._turns:
             holding = self._holding(turn, thread)
             await self._finish(self._close(holding, failed=failed))
 
@@ -238,7 +243,8 @@ class Announcing:
 
     def _holding(self, turn: str, thread: str | None = None) -> Holding:
         """`thread` is the caller's scope: another thread's turn is not found."""
-        holding = self._turns.get(turn)
+        check_scope(thread)
+        holding = self._turns.get(check_id(turn, "turn"))
         if holding is None or thread not in (None, holding.thread):
             raise NotFound(f"No turn {turn!r} is open.", hint="Open one with thread.turn().")
         return holding
@@ -272,7 +278,7 @@ class Announcing:
 
     async def notices(self, thread: str | None, states: Iterable[str]) -> Sequence[Notice]:
         try:
-            wanted = [NoticeState(state) for state in states]
+            wanted = [NoticeState(state) for state in check_all(states, str, "states")]
         except ValueError as problem:
             raise InvalidInput(f"{problem}.", hint=f"States are {', '.join(NoticeState)}.") from None
         return await self._batches.label(await self._store.notices(thread, wanted, MAX_LEASED))
@@ -296,3 +302,8 @@ class Announcing:
             await asyncio.wait(self._beside, timeout=DRAIN)  # not for ever: the disk may not answer
         for holding in list(self._turns.values()):
             await self._close(holding, failed=False)
+
+
+def _check_limit(limit: object) -> None:
+    if type(limit) is not int or not 0 < limit <= MAX_LEASED:
+        raise InvalidInput(f"A turn leases from 1 to {MAX_LEASED} notices, not {limit!r}.")

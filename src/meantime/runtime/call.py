@@ -200,11 +200,15 @@ class Calls:
 
     # -- stopping
 
-    def close(self) -> None:
-        """Calls that somebody still waits for are asked to stop, like everything that runs here."""
-        for call in self._inline.values():
-            if call.promotion is None and not call.recorded.done():
-                self._stop(call, "shutdown")
+    async def close(self) -> None:
+        """Calls that somebody still waits for are asked to stop, like everything that runs here. What runs
+        in its caller's own process goes on there."""
+        for call in list(self._inline.values()):
+            if call.promotion is not None or call.recorded.done():
+                continue
+            if call.task.executor and call.lasting and await call.lasting.detach(call.task):
+                continue
+            self._stop(call, "shutdown")
 
     def _stop(self, call: Foreground, by: str) -> None:
         call.stopped_by = call.stopped_by or by

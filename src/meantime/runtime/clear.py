@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from meantime.kernel.given import check_all
 from meantime.kernel.lifecycle import ENDED
 from meantime.kernel.model import Task
 from meantime.kernel.timeouts import check_age
@@ -25,7 +26,7 @@ class Clearing:
         """Hides ended tasks from listings; they still answer get, and an untold one is still told."""
         latest = self._record.clock.now() - check_age(older_than)
         if refs is not None:
-            found = [await self._looking.find(ref, thread) for ref in refs]
+            found = [await self._looking.find(ref, thread) for ref in check_all(refs, str, "refs")]
         else:
             found = await self._looking.list(thread, ENDED, batch=batch, limit=1_000)
         over = [task for task in found if _is_over(task, latest) and not task.hidden]
@@ -35,7 +36,7 @@ class Clearing:
         return len(over)
 
     async def purge(self, refs: Sequence[str]) -> int:
-        tasks = [await self._looking.find(ref, None) for ref in refs]
+        tasks = [await self._looking.find(ref, None) for ref in check_all(refs, str, "refs")]
         gone = await self._record.store.purge([task.id for task in tasks])
         for runner in self._engine.lasting():
             for task in tasks:

@@ -9,7 +9,15 @@ from msgspec.structs import replace
 
 from meantime.context import WorkContext
 from meantime.kernel.change import ending
-from meantime.kernel.errors import Ambiguous, Refused, TaskCancelled, TaskFailed, TaskLost, TaskTimedOut
+from meantime.kernel.errors import (
+    Ambiguous,
+    Closed,
+    Refused,
+    TaskCancelled,
+    TaskFailed,
+    TaskLost,
+    TaskTimedOut,
+)
 from meantime.kernel.ids import bare
 from meantime.kernel.lifecycle import after
 from meantime.kernel.model import CancelRequest, Failed, Lost, Outcome, Task, TimedOut
@@ -68,6 +76,8 @@ def answer_of(call: Foreground, report: Report, now: float, elapsed: float) -> A
         answer = Answer("synchronous", report.result.value)
         answer.left_running = call.context.emitted.get(LEFT_RUNNING, ())
         return answer
+    if report.detached:
+        raise Closed
     if report.exception is not None and not report.stopped:
         raise report.exception
     task = _cancelled(call, now) if report.stopped else call.task

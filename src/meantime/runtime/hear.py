@@ -7,6 +7,7 @@ from typing import cast
 from msgspec.structs import replace
 
 from meantime.kernel.errors import InvalidInput, Refused
+from meantime.kernel.given import as_bytes, check_count
 from meantime.kernel.model import Chunk, Task
 from meantime.ports.engine import Engine
 from meantime.ports.runner import SpeakingRunner
@@ -24,20 +25,23 @@ class Hearing:
         self._engine = engine
 
     async def read(self, ref: str, thread: str | None, stream: str, offset: int, limit: int) -> Chunk:
-        _check(offset, "offset", 0, 1 << 62)
-        _check(limit, "limit", 1, MOST)
+        check_count(offset, "offset", 0, 1 << 62)
+        check_count(limit, "limit", 1, MOST)
         task = await self._looking.find(ref, thread)
         chunk = self._runner(task).read(task, stream, offset, limit)
         return replace(chunk, ended=task.ended and chunk.next >= chunk.total)
 
     async def tail(self, ref: str, thread: str | None, stream: str, lines: int, limit: int) -> Chunk:
-        _check(lines, "lines", 1, MOST_LINES)
-        _check(limit, "limit", 1, MOST)
+        check_count(lines, "lines", 1, MOST_LINES)
+        check_count(limit, "limit", 1, MOST)
         task = await self._looking.find(ref, thread)
         return replace(self._runner(task).tail(task, stream, lines, limit), ended=task.ended)
 
     async def wait_output(self, ref: str, thread: str | None, stream: str, seen: int) -> None:
         """Returns when there is more than `seen` bytes, when the task has ended, or after a while."""
+        check_count(seen, "seen", -1, 1 << 62)
+        if stream not in ("both", "stdout", "stderr"):
+            raise InvalidInput(f"stream={stream!r} is unknown.", hint="Use both, stdout or stderr.")
         task = await self._looking.find(ref, thread)
         if not task.ended and not await self._runner(task).changed(task, stream, seen):
             await self._looking.wait([task.id], None, timeout=LOOK_AGAIN)  # it may be queued, and start
@@ -45,7 +49,7 @@ class Hearing:
     async def send(self, ref: str, thread: str | None, data: object, *, eof: bool) -> None:
         task = await self._looking.find(ref, thread)
         if isinstance(data, str):
-            data = data.encode("utf-8", "surrogateescape")
+            data = as_bytes(data)
         if not isinstance(data, bytes):
             raise InvalidInput(f"send takes text or bytes, not {type(data).__name__}.")
         if task.ended:
@@ -64,10 +68,3 @@ class Hearing:
 
 def _what(task: Task) -> str:
     return "Python functions" if task.work.kind == "call" else f"{task.work.kind} tasks"
-
-
-def _check(value: object, what: str, least: int, most: int) -> None:
-    if type(value) is not int or not least <= value <= most:
-        raise InvalidInput(
-            f"{what}={value!r} is not possible.", hint=f"Give a number from {least} to {most}."
-        )

@@ -22,6 +22,7 @@ from meantime.kernel.errors import (
     TaskLost,
     TaskTimedOut,
 )
+from meantime.kernel.given import check_all, check_count, check_scope
 from meantime.kernel.ids import check_id
 from meantime.kernel.lifecycle import ACTIVE, ENDED, Status
 from meantime.kernel.model import Cancelled, Completed, Failed, Json, Lost, Output, Spill, Task, TimedOut
@@ -58,12 +59,13 @@ class Looking:
     async def find(self, ref: str, thread: str | None) -> Task:
         """An exact id, else a unique prefix. Another thread's task is not found."""
         check_id(ref, "task id")
+        check_scope(thread)
         task = self._record.live.get(ref) or await self._record.store.load(ref)
         if task is not None and thread in (None, task.thread):
             return task
         found = await self._record.store.find(ref, thread, 11)
         if not found:
-            raise NotFound.task(ref)
+            raise NotFound.task(ref, thread)
         if len(found) > 1:
             raise Ambiguous(ref, [task.id for task in found])
         return self._record.live.get(found[0].id, found[0])
@@ -82,9 +84,11 @@ class Looking:
         offset: int = 0,
     ) -> Sequence[Task]:
         """Newest first. A thread lists what is active and its newest endings; `history` lists all."""
-        wanted = frozenset(ACTIVE if statuses is None else statuses)
-        if not 0 < limit <= MAX_LISTED or offset < 0:
-            raise InvalidInput(f"limit must be from 1 to {MAX_LISTED}, and offset at least 0.")
+        wanted = ACTIVE if statuses is None else _statuses(statuses)
+        check_scope(thread)
+        if batch is not None:
+            check_id(batch, "batch")
+        _check_part(limit, offset)
         if history or thread is None or batch is not None:
             query = Query(thread, wanted, batch, hidden=history, limit=limit, offset=offset)
             return self._as_they_are(await self._record.store.list(query))
@@ -98,8 +102,7 @@ class Looking:
         return [*reversed(active), *ended][offset : offset + limit]
 
     async def page(self, query: Query, *, counted: bool) -> Page:
-        if not 0 < query.limit <= MAX_LISTED or query.offset < 0:
-            raise InvalidInput(f"limit must be from 1 to {MAX_LISTED}, and offset at least 0.")
+        _check_part(query.limit, query.offset)
         store = self._record.store
         found = self._as_they_are(await store.list(query))
         if not counted or (query.offset == 0 and len(found) < query.limit):
@@ -115,6 +118,7 @@ class Looking:
         return [self._runs.seen(task) for task in self._record.of_thread.get(thread, {}).values()]
 
     async def threads(self, limit: int) -> Sequence[ThreadCount]:
+        check_count(limit, "limit", 1, MAX_THREADS)
         owed = await self._record.store.owed(None, MAX_THREADS)
         return sorted(map(self._counted, owed), key=lambda one: -(one.last_event_at or 0.0))[:limit]
 
@@ -184,7 +188,8 @@ class Looking:
             raise InvalidInput(f"until={until!r} is unknown.", hint="Use 'all' or 'any'.")
         if timeout is not None:
             _check_wait(timeout)
-        ids = list(dict.fromkeys([(await self.find(ref, thread)).id for ref in refs]))
+        named = check_all(refs, str, "what is waited for")
+        ids = list(dict.fromkeys([(await self.find(ref, thread)).id for ref in named]))
         need = 1 if until == "any" else len(ids)
         pending = {id: self._ended(id) for id in ids if id in self._record.live}
         need -= len(ids) - len(pending)
@@ -247,6 +252,19 @@ class Looking:
             for future in self._waiting.pop(change.task.id, ()):
                 if not future.done():
                     future.set_result(None)
+
+
+def _statuses(given: Iterable[str]) -> frozenset[Status]:
+    try:
+        return frozenset(map(Status, check_all(given, str, "statuses")))
+    except ValueError as problem:
+        raise InvalidInput(f"{problem}.", hint=f"Statuses are {', '.join(Status)}.") from None
+
+
+def _check_part(limit: object, offset: object) -> None:
+    whole = type(limit) is int and type(offset) is int
+    if not whole or not 0 < cast("int", limit) <= MAX_LISTED or not 0 <= cast("int", offset) < 1 << 62:
+        raise InvalidInput(f"limit must be from 1 to {MAX_LISTED}, and offset at least 0.")
 
 
 def _check_wait(seconds: object) -> None:

@@ -8,9 +8,12 @@ from collections.abc import Sequence
 from meantime.kernel.change import Change
 from meantime.kernel.errors import Closed
 from meantime.kernel.events import Event
+from meantime.kernel.given import check_count
 from meantime.ports.store import Committed
 
 from .record import Record
+
+MOST = 100_000  # events of one answer
 
 
 class Observing:
@@ -34,10 +37,13 @@ class Observing:
         self._wake()
 
     async def events(self, after: int, limit: int) -> Sequence[Event]:
+        check_count(after, "after", 0, 1 << 62)
+        check_count(limit, "limit", 1, MOST)
         return await self._record.store.events(after, limit)
 
     async def wait_events(self, after: int) -> None:
         """Returns when the journal may hold something newer than `after`."""
+        check_count(after, "after", 0, 1 << 62)
         while not await self._record.store.events(after, 1):
             if self._closed:
                 raise Closed

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from meantime.kernel.errors import Closed, InvalidInput, NotFound, RetryNotSupported
 from meantime.kernel.events import Event
+from meantime.kernel.given import check_all, check_count, check_scope
 from meantime.kernel.ids import check_id
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.limits import Limits
@@ -108,7 +109,7 @@ class Runtime:
         self.admission.closed = True
         try:
             await self.pushing.close()
-            self.calling.close()
+            await self.calling.close()
             await self.stopping.everything(keeps=keeps)
             self.looking.close()
             self.waking.close()
@@ -136,11 +137,11 @@ class Runtime:
 
     async def calls(self, thread: str | None) -> Sequence[Task]:
         self._check_open()
-        return self.calling.calls(thread)
+        return self.calling.calls(check_scope(thread))
 
     async def promote(self, ref: str, thread: str | None) -> Task:
         self._check_open()
-        task = await self.calling.promote(ref, thread)
+        task = await self.calling.promote(ref, check_scope(thread))
         if task is None:
             raise is_a_task(await self.looking.find(ref, thread))
         return task
@@ -241,6 +242,7 @@ class Runtime:
 
     async def batch(self, id: str, thread: str | None) -> BatchCount:
         count = await self.batches.count(check_id(id, "batch"))
+        check_scope(thread)
         if count is None or (thread is not None and not await self._in_batch(id, thread)):
             raise NotFound(
                 f"No batch {id!r} in this thread.", hint="List the thread's tasks to see their batches."
@@ -272,7 +274,9 @@ class Runtime:
         self, thread: str, *, batch: str | None = None, descendants: bool = False, by: str = "user"
     ) -> Sequence[CancelAnswer]:
         self._check_open()
-        return await self.stopping.cancel_all(thread, batch, by, descendants=descendants)
+        if batch is not None:
+            check_id(batch, "batch")
+        return await self.stopping.cancel_all(check_id(thread, "thread"), batch, by, descendants=descendants)
 
     async def clear(
         self,
@@ -283,7 +287,7 @@ class Runtime:
         older_than: float = 0.0,
     ) -> int:
         self._check_open()
-        return await self.clearing.clear(thread, refs, batch, older_than)
+        return await self.clearing.clear(check_id(thread, "thread"), refs, batch, older_than)
 
     async def purge(self, refs: Sequence[str]) -> int:
         self._check_open()
@@ -295,7 +299,7 @@ class Runtime:
 
     async def reminder(self, thread: str) -> str:
         self._check_open()
-        return await self.announcing.reminder(thread)
+        return await self.announcing.reminder(check_id(thread, "thread"))
 
     async def open_turn(self, thread: str, *, lease: float | None, limit: int) -> OpenTurn:
         self._check_open()
@@ -323,13 +327,14 @@ class Runtime:
 
     async def wait_wake(self, thread: str, seen: int) -> int:
         self._check_open()
-        return await self.waking.wait(thread, seen)
+        check_count(seen, "seen", -1, 1 << 62)
+        return await self.waking.wait(check_id(thread, "thread"), seen)
 
     async def unpark(self, thread: str) -> int:
-        return await self.announcing.unpark(thread)
+        return await self.announcing.unpark(check_id(thread, "thread"))
 
     async def notices(self, thread: str | None, states: Iterable[str]) -> Sequence[Notice]:
-        return await self.announcing.notices(thread, states)
+        return await self.announcing.notices(check_scope(thread), states)
 
     def attach(self, thread: str, host: Host) -> None:
         self._check_open()
@@ -339,13 +344,13 @@ class Runtime:
         self.pushing.detach(thread)
 
     async def append(self, thread: str, entries: Sequence[Entry]) -> None:
-        await self.store.append(thread, entries)
+        await self.store.append(check_id(thread, "thread"), check_all(entries, Entry, "entries"))
 
     async def transcript(self, thread: str) -> Sequence[Entry]:
-        return await self.store.transcript(thread)
+        return await self.store.transcript(check_id(thread, "thread"))
 
     async def has_entry(self, thread: str, notice: str) -> bool:
-        return await self.store.has_entry(thread, notice)
+        return await self.store.has_entry(check_id(thread, "thread"), check_id(notice, "notice"))
 
     # -- for people
 
@@ -368,7 +373,7 @@ class Runtime:
 
     async def statistics(self, thread: str | None) -> Statistics:
         self._check_open()
-        return await self.store.statistics(thread)
+        return await self.store.statistics(check_scope(thread))
 
     async def stats(self) -> dict[str, int]:
         slots = self.admission.slots

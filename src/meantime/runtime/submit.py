@@ -92,6 +92,8 @@ class Submission:
         return created
 
     async def resume(self, task: Task, prompt: str, options: Options) -> Task:
+        prompt = _text(prompt, "prompt", 1_000_000)
+        timeout = resolve(options.timeout, self._settings.default_timeout, self._settings.max_timeout)
         runner = self._engine.runner(task.work.kind)
         if not task.ended:
             raise _busy(task)
@@ -106,13 +108,12 @@ class Submission:
                 "The session of this task is gone.", code="session_gone", hint="Start a new task instead."
             )
         self._admission.is_open(task.thread, task.work.kind, on_limit=options.on_limit)  # or raises
-        timeout = resolve(options.timeout, self._settings.default_timeout, self._settings.max_timeout)
         run = Run(
             number=task.run.number + 1,
             queued_at=self._record.clock.now(),
             timeout=timeout.seconds,
             timeout_note=timeout.note,
-            prompt=_text(prompt, "prompt", 1_000_000),
+            prompt=prompt,
         )
         enqueue = self._enqueue(Assignment(task))
         moved = await self._record.move(task.id, Move.RESUME, Facts(next_run=run), enqueue)
@@ -130,6 +131,8 @@ class Submission:
         for name, value in (("notify", options.notify), ("fork", options.fork)):
             if type(value) is not bool:
                 raise InvalidInput(f"{name} must be True or False, not {type(value).__name__}.")
+        if options.on_limit not in (None, "queue", "reject"):
+            raise InvalidInput(f"on_limit={options.on_limit!r} is unknown.", hint="Use 'queue' or 'reject'.")
         parent = CURRENT.get(None)
         depth = getattr(parent, "depth", 0) + 1 if parent is not None else 0
         self._admission.check_depth(depth)

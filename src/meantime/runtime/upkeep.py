@@ -25,7 +25,9 @@ from .settings import Settings
 from .wake import Waking
 
 logger = logging.getLogger("meantime")
-GONE = "It was queued when its process ended, and what it needs to run was not stored or is not here."
+UNKEPT = "It was queued when Meantime was closed, and it could not be started again: "
+COMMAND = UNKEPT + "its environment, or its stdin, is never stored."
+GONE = UNKEPT + "what it needs was not stored, or is not here."
 STRAY = 3600.0  # seconds after which what belongs to no task is removed
 
 
@@ -90,8 +92,7 @@ class Upkeep:
             moved = await self._record.move(task.id, Move.RETRY, Facts(next_run=run))
             self._admission.enqueue(Assignment(moved.task))
         else:
-            reason = GONE if task.status is Status.QUEUED else RESTARTED
-            lost = Lost(reason, emitted_vars=task.run.emitted)
+            lost = Lost(_reason(task), emitted_vars=task.run.emitted)
             await self._record.move(task.id, Move.LOSE, Facts(outcome=lost))
 
     def _can_run(self, task: Task) -> bool:
@@ -126,3 +127,9 @@ class Upkeep:
         if self._loop is not None:
             self._loop.cancel()
             await asyncio.gather(self._loop, return_exceptions=True)
+
+
+def _reason(task: Task) -> str:
+    if task.status is not Status.QUEUED:
+        return RESTARTED
+    return COMMAND if task.work.kind == "shell" and not task.work.faithful else GONE

@@ -1,4 +1,4 @@
-"""For the tests of those who use Meantime, or write a store, an engine or a host for it."""
+"""For the tests of those who use Meantime, or write a store, an engine, a client or a host for it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from .engine import ENGINE_CHECKS, engine_runners, exercise_engine
 from .host import FakeHost, HostDown
 from .session import FakeSessionRunner, Reply, Session
 from .store import STORE_CHECKS, exercise_store
+from .tasks import TASKS_CHECKS, exercise_tasks
 
 __all__ = [
     "ENGINE_CHECKS",
     "STORE_CHECKS",
+    "TASKS_CHECKS",
     "FakeClock",
     "FakeHost",
     "FakeSessionRunner",
@@ -20,4 +22,5 @@ __all__ = [
     "engine_runners",
     "exercise_engine",
     "exercise_store",
+    "exercise_tasks",
 ]

@@ -131,7 +131,7 @@ def _waiting_command(person: Person) -> Iterator[str]:
     for path in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             words = (path / "cmdline").read_bytes()
-            if b"--unread" in words and str(person.home).encode() in (path / "environ").read_bytes():
+            if b"--tell" in words and str(person.home).encode() in (path / "environ").read_bytes():
                 yield path.name
 
 
@@ -179,7 +179,7 @@ def test_claude_code_is_woken_by_its_own_background_command(person: Person, mode
     held = gate(person)
     steps = [
         shell(claude, f"{MEANTIME} run -q -c 'read line < {held}; echo forty-two'"),
-        shell(claude, f"{MEANTIME} wait --unread", run_in_background=True),
+        shell(claude, f"{MEANTIME} wait --tell", run_in_background=True),
         {"text": "It runs."},
     ]
     with claude.session() as prompt:

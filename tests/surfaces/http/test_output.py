@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx
 import pytest
 
-from meantime import Call, HttpDoor, Meantime, Shell, Thread
+from meantime import Call, HttpDoor, Meantime, Settings, Shell, Thread
 from meantime.testing import FakeClock
 
 from .conftest import OpenDoor
@@ -51,7 +53,7 @@ async def test_I_the_last_lines(http: httpx.AsyncClient, said: str):
 
 @pytest.mark.parametrize(
     "query", ["stream=x", "encoding=x", "limit=0", "limit=1048577", "offset=-1", "tail=0", "tail=2&offset=1",
-              "follow=perhaps"]
+              "follow=perhaps", "format=chunks", "follow=1&format=x"]
 )  # fmt: skip
 async def test_I_what_cannot_be_asked_is_refused(http: httpx.AsyncClient, said: str, query: str):
     assert (await http.get(f"/v1/tasks/cmd/output?{query}")).status_code == 400
@@ -80,6 +82,36 @@ async def test_I_follow_gives_the_bytes_as_they_come_and_ends_with_the_task(
     assert heard == b"first\xffsecond"
     again = await http.get("/v1/tasks/talks/output?follow=1&offset=6")
     assert (again.content, again.headers["content-type"]) == (b"second", "text/plain; charset=utf-8")
+
+
+@pytest.fixture
+async def lossy(tmp_path: Path) -> AsyncIterator[Meantime]:
+    """Of each stream it keeps the first thousand bytes and the last."""
+    settings = Settings(output_head=1000, output_ring=1000)
+    async with Meantime.open(tmp_path / "lossy.db", settings=settings) as mt:
+        yield mt
+
+
+async def test_I_chunks_say_where_bytes_were_lost(lossy: Meantime):
+    handle = await lossy.thread("t").start(Shell("seq 1 2000"), id="fast")
+    await handle.wait()
+    whole = "".join(f"{number}\n" for number in range(1, 2001)).encode()
+    door = await lossy.serve(port=0)
+    async with httpx.AsyncClient(base_url=door.url, trust_env=False, timeout=30) as http:
+        answer = await http.get("/v1/tasks/fast/output?follow=1&format=chunks&stream=stdout")
+        assert answer.headers["content-type"] == "application/jsonl"
+        lines = [json.loads(line) for line in answer.content.splitlines()]
+        raw = (await http.get("/v1/tasks/fast/output?follow=1&stream=stdout")).content
+        late = await http.get("/v1/tasks/fast/output?follow=1&format=chunks&stream=stdout&offset=1500")
+    at = 0
+    for line in lines:
+        assert line["offset"] == at + line["lostBytes"]
+        assert base64.b64decode(line["dataBase64"]) == whole[line["offset"] : line["next"]]
+        at = line["next"]
+    assert (at, lines[-1]["ended"]) == (len(whole), True)
+    assert sum(line["lostBytes"] for line in lines) == len(whole) - len(raw) >= len(whole) - 2100
+    first = json.loads(late.content.splitlines()[0])  # from the middle of the gap
+    assert (first["offset"] - first["lostBytes"], first["lostBytes"] > 0) == (1500, True)
 
 
 async def test_H6_a_door_that_closes_breaks_a_follower_off(open_door: OpenDoor, thread: Thread):

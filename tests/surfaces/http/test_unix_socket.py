@@ -15,8 +15,9 @@ import httpx
 import pytest
 
 from meantime import Call, InvalidInput, Meantime, Thread
+from meantime.link.unix import LONGEST
 from meantime.surfaces.http import gate, guard
-from meantime.surfaces.http.unix import LONGEST, bind_unix
+from meantime.surfaces.unix import bind_unix
 from meantime.testing import FakeClock
 
 from .conftest import OpenDoor, over_socket

@@ -67,6 +67,28 @@ def test_H8_errors_are_told_for_the_endings_that_are_errors(status: Status):
     assert (error is not None) == (word(status, False) == "error")
 
 
+@pytest.mark.parametrize(
+    ("outcome", "code"),
+    [(Completed("done"), 0), (Failed("x", exit_code=3), 3), (Failed("x", signal=9), None), (None, None),
+     (Cancelled("user", ""), None), (TimedOut(1.0), None), (Lost("gone"), None)],
+)  # fmt: skip
+def test_H8_a_command_that_ended_by_itself_has_an_exit_code(outcome: object, code: int | None):
+    task = a_task(Status.RUNNING, work=Work("shell", "true"), outcome=outcome)
+    assert wire_task(task).exit_code == code
+    function = a_task(Status.COMPLETED)
+    assert wire_task(function).exit_code is None
+
+
+def test_H8_what_the_next_owner_cannot_start_says_so():
+    command = Work("shell", "env", faithful=False)
+    assert not wire_task(a_task(Status.QUEUED, work=command)).restartable
+    assert wire_task(a_task(Status.QUEUED)).restartable
+    # A function of another process is still there when that process connects again.
+    assert wire_task(
+        a_task(Status.QUEUED, work=Work("call", "a:b", faithful=False), executor="x")
+    ).restartable
+
+
 def test_H8_a_timeout_says_how_long():
     assert wire_task(a_task(Status.TIMED_OUT)).error == "Timed out after 1m 30s."
 

@@ -10,8 +10,9 @@ import msgspec
 from meantime import __version__
 from meantime.app.meantime import Meantime
 from meantime.kernel.lifecycle import Status
-from meantime.kernel.model import Failed, Task
+from meantime.kernel.model import Task
 from meantime.kernel.notices import Notice
+from meantime.surfaces.http.wire import exit_code
 
 from .agent import ScriptedAgent
 from .layout import finding
@@ -85,14 +86,13 @@ def _counts(count: Tally) -> dict[str, Any]:
 
 def _task(task: Task, account: Account) -> dict[str, Any]:
     numbers = {notice.task_id: notice.number for notice in (*account.heard, *account.subheard)}
-    exit_code = task.outcome.exit_code if isinstance(task.outcome, Failed) else None
     shown: dict[str, Any] = {
         "id": task.id,
         "title": task.title,
         "kind": task.work.kind,
         "status": task.status,
         "seconds": round(task.run.duration or 0.0, 3),
-        "exitCode": exit_code,
+        "exitCode": exit_code(task),
         "told": numbers.get(task.id),
     }
     children = [_task(child, account) for child in account.children if child.parent == task.id]

@@ -22,6 +22,12 @@ def command(as_json: bool) -> int:
     """Account for every notice and every silent task. It reads the ledger beside the daemon, or without
     one, and changes nothing; exit 1 if something is wrong."""
     home = daemon().home
+    if not home.ledger.exists():
+        if as_json:
+            say_json(_wire(Audit((), {}, ())))
+        else:
+            click.echo(f"There is no ledger yet in {home.folder}: nothing to account for.")
+        return 0
     try:
         found = audit(home.ledger, owned=owner(home) is not None, now=time.time())
     except MeantimeError as problem:

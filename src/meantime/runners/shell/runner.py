@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any, cast
 
-from meantime.kernel.errors import Duplicate, NotFound, Refused
+from meantime.kernel.errors import Degraded, Duplicate, NotFound, Refused
 from meantime.kernel.model import Chunk, Failed, InlineLimits, Task
 from meantime.kernel.notices import LEFT_RUNNING
 from meantime.kernel.outcomes import Report
@@ -86,6 +87,11 @@ class ShellRunner:
         try:
             self._places.make(task)
         except OSError as problem:
+            if problem.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise Degraded(
+                    f"The disk is full: the files of a command could not be made: {problem}.",
+                    hint=f"Make room for {self._places.root}.",
+                ) from None
             raise Refused(
                 f"The files of a command could not be made: {problem}.",
                 code="no_files",

@@ -39,7 +39,8 @@ class Lock:
             os.close(fd)
             raise LedgerBusy(
                 f"{self._ledger} is owned by {owner}.",
-                hint="A ledger has one owner: work through that process, stop it, or open another path.",
+                hint="A ledger has one owner: connect to it with Meantime.connect(…) if it has a link, "
+                "stop it, or open another path.",
             ) from None
         text = os.read(fd, 4096)
         self.was_clean = not text or bool(_parse(text).get("clean"))

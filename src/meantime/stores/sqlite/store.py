@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,6 +25,7 @@ from . import changing, files, looking, telling
 from .changing import SQL, decode, encode
 from .opening import Door
 from .pages import counting, is_scan, page
+from .readers import Readers
 from .writer import Writer
 
 T = TypeVar("T")
@@ -53,18 +53,16 @@ class SqliteStore:
     async def open(self) -> None:
         await self._door.open(self._writer)
         self._reserve.keep()
-        self._reader = self._read_only()
+        self._readers = Readers(self.path)
+        self._reader = self._readers.connect()
 
     @property
     def saved(self) -> dict[str, int]:
         """Rows that a salvage brought over, by table."""
         return self._door.saved
 
-    def _read_only(self) -> sqlite3.Connection:
-        uri = f"{self.path.as_uri()}?mode=ro"
-        return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
-
     async def close(self) -> None:
+        self._readers.close()
         self._reader.close()  # before the writer: the last connection takes SQLite's side files away
         await self._writer.close()
         self._reserve.drop()
@@ -107,7 +105,7 @@ class SqliteStore:
         return looking.gather(await self._beside(self._read, SQL[name], values))
 
     def _read(self, sql: str, values: Sequence[object]) -> list[Any]:
-        with closing(self._read_only()) as db:
+        with self._readers.one() as db:
             return db.execute(sql, values).fetchall()
 
     async def hot(self, thread: str, keep: int) -> Sequence[Task]:
@@ -132,7 +130,7 @@ class SqliteStore:
         return found
 
     def _count(self) -> dict[str, int]:
-        with closing(self._read_only()) as db:
+        with self._readers.one() as db:
             found: dict[str, int] = dict(db.execute(SQL["count_tasks"]).fetchall())
             states: dict[str, int] = dict(db.execute(SQL["count_notices"]).fetchall())
         return found | {f"notices.{state}": count for state, count in states.items()}
@@ -199,7 +197,7 @@ class SqliteStore:
         return await self._beside(self._owed, thread, limit)
 
     def _owed(self, thread: str | None, limit: int) -> list[Owed]:
-        with closing(self._read_only()) as db:
+        with self._readers.one() as db:
             names = (
                 db.execute(SQL["threads"], (limit,))
                 if thread is None
@@ -262,7 +260,7 @@ class SqliteStore:
         return gone
 
     def _forgettable(self, old: tuple[float, int, int]) -> list[tuple[str, bytes]]:
-        with closing(self._read_only()) as db:
+        with self._readers.one() as db:
             return db.execute(SQL["forgettable"], old).fetchall()
 
     async def purge(self, ids: Sequence[str]) -> int:

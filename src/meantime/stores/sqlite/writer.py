@@ -172,7 +172,10 @@ class Writer:
         except sqlite3.Error as problem:
             if not is_full(problem):
                 return self._translate(problem)
-            if write.spends or not self._reserve.spend():
+            if write.spends:
+                self._reserve.spent = True  # not the reserve, but the disk is as full as if it were
+                return _disk_full()
+            if not self._reserve.spend():
                 return _disk_full()
         except Exception as problem:
             return problem

@@ -6,7 +6,7 @@ import sys
 
 from .ending import has_ended
 from .following import patiently
-from .output import Position, Sink, follow, one_place, sink
+from .output import Copy, Sink, follow, one_place, sink
 from .showing import Wire
 from .speaking import Daemon, part
 from .trouble import Refused, Trouble
@@ -48,11 +48,11 @@ def ended(daemon: Daemon, id: str) -> Wire:
 
 
 def _copied(daemon: Daemon, id: str, stream: str, to: Sink, *, silent: bool = False) -> None:
-    at = Position()
+    copy = Copy(to)
     try:
-        patiently(daemon, lambda: follow(daemon, id, stream, at, to), RETURN, silent=silent)
+        patiently(daemon, lambda: follow(daemon, id, stream, copy), RETURN, silent=silent)
     except Refused as refused:
         if refused.code != "no_log":
             raise
     finally:
-        to.end()
+        copy.end()

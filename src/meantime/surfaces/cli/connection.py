@@ -8,6 +8,9 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException, HTTPResponse
+from pathlib import Path
+
+from meantime.home import reach
 
 from .trouble import Gone
 
@@ -15,7 +18,7 @@ CONNECTING = 10.0  # seconds for a daemon that is too busy to take a connection
 
 
 class Line(HTTPConnection):
-    def __init__(self, path: str, patience: float | None) -> None:
+    def __init__(self, path: Path, patience: float | None) -> None:
         super().__init__("meantime", timeout=patience)
         self._path = path
 
@@ -25,7 +28,7 @@ class Line(HTTPConnection):
             self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             try:
                 self.sock.settimeout(self.timeout)
-                self.sock.connect(self._path)
+                reach(self.sock, self._path)
                 return
             except BlockingIOError:  # more than it can take at once stand before the door
                 self.close()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import codecs
+import json
 import os
 import re
 import sys
-from typing import Protocol, TextIO
+from typing import Any, Protocol, TextIO
+
+import click
 
 from .speaking import Daemon, part
 
@@ -75,20 +79,37 @@ class Harmless:
             self._to.flush()
 
 
-class Position:
-    """How far a stream was read: what goes on after the daemon came back begins here."""
+class Copy:
+    """One stream on its way, and how far it was read: what goes on after the daemon came back begins
+    there. What was not kept is said beside it, and never makes one line of two."""
 
-    def __init__(self, offset: int = 0) -> None:
+    def __init__(self, to: Sink, offset: int = 0) -> None:
         self.offset = offset
+        self._to = to
+        self._open_line = False
+
+    def take(self, piece: dict[str, Any], *, silent: bool = False) -> None:
+        data = base64.b64decode(piece["dataBase64"])
+        if piece["lostBytes"] and not silent:
+            if self._open_line:
+                self._to.write(b"\n")
+                self._open_line = False
+            click.echo(f"meantime: {piece['lostBytes']} bytes were not kept here.", err=True)
+        if data:
+            self._to.write(data)
+            self._open_line = not data.endswith(b"\n")
+        self.offset = piece["next"]
+
+    def end(self) -> None:
+        self._to.end()
 
 
-def follow(daemon: Daemon, id: str, stream: str, at: Position, to: Sink) -> None:
+def follow(daemon: Daemon, id: str, stream: str, copy: Copy) -> None:
     """Copies what the task says until it has ended. After a Gone it can be called again."""
     path = f"/v1/tasks/{part(id)}/output"
-    with daemon.stream(path, stream=stream, follow=1, offset=at.offset) as answer:
-        while data := answer.read(1 << 16):
-            at.offset += len(data)
-            to.write(data)
+    with daemon.stream(path, stream=stream, follow=1, format="chunks", offset=copy.offset) as answer:
+        while line := answer.line():
+            copy.take(json.loads(line))
 
 
 def one_place() -> bool:

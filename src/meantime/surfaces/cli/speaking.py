@@ -90,7 +90,7 @@ class Daemon:
         return json.loads(data) if data else None
 
     def _connected(self, patience: float | None) -> Line:
-        line = Line(str(self.home.http_socket), patience)
+        line = Line(self.home.http_socket, patience)
         try:
             line.connect()
         except _ABSENT:

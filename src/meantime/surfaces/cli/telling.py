@@ -1,4 +1,4 @@
-"""`wait --unread`: telling a conversation on stdout, for an agent that reads what its own command printed."""
+"""`wait --tell`: telling a conversation on stdout, for an agent that reads what its own command printed."""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ from .feed import Feed
 from .gate import Gate
 from .guard import Patience
 from .info import Info
+from .mcp import McpEndpoint
 from .output import Outputs
 from .parts import Parts
 from .polls import Polls
@@ -45,8 +46,11 @@ class HttpApp:
     ) -> None:
         self.feed = Feed(tasks, settings, clock)
         self.polls = Polls(clock, settings.waiting)
-        self.routes = table(Parts(tasks, owner, settings, clock, self.feed, self.polls))
+        parts = Parts(tasks, owner, settings, clock, self.feed, self.polls)
+        self.routes = table(parts)
+        self.mcp = McpEndpoint(parts)
         routes = [Route(path, endpoint) for path, endpoint in self.routes.items()]
+        routes.append(Route("/mcp", self.mcp))
         inside = _answering(Router(routes, redirect_slashes=False))
         self._app: ASGIApp = Patience(Gate(inside, settings, tokens), clock, settings.stall_seconds)
 
@@ -55,6 +59,7 @@ class HttpApp:
 
     async def close(self) -> None:
         self.polls.close()
+        await self.mcp.close()
         await self.feed.close()
 
 

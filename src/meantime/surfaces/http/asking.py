@@ -81,7 +81,7 @@ def number(
     said = given.get(name, "")
     if not said:
         return default
-    if not (said.isascii() and said.isdigit() and len(said) <= 10 and least <= int(said) <= most):
+    if not (said.isascii() and said.isdigit() and len(said) <= 19 and least <= int(said) <= most):
         raise InvalidInput(
             f"{name}={said[:40]!r} is not possible.", hint=f"Give a whole number from {least} to {most}."
         )

@@ -25,10 +25,10 @@ class Body(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, rename="cam
 
 async def body_of(request: Request, kind: type[T], settings: HttpSettings, clock: Clock) -> T:
     """An empty body is an empty object."""
-    return parsed(await _bytes(request, settings, clock) or b"{}", kind)
+    return parsed(await read(request, settings, clock) or b"{}", kind)
 
 
-async def _bytes(request: Request, settings: HttpSettings, clock: Clock) -> bytes:
+async def read(request: Request, settings: HttpSettings, clock: Clock) -> bytes:
     """A length that was announced is checked at the gate; what comes in pieces is counted here."""
     connection = connection_of(request.scope)
     alarm = clock.call_later(settings.body_seconds, connection.abort) if connection else None

@@ -20,11 +20,11 @@ from meantime.ports.clock import Clock
 from meantime.ports.owner import Owner
 from meantime.ports.tasks import Tasks
 
+from ..unix import UnixSocket, bind_unix
 from . import discovery
 from .binding import bind
 from .settings import HttpSettings, in_force
 from .tokens import Tokens, kept_secret, new_secret
-from .unix import UnixSocket, bind_unix
 from .wire import iso
 
 if TYPE_CHECKING:

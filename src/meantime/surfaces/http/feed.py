@@ -17,6 +17,7 @@ from .settings import HttpSettings
 
 LOG = logging.getLogger("meantime.http")
 AT_ONCE = 500  # events of the journal in one round
+AT_ONCE_BUILT = 2  # bounded snapshots, whose tasks are all in memory while they are made
 RETRY = 1.0  # seconds after a failing disk
 
 
@@ -29,6 +30,7 @@ class Feed:
         self._pump: asyncio.Task[None] | None = None
         self._ready: asyncio.Future[None] | None = None
         self.ring = Ring(settings.backlog, clock)
+        self.building = asyncio.Semaphore(AT_ONCE_BUILT)
         self.seq = 0  # of the newest event that was published, or passed over
 
     @property

@@ -106,13 +106,14 @@ class Gate:
             raise Refusal(401, "token_needed", "Only this user's own programs need no token.", self._hint)
         return Caller(writes=is_unix)
 
-    def _check_write(self, caller: Caller, headers: Headers) -> None:
+    def _check_write(self, caller: Caller, headers: Headers, *, json: bool = True) -> None:
+        """`json`: it has a body."""
         if not caller.writes:
             raise Refusal(401, "token_needed", "Writing needs a token.", self._hint)
         host, origin = headers.only(b"host").lower(), headers.only(b"origin").lower()
         if headers.has(b"origin") and origin not in (f"http://{host}", f"https://{host}"):
             raise Refusal(403, "foreign_origin", "A page of another origin cannot write.")
-        if headers.only(b"content-type").partition(";")[0].strip().lower() != "application/json":
+        if json and headers.only(b"content-type").partition(";")[0].strip().lower() != "application/json":
             raise Refusal(415, "not_json", "A body is JSON.", "Send 'Content-Type: application/json'.")
 
 

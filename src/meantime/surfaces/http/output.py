@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 from starlette.requests import Request
@@ -22,7 +24,9 @@ from .polls import Polls
 
 DEFAULT = 65_536  # bytes
 MOST_LINES = 100_000
+MOST_OFFSET = 1 << 53  # as far as every reader of JSON can count
 TYPES = {"text": b"text/plain; charset=utf-8", "base64": b"application/octet-stream"}
+CHUNKS = b"application/jsonl"
 _END = Chunk(b"", 0, 0, 0)
 
 
@@ -39,10 +43,16 @@ class Outputs:
         log = Log(self._parts.tasks, task.id, None)
         stream: Stream = asking.choice(given, "stream", STREAMS)
         encoding = asking.choice(given, "encoding", ("text", "base64"))
-        offset = asking.number(given, "offset", 0)
+        offset = asking.number(given, "offset", 0, most=MOST_OFFSET)
+        framed = asking.choice(given, "format", ("raw", "chunks")) == "chunks"
         if asking.flag(given, "follow"):
             first = await log.read(offset, stream=stream, limit=1)  # what is refused is an answer of its own
-            return Following(log, stream, max(offset, first.offset), self._parts.polls, TYPES[encoding])
+            if not framed:
+                offset = max(offset, first.offset)
+            kind = CHUNKS if framed else TYPES[encoding]
+            return Following(log.follow(offset, stream=stream, limit=PIECE), self._parts.polls, kind)
+        if framed:
+            raise InvalidInput("format=chunks is for follow=1.", hint="Add follow=1, or leave format out.")
         limit = asking.number(given, "limit", DEFAULT, least=1, most=PIECE)
         if "tail" not in given:
             return answers.json(_wire(await log.read(offset, stream=stream, limit=limit), encoding))
@@ -72,14 +82,13 @@ def _wire(chunk: Chunk, encoding: str) -> dict[str, Any]:
 
 
 class Following(Response):
-    """The bytes as they come, until the task has ended. A door that closes breaks the answer off: an
-    end in good order would say that there is no more."""
+    """What comes, until the task has ended: its bytes, or one JSON object a line, which also says where
+    bytes were lost. A door that closes breaks the answer off: an end in good order would say that there
+    is no more."""
 
-    def __init__(self, log: Log, stream: Stream, offset: int, polls: Polls, kind: bytes) -> None:
+    def __init__(self, chunks: AsyncIterator[Chunk], polls: Polls, kind: bytes) -> None:
         super().__init__()
-        self._log = log
-        self._stream: Stream = stream
-        self._offset = offset
+        self._chunks = chunks
         self._polls = polls
         self._kind = kind
 
@@ -90,13 +99,17 @@ class Following(Response):
             if scope["method"] == "HEAD":
                 await send({"type": "http.response.body", "body": b""})
                 return
-            chunks = self._log.follow(self._offset, stream=self._stream)
-            while (chunk := await poll.first(anext(chunks, _END))) is not None:
-                more = chunk is not _END
-                await send({"type": "http.response.body", "body": chunk.data, "more_body": more})
-                if not more:
+            while (chunk := await poll.first(anext(self._chunks, _END))) is not None:
+                if chunk is _END:
+                    await send({"type": "http.response.body", "body": b""})
                     return
+                body = _line(chunk) if self._kind is CHUNKS else chunk.data
+                await send({"type": "http.response.body", "body": body, "more_body": True})
             connection = connection_of(scope)
             if connection is not None and not poll.gone.done():
                 connection.abort()
                 await poll.gone
+
+
+def _line(chunk: Chunk) -> bytes:
+    return json.dumps(_wire(chunk, "base64")).encode() + b"\n"

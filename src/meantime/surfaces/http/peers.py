@@ -8,7 +8,7 @@ import struct
 from pathlib import Path
 from typing import Any
 
-from ..credentials import credentials
+from meantime.link.unix import credentials
 
 TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 

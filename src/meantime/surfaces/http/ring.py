@@ -29,6 +29,7 @@ class Ring:
         self._waiting: set[asyncio.Future[None]] = set()
         self.end = 0  # how many were ever published: the cursor of a reader that has seen all
         self.closed = False
+        self._joined = (0, 0, b"")  # from a cursor to the end, as most readers want it
 
     def publish(self, delta: Delta) -> None:
         self._kept.append(delta)
@@ -45,6 +46,13 @@ class Ring:
         if missing > len(self._kept):
             return None
         return list(islice(self._kept, len(self._kept) - missing, None))
+
+    def joined(self, cursor: int) -> bytes:
+        """What `after` gives, as one text: made once for all readers that are equally far."""
+        if self._joined[:2] != (cursor, self.end):
+            text = b"".join([delta.frame for delta in self.after(cursor) or ()])
+            self._joined = (cursor, self.end, text)
+        return self._joined[2]
 
     async def wait(self, cursor: int, seconds: float, gone: asyncio.Future[None]) -> None:
         """Returns when there is something new, when the time is over, or when the reader is gone."""

@@ -66,3 +66,4 @@ class WireTask(
     result_truncated: bool
     error_detail: str | None
     exit_code: int | None
+    restartable: bool  # what it needs to be started is stored

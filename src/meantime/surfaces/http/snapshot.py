@@ -3,6 +3,7 @@ is in memory at a time."""
 
 from __future__ import annotations
 
+from asyncio import Semaphore
 from collections.abc import AsyncIterator, Sequence
 
 from msgspec.structs import replace
@@ -22,19 +23,20 @@ MOST_ACTIVE = 1_000
 
 
 async def snapshot(
-    tasks: Tasks, query: Query, task: str | None, *, bounded: bool, id: int | None
+    tasks: Tasks, query: Query, task: str | None, *, bounded: bool, id: int | None, building: Semaphore
 ) -> AsyncIterator[bytes]:
-    """Current tasks are those that were not cleared. `bounded` says that these are not all of them."""
+    """Current tasks are those that were not cleared. `bounded` says that these are not all of them.
+    Who does not take its part keeps a text, and never the tasks that it was made of."""
     yield b"event: snapshot\ndata: " if id is None else b"id: %d\nevent: snapshot\ndata: " % id
-    first, shown = True, 0
-    async for page in _pages(tasks, query, task, bounded):
-        shown += len(page)
-        encoded = b",".join(encode(wire_task(one)) for one in page)
-        yield (b'{"tasks":[' if first else b",") + encoded
-        first = False
+    yield b'{"tasks":['
+    shown = 0
+    async for count, text in _texts(tasks, query, task, bounded, building):
+        if shown:
+            yield b","
+        shown += count
+        yield text
     stats = wire_stats(await tasks.statistics(query.thread), await _counts(tasks, query))
-    yield (b'{"tasks":[' if first else b"") + b'],"stats":' + encode(stats)
-    yield b',"bounded":' + encode(bounded or shown >= MOST) + b"}\n\n"
+    yield b'],"stats":' + encode(stats) + b',"bounded":' + encode(bounded or shown >= MOST) + b"}\n\n"
 
 
 async def _counts(tasks: Tasks, query: Query) -> dict[str, int]:
@@ -42,19 +44,29 @@ async def _counts(tasks: Tasks, query: Query) -> dict[str, int]:
     return await tasks.stats() if query.thread is None else {}
 
 
-async def _pages(
-    tasks: Tasks, query: Query, task: str | None, bounded: bool
-) -> AsyncIterator[Sequence[Task]]:
+async def _texts(
+    tasks: Tasks, query: Query, task: str | None, bounded: bool, building: Semaphore
+) -> AsyncIterator[tuple[int, bytes]]:
+    """How many tasks, and their text."""
     if task is not None:
-        yield [await tasks.get(task, query.thread)]
-        return
-    if not bounded:
+        yield 1, _text([await tasks.get(task, query.thread)])
+    elif bounded:
+        async with building:  # many may come at once
+            count, text = await _newest(tasks, query)
+        if count:
+            yield count, text
+    else:
         async for page in sweep(tasks, query):
-            yield page
-        return
+            yield len(page), _text(page)
+
+
+async def _newest(tasks: Tasks, query: Query) -> tuple[int, bytes]:
     newest = (await tasks.page(replace(query, limit=BOUNDED), counted=False)).tasks
     active = (await tasks.page(replace(query, statuses=ACTIVE, limit=MOST_ACTIVE), counted=False)).tasks
     known = {one.id for one in newest}
-    older = [one for one in active if one.id not in known]
-    if newest:
-        yield [*newest, *older]
+    found = [*newest, *(one for one in active if one.id not in known)]
+    return len(found), _text(found)
+
+
+def _text(found: Sequence[Task]) -> bytes:
+    return b",".join([encode(wire_task(one)) for one in found])

@@ -36,6 +36,12 @@ class Wanted(NamedTuple):
     replay: bool
     since: int | None  # the last event that the client has seen
 
+    @property
+    def is_all(self) -> bool:
+        """Everything, as it is in the ring."""
+        query = self.query
+        return query.thread is None and query.batch is None and self.task_id is None and not self.replay
+
     def fits(self, delta: Delta) -> bool:
         query = self.query
         return (
@@ -102,8 +108,11 @@ class Stream:
                     yield part
                 spoke = self._clock.monotonic()
                 continue
+            if self._wanted.is_all:
+                part = ring.joined(cursor)
+            else:
+                part = b"".join([self._framed(delta) for delta in found if self._wanted.fits(delta)])
             cursor += len(found)
-            part = b"".join(self._framed(delta) for delta in found if self._wanted.fits(delta))
             left = self._settings.heartbeat - (self._clock.monotonic() - spoke)
             if not part and left <= 0:
                 part = frame("heartbeat", encode({"ts": iso(self._clock.now())}))
@@ -144,7 +153,8 @@ class Stream:
     def _snapshot(self) -> AsyncIterator[bytes]:
         id = self._feed.seq if self._wanted.replay else None
         query, task, bounded = self._wanted.query, self._wanted.task_id, self._wanted.bounded
-        return snapshot(self._tasks, query, task, bounded=bounded, id=id)
+        building = self._feed.building
+        return snapshot(self._tasks, query, task, bounded=bounded, id=id, building=building)
 
     def _framed(self, delta: Delta) -> bytes:
         return b"id: %d\n%s" % (delta.seq, delta.frame) if self._wanted.replay else delta.frame

@@ -57,8 +57,20 @@ def wire_task(task: Task, *, whole: bool = False) -> WireTask:
         duration=milliseconds(run.duration),
         result_truncated=cut,
         error_detail=(failed.detail if whole else preview(failed.detail)) or None if failed else None,
-        exit_code=failed.exit_code if failed else None,
+        exit_code=exit_code(task),
+        restartable=task.work.faithful or task.executor is not None,
     )
+
+
+def exit_code(task: Task) -> int | None:
+    """Of a command that ended by itself: what is not 0 is a failure."""
+    match task.outcome:
+        case Failed(exit_code=code):
+            return code
+        case Completed() if task.work.kind == "shell":
+            return 0
+        case _:
+            return None
 
 
 def session_of(task: Task) -> str:

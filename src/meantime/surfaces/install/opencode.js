@@ -28,7 +28,7 @@ export const Meantime = async ({ client }) => {
     if (!session || waiting.has(session)) return
     waiting.add(session)
     const [program, ...first] = COMMAND
-    const words = ["wait", "--unread", "--confirm", "--json", "--no-start", "--thread", thread(session)]
+    const words = ["wait", "--tell", "--confirm", "--json", "--no-start", "--thread", thread(session)]
     const child = spawn(program, [...first, ...words], { stdio: ["pipe", "pipe", "ignore"] })
     let said = ""
     child.stdout.setEncoding("utf8")

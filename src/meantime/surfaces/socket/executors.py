@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import Coroutine
 from typing import Any, NamedTuple
 
-from meantime.kernel.errors import InvalidInput, MeantimeError
+from meantime.kernel.errors import InvalidInput, MeantimeError, NotFound
 from meantime.kernel.model import Json, Task
 from meantime.kernel.outcomes import Report
 from meantime.link.frames import Ended, Fence, Heard, Run, Saying, Stop, Unknown, from_wire
@@ -42,6 +43,7 @@ class Executor:
         self.runs: dict[str, Performance] = {}
         self.turns: set[str] = set()
         self.grace: Alarm | None = None
+        self.life: int | None = None  # a descriptor that tells the end of its process
 
     def order(self, run: Performance, *, again: bool) -> None:
         if self.wire is not None:
@@ -69,12 +71,10 @@ class ExecutorTable:
         self._began = clock.monotonic()
         self._tasks: Tasks | None = None
         self._beside: set[asyncio.Task[None]] = set()
+        self._closed = False
 
     def serve(self, tasks: Tasks) -> None:
         self._tasks = tasks
-
-    def all(self) -> list[Executor]:
-        return list(self._known.values())
 
     def about(self) -> tuple[dict[str, Json], ...]:
         """For people: those that are connected, and those that may come back."""
@@ -127,8 +127,9 @@ class ExecutorTable:
         if executor.grace is not None:
             executor.grace.cancel()
         executor.wire, executor.pid = wire, pid
+        self._watch(executor)
         for turn in executor.turns - set(turns):  # opened, but the answer was lost
-            self._spawn(self._give_back(turn, failed=False))
+            self.give_back(turn, failed=False)
         executor.turns &= set(turns)
         return executor
 
@@ -141,22 +142,45 @@ class ExecutorTable:
             executor.wire = None
             self._arm(executor)
 
-    def gone(self, executor: Executor) -> None:
-        """For good: its process has ended, or its grace is over."""
-        if executor.grace is not None:
-            executor.grace.cancel()
+    def gone(self, executor: Executor, *, failed: bool = True) -> None:
+        """For good: its process has ended, or its grace is over; or it said so, and nothing failed."""
+        self._let_be(executor)
         if self._known.get(executor.id) is not executor:
             return
         del self._known[executor.id]
-        if executor.wire is not None:
-            executor.wire.abort()
+        wire, executor.wire = executor.wire, None
+        if wire is not None:
+            wire.abort()
         for run in list(executor.runs.values()):
             _end(run, Report(lost=GONE))
         for turn in executor.turns:
-            self._spawn(self._give_back(turn, failed=True))
+            self.give_back(turn, failed=failed)
 
     def _arm(self, executor: Executor) -> None:
-        executor.grace = self.clock.call_later(self._grace, lambda: self.gone(executor))
+        if not self._closed:
+            executor.grace = self.clock.call_later(self._grace, lambda: self.gone(executor))
+
+    def _watch(self, executor: Executor) -> None:
+        """A connection can be lost and come back; a process that has ended does not."""
+        self._unwatch(executor)
+        if executor.pid is None or not hasattr(os, "pidfd_open"):
+            return
+        try:
+            executor.life = os.pidfd_open(executor.pid)
+        except OSError:
+            return  # its connection tells, too, only later
+        asyncio.get_running_loop().add_reader(executor.life, self.gone, executor)
+
+    def _unwatch(self, executor: Executor) -> None:
+        if executor.life is not None:
+            asyncio.get_running_loop().remove_reader(executor.life)
+            os.close(executor.life)
+            executor.life = None
+
+    def _let_be(self, executor: Executor) -> None:
+        self._unwatch(executor)
+        if executor.grace is not None:
+            executor.grace.cancel()
 
     # -- what executors say
 
@@ -178,15 +202,16 @@ class ExecutorTable:
             _end(run, Report(lost=NOT_THERE))
 
     async def _acknowledge(self, executor: Executor, frame: Ended) -> None:
-        """Once it is on record; a call that nobody recorded has its answer instead."""
+        """Once it is on record. What is not on record is a call, which has its answer, or was deleted."""
         assert self._tasks is not None
-        (task,) = await self._tasks.wait([frame.task], None)
-        if task.ended and executor.wire is not None:
+        with contextlib.suppress(NotFound):
+            await self._tasks.wait([frame.task], None)
+        if executor.wire is not None:
             executor.wire.send(Heard(frame.task, frame.fence))
 
-    async def _give_back(self, turn: str, *, failed: bool) -> None:
+    def give_back(self, turn: str, *, failed: bool) -> None:
         assert self._tasks is not None
-        await self._tasks.close_turn(turn, failed=failed)
+        self._spawn(self._tasks.close_turn(turn, failed=failed))
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         async def quietly() -> None:
@@ -198,9 +223,12 @@ class ExecutorTable:
         task.add_done_callback(self._beside.discard)
 
     def close(self) -> None:
+        """Nobody is waited for any more: what was not left to the next owner ends here."""
+        self._closed = True
         for executor in self._known.values():
-            if executor.grace is not None:
-                executor.grace.cancel()
+            self._let_be(executor)
+            for run in list(executor.runs.values()):
+                _end(run, Report(lost=GONE))
         for task in self._beside:
             task.cancel()
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 import msgspec
 
 from meantime.kernel.errors import InvalidInput, Refused
-from meantime.kernel.ids import check_id
+from meantime.kernel.ids import ID
 from meantime.link import errors
 from meantime.link.frames import (
     PROTOCOL,
@@ -19,9 +19,9 @@ from meantime.link.frames import (
     Bye,
     Ended,
     Forget,
+    Frame,
     FromClient,
     Hello,
-    Limited,
     Ping,
     Problem,
     Refuse,
@@ -29,13 +29,13 @@ from meantime.link.frames import (
     Unknown,
     Welcome,
 )
+from meantime.link.unix import credentials
 from meantime.link.verbs import VERBS, Verb, encode, to_wire_answer
 from meantime.link.wire import MAX_FRAME, Wire
 from meantime.ports.clock import Alarm
 from meantime.ports.runner import CURRENT, Context
 from meantime.ports.tasks import OpenTurn, Tasks
 
-from ..credentials import credentials
 from .executors import Executor, ExecutorTable
 
 MAX_ASKED = 10_000  # questions of one process at once
@@ -46,17 +46,21 @@ decode = msgspec.json.Decoder(FromClient).decode
 class Link:
     """`instance` tells a client whether it speaks to the same owner as before."""
 
-    def __init__(self, tasks: Tasks, executors: ExecutorTable, instance: str, version: str) -> None:
+    def __init__(
+        self, tasks: Tasks, executors: ExecutorTable, instance: str, version: str, full: str = ""
+    ) -> None:
         self._tasks = tasks
         self._executors = executors
         self._instance = instance
         self._version = version
+        self._full = full  # why nobody can be let in
         self.wire: Wire[Any] = Wire(decode, self._received, self._lost, self._made)
         self.executor: Executor | None = None
         self._asked: dict[int, asyncio.Task[None]] = {}
+        self._outlasting: set[int] = set()  # calls of its own functions: they outlast a connection
+        self._paused = False
         self._heard = 0.0
         self._alarm: Alarm | None = None
-        self._life: int | None = None  # a descriptor that tells the end of the process
         self.closed = asyncio.get_running_loop().create_future()
 
     # -- life
@@ -65,6 +69,9 @@ class Link:
         self._pid, uid = credentials(self.wire.peer("socket"))
         if uid not in (None, os.geteuid()):  # None: this system does not say; the file's mode decides
             self.wire.abort()
+            return
+        if self._full:
+            self._refuse(self._full, "Close one first.", code="too_many")
             return
         self._alarm = self._executors.clock.call_later(HELLO_WITHIN, self._late)
 
@@ -78,18 +85,20 @@ class Link:
                 f"This owner speaks version {PROTOCOL} of the link, and meantime {self._version}; "
                 f"the client speaks {hello.protocol}, and meantime {hello.version}.",
                 "Install the same version, then: meantime down && meantime up",
+                code="other_version",
             )
             return
-        id = check_id(hello.executor, "executor")
-        self.executor = self._executors.join(id, self.wire, self._pid, hello.turns)
-        self._watch_process()
+        if self.executor is not None or not ID.match(hello.executor):
+            self.wire.abort()
+            return
+        self.executor = self._executors.join(hello.executor, self.wire, self._pid, hello.turns)
         lease = self._executors.lease
         self.wire.send(Welcome(self._version, self._instance, lease, self._tasks.limits()))
         self._executors.welcome(self.executor)
         self._check_lease()
 
-    def _refuse(self, message: str, hint: str) -> None:
-        error = errors.to_wire(Refused(message, code="other_version", hint=hint))
+    def _refuse(self, message: str, hint: str, *, code: str) -> None:
+        error = errors.to_wire(Refused(message, code=code, hint=hint))
         self.wire.send(Refuse(error))
         self.wire.close()
 
@@ -101,39 +110,25 @@ class Link:
             return
         self._alarm = clock.call_later(lease / 3, self._check_lease)
 
-    def _watch_process(self) -> None:
-        """A connection can be lost and come back; a process that has ended does not."""
-        if self._pid is None or not hasattr(os, "pidfd_open"):
-            return
-        try:
-            self._life = os.pidfd_open(self._pid)
-        except OSError:
-            return
-        asyncio.get_running_loop().add_reader(self._life, self._died)
-
-    def _died(self) -> None:
-        self._unwatch()
-        if self.executor is not None:
-            self._executors.gone(self.executor)
-
-    def _unwatch(self) -> None:
-        if self._life is not None:
-            asyncio.get_running_loop().remove_reader(self._life)
-            os.close(self._life)
-            self._life = None
-
     def _lost(self) -> None:
         if self._alarm is not None:
             self._alarm.cancel()
-        for asked in list(self._asked.values()):
-            asked.cancel()
+        self._drop_questions()
         if self.executor is not None:
             self._executors.leave(self.executor, self.wire)
         if not self.closed.done():
             self.closed.set_result(None)
 
+    def _drop_questions(self) -> None:
+        for id, asked in list(self._asked.items()):
+            if id not in self._outlasting:
+                asked.cancel()
+
+    def pause(self) -> None:
+        self._paused = True
+        self._drop_questions()
+
     def close(self) -> None:
-        self._unwatch()
         self.wire.send(Bye())
         self.wire.close()
 
@@ -160,11 +155,13 @@ class Link:
             case Unknown():
                 self._executors.unknown(self.executor, frame)
             case Bye():
-                self._executors.gone(self.executor)
+                self._executors.gone(self.executor, failed=False)
             case Ping():
-                pass
+                self.wire.send(Ping())
 
     def _ask(self, ask: Ask) -> None:
+        if self._paused:
+            return
         verb = VERBS.get(ask.verb)
         if verb is None or len(self._asked) >= MAX_ASKED:
             text = f"There is no verb {ask.verb!r}." if verb is None else "Too many questions at once."
@@ -172,7 +169,11 @@ class Link:
             return
         answering = asyncio.get_running_loop().create_task(self._answer(ask, verb))
         self._asked[ask.id] = answering
-        answering.add_done_callback(lambda _: self._asked.pop(ask.id, None))
+        answering.add_done_callback(lambda _: self._answered(ask.id))
+
+    def _answered(self, id: int) -> None:
+        self._asked.pop(id, None)
+        self._outlasting.discard(id)
 
     async def _answer(self, ask: Ask, verb: Verb) -> None:
         if ask.work is not None:
@@ -186,31 +187,36 @@ class Link:
                     hint="Read it in parts, or from its file.",
                 )
         except Exception as problem:
-            self.wire.send(Problem(ask.id, errors.to_wire(problem)))
+            self._say(Problem(ask.id, errors.to_wire(problem)))
             return
-        self.wire.send(Answered(ask.id, msgspec.Raw(value)))
+        self._say(Answered(ask.id, msgspec.Raw(value)))
+
+    def _say(self, answer: Frame) -> None:
+        if not self._paused:
+            self.wire.send(answer)
 
     async def _perform(self, ask: Ask, verb: Verb) -> Any:
         try:
             given = verb.decode(ask.arguments)
         except msgspec.ValidationError as problem:
             raise InvalidInput(f"{verb.name}: {problem}.") from None
+        if verb.name == "call" and given["options"].executor is not None:
+            self._outlasting.add(ask.id)
         answer = await getattr(self._tasks, verb.name)(**given)
         return self._noted(verb.name, given, answer)
 
     def _noted(self, verb: str, given: dict[str, Any], answer: Any) -> Any:
-        """What the owner must know of its client: which turns it holds; what all must know: limits."""
+        """What the owner must know of its client: which turns it holds."""
         assert self.executor is not None
         match verb:
             case "open_turn":
                 opened: OpenTurn = answer
-                self.executor.turns.add(opened.id)
+                if self.wire.is_open:
+                    self.executor.turns.add(opened.id)
+                else:  # nobody will ever know this turn
+                    self._executors.give_back(opened.id, failed=False)
             case "close_turn":
                 self.executor.turns.discard(given["turn"])
-            case "set_limits":
-                for executor in self._executors.all():
-                    if executor.wire is not None:
-                        executor.wire.send(Limited(self._tasks.limits()))
             case "call":
                 return to_wire_answer(answer)
             case _:

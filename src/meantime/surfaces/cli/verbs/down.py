@@ -7,13 +7,16 @@ import signal
 import click
 
 from meantime.leader import Owner, ask_to_end, owner
-from meantime.surfaces.cli.trouble import FAILED, NOT_ALLOWED, Trouble
+from meantime.surfaces.cli import finding
+from meantime.surfaces.cli.speaking import Daemon
+from meantime.surfaces.cli.trouble import FAILED, NOT_ALLOWED, Gone, Trouble
 from meantime.surfaces.cli.verb import as_json, daemon, say_json
 
+ASKING = 5.0  # seconds for an answer of a daemon that may hang
 SIGNALS = {"keep": signal.SIGUSR2, "stop": signal.SIGUSR1}
 THEN = {
     "keep": "Commands that run go on; `meantime up` takes them up again.",
-    "stop": "Its commands were stopped. Queued work stays queued until `meantime up`.",
+    "stop": "Its commands were stopped. What is queued waits for `meantime up`.",
 }
 
 
@@ -22,13 +25,20 @@ THEN = {
     "--keep", "meaning", flag_value="keep", default=True, help="Commands go on: for an upgrade (the default)."
 )
 @click.option("--stop", "meaning", flag_value="stop", help="Stop the commands that run, first.")
+@click.option("--lose-queued", is_flag=True, help="Also where queued commands would be lost by it.")
 @click.option("--wait", type=click.FloatRange(0.1, 3600), default=60.0, show_default=True, metavar="SECONDS")
 @as_json
-def command(meaning: str, wait: float, as_json: bool) -> None:
-    """Stop the daemon, and wait until it is gone. Functions end with it, queued work stays queued."""
+def command(meaning: str, lose_queued: bool, wait: float, as_json: bool) -> None:
+    """Stop the daemon, and wait until it is gone. Functions end with it; queued work waits for the next.
+
+    A queued command that has your environment cannot wait: values of variables are never stored. While
+    there are such commands it refuses (exit 1).
+    """
     home = daemon().home
     leader = owner(home)
     if leader is not None:
+        if leader.is_daemon and not lose_queued:
+            _keep_queued(Daemon(home, start=False))
         _end(leader, meaning, wait)
     if as_json:
         say_json({"running": False, "ended": leader.pid if leader else None})
@@ -36,6 +46,27 @@ def command(meaning: str, wait: float, as_json: bool) -> None:
         click.echo("The daemon was not running.")
     else:
         click.echo(f"The daemon is down (pid {leader.pid}).\n  {THEN[meaning]}")
+
+
+def _keep_queued(with_daemon: Daemon) -> None:
+    """Refuses where the next daemon could not start what is queued in this one."""
+    try:
+        queued = list(finding.tasks(with_daemon, ("queued",), patience=ASKING))
+    except Gone:
+        return  # it does not answer, so it has to go
+    finally:
+        with_daemon.close()
+    lost = [task for task in queued if not task.get("restartable", True)]
+    if lost:
+        commands = all(task["kind"] == "shell" for task in lost)
+        many = f"{len(lost)} queued {'command' if commands else 'task'}{'s' if len(lost) > 1 else ''}"
+        whose, them = ("its", "it") if len(lost) == 1 else ("their", "them")
+        why = f"{whose} environment is not kept" if commands else f"what starts {them} is not kept"
+        raise Trouble(
+            f"{many} would be lost: {why}.",
+            f"Wait for {them}, cancel {them}, or: meantime down --lose-queued",
+            FAILED,
+        )
 
 
 def _end(leader: Owner, meaning: str, wait: float) -> None:

@@ -17,7 +17,7 @@ from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
 def command(thread: str, verbose: bool, as_json: bool) -> None:
     """The unread notices of THREAD ($MEANTIME_THREAD, else the agent that starts this, else cli), in order.
 
-    Looking does not settle them: the conversation is still told. `meantime wait --unread` tells it.
+    Looking does not settle them: the conversation is still told. `meantime wait --tell` tells it.
     """
     answer = daemon().get("/v1/notices", state="unread,leased,parked", thread=thread)
     if as_json:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import sys
 
 import click
@@ -10,7 +9,7 @@ import click
 from meantime.surfaces.cli import finding
 from meantime.surfaces.cli.asking import one_task, reconnect
 from meantime.surfaces.cli.following import patiently
-from meantime.surfaces.cli.output import Position, Sink, follow, sink
+from meantime.surfaces.cli.output import Copy, Sink, follow, sink
 from meantime.surfaces.cli.speaking import Daemon, part
 from meantime.surfaces.cli.trouble import Refused
 from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
@@ -39,40 +38,31 @@ def command(
         say_json(with_daemon.get(path, stream=stream, offset=offset, tail=tail, limit=PIECE))
         return
     to = sink(sys.stdout, raw=raw)
-    at = Position(offset or 0)
+    copy = Copy(to, offset or 0)
     try:
-        _so_far(with_daemon, path, stream, at, tail, to)
+        _so_far(with_daemon, path, stream, copy, tail)
         if followed:
-            patiently(with_daemon, lambda: follow(with_daemon, id, stream, at, to), reconnect)
+            patiently(with_daemon, lambda: follow(with_daemon, id, stream, copy), reconnect)
     except Refused as refused:
         if refused.code != "no_log":
             raise
         _history(with_daemon, id, to)
     finally:
-        to.end()
+        copy.end()
 
 
-def _so_far(daemon: Daemon, path: str, stream: str, at: Position, tail: int | None, to: Sink) -> None:
+def _so_far(daemon: Daemon, path: str, stream: str, copy: Copy, tail: int | None) -> None:
     """Everything that is there now. What was not kept is said, beside the output."""
     if tail is not None:
-        at.offset = daemon.get(path, stream=stream, limit=1)["total"]
+        copy.offset = daemon.get(path, stream=stream, limit=1)["total"]
         if tail:
             last = daemon.get(path, stream=stream, encoding="base64", tail=tail, limit=PIECE)
-            _told(last, at, to, silent=True)
+            copy.take(last, silent=True)
     while True:
-        piece = daemon.get(path, stream=stream, encoding="base64", offset=at.offset, limit=PIECE)
-        _told(piece, at, to)
+        piece = daemon.get(path, stream=stream, encoding="base64", offset=copy.offset, limit=PIECE)
+        copy.take(piece)
         if piece["next"] >= piece["total"] or not (piece["dataBase64"] or piece["lostBytes"]):
             return
-
-
-def _told(piece: dict[str, object], at: Position, to: Sink, *, silent: bool = False) -> None:
-    lost, after = piece["lostBytes"], piece["next"]
-    if lost and not silent:
-        click.echo(f"meantime: {lost} bytes were not kept here.", err=True)
-    to.write(base64.b64decode(str(piece["dataBase64"])))
-    if isinstance(after, int):
-        at.offset = after
 
 
 def _history(daemon: Daemon, id: str, to: Sink) -> None:

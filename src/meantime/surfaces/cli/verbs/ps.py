@@ -39,7 +39,8 @@ def command(
     with_daemon = daemon()
     active = [state for state in wanted if state in showing.ACTIVE]
     ended = [state for state in wanted if state not in showing.ACTIVE]
-    found = _active(with_daemon, active, asked)
+    running = _active(with_daemon, active, asked)
+    found = list(running)
     most = limit or None
     if ended and (most is None or len(found) <= most):
         rest = finding.tasks(with_daemon, ended, **asked)
@@ -51,8 +52,11 @@ def command(
         click.echo("".join(f"{task['id']}\n" for task in shown), nl=False)
     else:
         plainly = not (ended or asked)
-        counts = _counts(found) + ([done_today(with_daemon, _midnight())] if plainly else [])
-        _show(shown, counts, f"more than these {limit}: -n 0 shows all" if more else "")
+        # Of what is active all is known; of what has ended only what is shown.
+        counts = _counts([*running, *shown[len(running) :]]) + (
+            [done_today(with_daemon, _midnight())] if plainly else []
+        )
+        _show(shown, counts, "there are more: -n 0 shows all" if more else "")
 
 
 def _active(with_daemon: Daemon, wanted: list[str], asked: dict[str, Any]) -> list[Wire]:

@@ -29,28 +29,28 @@ TICK = 0.5  # the same, where somebody looks at a bar
 @click.argument("refs", nargs=-1, type=TASK, metavar="[ID]…")
 @click.option("-b", "--batch", metavar="ID", help="All of a batch.")
 @click.option("--thread", metavar="ID", help="All of a conversation.")
-@click.option("--unread", is_flag=True, help="Until a conversation is to be told something; tells it here.")
-@click.option("--confirm", is_flag=True, help="With --unread: it counts as told when a line comes on stdin.")
+@click.option("--tell", is_flag=True, help="Until a conversation is to be told something; tells it here.")
+@click.option("--confirm", is_flag=True, help="With --tell: it counts as told when a line comes on stdin.")
 @click.option("--any", "first", is_flag=True, help="Only until the first of them has ended.")
 @click.option("-t", "--timeout", type=DURATION, metavar="TIME", help="At most this long; 0 only looks.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing: the exit code tells.")
 @reconnect
 @as_json
 def command(
-    refs: tuple[str, ...], batch: str | None, thread: str | None, unread: bool, confirm: bool,
+    refs: tuple[str, ...], batch: str | None, thread: str | None, tell: bool, confirm: bool,
     first: bool, timeout: float | None, quiet: bool, reconnect: float, as_json: bool,
 ) -> int:  # fmt: skip
     """Block until tasks have ended.
 
     Exit 0: all are completed. 6: one failed. 7: one was cancelled. 124: the time is over (8 with -t 0).
 
-    With --unread: block until the conversation (--thread, else the one that this is started from) has
+    With --tell: block until the conversation (--thread, else the one that this is started from) has
     something unread, print it, and count it as told. Exit 0, or 124. For an agent that runs it in its own
     background, and is woken by its end.
     """
-    if unread:
+    if tell:
         if refs or batch or first:
-            raise Trouble("--unread is about a conversation.", "Use it with --thread, or alone.", USAGE)
+            raise Trouble("--tell is about a conversation.", "Use it with --thread, or alone.", USAGE)
         to = Telling(quiet=quiet, as_json=as_json, confirm=confirm)
         return told(daemon(), thread or own_thread(), timeout, reconnect, to)
     if not (refs or batch or thread):

@@ -1,4 +1,4 @@
-"""`meantime wait --unread`: blocks until a conversation is to be told something, tells it, and ends."""
+"""`meantime wait --tell`: blocks until a conversation is to be told something, tells it, and ends."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def talk(person: Person, request: pytest.FixtureRequest) -> Talk:
 
 def test_it_blocks_tells_and_ends(person: Person, talk: Talk):
     id = talk.held()
-    waiting = person.begin("wait", "--unread", "--thread", talk.name)
+    waiting = person.begin("wait", "--tell", "--thread", talk.name)
     assert waiting.poll() is None
     talk.gate.write_text("\n")
     out, err = waiting.communicate(timeout=30)
@@ -61,26 +61,26 @@ def test_it_blocks_tells_and_ends(person: Person, talk: Talk):
 
 def test_what_is_unread_already_is_told_at_once(person: Person, talk: Talk):
     ids = [talk.ended(), talk.ended()]
-    found = json.loads(person("wait", "--unread", "--json", "--thread", talk.name).out)
+    found = json.loads(person("wait", "--tell", "--json", "--thread", talk.name).out)
     assert [notice["taskId"] for notice in found["notices"]] == ids
     assert talk.numbers == (0, 0)
 
 
 def test_the_conversation_comes_from_the_environment(person: Person, talk: Talk):
     talk.ended()
-    done = person("wait", "--unread", environ={"MEANTIME_THREAD": talk.name})
+    done = person("wait", "--tell", environ={"MEANTIME_THREAD": talk.name})
     assert done.code == 0
     assert "forty-two" in done.out
 
 
 def test_the_time_is_over(person: Person, talk: Talk):
     talk.held()
-    assert person("wait", "--unread", "-t", "200ms", "--thread", talk.name) == (124, "", "")
+    assert person("wait", "--tell", "-t", "200ms", "--thread", talk.name) == (124, "", "")
     talk.gate.write_text("\n")
 
 
 def test_nothing_runs_and_nothing_is_unread(person: Person, talk: Talk):
-    done = person("wait", "--unread", "--thread", talk.name)
+    done = person("wait", "--tell", "--thread", talk.name)
     assert (done.code, done.out) == (3, "")
     assert f"Nothing runs in {talk.name}" in done.err
 
@@ -88,7 +88,7 @@ def test_nothing_runs_and_nothing_is_unread(person: Person, talk: Talk):
 def test_it_ends_when_somebody_else_was_told(person: Person, talk: Talk):
     id = talk.held()
     turn = talk.asking.post(f"/v1/threads/{talk.name}/turns", {})["turn"]
-    waiting = person.begin("wait", "--unread", "--thread", talk.name)
+    waiting = person.begin("wait", "--tell", "--thread", talk.name)
     talk.gate.write_text("\n")
     talk.asking.get(f"/v1/tasks/{id}/wait", timeout=30, patience=60)
     assert talk.asking.post(f"/v1/turns/{turn}/boundary", {})["notices"]
@@ -103,7 +103,7 @@ def test_what_nobody_reads_is_unread_again(person: Person, talk: Talk):
     talk.ended()
     ours, theirs = os.pipe()
     os.close(ours)
-    waiting = person.begin("wait", "--unread", "--thread", talk.name, stdout=theirs)
+    waiting = person.begin("wait", "--tell", "--thread", talk.name, stdout=theirs)
     os.close(theirs)
     waiting.communicate(timeout=30)
     assert waiting.returncode == 141
@@ -113,7 +113,7 @@ def test_what_nobody_reads_is_unread_again(person: Person, talk: Talk):
 def test_a_full_disk_settles_nothing(person: Person, talk: Talk):
     talk.ended()
     with Path("/dev/full").open("wb") as full:
-        waiting = person.begin("wait", "--unread", "--thread", talk.name, stdout=full)
+        waiting = person.begin("wait", "--tell", "--thread", talk.name, stdout=full)
         _, err = waiting.communicate(timeout=30)
     assert waiting.returncode == 1
     assert b"No space left" in err
@@ -124,7 +124,7 @@ def test_a_full_disk_settles_nothing(person: Person, talk: Talk):
 def test_whoever_confirms_is_asked(person: Person, talk: Talk, confirmed: bool):
     id = talk.ended()
     waiting = person.begin(
-        "wait", "--unread", "--confirm", "--json", "--thread", talk.name, stdin=subprocess.PIPE
+        "wait", "--tell", "--confirm", "--json", "--thread", talk.name, stdin=subprocess.PIPE
     )
     assert waiting.stdout
     assert json.loads(waiting.stdout.readline())["notices"][0]["id"] == f"{id}.1"
@@ -136,7 +136,7 @@ def test_whoever_confirms_is_asked(person: Person, talk: Talk, confirmed: bool):
 
 def test_what_is_refused_five_times_is_parked(person: Person, talk: Talk):
     talk.ended()
-    words = ["wait", "--unread", "--confirm", "-q", "--thread", talk.name]
+    words = ["wait", "--tell", "--confirm", "-q", "--thread", talk.name]
     assert [person(*words).code for _ in range(5)] == [1] * 5
     assert talk.asking.get(f"/v1/threads/{talk.name}")["parked"] == 1
     assert person(*words).code == 3
@@ -146,7 +146,7 @@ def test_a_daemon_that_comes_back_goes_on_telling(loner: Person):
     assert loner("up").code == 0
     talk = Talk(loner, "restart")
     talk.held()
-    waiting = loner.begin("wait", "--unread", "--thread", "restart")
+    waiting = loner.begin("wait", "--tell", "--thread", "restart")
     eventually(lambda: loner.info()["clients"] is not None)
     assert loner("down").code == 0
     assert loner("up").code == 0
@@ -158,4 +158,4 @@ def test_a_daemon_that_comes_back_goes_on_telling(loner: Person):
 
 @pytest.mark.parametrize("more", [["t_1"], ["-b", "x"], ["--any"]])
 def test_it_is_about_a_conversation(person: Person, more: list[str]):
-    assert person("wait", "--unread", *more).code == 2
+    assert person("wait", "--tell", *more).code == 2

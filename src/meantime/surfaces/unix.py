@@ -7,12 +7,10 @@ import os
 import secrets
 import socket
 import stat
-from collections.abc import Generator
 from pathlib import Path
 
 from meantime.kernel.errors import InvalidInput
-
-LONGEST = 107  # bytes of an address that the kernel takes
+from meantime.link.unix import address
 
 
 class UnixSocket:
@@ -49,8 +47,8 @@ def _bound(path: Path) -> UnixSocket:
     new = path.parent / f".{secrets.token_hex(4)}"
     try:
         os.fchmod(made.fileno(), 0o600)  # the file is born with it, whatever the umask says
-        with _address(new) as address:
-            made.bind(address)
+        with address(new) as place:
+            made.bind(place)
         os.chmod(new, 0o600)  # where a system does not do that
         made.listen(128)
         made.setblocking(False)
@@ -70,34 +68,15 @@ def _check_free(path: Path) -> None:
         return
     if not stat.S_ISSOCK(kind):
         raise InvalidInput(f"{path} is there, and is not a socket.", hint="Name another path for it.")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe, _address(path) as address:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe, address(path) as place:
         probe.setblocking(False)
         try:
-            probe.connect(address)
+            probe.connect(place)
         except (ConnectionRefusedError, FileNotFoundError):
             return  # left behind by somebody who is gone
         except BlockingIOError:
             pass  # somebody listens, and is busy
     raise InvalidInput(f"Another program listens at {path}.", hint="Stop it, or name another path.")
-
-
-@contextlib.contextmanager
-def _address(path: Path) -> Generator[bytes]:
-    """A path that is too long for the kernel is named through its open folder."""
-    whole = os.fsencode(path)
-    if len(whole) <= LONGEST:
-        yield whole
-        return
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        short = os.fsencode(f"/proc/self/fd/{folder}/{path.name}")
-        if len(short) > LONGEST or not os.path.isdir(f"/proc/self/fd/{folder}"):
-            raise InvalidInput(
-                f"{path} is too long for a socket.", hint=f"Name a path of at most {LONGEST} bytes."
-            )
-        yield short
-    finally:
-        os.close(folder)
 
 
 def _inode(path: Path) -> tuple[int, int]:

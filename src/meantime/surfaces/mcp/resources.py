@@ -1,0 +1,51 @@
+"""task://inbox and task://<id>: to look at. Looking settles nothing; the conversation is still told."""
+
+from __future__ import annotations
+
+import os
+import time
+from urllib.parse import quote, unquote
+
+from meantime.kernel.errors import NotFound
+from meantime.kernel.ids import crockford
+from meantime.kernel.lifecycle import ACTIVE, ENDED
+from meantime.toolset import words
+
+from .conversation import LISTED, Conversation
+
+SCHEME = "task://"
+INBOX = SCHEME + "inbox"
+TEMPLATE = SCHEME + "{id}"
+TAIL, MOST = 100, 64_000
+
+
+def uri(id: str) -> str:
+    return SCHEME + quote(id, safe="")
+
+
+def id_of(uri: str) -> str:
+    """NotFound for what is no task's."""
+    if not uri.startswith(SCHEME) or not uri[len(SCHEME) :]:
+        raise NotFound(f"There is no resource {uri[:200]!r}.", hint=f"There are {INBOX} and {TEMPLATE}.")
+    return unquote(uri[len(SCHEME) :])
+
+
+async def listed(conversation: Conversation) -> list[tuple[str, str, str]]:
+    """Address, name and description of each."""
+    tasks = await conversation.tasks.list(conversation.thread, ACTIVE | ENDED, limit=LISTED)
+    return [(INBOX, "inbox", "What this conversation was not told yet.")] + [
+        (uri(task.id), task.id, words.line(task, time.time())) for task in tasks
+    ]
+
+
+async def text(conversation: Conversation, uri: str) -> str:
+    if uri == INBOX:
+        notices = await conversation.unread()
+        return "\n\n".join(notice.message().text for notice in notices) or "Nothing is unread."
+    task = await conversation.tasks.get(id_of(uri), conversation.thread)
+    head = words.line(task, time.time())
+    if task.work.kind == "shell":
+        said = (await conversation.tasks.tail(task.id, conversation.thread, "both", TAIL, MOST)).text
+    else:
+        said = (await conversation.tasks.output(task.id, None)).text
+    return f"{head}\n{words.fenced(said, crockford(os.urandom(8)))}" if said else head

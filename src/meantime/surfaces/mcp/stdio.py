@@ -1,0 +1,106 @@
+"""MCP on this process's stdin and stdout, for one client. Lines have a limit, and we know what the client
+has taken of our answers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import anyio
+import mcp_types as types
+from mcp.shared.message import SessionMessage
+
+from meantime.ports.tasks import Tasks
+from meantime.toolset import words
+from meantime.toolset.toolset import Works
+
+from .conversation import Conversation
+from .inbox import Ride
+from .pipes import Lines, Out, TooLong, own_pipes
+from .server import Context, Door
+
+LONGEST = 4 << 20  # bytes of a line
+LAST_WORDS = 2.0  # seconds for what is still asked when the client closes our stdin
+
+
+async def serve(tasks: Tasks, works: Works, thread: str, version: str) -> None:
+    """Until the client closes our stdin, or is gone."""
+    async with own_pipes(LONGEST) as (lines, out):
+        conversation = Conversation(tasks, works, thread, out.is_taken)
+        await StdioDoor(conversation, version).run(lines, out)
+
+
+class StdioDoor:
+    def __init__(self, conversation: Conversation, version: str) -> None:
+        self._conversation = conversation
+        self._door = Door(
+            self, version, f"{words.INSTRUCTIONS} {words.THREAD.format(thread=conversation.thread)}"
+        )
+        self._riding: dict[Any, Ride] = {}  # by the request whose answer takes them along
+        self._asked: set[Any] = set()  # requests without an answer
+        self._quiet = anyio.Event()  # there are none, and there will be none
+        self._ended = False
+
+    async def conversation(self, ctx: Context) -> Conversation:
+        return self._conversation
+
+    def carries(self, ctx: Context, conversation: Conversation, ride: Ride) -> None:
+        self._riding[ctx.request_id] = ride
+
+    async def run(self, lines: Lines, out: Out) -> None:
+        to_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        to_client, from_server = anyio.create_memory_object_stream[SessionMessage](0)
+        server = self._door.server
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._read, lines, to_server, out)
+                group.start_soon(self._write, from_server, out)
+                await server.run(from_client, to_client, server.create_initialization_options())
+                group.cancel_scope.cancel()
+        except* (BrokenPipeError, ConnectionResetError):
+            pass  # nobody reads our answers any more
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._conversation.close()
+
+    async def _read(self, lines: Lines, to_server: Any, out: Out) -> None:
+        async with to_server:
+            async for line in lines:
+                if isinstance(line, TooLong):
+                    await _refuse(out, f"A message has at most {LONGEST} bytes; this one had {line.bytes}.")
+                    continue
+                if not line.strip():
+                    continue
+                try:
+                    message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+                except (ValueError, RecursionError):
+                    await _refuse(out, "This line is not a message of JSON-RPC.")
+                    continue
+                if isinstance(message, types.JSONRPCRequest):
+                    self._asked.add(message.id)
+                await to_server.send(SessionMessage(message))
+            self._ended = True
+            if self._asked:
+                with anyio.move_on_after(LAST_WORDS):
+                    await self._quiet.wait()
+
+    async def _write(self, from_server: Any, out: Out) -> None:
+        async with from_server:
+            async for said in from_server:
+                message = said.message
+                await out.write(message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+                if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
+                    self._answered(message.id)
+
+    def _answered(self, id: Any) -> None:
+        ride = self._riding.pop(id, None)
+        if ride is not None:
+            self._conversation.inbox.sent(ride)
+        self._asked.discard(id)
+        if self._ended and not self._asked:
+            self._quiet.set()
+
+
+async def _refuse(out: Out, text: str) -> None:
+    error = {"code": types.PARSE_ERROR, "message": text}
+    await out.write(json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode() + b"\n")

@@ -1,0 +1,63 @@
+"""Which conversation a client is. Where it gives nothing to hold on to, its process does."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from meantime.kernel.ids import check_id
+from meantime.surfaces.cli.conversation import OURS, session_of, thread_of_session
+
+# What stands between an agent and us is another process after every start.
+BETWEEN = frozenset({"sh", "bash", "dash", "zsh", "fish", "env", "uv", "uvx", "pipx", "npx"})
+
+
+def own_thread(given: str | None, environ: Mapping[str, str] = os.environ) -> str:
+    """What the command line says, else the environment, else who started us, and where."""
+    said = given or environ.get(OURS)
+    if said:
+        return check_id(said, "thread")
+    session = session_of(environ)
+    if session:
+        return thread_of_session(session)
+    return f"mcp-{_mark(*_agent(os.getppid()), _folder())}"
+
+
+def _agent(pid: int) -> tuple[int, str]:
+    """The process that this is for, by its id and its start: the id alone will be another's one day."""
+    for _ in range(5):
+        name, parent, _ = _process(pid)
+        if name not in BETWEEN or parent <= 1:
+            break
+        pid = parent
+    return pid, _process(pid)[2]
+
+
+def _process(pid: int) -> tuple[str, int, str]:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:  # it is gone, or this system shows none
+        return "", 0, ""
+    name = text[text.index("(") + 1 : text.rindex(")")]
+    rest = text[text.rindex(")") + 2 :].split()
+    return name, int(rest[1]), rest[19]
+
+
+def _folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
+
+
+def _boot() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _mark(*parts: object) -> str:
+    return hashlib.sha256("\0".join(map(str, (_boot(), *parts))).encode()).hexdigest()[:16]

@@ -1,0 +1,1 @@
+"""verbs × thread → tools: what an agent can be given, whatever carries the calls."""

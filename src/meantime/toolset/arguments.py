@@ -1,0 +1,107 @@
+"""What each tool takes. The schema that a model sees is made from these; a field that is not known is an
+error, because it would be ignored silently."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+from meantime.kernel.errors import InvalidInput
+
+LONGEST_WAIT = 50.0  # seconds: some hosts cut a call off after 60, whatever it says meanwhile
+MOST_LISTED, MOST_READ = 200, 64_000
+A = TypeVar("A", bound="Arguments")
+
+Id: TypeAlias = Annotated[str, Meta(description="A task's id, or a unique beginning of it.", min_length=1)]
+
+Seconds: TypeAlias = Annotated[float, Meta(description="Seconds until it is stopped.", gt=0)]
+Batch: TypeAlias = Annotated[str, Meta(description="A name for tasks that belong together.")]
+
+
+class Arguments(Struct, kw_only=True, forbid_unknown_fields=True):
+    pass
+
+
+class Start(Arguments):
+    command: Annotated[
+        str | list[str], Meta(description="A line for /bin/sh, or a program and its arguments as a list.")
+    ]
+    cwd: Annotated[str, Meta(description="The folder to run it in.")] | None = None
+    timeout: Seconds | None = None
+    description: Annotated[str, Meta(description="A few words that say what it is for.")] = ""
+    batch: Batch | None = None
+    stdin: Annotated[bool, Meta(description="Keep its stdin open, for send.")] = False
+
+
+class StartTool(Arguments):
+    name: Annotated[str, Meta(description="Which tool.")]
+    arguments: Annotated[dict[str, Any], Meta(description="What to call it with.")] = {}
+    timeout: Seconds | None = None
+    description: Annotated[str, Meta(description="A few words that say what it is for.")] = ""
+    batch: Batch | None = None
+
+
+class Output(Arguments):
+    id: Id
+    tail: Annotated[int, Meta(description="The last lines only.", ge=1, le=10_000)] = 100
+    offset: (
+        Annotated[int, Meta(description="Read on from this byte, in place of the last lines.", ge=0)] | None
+    ) = None
+
+
+class List(Arguments):
+    status: Annotated[
+        Literal["active", "ended", "all"], Meta(description="Which of this conversation's tasks.")
+    ] = "active"
+    batch: Annotated[str, Meta(description="Only those of this batch.")] | None = None
+    limit: Annotated[int, Meta(ge=1, le=MOST_LISTED)] = 20
+
+
+class Wait(Arguments):
+    ids: (
+        Annotated[
+            list[str], Meta(description="Which tasks; all that are active, if none is named.", max_length=200)
+        ]
+        | None
+    ) = None
+    until: Annotated[Literal["all", "any"], Meta(description="All of them, or the first.")] = "all"
+    seconds: Annotated[
+        float,
+        Meta(description="At most this long; then it says how far they are.", ge=0, le=LONGEST_WAIT),
+    ] = LONGEST_WAIT
+
+
+class Cancel(Arguments):
+    id: Id
+    reason: Annotated[str, Meta(description="Why; it is kept with the task.", max_length=500)] = ""
+
+
+class Send(Arguments):
+    id: Id
+    text: Annotated[str, Meta(description="It is written as it is: end a line with a line break.")] = ""
+    eof: Annotated[bool, Meta(description="Close its stdin after that.")] = False
+
+
+def schema(kind: type[Arguments]) -> dict[str, Any]:
+    """As a tool carries it: one object, without references, and no null where leaving out says the same."""
+    found = msgspec.json.schema(kind)["$defs"][kind.__name__]
+    properties = {name: _without_null(one) for name, one in found["properties"].items()}
+    wanted = {"required": found["required"]} if found.get("required") else {}
+    return {"type": "object", "properties": properties, **wanted, "additionalProperties": False}
+
+
+def _without_null(one: dict[str, Any]) -> dict[str, Any]:
+    kinds = [kind for kind in one.get("anyOf", ()) if kind != {"type": "null"}]
+    if len(kinds) == 1:
+        return kinds[0]
+    return one
+
+
+def parsed(kind: type[A], given: object) -> A:
+    try:
+        return msgspec.convert({} if given is None else given, kind)
+    except msgspec.ValidationError as problem:
+        known = ", ".join(kind.__struct_fields__)
+        raise InvalidInput(f"The arguments are not right: {problem}.", hint=f"There are: {known}.") from None

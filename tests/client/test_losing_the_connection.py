@@ -1,0 +1,213 @@
+"""The connection breaks, or the owner goes and comes back: nothing is lost, and nothing is done twice."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from jobs import Job, eventually, finished
+from meantime import Call, Disconnected, LimitReached, Meantime, current
+from meantime.client import connection
+from meantime.link.frames import Ping
+
+from .pair import Pair, until
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_function_goes_on_and_its_ending_counts_once(pair: Pair):
+    job = Job()
+    handle = await pair.mt.thread("a").start(job.call)
+    await job.started.wait()
+    pair.cut()
+    job.finish(5)
+    assert await handle.result() == 5
+    assert job.executions == 1
+    await until(lambda: not pair.held())
+    async with pair.mt.thread("a").turn() as turn:
+        assert [notice.task_id for notice in turn.notices] == [handle.id]
+        await turn.ack()
+
+
+async def test_a_call_outlasts_a_broken_connection_as_a_task(pair: Pair):
+    """Nobody stopped it, so it is not stopped; nobody can say when its answer would come, so it is a task."""
+    job = Job()
+    calling = asyncio.create_task(pair.mt.thread("a").call(job.call))
+    await job.started.wait()
+    await pair.cut_and_back()
+    answer = await calling
+    assert answer.mode == "background"
+    assert not job.asked_to_stop.is_set()
+    job.finish(5)
+    (task,) = await pair.mt.thread("a").wait(answer.task)
+    assert (task.outcome.result, job.executions) == (5, 1)
+    await until(lambda: not pair.held() and not pair.runs())
+
+
+async def test_a_call_outlasts_its_owner_as_a_task(pair: Pair):
+    job = Job()
+    calling = asyncio.create_task(pair.mt.thread("a").call(job.call))
+    await job.started.wait()
+    await pair.owner.close()
+    await pair.open_owner()
+    answer = await calling
+    assert answer.mode == "background"
+    job.finish(5)
+    (task,) = await pair.mt.thread("a").wait(answer.task)
+    assert (task.outcome.result, job.executions, job.asked_to_stop.is_set()) == (5, 1, False)
+    await until(lambda: not pair.held())
+
+
+async def test_a_call_that_ended_meanwhile_has_its_answer(pair: Pair):
+    job = Job()
+    calling = asyncio.create_task(pair.mt.thread("a").call(job.call))
+    await job.started.wait()
+    pair.cut()
+    job.finish(5)
+    answer = await calling
+    if answer.mode == "background":  # the owner was quicker to hear of it than we
+        await pair.mt.thread("a").wait(answer.task)
+        assert await pair.mt.thread("a").result(answer.task) == 5
+    else:
+        assert answer.result == 5
+    await until(lambda: not pair.held() and not pair.runs())
+
+
+async def test_a_call_that_no_owner_takes_as_a_task_is_waited_for_as_it_is(pair: Pair):
+    job, refused = Job(), asyncio.Event()
+    asked = pair.client._answer
+
+    async def full(question):
+        if question.verb.name == "adopt":
+            refused.set()
+            raise LimitReached("Too many.", running=1, limit=1)
+        return await asked(question)
+
+    calling = asyncio.create_task(pair.mt.thread("a").call(job.call, on_limit="reject"))
+    await job.started.wait()
+    pair.client._answer = full
+    await pair.owner.close()
+    await pair.open_owner()
+    await asyncio.wait_for(refused.wait(), 20)
+    job.finish(5)
+    assert (await asyncio.wait_for(calling, 20)).result == 5
+    await until(lambda: not pair.held())
+
+
+async def test_an_ending_before_its_adoption_is_said_again(pair: Pair):
+    """The owner asks for a run that is over: it is told so again, or it would wait for ever."""
+    job = Job()
+    calling = asyncio.create_task(pair.mt.thread("a").call(job.call))
+    await job.started.wait()
+    await pair.owner.close()
+    asked = pair.client._answer
+
+    async def ended_first(question):
+        if question.verb.name == "adopt":
+            job.finish(5)
+            await until(lambda: not pair.client._executor.running())
+        return await asked(question)
+
+    pair.client._answer = ended_first
+    await pair.open_owner()
+    answer = await calling
+    assert answer.mode == "background"
+    (task,) = await asyncio.wait_for(pair.mt.thread("a").wait(answer.task), 20)
+    assert task.outcome.result == 5
+    await until(lambda: not pair.held())
+
+
+async def test_what_was_said_meanwhile_is_said_again(pair: Pair):
+    said, go = asyncio.Event(), asyncio.Event()
+
+    async def work():
+        said.set()
+        await go.wait()
+        current().progress(50, phase="half")
+        said.set()
+        await asyncio.Event().wait()
+
+    handle = await pair.mt.thread("a").start(Call(work))
+    await said.wait()
+    said.clear()
+    await pair.owner.close()
+    await until(lambda: not pair.is_up())
+    go.set()
+    await said.wait()
+    await pair.open_owner()
+
+    async def is_known() -> bool:
+        progress = (await handle.get()).progress
+        return progress is not None and progress.phase == "half"
+
+    await eventually(is_known)
+
+
+async def test_a_turn_outlasts_a_broken_connection(pair: Pair):
+    handle = await finished(pair.mt.thread("a"))
+    async with pair.mt.thread("a").turn() as turn:
+        await pair.cut_and_back()
+        assert [notice.task_id for notice in turn.notices] == [handle.id]
+        await turn.ack()
+    assert not pair.turns
+    assert await pair.mt.notices() == []
+
+
+async def test_a_turn_whose_answer_was_lost_is_given_back(pair: Pair):
+    handle = await finished(pair.mt.thread("a"))
+    for rounds in range(30):
+        opening = asyncio.create_task(pair.client.open_turn("a", lease=None, limit=10))
+        for _ in range(rounds):
+            await asyncio.sleep(0)
+        await pair.cut_and_back()
+        await pair.client.close_turn((await opening).id, failed=False)
+    await until(lambda: not pair.turns)
+    async with pair.mt.thread("a").turn() as turn:
+        assert [notice.task_id for notice in turn.notices] == [handle.id]
+
+
+async def test_an_owner_that_says_nothing_counts_as_lost(pair: Pair, monkeypatch: pytest.MonkeyPatch):
+    """It may be stopped: its socket stays open for ever, and whoever asks would wait for ever."""
+    (link,) = pair.owner._link._links
+    monkeypatch.setattr(link.wire, "_received", lambda frame: None)
+    wire = pair.client._connection._wire
+    pair.client._connection._pinging.cancel()
+    pair.client._connection._ping(wire, 0.01)
+    assert await asyncio.wait_for(pair.mt.stats(), 20)
+    assert pair.client._connection._wire is not wire
+
+
+async def test_an_owner_that_lives_is_not_lost_however_slow_we_are(pair: Pair):
+    wire = pair.client._connection._wire
+    pair.client._connection._pinging.cancel()
+    pair.client._connection._ping(wire, 0.01)
+    heard = []
+    inner = wire._received
+    wire._received = lambda frame: (heard.append(frame), inner(frame))
+    await until(lambda: sum(isinstance(frame, Ping) for frame in heard) > 3 * connection.PINGS)
+    assert pair.client._connection._wire is wire
+
+
+async def test_a_start_that_never_left_is_not_held(pair: Pair):
+    async with Meantime.connect(pair.link, patience=0.05) as impatient:
+        await pair.owner.close()
+        await until(lambda: not impatient._runtime._connection.is_up)
+        for _ in range(3):
+            with pytest.raises(Disconnected, match="did not answer"):
+                await impatient.thread("a").start(Call(int, "1"))
+        assert not impatient._runtime._executor._held
+    await pair.open_owner()
+
+
+async def test_too_much_at_once_is_refused_and_nothing_else_suffers(pair: Pair, monkeypatch):
+    """It would be cut off, and asked again, for ever."""
+    from meantime import InvalidInput, Message, Part
+    from meantime.ports.store import Entry
+
+    monkeypatch.setattr(connection, "MAX_FRAME", 100_000)
+    entry = Entry(Message("user", (Part("x" * 100_000),)), None)
+    with pytest.raises(InvalidInput, match="go over the socket") as caught:
+        await pair.client.append("a", [entry])
+    assert caught.value.code == "too_big"
+    assert await pair.mt.stats()

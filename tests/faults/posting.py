@@ -1,0 +1,271 @@
+"""An owner that is used over HTTP alone, to be killed at any system call of any write.
+
+    python -m tests.faults.posting story|reopen <folder>
+
+What was answered is written down outside (`works.say`). The conversation is a file that is looked into
+before it is written to. `reopen` writes what it finds missing into `problems`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import faulthandler
+import http.client
+import json
+import os
+import shlex
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from meantime import Meantime, Settings, background
+from meantime.kernel.outcomes import Report
+from meantime.kernel.payloads import jsonable
+from meantime.ports.runner import Abilities, Assignment, Context
+
+from . import works
+from .judge import Told, read_facts
+
+WATCHDOG = 40  # seconds
+THREAD = "b"
+SETTINGS = Settings(stop_grace=0.3, stop_deadline=3.0, reconcile_every=0.5, parks_after=1)
+UNTOLD = "unread,leased,parked"
+
+
+@background
+async def noted(id: str) -> str:
+    works.say("ran", THREAD, id)
+    return id
+
+
+class AgentRunner:
+    kind = "agent"
+    abilities = Abilities(resume=True)
+
+    def check(self, task: Any, assignment: Assignment) -> None:
+        """Anything can run here."""
+
+    def can_run(self, task: Any) -> bool:
+        return True
+
+    async def exists(self, session: str) -> bool:
+        return True
+
+    async def run(self, assignment: Assignment, context: Context) -> Report:
+        task = assignment.task
+        works.say("ran", task.thread, f"{task.id}.{task.run.number}")
+        return Report(result=jsonable("done"), session=f"s_{task.id}")
+
+
+class Line(http.client.HTTPConnection):
+    def __init__(self, path: Path) -> None:
+        super().__init__("meantime", timeout=20)
+        self._path = str(path)
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(20)
+        self.sock.connect(self._path)
+
+
+class Poster:
+    def __init__(self, folder: Path) -> None:
+        works.open_ledger(folder)
+        self.folder = folder
+        self.file = folder / "b.jsonl"
+        self.line = Line(folder / "http.sock")
+        self.count = 0
+        self.turn = ""
+        self.held: list[dict[str, Any]] = []
+
+    # -- HTTP
+
+    async def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        return await asyncio.to_thread(self._ask, method, path, body)
+
+    def _ask(self, method: str, path: str, body: Any) -> tuple[int, Any]:
+        headers = {"Content-Type": "application/json"} if method == "POST" else {}
+        self.line.request(method, path, json.dumps(body or {}) if method == "POST" else None, headers)
+        answer = self.line.getresponse()
+        text = answer.read()
+        return answer.status, json.loads(text) if text else None
+
+    async def post(self, path: str, body: Any = None) -> Any:
+        """Only what was answered well is promised."""
+        status, answer = await self.ask("POST", path, body)
+        assert status < 300, f"POST {path}: {status} {answer}"
+        return answer
+
+    # -- each write once
+
+    async def start(self, **work: Any) -> str:
+        self.count += 1
+        task = f"b-{self.count}"
+        works.say("attempt", THREAD, f"{task}.1")
+        if "tool" in work:
+            work["arguments"] = {"id": f"{task}.1"}
+        if "command" in work:
+            fact, place = json.dumps(["ran", THREAD, f"{task}.1", ""]), self.folder / "ledger.jsonl"
+            said = f"printf '%s\\n' {shlex.quote(fact)} >>{shlex.quote(str(place))}; "
+            work["command"] = said + work["command"]
+        await self.post("/v1/tasks", {"thread": THREAD, "id": task, **work})
+        works.say("accepted", THREAD, f"{task}.1")
+        return task
+
+    async def end(self, *tasks: str) -> None:
+        answer = await self.post("/v1/wait", {"ids": list(tasks), "timeout": 20})
+        assert answer["done"], answer
+
+    async def send(self, task: str) -> None:
+        await self.post(f"/v1/tasks/{task}/send", {"data": "hello\n"})
+        works.say("sent", THREAD, task)
+
+    async def cancel(self, task: str) -> None:
+        await self.post(f"/v1/tasks/{task}/cancel", {"reason": "enough"})
+        works.say("cancelled", THREAD, task)
+
+    async def resume(self, task: str) -> None:
+        works.say("attempt", THREAD, f"{task}.2")
+        await self.post(f"/v1/tasks/{task}/resume", {"prompt": "go on"})
+        works.say("accepted", THREAD, f"{task}.2")
+
+    async def open_turn(self, limit: int = 100) -> list[str]:
+        works.say("turn", THREAD, "")
+        opened = await self.post(f"/v1/threads/{THREAD}/turns", {"lease": 600, "limit": limit})
+        self.turn, self.held = opened["turn"], opened["notices"]
+        return [notice["id"] for notice in self.held]
+
+    async def tell(self, *ids: str) -> None:
+        """Looked for, written, acknowledged."""
+        known = {line.id for line in self.lines()}
+        with self.file.open("ab") as file:
+            for notice in self.held:
+                if notice["id"] in ids and notice["id"] not in known:
+                    file.write(json.dumps([notice["id"], notice["status"]]).encode() + b"\n")
+        answer = await self.post(f"/v1/turns/{self.turn}/ack", {"notices": list(ids)})
+        for id in answer["told"]:
+            works.say("acked", THREAD, id)
+
+    async def release(self, *, failed: bool = False) -> None:
+        await self.post(f"/v1/turns/{self.turn}/release", {"failed": failed})
+
+    def lines(self) -> list[Told]:
+        whole = self.file.read_bytes() if self.file.exists() else b""
+        return [Told(*json.loads(line)) for line in whole.splitlines()]
+
+    # -- lives
+
+    async def story(self) -> None:
+        quick = await self.start(command="echo hello")
+        tool = await self.start(tool="noted")
+        agent = await self.start(agent="scout", prompt="look")
+        listening = await self.start(
+            command=f"read x; echo $x >{shlex.quote(str(self.folder))}/sent", openStdin=True
+        )
+        sleeps = [await self.start(command="sleep 60", batch=f"of-{n}") for n in range(3)]
+        await self.send(listening)
+        await self.cancel(sleeps[0])
+        await self.end(quick, tool, agent, listening, sleeps[0])
+        await self.resume(agent)
+        await self.end(agent)
+        first, *_ = await self.open_turn(2)
+        await self.tell(first)
+        await self.release()
+        await self.tell_all()
+        for task in sleeps[1:]:
+            await self.post("/v1/cancel", {"thread": THREAD, "batch": f"of-{sleeps.index(task)}"})
+            works.say("cancelled", THREAD, task)
+        await self.end(*sleeps)
+        await self.open_turn()
+        await self.release(failed=True)
+        await self.post(f"/v1/threads/{THREAD}/unpark")
+        works.say("unparked", THREAD, "")
+        await self.tell_all()
+        await self.post("/v1/clear", {"thread": THREAD, "ids": [quick]})
+        works.say("cleared", THREAD, quick)
+        works.say("purging", THREAD, tool)
+        await self.post("/v1/purge", {"ids": [tool]})
+        works.say("purged", THREAD, tool)
+        limits = await self.post("/v1/limits", {"perThread": 3})
+        assert limits["perThread"] == 3
+        assert (await self.ask("GET", "/v1/info"))[1]["limits"] == limits
+
+    async def tell_all(self) -> None:
+        ids = await self.open_turn()
+        if ids:
+            await self.tell(*ids)
+        await self.release()
+
+    async def reopen(self) -> None:
+        facts = read_facts(self.folder / "ledger.jsonl")
+        acked = {fact.id for fact in facts if fact.what == "acked"}
+        problems: list[str] = []
+        # A turn that was open when its owner was killed is a failed delivery, and here one of them parks.
+        last = [fact.what for fact in facts if fact.what in ("turn", "unparked")][-1:]
+        if last == ["unparked"]:
+            _, parked = await self.ask("GET", "/v1/notices?state=parked")
+            problems += [f"{one['id']} is parked, and was unparked" for one in parked["notices"]]
+        cancelled = {fact.id for fact in facts if fact.what == "cancelled"}
+        await self._let_go(
+            {fact.id.rpartition(".")[0] for fact in facts if fact.what == "attempt"} - cancelled
+        )
+        while True:
+            problems += [
+                f"{id} was acknowledged, and came again" for id in await self.open_turn() if id in acked
+            ]
+            if self.held:
+                await self.tell(*(notice["id"] for notice in self.held))
+            await self.release()
+            await self.post(f"/v1/threads/{THREAD}/unpark")
+            left = (await self.ask("GET", f"/v1/notices?state={UNTOLD}"))[1]["notices"]
+            active = (await self.ask("GET", "/v1/tasks?status=running"))[1]["tasks"]
+            if not left and not active:
+                break
+            await asyncio.sleep(0.01)
+        problems += [problem async for problem in self._missing(facts)]
+        (self.folder / "problems").write_text("\n".join(problems))
+
+    async def _let_go(self, tasks: set[str]) -> None:
+        """What would not end by itself, unless somebody cancelled it before."""
+        for task in sorted(tasks):
+            status, found = await self.ask("GET", f"/v1/tasks/{task}")
+            if status == 200 and found["state"] in ("running", "queued"):
+                await self.ask("POST", f"/v1/tasks/{task}/cancel")
+
+    async def _missing(self, facts: list[Any]) -> Any:
+        listed = {task["id"] for task in (await self.ask("GET", "/v1/tasks?limit=200"))[1]["tasks"]}
+        for fact in facts:
+            status, task = (0, None) if not fact.id else await self.ask("GET", f"/v1/tasks/{fact.id}")
+            if fact.what == "sent" and "hello" not in _text(self.folder / "sent"):
+                yield f"{fact.id} was sent something, and did not get it"
+            elif fact.what == "cancelled" and task["state"] != "cancelled":
+                yield f"{fact.id} was cancelled, and is {task['state']}"
+            elif fact.what == "cleared" and (fact.id in listed or status != 200):
+                yield f"{fact.id} was cleared, and is listed, or gone ({status})"
+            elif fact.what == "purged" and (fact.id in listed or status != 404):
+                yield f"{fact.id} was purged, and is there ({status})"
+            elif fact.what == "purging" and (fact.id in listed) != (status == 200):
+                yield f"{fact.id} was half purged: {status}, and listed is {fact.id in listed}"
+
+
+def _text(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
+
+
+def problems(folder: Path) -> Iterator[str]:
+    yield from filter(None, _text(folder / "problems").split("\n"))
+
+
+async def main(mode: str, folder: Path) -> None:
+    opening = Meantime.open(folder / "ledger.db", settings=SETTINGS, runners=[AgentRunner()])
+    async with opening as mt, mt.serve(socket=folder / "http.sock", tcp=False):
+        await getattr(Poster(folder), mode)()
+
+
+if __name__ == "__main__":
+    faulthandler.dump_traceback_later(WATCHDOG, exit=True)
+    os.write(1, b"begin\n")
+    asyncio.run(main(sys.argv[1], Path(sys.argv[2])))
+    os.write(1, b"done\n")

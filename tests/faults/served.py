@@ -1,0 +1,237 @@
+"""A real daemon in a home of its own, to be killed and started again, and the processes that use it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from meantime import Meantime
+from meantime.home import Home
+from meantime.kernel.notices import notice_id
+from meantime.ondemand import answers
+
+from . import strace
+from .judge import Fact, Told, Verdict, judge, read_facts
+
+PATIENCE = 30.0  # seconds: the machine may be busy
+PLANT = "MEANTIME_FAULT_PLANT"
+CONFIG = """
+tools = ["tests.faults.link_plants"]
+[http]
+enabled = false
+[limits]
+per_thread = 6
+total = 40
+[runtime]
+reconcile_every = 0.5
+[timeouts]
+stop_grace = 0.5
+stop_deadline = 3.0
+[executors]
+lease = {lease}
+grace = {grace}
+"""
+
+
+def until(true: Callable[[], Any], what: str, patience: float = PATIENCE) -> Any:
+    end = time.monotonic() + patience
+    while not (found := true()):
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {patience:g} s: {what}")
+        time.sleep(0.01)
+    return found
+
+
+class Daemon:
+    def __init__(
+        self, folder: Path, *, lease: float = 20.0, grace: float = 20.0, plant: str = "", home: str = "home"
+    ) -> None:
+        self.folder = folder
+        self.home = Home(folder / home, folder / "config.toml")
+        self.home.config.write_text(CONFIG.format(lease=lease, grace=grace))
+        self.plant = plant
+        self._process: subprocess.Popen[bytes] | None = None
+        self._log = folder / "foreground.log"
+
+    @property
+    def environ(self) -> dict[str, str]:
+        plain = {name: value for name, value in os.environ.items() if not name.startswith("MEANTIME")}
+        return {
+            **plain,
+            "MEANTIME_HOME": str(self.home.folder),
+            "MEANTIME_CONFIG": str(self.home.config),
+            "PYTHONPATH": str(strace.ROOT),
+            PLANT: self.plant,
+        }
+
+    def up(self) -> None:
+        program = [sys.executable, "-P", "-m", "meantime.app.daemon", "--foreground"]
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(program, env=self.environ, stdout=log, stderr=log)
+
+        def ready() -> bool:
+            assert self._process is not None
+            assert self._process.poll() is None, f"the daemon ended by itself:\n{self.said()}"
+            return answers(self.home)
+
+        until(ready, "the daemon answers")
+
+    def end(self, number: signal.Signals) -> None:
+        """SIGKILL, or SIGTERM for a good end."""
+        if self._process is not None:
+            self._process.send_signal(number)
+            self._process.wait(PATIENCE)
+            self._process = None
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def said(self) -> str:
+        return self._log.read_text(errors="replace")[-3_000:] if self._log.exists() else ""
+
+
+class Crowd:
+    """The processes that are connected to it: `python -m tests.faults.linked`."""
+
+    def __init__(self, daemon: Daemon, link: Path | None = None) -> None:
+        self._daemon = daemon
+        self._link = link or daemon.home.link_socket
+        self.folder = daemon.folder
+        self.living: dict[str, subprocess.Popen[bytes]] = {}
+        self._spoke: list[Path] = []
+        self._lives: dict[str, int] = {}
+
+    def life(self, name: str) -> int:
+        return self._lives[name]
+
+    def join(self, name: str, seed: int, *, patience: float = PATIENCE) -> None:
+        """Returns when it is connected."""
+        life = self._lives[name] = len(self._spoke)
+        log = self.folder / f"client.{name}.{life}.log"
+        self._spoke.append(log)
+        words = ["load", str(self.folder), name, str(life), str(seed), str(self._link), str(patience)]
+        program = [sys.executable, "-m", "tests.faults.linked", *words]
+        with log.open("wb") as file:
+            self.living[name] = subprocess.Popen(
+                program, cwd=strace.ROOT, env=self._daemon.environ, stdout=file, stderr=subprocess.STDOUT
+            )
+        until(lambda: b"begin" in log.read_bytes() or self._gone(name), f"{name} is connected")
+
+    def _gone(self, name: str) -> bool:
+        assert self.living[name].poll() is None, f"a client ended by itself:\n{self.said()}"
+        return False
+
+    def kill(self, name: str) -> None:
+        victim = self.living.pop(name)
+        assert victim.poll() is None, f"a client ended by itself:\n{self.said()}"
+        victim.kill()
+        victim.wait()
+
+    def signal(self, name: str, number: signal.Signals) -> None:
+        self.living[name].send_signal(number)
+
+    def until_works(self, name: str) -> None:
+        """Until it was given something to do again, or has told something."""
+        seen = len(read_facts(self.folder / "ledger.jsonl"))
+        born = f"-{name}-{self._lives[name]}-"
+
+        def works() -> bool:
+            fresh = read_facts(self.folder / "ledger.jsonl")[seen:]
+            return any(
+                (fact.what == "accepted" and born in fact.id)
+                or (fact.what == "acked" and fact.thread[1:] == name)
+                for fact in fresh
+            )
+
+        until(works, f"client {name} works on")
+
+    def come_out(self) -> list[str]:
+        """Everybody stops asking, lets everything go, and goes when all is told."""
+        (self.folder / "finish").write_text(" ".join(self.living))
+        problems: list[str] = []
+        for name, client in self.living.items():
+            try:
+                code = client.wait(2 * PATIENCE)
+            except subprocess.TimeoutExpired:
+                client.kill()
+                client.wait()
+                code = "nothing: it hangs"
+            if code != 0:
+                problems.append(f"client {name} ended with {code}:\n{self.said()}")
+        return problems
+
+    def end(self) -> None:
+        for client in self.living.values():
+            client.kill()
+            client.wait()
+
+    def said(self) -> str:
+        return "\n".join(path.read_text(errors="replace")[-1_500:] for path in self._spoke)
+
+
+class Line(NamedTuple):
+    """A line of a conversation: the notice, its status and its number in the thread."""
+
+    id: str
+    status: str
+    number: int
+
+
+def verdict(folder: Path, ledger: Path, problems: list[str]) -> Verdict:
+    """What everybody wrote down, beside what the conversations say and what the ledger says of itself."""
+    facts = read_facts(folder / "ledger.jsonl")
+    names = sorted({fact.thread for fact in facts if fact.thread})
+    told, ends = asyncio.run(_seen(ledger, names))
+    told |= {path.stem: _file(path) for path in sorted(folder.glob("b*.jsonl"))}
+    # What was lost with its process ended then, whatever its function did later.
+    facts = [fact for fact in facts if fact.what != "finishing" or ends.get(fact.id) != "lost"]
+    facts += [Fact("ended", "", id, status) for id, status in ends.items()]
+    found = judge(facts, {thread: [Told(*line[:2]) for line in lines] for thread, lines in told.items()})
+    out_of_order = [problem for thread, lines in told.items() for problem in _misnumbered(thread, lines)]
+    return Verdict((*found.lost, *problems), found.doubled, (*found.misordered, *out_of_order))
+
+
+def _misnumbered(thread: str, lines: list[Line]) -> list[str]:
+    return [
+        f"{after.id} has number {after.number} and was told after {before.id}, {before.number}, in {thread}"
+        for before, after in pairwise(lines)
+        if before.number >= after.number
+    ]
+
+
+def endings(ledger: Path, folder: Path) -> dict[str, str]:
+    facts = read_facts(folder / "ledger.jsonl")
+    return asyncio.run(_seen(ledger, sorted({fact.thread for fact in facts if fact.thread})))[1]
+
+
+async def _seen(ledger: Path, names: list[str]) -> tuple[dict[str, list[Line]], dict[str, str]]:
+    """Our own transcripts, and the endings of all tasks."""
+    async with Meantime.open(ledger) as meantime:
+        told: dict[str, list[Line]] = {}
+        ends: dict[str, str] = {}
+        for name in names:
+            if name.startswith("a"):
+                entries = await meantime.thread(name).transcript.entries()
+                words = [entry.message.text.split(" ") for entry in entries]
+                told[name] = [Line(id, status, int(number)) for id, status, number in words]
+            offset = 0
+            while tasks := await meantime.list("all", thread=name, limit=1_000, offset=offset):
+                ends |= {notice_id(task.id, task.run.number): str(task.status) for task in tasks}
+                offset += len(tasks)
+        return told, ends
+
+
+def _file(path: Path) -> list[Line]:
+    from .linked import Conversation
+
+    return Conversation(path).lines()

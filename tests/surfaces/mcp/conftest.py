@@ -1,0 +1,102 @@
+"""A door without a wire, and clients of both protocols at it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp_types import CallToolResult
+
+from daemon.conftest import Place, place  # noqa: F401  a fixture
+from meantime import Meantime, Settings
+from meantime.app.owner import LedgerOwner
+from meantime.surfaces.mcp.conversation import Conversation
+from meantime.surfaces.mcp.http import OwnWorks
+from meantime.surfaces.mcp.inbox import Ride
+from meantime.surfaces.mcp.server import Context, Door
+
+PATIENCE = 30.0  # seconds: the machine may be busy
+MODERN, OLDER = "auto", "legacy"  # how the SDK calls its two ways to begin
+QUICK = Settings(stop_grace=0.5, stop_deadline=8.0)
+
+
+class Direct:
+    """A carrier whose answers arrive at once, unless it is told otherwise."""
+
+    def __init__(self, mt: Meantime, thread: str = "conv-1") -> None:
+        self.taken: bool | None = None
+        self.arrives = True
+        self.rides: list[Ride] = []
+        self.tasks = mt._runtime
+        works = OwnWorks(self.tasks, LedgerOwner(mt._about))
+        self.held = Conversation(self.tasks, works, thread, lambda: self.taken)
+        self.door = Door(self, "0.1.0")
+
+    async def conversation(self, ctx: Context) -> Conversation:
+        return self.held
+
+    def carries(self, ctx: Context, conversation: Conversation, ride: Ride) -> None:
+        self.rides.append(ride)
+        if self.arrives:
+            conversation.inbox.sent(ride)
+
+
+async def until(condition: Callable[[], Any]) -> Any:
+    async with asyncio.timeout(PATIENCE):
+        while not (found := condition()):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    return found
+
+
+async def until_async(condition: Callable[[], Awaitable[Any]]) -> Any:
+    async with asyncio.timeout(PATIENCE):
+        while not (found := await condition()):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    return found
+
+
+def texts(result: CallToolResult) -> list[str]:
+    return [block.text for block in result.content]  # type: ignore[union-attr]
+
+
+def code(result: CallToolResult) -> str:
+    assert result.is_error
+    return (result.meta or {})["meantime/code"]
+
+
+def notices(result: CallToolResult) -> list[str]:
+    return (result.meta or {}).get("meantime/notices", [])
+
+
+def id_in(result: CallToolResult) -> str:
+    """Of the task that a start speaks of."""
+    assert not result.is_error, texts(result)
+    return texts(result)[0].split()[1].rstrip(":")
+
+
+@pytest.fixture
+async def mt(tmp_path: Path) -> AsyncIterator[Meantime]:
+    async with Meantime.open(tmp_path / "work.db", settings=QUICK) as mt:
+        yield mt
+
+
+@pytest.fixture
+async def direct(mt: Meantime) -> AsyncIterator[Direct]:
+    made = Direct(mt)
+    yield made
+    await made.held.close()
+
+
+@pytest.fixture(params=[OLDER, MODERN])
+def era(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+async def client(direct: Direct, era: str) -> AsyncIterator[Client]:
+    async with Client(direct.door.server, mode=era) as client:
+        yield client
