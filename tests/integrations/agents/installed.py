@@ -80,7 +80,7 @@ class ClaudeCode(Agent):
     def session(self, *more: str) -> Iterator[Any]:
         """One that stays open, as on a terminal; a function that gives it a prompt."""
         form = ["--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]
-        words = [CLAUDE, "-p", *form, "--allowedTools=Bash", *more]
+        words = [CLAUDE, "-p", *form, "--allowedTools=Bash,mcp__meantime", *more]
         with (
             (self.person.folder / "claude.out").open("a") as out,
             self.started(

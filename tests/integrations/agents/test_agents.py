@@ -150,6 +150,28 @@ def test_a_busy_agent_is_told_at_its_next_step(agent: Agent, person: Person, mod
 
 
 @needs(CLAUDE)
+def test_claude_code_hands_off_through_mcp_and_is_woken(person: Person, model: Model):
+    """Its MCP server and its hooks find the same conversation."""
+    claude = ClaudeCode(person, model)
+    claude.install("claude-code")
+    held = gate(person)
+    start = {"tool": "mcp__meantime__start", "arguments": {"command": f"read line < {held}; echo forty-two"}}
+    with claude.session() as prompt:
+        prompt(script({"text": "Hello."}))  # its servers are started with the session, and take their time
+        turns(model, 1)
+        eventually(lambda: person.info()["clients"])
+        prompt(script(start, {"text": "It runs."}, {"text": "I was told."}))
+        turns(model, 3)
+        eventually(lambda: _waits(claude, person))
+        held.write_text("\n")
+        turns(model, 4)
+        settled(person)
+        task = person.json("ps", "-a")["tasks"][0]
+    assert len(model.turns) == 4
+    assert told(model) == [f"{task['id']}.1"]
+
+
+@needs(CLAUDE)
 def test_claude_code_is_told_when_it_resumes(person: Person, model: Model):
     claude = ClaudeCode(person, model)
     claude.install("claude-code")
