@@ -39,6 +39,12 @@ $(VENV)/.benched: $(VENV)/.tested
 	$(RUN) -m pip install -q -e '.[dev,bench]'
 	touch $@
 
+# Real coding agents, for tests/integrations/agents, which are skipped without them. Needs npm.
+.PHONY: agents
+agents:
+	mkdir -p .agents && cp tests/integrations/agents/package.json .agents/
+	cd .agents && npm install --no-audit --no-fund --no-package-lock --ignore-scripts
+
 # The fault suite injects errors with strace: a Debian package, installed where that is allowed.
 .PHONY: strace
 strace:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from meantime.home import Home
+from meantime.surfaces.cli import conversation
 from meantime.surfaces.cli.speaking import Daemon
 
 PATIENCE = 30.0  # seconds: the machine may be busy
@@ -34,7 +35,9 @@ class Person:
         self.home = folder / "home"
         (folder / "config.toml").write_text("[http]\nport = 0\n")
         plain = {
-            k: v for k, v in os.environ.items() if "MEANTIME" not in k and k not in ("COLUMNS", "NO_COLOR")
+            k: v
+            for k, v in os.environ.items()
+            if "MEANTIME" not in k and k not in ("COLUMNS", "NO_COLOR", *conversation.THEIRS)
         }
         self.environ = {
             **plain, "MEANTIME_HOME": str(self.home), "MEANTIME_CONFIG": str(folder / "config.toml"),

@@ -1,59 +1,161 @@
-"""`meantime wait --tell`: what a conversation is to be told, printed, and told once."""
+"""`meantime wait --tell`: blocks until a conversation is to be told something, tells it, and ends."""
 
 from __future__ import annotations
 
+import json
+import os
+import re
 import subprocess
+from pathlib import Path
+from typing import Any
 
-from .person import MEANTIME, PATIENCE, Person
+import pytest
 
-
-def started(person: Person, thread: str, text: str) -> str:
-    id = person("run", "-q", "--thread", thread, "-c", text).out.strip()
-    person("wait", "-q", id)
-    return id
+from .person import Person, eventually
 
 
-def unread(person: Person, thread: str) -> list[str]:
-    return [notice["taskId"] for notice in person.json("inbox", thread)["notices"]]
+class Talk:
+    """A thread, with commands that end when they are told to."""
+
+    def __init__(self, person: Person, name: str) -> None:
+        self.person = person
+        self.name = name
+        self.gate = person.folder / f"gate-{name}"
+        os.mkfifo(self.gate)
+        self.asking = person.daemon()
+
+    def start(self, line: str = "true") -> str:
+        return self.asking.post("/v1/tasks", {"thread": self.name, "command": line})["id"]
+
+    def held(self) -> str:
+        return self.start(f"read line < {self.gate}; echo forty-two")
+
+    def ended(self) -> str:
+        id = self.start("echo forty-two")
+        self.asking.get(f"/v1/tasks/{id}/wait", timeout=30, patience=60)
+        return id
+
+    @property
+    def numbers(self) -> tuple[int, int]:
+        found: Any = self.asking.get(f"/v1/threads/{self.name}")
+        return found["unread"], found["leased"]
 
 
-def test_what_is_there_is_told_at_once_and_once(person: Person):
-    first, second = started(person, "talk", "echo 42"), started(person, "talk", "exit 3")
-    done = person("wait", "--tell", "--thread", "talk", "-t", "30")
+@pytest.fixture
+def talk(person: Person, request: pytest.FixtureRequest) -> Talk:
+    assert person("up").code == 0
+    return Talk(person, re.sub(r"\W+", "-", request.node.name).strip("-"))
+
+
+def test_it_blocks_tells_and_ends(person: Person, talk: Talk):
+    id = talk.held()
+    waiting = person.begin("wait", "--tell", "--thread", talk.name)
+    assert waiting.poll() is None
+    talk.gate.write_text("\n")
+    out, err = waiting.communicate(timeout=30)
+    assert (waiting.returncode, err) == (0, b"")
+    assert f'<task-notification id="{id}.1"' in out.decode()
+    assert "forty-two" in out.decode()
+    assert talk.numbers == (0, 0)
+
+
+def test_what_is_unread_already_is_told_at_once(person: Person, talk: Talk):
+    ids = [talk.ended(), talk.ended()]
+    found = json.loads(person("wait", "--tell", "--json", "--thread", talk.name).out)
+    assert [notice["taskId"] for notice in found["notices"]] == ids
+    assert talk.numbers == (0, 0)
+
+
+def test_the_conversation_comes_from_the_environment(person: Person, talk: Talk):
+    talk.ended()
+    done = person("wait", "--tell", environ={"MEANTIME_THREAD": talk.name})
     assert done.code == 0
-    assert done.out.index(f'task="{first}"') < done.out.index(f'task="{second}"')
-    assert "treat it as data" in done.out
-    assert unread(person, "talk") == []
-    again = person("wait", "--tell", "--thread", "talk", "-t", "0")
-    assert (again.code, again.out) == (124, "")
+    assert "forty-two" in done.out
 
 
-def test_it_blocks_until_there_is_something(person: Person):
-    id = person("run", "-q", "--thread", "later", "--stdin-open", "--", "cat").out.strip()
-    waiting = subprocess.Popen(
-        [*MEANTIME, "wait", "--tell", "--thread", "later"],
-        env=person.environ, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    try:
-        started(person, "another", "true")
-        assert waiting.poll() is None
-        person("send", id, "--eof")
-        said, _ = waiting.communicate(timeout=PATIENCE)
-    finally:
-        waiting.kill()
+def test_the_time_is_over(person: Person, talk: Talk):
+    talk.held()
+    assert person("wait", "--tell", "-t", "200ms", "--thread", talk.name) == (124, "", "")
+    talk.gate.write_text("\n")
+
+
+def test_nothing_runs_and_nothing_is_unread(person: Person, talk: Talk):
+    done = person("wait", "--tell", "--thread", talk.name)
+    assert (done.code, done.out) == (3, "")
+    assert f"Nothing runs in {talk.name}" in done.err
+
+
+def test_it_ends_when_somebody_else_was_told(person: Person, talk: Talk):
+    id = talk.held()
+    turn = talk.asking.post(f"/v1/threads/{talk.name}/turns", {})["turn"]
+    waiting = person.begin("wait", "--tell", "--thread", talk.name)
+    talk.gate.write_text("\n")
+    talk.asking.get(f"/v1/tasks/{id}/wait", timeout=30, patience=60)
+    assert talk.asking.post(f"/v1/turns/{turn}/boundary", {})["notices"]
+    talk.asking.post(f"/v1/turns/{turn}/ack", {"notices": [f"{id}.1"]})
+    talk.asking.post(f"/v1/turns/{turn}/release", {})
+    out, _ = waiting.communicate(timeout=30)
+    # It may have begun after all was told: then there was nothing to wait for.
+    assert (waiting.returncode in (0, 3), out) == (True, b"")
+
+
+def test_what_nobody_reads_is_unread_again(person: Person, talk: Talk):
+    talk.ended()
+    ours, theirs = os.pipe()
+    os.close(ours)
+    waiting = person.begin("wait", "--tell", "--thread", talk.name, stdout=theirs)
+    os.close(theirs)
+    waiting.communicate(timeout=30)
+    assert waiting.returncode == 141
+    assert talk.numbers == (1, 0)
+
+
+def test_a_full_disk_settles_nothing(person: Person, talk: Talk):
+    talk.ended()
+    with Path("/dev/full").open("wb") as full:
+        waiting = person.begin("wait", "--tell", "--thread", talk.name, stdout=full)
+        _, err = waiting.communicate(timeout=30)
+    assert waiting.returncode == 1
+    assert b"No space left" in err
+    assert talk.numbers == (1, 0)
+
+
+@pytest.mark.parametrize("confirmed", [True, False])
+def test_whoever_confirms_is_asked(person: Person, talk: Talk, confirmed: bool):
+    id = talk.ended()
+    waiting = person.begin(
+        "wait", "--tell", "--confirm", "--json", "--thread", talk.name, stdin=subprocess.PIPE
+    )
+    assert waiting.stdout
+    assert json.loads(waiting.stdout.readline())["notices"][0]["id"] == f"{id}.1"
+    assert talk.numbers == (0, 1)
+    waiting.communicate(b"told\n" if confirmed else b"", timeout=30)
+    assert waiting.returncode == (0 if confirmed else 1)
+    assert talk.numbers == ((0, 0) if confirmed else (1, 0))
+
+
+def test_what_is_refused_five_times_is_parked(person: Person, talk: Talk):
+    talk.ended()
+    words = ["wait", "--tell", "--confirm", "-q", "--thread", talk.name]
+    assert [person(*words).code for _ in range(5)] == [1] * 5
+    assert talk.asking.get(f"/v1/threads/{talk.name}")["parked"] == 1
+    assert person(*words).code == 3
+
+
+def test_a_daemon_that_comes_back_goes_on_telling(loner: Person):
+    assert loner("up").code == 0
+    talk = Talk(loner, "restart")
+    talk.held()
+    waiting = loner.begin("wait", "--tell", "--thread", "restart")
+    eventually(lambda: loner.info()["clients"] is not None)
+    assert loner("down").code == 0
+    assert loner("up").code == 0
+    talk.gate.write_text("\n")
+    out, _ = waiting.communicate(timeout=60)
     assert waiting.returncode == 0
-    assert f'task="{id}"' in said
-    assert unread(person, "later") == []
+    assert b"forty-two" in out
 
 
-def test_what_nobody_reads_is_not_told(person: Person):
-    id = started(person, "closed", "head -c 40000 /dev/zero | tr '\\0' x")
-    line = " ".join([*MEANTIME, "wait", "--tell", "--thread", "closed"])
-    for place in (">/dev/full", "| true"):
-        subprocess.run(f"{line} {place}", shell=True, env=person.environ, timeout=PATIENCE, check=False)
-        assert unread(person, "closed") == [id], place
-
-
-def test_it_is_for_one_conversation(person: Person):
-    for arguments in (["--tell"], ["--tell", "--thread", "a", "-b", "b"], ["--tell", "t_x", "--thread", "a"]):
-        assert person("wait", *arguments).code == 2
+@pytest.mark.parametrize("more", [["t_1"], ["-b", "x"], ["--any"]])
+def test_it_is_about_a_conversation(person: Person, more: list[str]):
+    assert person("wait", "--tell", *more).code == 2

@@ -12,9 +12,10 @@ import pytest
 
 from meantime import InvalidInput
 from meantime.kernel.lifecycle import Status
+from meantime.surfaces.cli.conversation import named
 from meantime.surfaces.mcp import wire
 from meantime.surfaces.mcp.pipes import Lines, Out, TooLong, _writer
-from meantime.surfaces.mcp.threads import named, own_thread
+from meantime.surfaces.mcp.threads import own_thread
 
 pytestmark = pytest.mark.anyio
 

@@ -1,51 +1,89 @@
-"""Being told at a shell: what a conversation was not told yet, printed, and then counted as told."""
+"""`wait --tell`: telling a conversation on stdout, for an agent that reads what its own command printed."""
 
 from __future__ import annotations
 
+import select
 import sys
 import time
 from contextlib import suppress
-from functools import partial
-from typing import Any
-from urllib.parse import quote
+from typing import Any, NamedTuple
+
+import click
 
 from .following import patiently
-from .safe import plain_lines
-from .speaking import Daemon
-from .trouble import OK, TIMED_OUT, Trouble
+from .safe import plain, plain_lines
+from .speaking import Daemon, part
+from .trouble import BROKEN_PIPE, FAILED, NOT_FOUND, OK, TIMED_OUT, Gone, Refused, Trouble
+from .unread import Thread, is_read, wait_unread
+from .verb import say_json
 
-STEP = 30.0  # seconds that the daemon is asked to wait at once
-LEASE = 60.0  # seconds that printing may take
+LEASE = 60.0  # seconds in which it is printed; a reader that hangs longer is told again
+MOST = 20  # notices at once: the rest comes with the next call
 
 
-def tell(with_daemon: Daemon, thread: str, timeout: float | None, patience: float) -> int:
-    """Returns when something was told, or the time is over. Printed comes first: who is killed in
-    between is told again, and who was not told is."""
+class Telling(NamedTuple):
+    """How it is told, and whether somebody confirms it."""
+
+    quiet: bool
+    as_json: bool
+    confirm: bool
+
+
+def told(daemon: Daemon, id: str, timeout: float | None, reconnect: float, to: Telling) -> int:
+    """Blocks, prints, and counts as told what was printed whole. Where the reader is gone, nothing is."""
+    thread = Thread(daemon, id)
     until = None if timeout is None else time.monotonic() + timeout
-    path = f"/v1/threads/{quote(thread, safe='')}"
+    if patiently(daemon, thread.is_over, reconnect):
+        what = f"Nothing runs in {plain(id)}, and there is nothing unread."
+        raise Trouble(what, "`meantime threads` lists the conversations.", NOT_FOUND)
     while True:
-        turn = patiently(with_daemon, lambda: with_daemon.post(f"{path}/turns", {"lease": LEASE}), patience)
-        if turn["notices"]:
-            return _told(with_daemon, turn)
-        with_daemon.post(f"/v1/turns/{turn['turn']}/release")
-        left = STEP if until is None else min(STEP, until - time.monotonic())
-        if left <= 0:
-            return TIMED_OUT
-        wake = partial(with_daemon.get, f"{path}/wake", timeout=left, patience=left + 30)
-        patiently(with_daemon, wake, patience)
+        ended = patiently(daemon, lambda: wait_unread(thread, until, is_read), reconnect, silent=to.quiet)
+        if ended is None:
+            return OK  # somebody else was told: another turn took what there was
+        if not ended:
+            return TIMED_OUT if is_read() else BROKEN_PIPE
+        if _tell(daemon, id, to):
+            return OK
 
 
-def _told(with_daemon: Daemon, turn: dict[str, Any]) -> int:
-    told: list[str] = []
+def _tell(daemon: Daemon, id: str, to: Telling) -> bool:
+    """Whether there was something. What could not be printed is given back at once; what nobody wants to
+    confirm counts as a failed delivery, and five of those park a notice."""
+    opened = daemon.post(f"/v1/threads/{part(id)}/turns", {"lease": LEASE, "limit": MOST})
+    turn, notices = f"/v1/turns/{part(opened['turn'])}", opened["notices"]
+    refused = False
     try:
-        for notice in turn["notices"]:
-            text = "\n".join(part["text"] for part in notice["message"]["parts"])
-            sys.stdout.write(f"{plain_lines(text)}\n")
-            sys.stdout.flush()
-            told.append(notice["id"])
+        if notices:
+            _print(notices, to)
+            refused = to.confirm and not _confirmed()
+            if refused:
+                raise Trouble("Nobody confirmed what was told.", "It is unread again.", FAILED)
+            _acknowledge(daemon, turn, [notice["id"] for notice in notices])
     finally:
-        with suppress(Trouble):  # what could not be acknowledged is told again
-            if told:
-                with_daemon.post(f"/v1/turns/{turn['turn']}/ack", {"notices": told})
-            with_daemon.post(f"/v1/turns/{turn['turn']}/release")
-    return OK
+        with suppress(Refused, Gone):
+            daemon.post(f"{turn}/release", {"failed": refused})
+    return bool(notices)
+
+
+def _print(notices: list[Any], to: Telling) -> None:
+    if to.as_json:
+        say_json({"notices": notices})
+    elif not to.quiet:
+        texts = ["\n".join(part["text"] for part in notice["message"]["parts"]) for notice in notices]
+        click.echo("\n\n".join(map(plain_lines, texts)))
+    sys.stdout.flush()
+
+
+def _confirmed() -> bool:
+    """Within the lease: afterwards it may have been told to somebody else."""
+    ready = select.select([sys.stdin], [], [], LEASE)[0]
+    return bool(ready) and bool(sys.stdin.readline().strip())
+
+
+def _acknowledge(daemon: Daemon, turn: str, ids: list[str]) -> None:
+    """Again where no answer came: it is answered the same."""
+    try:
+        daemon.post(f"{turn}/ack", {"notices": ids})
+    except Gone:
+        with suppress(Refused, Gone):
+            daemon.post(f"{turn}/ack", {"notices": ids})

@@ -19,6 +19,7 @@ from meantime.kernel.model import Task
 from meantime.kernel.work import Order
 from meantime.ports.owner import Owner
 from meantime.ports.tasks import Options, Tasks
+from meantime.surfaces.cli.conversation import named
 from meantime.surfaces.http.gate import LOCAL_NAMES
 from meantime.surfaces.http.settings import HttpSettings
 from meantime.surfaces.http.tokens import Caller
@@ -26,7 +27,6 @@ from meantime.surfaces.http.tokens import Caller
 from .conversation import Conversation
 from .inbox import Inbox, Ride
 from .server import Context, Door
-from .threads import named
 
 RIDING = "meantime.riding"
 THREAD = "meantime.thread"

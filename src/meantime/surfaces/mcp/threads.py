@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from meantime.kernel.ids import check_id
+from meantime.surfaces.cli.conversation import OURS, session_of, thread_of_session
 
-OURS = "MEANTIME_THREAD"
-# What agents call their own conversation, for programs that they start.
-THEIRS = ("CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID", "CODEX_THREAD_ID", "GEMINI_SESSION_ID")
 # What stands between an agent and us is another process after every start.
 BETWEEN = frozenset({"sh", "bash", "dash", "zsh", "fish", "env", "uv", "uvx", "pipx", "npx"})
-_STRANGE = re.compile(r"[^A-Za-z0-9._:-]+")
-
-
-def named(text: str) -> str:
-    """A thread's id from a name that others gave."""
-    return _STRANGE.sub("-", text)[:100].strip("-") or "mcp"
 
 
 def own_thread(given: str | None, environ: Mapping[str, str] = os.environ) -> str:
@@ -28,9 +19,9 @@ def own_thread(given: str | None, environ: Mapping[str, str] = os.environ) -> st
     said = given or environ.get(OURS)
     if said:
         return check_id(said, "thread")
-    for name in THEIRS:
-        if environ.get(name):
-            return f"mcp-{named(environ[name])}"
+    session = session_of(environ)
+    if session:
+        return thread_of_session(session)
     return f"mcp-{_mark(*_agent(os.getppid()), _folder())}"
 
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 import click
 
 from meantime.surfaces.cli import showing
+from meantime.surfaces.cli.conversation import own_thread
 from meantime.surfaces.cli.safe import plain, plain_lines
 from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
 
 
 @verb("inbox")
-@click.argument("thread", envvar="MEANTIME_THREAD", default="cli")
+@click.argument("thread", default=own_thread)
 @click.option("-v", "--verbose", is_flag=True, help="The whole text of each.")
 @as_json
 def command(thread: str, verbose: bool, as_json: bool) -> None:
-    """The unread notices of THREAD ($MEANTIME_THREAD, else cli), in order.
+    """The unread notices of THREAD ($MEANTIME_THREAD, else the agent that starts this, else cli), in order.
 
-    Looking does not settle them: the conversation is still told.
+    Looking does not settle them: the conversation is still told. `meantime wait --tell` tells it.
     """
     answer = daemon().get("/v1/notices", state="unread,leased,parked", thread=thread)
     if as_json:

@@ -11,6 +11,7 @@ import click
 
 from meantime.surfaces.cli import showing
 from meantime.surfaces.cli.asking import DURATION
+from meantime.surfaces.cli.conversation import own_thread
 from meantime.surfaces.cli.ending import own_code
 from meantime.surfaces.cli.safe import on_terminal, plain
 from meantime.surfaces.cli.showing import Wire
@@ -32,10 +33,8 @@ LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 @click.option(
     "--thread",
     metavar="ID",
-    envvar="MEANTIME_THREAD",
-    default="cli",
-    show_default=True,
-    help="The conversation that is told of its ending.",
+    default=own_thread,
+    help="The conversation that is told of its ending; else that of the agent that starts this, else cli.",
 )
 @click.option("--cwd", type=click.Path(), metavar="DIR", help="Where to run it; here, if not given.")
 @click.option(

@@ -7,14 +7,16 @@ from collections.abc import Callable
 
 import click
 
-from meantime.surfaces.cli import finding, showing, telling
+from meantime.surfaces.cli import finding, showing
 from meantime.surfaces.cli.asking import DURATION, TASK, reconnect
 from meantime.surfaces.cli.bar import Line, bar
+from meantime.surfaces.cli.conversation import own_thread
 from meantime.surfaces.cli.ending import exit_code, has_ended, worst
 from meantime.surfaces.cli.following import patiently
 from meantime.surfaces.cli.safe import plain
 from meantime.surfaces.cli.showing import Wire
 from meantime.surfaces.cli.speaking import Daemon
+from meantime.surfaces.cli.telling import Telling, told
 from meantime.surfaces.cli.trouble import NOT_FOUND, STILL_RUNNING, TIMED_OUT, USAGE, Trouble
 from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
 
@@ -28,29 +30,33 @@ TICK = 0.5  # the same, where somebody looks at a bar
 @click.argument("refs", nargs=-1, type=TASK, metavar="[ID]…")
 @click.option("-b", "--batch", metavar="ID", help="All of a batch.")
 @click.option("--thread", metavar="ID", help="All of a conversation.")
-@click.option("--tell", is_flag=True, help="Until the conversation has something to be told: prints that.")
+@click.option("--tell", is_flag=True, help="Until a conversation is to be told something; tells it here.")
+@click.option("--confirm", is_flag=True, help="With --tell: it counts as told when a line comes on stdin.")
 @click.option("--any", "first", is_flag=True, help="Only until the first of them has ended.")
 @click.option("-t", "--timeout", type=DURATION, metavar="TIME", help="At most this long; 0 only looks.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing: the exit code tells.")
 @reconnect
 @as_json
 def command(
-    refs: tuple[str, ...], batch: str | None, thread: str | None, tell: bool, first: bool,
-    timeout: float | None, quiet: bool, reconnect: float, as_json: bool,
+    refs: tuple[str, ...], batch: str | None, thread: str | None, tell: bool, confirm: bool,
+    first: bool, timeout: float | None, quiet: bool, reconnect: float, as_json: bool,
 ) -> int:  # fmt: skip
     """Block until tasks have ended.
 
-    With --tell, what is printed counts as told: it is for agents.
-
     Exit 0: all are completed. 6: one failed. 7: one was cancelled. 124: the time is over (8 with -t 0).
+
+    With --tell: block until the conversation (--thread, else the one that this is started from) has
+    something unread, print it, and count it as told. Exit 0, or 124. For an agent that runs it in its own
+    background, and is woken by its end.
     """
+    if tell:
+        if refs or batch or first:
+            raise Trouble("--tell is about a conversation.", "Use it with --thread, or alone.", USAGE)
+        to = Telling(quiet=quiet, as_json=as_json, confirm=confirm)
+        return told(daemon(), thread or own_thread(), timeout, reconnect, to)
     if not (refs or batch or thread):
         raise Trouble("Nothing to wait for.", "Name tasks, or use -b or --thread.", USAGE)
     with_daemon = daemon()
-    if tell:
-        if refs or batch or not thread:
-            raise Trouble("--tell is for one conversation.", "Name it with --thread.", USAGE)
-        return telling.tell(with_daemon, thread, timeout, reconnect)
 
     def members() -> list[Wire]:
         named = [finding.task(with_daemon, ref) for ref in refs]

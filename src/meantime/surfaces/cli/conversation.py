@@ -1,0 +1,36 @@
+"""Which conversation this call belongs to: what an agent says of itself to the programs that it starts."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+
+OURS = "MEANTIME_THREAD"
+# How agents call their own conversation.
+THEIRS = ("CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID", "CODEX_THREAD_ID", "GEMINI_SESSION_ID")
+PERSON = "cli"  # somebody at a shell
+_STRANGE = re.compile(r"[^A-Za-z0-9._:-]+")
+
+
+def named(text: str) -> str:
+    """A thread's id from a name that others gave."""
+    return _STRANGE.sub("-", text)[:100].strip("-") or "mcp"
+
+
+def thread_of_session(session: str) -> str:
+    """The thread of an agent's conversation: its MCP server, its hooks and its shell find the same one."""
+    return f"mcp-{named(session)}"
+
+
+def session_of(environ: Mapping[str, str]) -> str:
+    """The conversation of the agent that started us, in its own words; empty for none."""
+    return next((environ[name] for name in THEIRS if environ.get(name)), "")
+
+
+def own_thread(environ: Mapping[str, str] = os.environ) -> str:
+    """What the environment says, else the agent that started us, else a person."""
+    if environ.get(OURS):
+        return environ[OURS]
+    session = session_of(environ)
+    return thread_of_session(session) if session else PERSON

@@ -1,0 +1,70 @@
+"""What a host says when it runs a hook, and the form in which it wants the answer."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+from meantime.surfaces.cli.conversation import OURS, thread_of_session
+
+HOSTS = ("claude-code", "codex", "gemini")
+# Our names of the moments; the hosts' own are in what they say.
+SESSION_START, PROMPT, POST_TOOL, STOP, WAIT = "session-start", "user-prompt", "post-tool", "stop", "wait"
+MOMENTS = (SESSION_START, PROMPT, POST_TOOL, STOP, WAIT)
+_NAMES = {
+    SESSION_START: ("SessionStart", "SessionStart"),
+    PROMPT: ("UserPromptSubmit", "BeforeAgent"),
+    POST_TOOL: ("PostToolUse", "AfterTool"),
+    STOP: ("Stop", "AfterAgent"),
+}
+
+
+class Call(NamedTuple):
+    moment: str
+    host: str
+    session: str
+    thread: str
+    transcript: str  # a path; empty where the host gives none
+    event: str
+
+    @property
+    def greeting(self) -> str:
+        """For a host that does not tell its shell which conversation it is: the model is told."""
+        if self.moment != SESSION_START or self.host != "gemini":
+            return ""
+        return (
+            f"To run a slow command in the background: `meantime run --thread {self.thread} -- COMMAND`. "
+            "Do not poll it; you are told when it has ended."
+        )
+
+    def answer(self, text: str) -> str:
+        """For stdout: the text as the host puts it into the conversation."""
+        if self.moment == STOP:
+            goes_on = "deny" if self.host == "gemini" else "block"
+            return json.dumps({"decision": goes_on, "reason": text})
+        return json.dumps({"hookSpecificOutput": {"hookEventName": self.event, "additionalContext": text}})
+
+
+def read(moment: str, host: str, said: bytes, environ: dict[str, str]) -> Call | None:
+    """None where nobody is to be told: what came is not a hook's input, or it is a subagent's, whose
+    conversation is another one."""
+    try:
+        found: Any = json.loads(said)
+    except ValueError:
+        return None
+    if not isinstance(found, dict) or "agent_id" in found:
+        return None
+    session: Any = found.get("session_id")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    if not isinstance(session, str) or not session:
+        return None
+    transcript: Any = found.get("transcript_path")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    event: Any = found.get("hook_event_name")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    names = _NAMES.get(moment, ("", ""))
+    return Call(
+        moment,
+        host,
+        session,
+        environ.get(OURS) or thread_of_session(session),
+        transcript if isinstance(transcript, str) else "",
+        event if isinstance(event, str) and event else names[host == "gemini"],
+    )

@@ -1,0 +1,1 @@
+"""Adding Meantime to coding agents: their configuration, changed as little as possible."""

@@ -1,0 +1,339 @@
+"""`meantime install`: what is written for each agent, and that nothing else is touched."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from meantime.app.main import VERBS
+from meantime.surfaces.cli.frame import run
+from meantime.surfaces.install import jsonc
+
+from .person import Done, Person
+
+AGENTS = ("claude-code", "codex", "opencode", "gemini")
+CLAUDE = ".claude/settings.json"
+
+
+class Owner(Person):
+    """Somebody whose whole home folder is for the test."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.project = folder / "project"
+        self.project.mkdir()
+        for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME"):
+            self.environ.pop(name, None)
+        self.user = folder / "user"
+        self.user.mkdir()
+        self.environ["HOME"] = str(self.user)
+
+    def install(self, *arguments: str, **environ: str) -> Done:
+        """In this process: it needs no daemon, and there are many of them."""
+        out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+        with pytest.MonkeyPatch.context() as here:
+            here.setattr(os, "environ", {**self.environ, **environ})
+            here.chdir(self.project)
+            for name, stream in (("stdout", out), ("stderr", err), ("stdin", io.StringIO())):
+                here.setattr(sys, name, stream)
+            code = run(VERBS, ["install", *arguments], "0")
+        texts = [stream.buffer.getvalue().decode() for stream in (out, err)]  # type: ignore[attr-defined]
+        return Done(code, *texts)
+
+    def files(self) -> dict[str, str]:
+        """Everything but the copies, by its path."""
+        found = [path for root in (self.user, self.project) for path in root.rglob("*") if path.is_file()]
+        kept = [path for path in found if not path.name.endswith(".before-meantime")]
+        return {str(path.relative_to(self.folder)): path.read_text() for path in kept}
+
+    def put(self, name: str, text: str) -> Path:
+        path = self.user / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+
+@pytest.fixture
+def owner(tmp_path: Path) -> Owner:
+    return Owner(tmp_path)
+
+
+@pytest.mark.parametrize("scope", ["user", "project"])
+@pytest.mark.parametrize("agent", AGENTS)
+def test_it_comes_and_goes(owner: Owner, agent: str, scope: str):
+    assert owner.install(agent, "--scope", scope, "--yes").code == 0
+    there = owner.files()
+    assert there
+    assert all(name.startswith("user" if scope == "user" else "project") for name in there)
+    again = owner.install(agent, "--scope", scope, "--yes")
+    assert (again.code, "nothing to change" in again.out) == (0, True)
+    assert owner.files() == there
+    gone = owner.install(agent, "--scope", scope, "--yes", "--uninstall")
+    assert gone.code == 0
+    assert owner.files() == {}
+    assert "nothing to change" in owner.install(agent, "--scope", scope, "--uninstall").out
+
+
+WHERE = {
+    "claude-code": (".claude.json", ("mcpServers", "meantime")),
+    "opencode": (".config/opencode/opencode.json", ("mcp", "meantime")),
+    "gemini": (".gemini/settings.json", ("mcpServers", "meantime")),
+}
+
+
+@pytest.mark.parametrize("agent", list(WHERE))
+def test_the_server_is_ours(owner: Owner, agent: str):
+    owner.install(agent, "--yes")
+    name, path = WHERE[agent]
+    entry: Any = json.loads((owner.user / name).read_text())
+    for word in path:
+        entry = entry[word]
+    words = entry["command"] if isinstance(entry["command"], list) else [entry["command"], *entry["args"]]
+    assert words[-1] == "mcp"
+    assert os.access(words[0], os.X_OK)
+
+
+def test_codex_has_a_table_and_hooks(owner: Owner):
+    owner.install("codex", "--yes")
+    table = tomllib.loads((owner.user / ".codex/config.toml").read_text())["mcp_servers"]["meantime"]
+    assert table["args"][-1] == "mcp"
+    hooks = json.loads((owner.user / ".codex/hooks.json").read_text())["hooks"]
+    assert list(hooks) == ["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop"]
+
+
+def test_claude_code_has_one_hook_that_wakes(owner: Owner):
+    owner.install("claude-code", "--scope", "project", "--yes")
+    hooks = json.loads((owner.project / CLAUDE).read_text())["hooks"]
+    told, wakes = (group["hooks"][0] for group in hooks["Stop"])
+    assert told["command"] == "meantime hook stop --host claude-code"
+    assert "asyncRewake" not in told
+    assert wakes["command"] == "meantime hook wait --host claude-code"
+    assert wakes["asyncRewake"] is True
+
+
+FOREIGN = """{
+  // mine
+  "model": "opus",
+  "hooks": {
+    "Stop": [
+      {"matcher": "", "hooks": [{"type": "command", "command": "beep"}]} // keep
+    ],
+    "PreToolUse": []
+  }, /* and this */
+  "permissions": {"allow": ["Bash(ls)"],},
+}
+"""
+
+
+def test_what_others_wrote_is_kept_to_the_letter(owner: Owner):
+    path = owner.put(CLAUDE, FOREIGN)
+    owner.install("claude-code", "--yes")
+    changed = path.read_text()
+    kept = [line for line in changed.splitlines() if line in FOREIGN.splitlines()]
+    assert "  // mine" in kept
+    assert "  }, /* and this */" in kept
+    assert jsonc.found(changed, ("hooks", "Stop", 0, "hooks", 0, "command")) == "beep"
+    assert len(jsonc.found(changed, ("hooks", "Stop"))) == 3
+    owner.install("claude-code", "--yes", "--uninstall")
+    assert jsonc.parse(path.read_text()).value == jsonc.parse(FOREIGN).value
+    assert path.read_text() == FOREIGN
+
+
+def test_a_hook_of_others_in_our_group_stays(owner: Owner):
+    owner.install("claude-code", "--yes")
+    path = owner.user / CLAUDE
+    settings = json.loads(path.read_text())
+    settings["hooks"]["Stop"][0]["hooks"].append({"type": "command", "command": "beep"})
+    path.write_text(json.dumps(settings))
+    owner.install("claude-code", "--yes", "--uninstall")
+    left = json.loads(path.read_text())["hooks"]
+    assert left == {"Stop": [{"hooks": [{"type": "command", "command": "beep"}]}]}
+
+
+def test_an_older_one_of_ours_is_replaced(owner: Owner):
+    old = {"command": "/old/bin/meantime", "args": ["mcp"], "type": "stdio"}
+    hook = {"type": "command", "command": "/old/bin/meantime hook stop --host claude-code"}
+    owner.put(".claude.json", json.dumps({"mcpServers": {"meantime": old}}))
+    owner.put(CLAUDE, json.dumps({"hooks": {"Stop": [{"hooks": [hook]}]}}))
+    assert owner.install("claude-code", "--yes").code == 0
+    assert "/old/bin" not in "".join(owner.files().values())
+    assert len(json.loads((owner.user / CLAUDE).read_text())["hooks"]["Stop"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("agent", "name", "text"),
+    [
+        ("claude-code", ".claude.json", '{"mcpServers": {"meantime": {"command": "other", "args": []}}}'),
+        ("gemini", ".gemini/settings.json", '{"mcpServers": {"meantime": {"url": "http://x"}}}'),
+        ("opencode", ".config/opencode/plugin/meantime.js", "export const Mine = 1\n"),
+        ("codex", ".codex/config.toml", '[mcp_servers.meantime]\ncommand = "other"\n'),
+        ("codex", ".codex/config.toml", 'mcp_servers = {other = {command = "x"}}\n'),
+        ("codex", ".codex/config.toml", "not toml"),
+        ("codex", ".codex/hooks.json", '{"hooks": ['),
+        ("claude-code", CLAUDE, '{"hooks": {"Stop": {"not": "a list"}}}'),
+        ("claude-code", CLAUDE, '{"hooks": "none"}'),
+        ("claude-code", CLAUDE, '{"a": 1, "a": 2}'),
+        ("claude-code", CLAUDE, "[]"),
+        ("gemini", ".gemini/settings.json", '{"a": 1} {"b": 2}'),
+    ],
+)
+def test_never_over_something_else(owner: Owner, agent: str, name: str, text: str):
+    owner.put(name, text)
+    before = owner.files()
+    done = owner.install(agent, "--yes")
+    assert done.code == 1
+    assert len(done.err.splitlines()) == 2
+    assert owner.files() == before
+
+
+def test_what_is_not_utf_8_is_not_touched(owner: Owner):
+    path = owner.put(CLAUDE, "")
+    path.write_bytes(b'{"a": "\xff"}')
+    assert owner.install("claude-code", "--yes").code == 1
+    assert path.read_bytes() == b'{"a": "\xff"}'
+
+
+def test_codex_keeps_the_rest_of_its_file(owner: Owner):
+    text = '# mine\nmodel = "x"\n\n[mcp_servers.other]\ncommand = "y" # keep\n'
+    path = owner.put(".codex/config.toml", text)
+    owner.install("codex", "--yes")
+    assert path.read_text().startswith(text)
+    assert set(tomllib.loads(path.read_text())["mcp_servers"]) == {"other", "meantime"}
+    owner.install("codex", "--yes", "--uninstall")
+    assert path.read_text() == text
+
+
+def test_the_change_is_shown_first_and_made_when_it_is_confirmed(owner: Owner):
+    path = owner.put(CLAUDE, '{\n  "model": "opus"\n}\n')
+    shown = owner.install("claude-code", "--print")
+    assert shown.code == 0
+    assert '+        "hooks": [' in shown.out
+    asked = owner.install("claude-code")
+    assert asked.code == 2
+    assert asked.out == shown.out
+    assert owner.files() == {f"user/{CLAUDE}": '{\n  "model": "opus"\n}\n'}
+    refusing = owner.terminal("install", "claude-code")
+    refusing.until("Make this change?")
+    refusing.type("n\n")
+    assert refusing.end() == 1
+    assert "hooks" not in path.read_text()
+    agreeing = owner.terminal("install", "claude-code")
+    agreeing.until("Make this change?")
+    agreeing.type("y\n")
+    assert agreeing.end() == 0
+    assert "hooks" in path.read_text()
+
+
+def test_secrets_beside_the_change_are_not_shown(owner: Owner):
+    owner.put(".claude.json", '{\n  "oauth": "top-secret",\n  "mcpServers": {\n  }\n}\n')
+    assert "top-secret" not in owner.install("claude-code", "--print").out
+
+
+def test_a_copy_a_mode_and_a_link_are_kept(owner: Owner):
+    real = owner.put("dotfiles/settings.json", '{"model": "opus"}')
+    real.chmod(0o640)
+    (owner.user / ".claude").mkdir()
+    link = owner.user / CLAUDE
+    link.symlink_to(real)
+    owner.install("claude-code", "--yes")
+    assert link.is_symlink()
+    assert real.stat().st_mode & 0o777 == 0o640
+    assert "hooks" in real.read_text()
+    assert real.with_name("settings.json.before-meantime").read_text() == '{"model": "opus"}'
+    assert not [path for path in real.parent.iterdir() if path.name.startswith(".")]
+
+
+def test_the_agents_own_variables_say_where(owner: Owner):
+    owner.install("claude-code", "--yes", CLAUDE_CONFIG_DIR=str(owner.folder / "cc"))
+    owner.install("codex", "--yes", CODEX_HOME=str(owner.folder / "cx"))
+    owner.install("opencode", "--yes", XDG_CONFIG_HOME=str(owner.folder / "xdg"))
+    assert owner.files() == {}
+    for name in ("cc/.claude.json", "cc/settings.json", "cx/config.toml", "xdg/opencode/plugin/meantime.js"):
+        assert (owner.folder / name).is_file()
+
+
+def test_opencode_with_comments(owner: Owner):
+    path = owner.put(".config/opencode/opencode.jsonc", '{\n  // models\n  "model": "x",\n}\n')
+    owner.install("opencode", "--yes")
+    assert "// models" in path.read_text()
+    assert not path.with_suffix(".json").exists()
+    owner.install("opencode", "--yes", "--uninstall")
+    assert path.read_text() == '{\n  // models\n  "model": "x",\n}\n'
+
+
+def test_a_folder_that_cannot_be_written(owner: Owner):
+    path = owner.put(CLAUDE, "{}")
+    if os.geteuid() == 0:
+        path.unlink()
+        path.parent.rmdir()
+        path.parent.write_text("a file in its place")
+    else:
+        path.parent.chmod(0o500)
+    done = owner.install("claude-code", "--yes")
+    assert done.code == 1
+    assert "cannot" in done.err or "could not" in done.err
+
+
+@pytest.mark.parametrize("agent", ["nobody", ""])
+def test_an_agent_that_is_not_known(owner: Owner, agent: str):
+    assert owner.install(agent).code == 2
+
+
+# -- JSON with comments
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=8,
+)
+BLANKS = st.sampled_from(["", " ", "\n", "\n  ", " // note, {\n", "/* } */", "\t"])
+
+
+@st.composite
+def written(draw: st.DrawFn, value: Any) -> str:
+    """A value as somebody might write it."""
+    blank = lambda: draw(BLANKS)  # noqa: E731
+    if isinstance(value, dict):
+        parts = [
+            f"{blank()}{json.dumps(name)}{blank()}:{blank()}{draw(written(it))}{blank()}"
+            for name, it in value.items()
+        ]
+    elif isinstance(value, list):
+        parts = [f"{blank()}{draw(written(it))}{blank()}" for it in value]
+    else:
+        return json.dumps(value)
+    inside = ",".join(parts) + ("," if parts and draw(st.booleans()) else "") + blank()
+    return f"{{{inside}}}" if isinstance(value, dict) else f"[{inside}]"
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_adding_and_removing_change_nothing_else(data: st.DataObject):
+    value = data.draw(st.dictionaries(st.text(max_size=4), VALUES, max_size=4))
+    text = data.draw(written(value))
+    assert jsonc.parse(text).value == value
+    name = data.draw(st.text(max_size=4).filter(lambda name: name not in value))
+    more = jsonc.added(text, (name, "list", -1), {"x": 1})
+    assert jsonc.parse(more).value == {**value, name: {"list": [{"x": 1}]}}
+    assert jsonc.parse(jsonc.removed(more, (name, "list", 0))).value == value
+    for each in value:
+        assert jsonc.parse(jsonc.removed(text, (each,))).value == {
+            k: v for k, v in value.items() if k != each
+        }
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", '{"a"}', '{"a":}', "{a: 1}", '{"a": 1 "b": 2}', "[1 2]", "nul", '"a', "{} x", "[" * 300]
+)
+def test_what_is_no_json(text: str):
+    with pytest.raises(jsonc.NotJson):
+        jsonc.parse(text)

@@ -1,0 +1,1 @@
+"""Real coding agents, with a scripted model behind them."""

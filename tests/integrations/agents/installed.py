@@ -1,0 +1,183 @@
+"""The agents themselves: where `make agents` puts them, and how they are started offline."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.person import Person
+
+from .model import Model
+
+FOLDER = Path(__file__).resolve().parents[3] / ".agents" / "node_modules"
+CLAUDE = FOLDER / "@anthropic-ai/claude-code-linux-x64/claude"
+OPENCODE = FOLDER / "opencode-linux-x64/bin/opencode"
+CODEX = FOLDER / ".bin/codex"
+GEMINI = FOLDER / ".bin/gemini"
+MEANTIME = Path(sys.executable).with_name("meantime")
+PATIENCE = 60.0
+
+
+def needs(program: Path) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(not program.exists(), reason=f"{program.name} is not installed: make agents")
+
+
+class Agent:
+    """One agent's program, with folders of its own and the scripted model."""
+
+    def __init__(self, person: Person, model: Model) -> None:
+        self.person = person
+        self.model = model
+        self.project = person.folder / "project"
+        self.project.mkdir()
+        user = person.folder / "user"
+        user.mkdir()
+        kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+        ours = {name: value for name, value in person.environ.items() if name.startswith("MEANTIME")}
+        self.environ = {**kept, **ours, "HOME": str(user)}
+
+    def install(self, name: str) -> None:
+        done = subprocess.run(
+            [MEANTIME, "install", name, "--yes"], env=self.environ, cwd=self.project, capture_output=True,
+            text=True, timeout=PATIENCE, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done
+
+    @contextlib.contextmanager
+    def started(self, *words: str | Path, **streams: Any) -> Iterator[subprocess.Popen[str]]:
+        with (self.person.folder / "agent.err").open("a") as errors:
+            agent = subprocess.Popen(
+                words, env=self.environ, cwd=self.project, stderr=errors, text=True, start_new_session=True,
+                **streams,
+            )  # fmt: skip
+            try:
+                yield agent
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(agent.pid, signal.SIGKILL)
+                agent.communicate(timeout=PATIENCE)
+
+
+class ClaudeCode(Agent):
+    def __init__(self, person: Person, model: Model) -> None:
+        super().__init__(person, model)
+        self.environ |= {
+            "ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "none", "DISABLE_AUTOUPDATER": "1",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        }  # fmt: skip
+
+    @contextlib.contextmanager
+    def session(self, *more: str) -> Iterator[Any]:
+        """One that stays open, as on a terminal; a function that gives it a prompt."""
+        form = ["--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]
+        words = [CLAUDE, "-p", *form, "--allowedTools=Bash,mcp__meantime", *more]
+        with (
+            (self.person.folder / "claude.out").open("a") as out,
+            self.started(
+                CLAUDE, *words, "--allowedTools=Bash", *more, stdin=subprocess.PIPE, stdout=out
+            ) as one,
+        ):
+            assert one.stdin
+
+            def prompt(text: str) -> None:
+                message = {"role": "user", "content": text}
+                print(json.dumps({"type": "user", "message": message}), file=one.stdin, flush=True)
+
+            yield prompt
+
+
+class OpenCode(Agent):
+    def __init__(self, person: Person, model: Model) -> None:
+        super().__init__(person, model)
+        self.environ |= {
+            "OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1",
+            "OPENCODE_DISABLE_LSP_DOWNLOAD": "1", "npm_config_registry": "http://127.0.0.1:9",
+            "npm_config_fetch_retries": "0",
+        }  # fmt: skip
+        provider = {
+            "npm": "@ai-sdk/openai-compatible", "name": "S", "models": {"m": {"name": "m"}},
+            "options": {"baseURL": f"{model.url}/v1", "apiKey": "none"},
+        }  # fmt: skip
+        config = {
+            "autoupdate": False, "share": "disabled", "snapshot": False, "model": "scripted/m",
+            "small_model": "scripted/m", "enabled_providers": ["scripted"],
+            "provider": {"scripted": provider},
+        }  # fmt: skip
+        (self.project / "opencode.json").write_text(json.dumps(config, indent=2))
+
+    @contextlib.contextmanager
+    def session(self) -> Iterator[Any]:
+        words = ["serve", "--port", "0", "--hostname", "127.0.0.1"]
+        with self.started(OPENCODE, *words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as one:
+            assert one.stdout
+            # Nothing is asked before this line: such a question would never be answered.
+            said = next(line for line in one.stdout if "listening on" in line)
+            url = said.split()[-1]
+            id = _posted(f"{url}/session", {})["id"]
+
+            def prompt(text: str) -> None:
+                _posted(f"{url}/session/{id}/prompt_async", {"parts": [{"type": "text", "text": text}]})
+
+            yield prompt
+
+
+class Codex(Agent):
+    """One turn, without a terminal."""
+
+    def __init__(self, person: Person, model: Model) -> None:
+        super().__init__(person, model)
+        # Not below the folder for temporary files: its sandbox cannot be set up there.
+        self.environ |= {"KEY": "none", "TMPDIR": str(person.folder / "temporary")}
+        (person.folder / "temporary").mkdir()
+        folder = Path(self.environ["HOME"]) / ".codex"
+        folder.mkdir()
+        (folder / "config.toml").write_text(
+            'model = "m"\nmodel_provider = "s"\napproval_policy = "never"\n'
+            'sandbox_mode = "danger-full-access"\n\n[model_providers.s]\nname = "s"\n'
+            f'base_url = "{model.url}/v1"\nwire_api = "responses"\nenv_key = "KEY"\n'
+            "requires_openai_auth = false\n"
+        )
+
+    def turn(self, prompt: str, *, again: bool = False) -> None:
+        resumed = ["resume", "--last"] if again else []
+        flags = ["--dangerously-bypass-hook-trust", "--json", "--skip-git-repo-check"]
+        words = ["exec", *resumed, *flags, prompt]
+        with self.started(CODEX, *words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as one:
+            assert one.wait(PATIENCE) == 0
+
+
+class Gemini(Agent):
+    """One turn, without a terminal."""
+
+    def __init__(self, person: Person, model: Model) -> None:
+        super().__init__(person, model)
+        self.environ |= {
+            "GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": model.url,
+            "GEMINI_CLI_TRUST_WORKSPACE": "true",
+        }  # fmt: skip
+        folder = Path(self.environ["HOME"]) / ".gemini"
+        folder.mkdir()
+        settings = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
+        (folder / "settings.json").write_text(json.dumps(settings))
+
+    def turn(self, prompt: str, *, again: bool = False) -> None:
+        resumed = ["--resume", "latest"] if again else []
+        words = [*resumed, "-m", "gemini-2.5-flash", "-y", "-o", "stream-json", "-p", prompt]
+        with self.started(GEMINI, *words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as one:
+            assert one.wait(PATIENCE) == 0
+
+
+def _posted(url: str, body: object) -> Any:
+    request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+        return json.loads(answer.read() or b"null")
