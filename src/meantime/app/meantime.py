@@ -197,13 +197,16 @@ class Meantime:
         return self._runtime
 
     def _about(self) -> About:
-        hosts = self._runtime.pushing.hosts.items()
+        own = self._runtime.pushing.hosts.items()
+        hosts = [(id, host.delivery.grade, type(host).__name__) for id, host in own]
         executors = self._link.executors.about() if self._link else ()
+        if self._link is not None:
+            hosts += self._link.executors.hosts()
         return replace(
             self._standing,
             executors=executors,
             clients=len(executors),
-            hosts=tuple(HostCount(id, host.delivery.grade, type(host).__name__) for id, host in hosts),
+            hosts=tuple(HostCount(*host) for host in hosts),
         )
 
     # -- a person's view

@@ -109,6 +109,8 @@ class Client(Tasks):
             self._owners += 1
             self._turns.clear()
         self._executor.repeat()
+        if self.pushing.hosts:
+            self._say_hosts()
 
     def heard(self, frame: FromOwner) -> None:
         match frame:
@@ -289,9 +291,16 @@ class Client(Tasks):
 
     def attach(self, thread: str, host: Host) -> None:
         self.pushing.attach(check_id(thread, "thread"), host)
+        self._say_hosts()
 
     def detach(self, thread: str) -> None:
         self.pushing.detach(thread)
+        self._say_hosts()
+
+    def _say_hosts(self) -> None:
+        hosts = self.pushing.hosts.items()
+        told = [(thread, host.delivery.grade, type(host).__name__) for thread, host in hosts]
+        self._connection.say(frames.Hosting(told))
 
     # -- limits
 

@@ -90,6 +90,12 @@ class Saying(Frame, frozen=True, tag="saying"):
     said: Said
 
 
+class Hosting(Frame, frozen=True, tag="hosting"):
+    """The hosts that this process pushes notices to: thread, what it can promise, kind."""
+
+    hosts: list[tuple[str, str, str]]
+
+
 class Unknown(Frame, frozen=True, tag="unknown"):
     """Asked to run something that this process does not have."""
 
@@ -143,7 +149,7 @@ class Limited(Frame, frozen=True, tag="limited"):
     limits: Limits
 
 
-FromClient: TypeAlias = Hello | Ask | Forget | Ended | Saying | Unknown | Ping | Bye
+FromClient: TypeAlias = Hello | Ask | Forget | Ended | Saying | Hosting | Unknown | Ping | Bye
 FromOwner: TypeAlias = Welcome | Refuse | Answered | Problem | Run | Stop | Heard | Limited | Ping | Bye
 
 

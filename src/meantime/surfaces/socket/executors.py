@@ -42,6 +42,7 @@ class Executor:
         self.wire: Wire[Any] | None = None
         self.runs: dict[str, Performance] = {}
         self.turns: set[str] = set()
+        self.hosts: list[tuple[str, str, str]] = []  # that it pushes notices to
         self.grace: Alarm | None = None
         self.life: int | None = None  # a descriptor that tells the end of its process
 
@@ -75,6 +76,9 @@ class ExecutorTable:
 
     def serve(self, tasks: Tasks) -> None:
         self._tasks = tasks
+
+    def hosts(self) -> list[tuple[str, str, str]]:
+        return [host for one in self._known.values() for host in one.hosts]
 
     def about(self) -> tuple[dict[str, Json], ...]:
         """For people: those that are connected, and those that may come back."""

@@ -22,6 +22,7 @@ from meantime.link.frames import (
     Frame,
     FromClient,
     Hello,
+    Hosting,
     Ping,
     Problem,
     Refuse,
@@ -39,6 +40,7 @@ from meantime.ports.tasks import OpenTurn, Tasks
 from .executors import Executor, ExecutorTable
 
 MAX_ASKED = 10_000  # questions of one process at once
+MAX_HOSTS = 1_000  # of one process, that are known by name
 HELLO_WITHIN = 10.0  # seconds
 decode = msgspec.json.Decoder(FromClient).decode
 
@@ -152,6 +154,8 @@ class Link:
                 self._executors.ended(self.executor, frame)
             case Saying():
                 self._executors.saying(self.executor, frame)
+            case Hosting():
+                self.executor.hosts = frame.hosts[:MAX_HOSTS]
             case Unknown():
                 self._executors.unknown(self.executor, frame)
             case Bye():

@@ -1,0 +1,35 @@
+"""Hosts of connected processes: told in their own process, known to the owner."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from meantime import Call, Meantime
+from meantime.testing import FakeHost
+
+pytestmark = pytest.mark.anyio
+
+
+def grades(owner: Meantime) -> list[tuple[str, str, str]]:
+    return [(host.thread, host.grade, host.kind) for host in owner._about().hosts]
+
+
+async def test_H15_the_owner_knows_what_each_connected_host_can_promise(tmp_path: Path) -> None:
+    """Also the next owner; and not of one that was detached."""
+    owner = await Meantime.open(tmp_path / "work.db", link=tmp_path / "link")
+    async with Meantime.connect(tmp_path / "link") as mt:
+        host = FakeHost()
+        mt.attach("conv-1", host)
+        await (await mt.thread("conv-1").start(Call(abs, -1))).wait()
+        assert grades(owner) == [("conv-1", host.delivery.grade, "FakeHost")]
+        await owner.close()
+        async with Meantime.open(tmp_path / "work.db", link=tmp_path / "link") as owner:
+            async with asyncio.timeout(20):
+                while not grades(owner):  # noqa: ASYNC110  until it has come back
+                    await asyncio.sleep(0.01)
+            mt.detach("conv-1")
+            await mt.stats()
+            assert grades(owner) == []
