@@ -10,10 +10,9 @@ from collections.abc import Awaitable, Callable
 from itertools import count
 from pathlib import Path
 
-from meantime.runtime.context import WorkContext
-
 from meantime import Meantime, Run, Shell, Status, Task
 from meantime.api import Thread
+from meantime.context import WorkContext
 from meantime.ports.runner import Assignment
 from meantime.runners.shell.runner import ShellRunner
 from meantime.runners.shell.shim import cells
@@ -56,7 +55,7 @@ async def _one_at_a_time() -> None:
             for _ in range(ROUNDS):
                 for name, way in ways.items():
                     times[name].append(await way())
-        runner.close()
+        await runner.close()
         disk.close()
     base = p50(next(iter(times.values())))
     rows: list[list[str]] = []
