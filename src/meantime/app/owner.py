@@ -11,6 +11,7 @@ from meantime.kernel.model import Json
 from meantime.kernel.work import Call, Order, Tool
 from meantime.ports.owner import About
 from meantime.runners.background import REGISTRY, BackgroundFunction
+from meantime.runners.shell import given
 from meantime.runners.shell.work import Shell
 
 
@@ -33,7 +34,7 @@ class LedgerOwner:
         merge: bool = False,
     ) -> Order:
         work = Shell(command, cwd=cwd, env=env, stdin=stdin, open_stdin=open_stdin, pty=pty, merge=merge)
-        Shell(command, env=environment)  # it is checked like any other
+        given.environment(environment)  # checked like any other
         return work.order().with_environment(environment)
 
     def tool(self, name: str, arguments: dict[str, Json]) -> Order:
