@@ -89,6 +89,7 @@ class Problem(Struct, frozen=True, kw_only=True):
     error: MeantimeError  # .code is stable; NotResumable has "not_completed", "being_resumed", …
     ask: Any = None  # None where the arguments themselves were wrong
     candidates: Sequence[Task] = ()  # of an id that fits several
+    task: Task | None = None  # the one that the ask names, where the answer is no
 
 
 class Standing(Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Collection
 from typing import Any
 
-from meantime.kernel.errors import Ambiguous, InvalidInput, MeantimeError, NotFound
+from meantime.kernel.errors import Ambiguous, InvalidInput, MeantimeError, NotFound, Refused
 from meantime.kernel.limits import NO_LIMIT
 from meantime.kernel.model import InlineLimits, Task
 from meantime.ports.asks import Ask, Starting
@@ -168,14 +168,19 @@ class Toolset:
             raise NotFound(f"There is no tool {name[:100]!r}.", hint=f"There are: {there}.")
         return found
 
-    async def _refusal(self, name: str, ask: object, error: MeantimeError) -> Said:
+    async def _refusal(self, name: str, ask: Any, error: MeantimeError) -> Said:
         candidates: list[Task] = []
-        if isinstance(error, Ambiguous):
-            try:
+        task: Task | None = None
+        try:
+            if isinstance(error, Ambiguous):
                 candidates = [await self._performer.get(id) for id in error.candidates]
-            except MeantimeError as gone:
-                LOG.debug("A candidate could not be looked at: %s", gone)
-        return self.dialect.problem(Problem(tool=name, ask=ask, error=error, candidates=candidates))
+            elif isinstance(error, Refused) and hasattr(ask, "ref"):
+                task = await self._performer.get(ask.ref)
+        except MeantimeError as gone:
+            LOG.debug("What was asked for cannot be looked at: %s", gone)
+        return self.dialect.problem(
+            Problem(tool=name, ask=ask, error=error, candidates=candidates, task=task)
+        )
 
     async def _settled(self, said: Said) -> Said:
         if not self.dialect.policy.reads_settle:
