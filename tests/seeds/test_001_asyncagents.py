@@ -42,7 +42,7 @@ async def test_H22_its_five_tools(agent: Speaker) -> None:
 # -- forks
 
 
-async def test_001_launch_forked_background_task(agent: Speaker, agents: FakeSessionRunner) -> None:
+async def test_F12_a_fork_is_launched_and_marked(agent: Speaker, agents: FakeSessionRunner) -> None:
     """It returns at once with a task that is marked. What the fork inherits is its runner's affair."""
     agents.hold()
     said = await agent.call("task", description="go on", prompt="Go on.", agent="explore", fork=True)
