@@ -154,6 +154,7 @@ class WorkContext:
     def warn(self, text: str) -> None:
         self.warned += 1
         self.progress(message=text)
+        self._say(now=True)
 
     def in_session(self, id: str) -> None:
         self.session = check_id(id, "session")

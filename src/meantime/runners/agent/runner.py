@@ -31,6 +31,8 @@ from .journal import Journal
 from .segments import Segments
 from .tally import Tally
 
+TALLIES = 1_000  # of runs that are over, for what they have started
+
 
 class AgentRunner:
     kind = "agent"
@@ -134,7 +136,8 @@ class AgentRunner:
         except MeantimeError as problem:
             return Report(error=Failed(str(problem), problem.code))
         finally:
-            del self._drives[task.id], self._journals[task.id], self._tallies[task.id]
+            del self._drives[task.id], self._journals[task.id]
+            self._let_go(task.id)
             journal.stir()
 
     def _tally(self, task: Task, settings: AgentSettings, began: float) -> Tally:
@@ -143,6 +146,14 @@ class AgentRunner:
         if (was := task.progress) is not None:
             tally.add(Spending(was.turns, was.calls, was.tokens, was.cost))
         return tally
+
+    def _let_go(self, id: str) -> None:
+        """What it has started may go on, or not even have begun, and still belongs to its tree."""
+        self._tallies[id] = self._tallies.pop(id)
+        if len(self._tallies) > TALLIES:
+            done = next((one for one in self._tallies if one not in self._drives), None)
+            if done is not None:
+                del self._tallies[done]
 
     def _brief(self, task: Task, employed: Employed) -> Brief:
         cwd = str(_input(task).get("cwd") or employed.settings.cwd or Path.cwd())
