@@ -120,8 +120,10 @@ class Meantime:
     def answer(self, ref: str, text: str, *, scope: str | None = None) -> Task:
         """To a task that waits for input, as a person: a text, or one of the offered answers."""
 
-    def lines(self, ref: str) -> Sequence[Line]:
-        """What was said in an agent's session, over all runs."""
+    def lines(
+        self, ref: str, *, kinds: Sequence[str] = (), roles: Sequence[str] = (), last: int | None = None
+    ) -> Sequence[Line]:
+        """What was said in an agent's session, over all runs, oldest first; see Thread.lines."""
 
     def cancel(self, ref: str, *, reason: str = "", wait: bool = False) -> CancelAnswer: ...
     def tools(self, server: str) -> Sequence[ToolInfo]:
@@ -254,8 +256,14 @@ class Thread:
     def answer(self, ref: Ref, text: str, *, scope: str | None = None, by: str = "agent") -> Task:
         """To a task that waits for input. A permission is given by a person (by="user"), not by an agent."""
 
-    def lines(self, ref: Ref) -> Sequence[Line]:
-        """What was said in an agent's session, over all runs."""
+    def lines(
+        self, ref: Ref, *, kinds: Sequence[str] = (), roles: Sequence[str] = (), last: int | None = None
+    ) -> Sequence[Line]:
+        """What was said in an agent's session, over all runs, oldest first.
+
+        kinds: text, thought, call, result, summary; none is all.
+        roles: user, assistant, tool, system; none is all.
+        last: only so many, the newest."""
 
     def result(self, ref: Ref) -> Json: ...
     def wait(self, *refs: Ref, until: Until = "all", timeout: float | None = None) -> Sequence[Task]:
