@@ -33,6 +33,10 @@ async def test_F2_a_function_by_its_name(thread: Thread) -> None:
     assert "indexed src" in (await toolset.call("output", {"id": said.data["id"]})).text
     wrong = await toolset.call("start_tool", {"name": "delete"})
     assert (wrong.code, "There are: index." in wrong.text) == ("not_found", True)
+    for arguments in ({}, {"file": "x"}, {"no name": 1}):
+        refused = await toolset.call("start_tool", {"name": "index", "arguments": arguments})
+        assert refused.code == "invalid_input"
+    assert len(await thread.list("all")) == 1
 
 
 async def test_F19_a_whitelist_and_empty_means_none(thread: Thread) -> None:

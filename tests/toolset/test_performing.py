@@ -161,6 +161,31 @@ async def test_L5_a_cancel_that_does_not_wait_answers_with_the_request(
     assert answer.task.status == "cancelling"
 
 
+async def test_M4_over_the_limit_by_the_policy(
+    thread: Thread, mt: Meantime, clock: FakeClock, agents: FakeSessionRunner
+) -> None:
+    await mt.set_limits(per_kind={"agent": 1})
+    agents.hold()
+    ask = asks.StartAgent(agent="explore", prompt="look")
+    await performed(thread, clock, ask)
+    assert (await performed(thread, clock, ask, Policy(on_limit="queue"))).task.status == "queued"
+    said = await made(thread, clock, Asking(ask, Policy(on_limit="reject"))).call("do")
+    assert said.code == "limit_reached"
+
+
+async def test_N2_a_read_in_a_turn_that_is_over_settles_nothing(
+    thread: Thread, agents: FakeSessionRunner
+) -> None:
+    handle = await thread.start(Agent("explore", "look"))
+    await handle.wait()
+    async with thread.turn() as turn:
+        pass
+    said = await thread.toolset("asyncagents", turn=turn).call("asyncagents_output", {"task_id": handle.id})
+    assert (said.code, said.data["result"]) == ("", "done")
+    async with thread.turn() as turn:
+        assert [notice.task_id for notice in turn.notices] == [handle.id]
+
+
 async def test_what_a_person_types(thread: Thread, mt: Meantime, clock: FakeClock) -> None:
     toolset = made(thread, clock, Asking(asks.Tools()))
     assert (await toolset.command("/limit")).text == "Usage: /limit NUMBER"

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 from mcp import Client
+from mcp.client.extension import advertise
 
 from daemon.conftest import Place
 from meantime import Agent, Meantime
@@ -13,6 +14,7 @@ from meantime.testing import FakeSessionRunner
 
 from .conftest import QUICK, Direct, notices, texts
 from .speaking import COMMAND, Raw
+from .tasking import EXTENSION, call_as_task
 from .test_http import ACCEPT, INITIALIZE, connected, door, plain  # noqa: F401  a fixture
 
 pytestmark = pytest.mark.anyio
@@ -41,6 +43,21 @@ async def test_H22_tools_texts_and_notices(mt: Meantime, era: str, dialect: str)
         told = texts(listed)[1] if notices(listed) else texts(started)[1]
         assert "4 modules" in told
         assert told.startswith("✓ **Agent" if dialect == "asyncagents" else "Background task")
+    await direct.held.close()
+
+
+async def test_a_resume_is_no_task_of_mcp(mt: Meantime):
+    """A client that follows tasks by itself gets one for what is new, and an answer for the rest."""
+    direct = Direct(mt, dialect="background")
+    await (await mt.thread("conv-1").start(Agent("explore", "look"), id="t_one")).wait()
+    given = {"description": "count", "prompt": "Count.", "agent": "explore"}
+    async with Client(direct.door.server, mode="auto", extensions=[advertise(EXTENSION)]) as client:
+        new = await call_as_task(client, "auto", "background_task", given)
+        assert (await mt.get(new["taskId"])).agent == "explore"
+        said = await client.call_tool("background_task", {"resume": "t_one", "prompt": "And?"})
+        assert texts(said)[0].startswith("Resume #1 started")
+        wrong = await client.call_tool("background_task", {"prompt": "And?"})
+        assert "A new task needs description, prompt and agent." in texts(wrong)[0]
     await direct.held.close()
 
 
