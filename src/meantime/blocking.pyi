@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from meantime.integrations.mcp.servers import HttpServer, StdioServer
 from meantime.integrations.mcp.tools import ToolInfo
 from meantime.kernel.conversation import Line
+from meantime.kernel.errors import MeantimeError
 from meantime.kernel.events import Event
 from meantime.kernel.limits import Limits
 from meantime.kernel.model import BatchCount, Chunk, InlineLimits, Json, Output, Task
@@ -370,12 +371,16 @@ class Toolset:
     def starts(self, name: str) -> bool:
         """Whether this tool can hand work off."""
 
-    def started(self, name: str, arguments: object, **options: Any) -> Task:
-        """The task itself, for those who follow it by themselves. Raises."""
+    def started(self, name: str, arguments: object, **options: Any) -> Task | None:
+        """The task itself, for those who follow it by themselves; None for a call that starts no new one.
+        Raises."""
 
     def commands(self) -> list[Command]: ...
     def command(self, line: str) -> Said:
         """A line that a person typed: `/tasks list`. It sees this thread, and settles nothing."""
+
+    def refusal(self, name: str, error: MeantimeError, ask: Any = None) -> Said:
+        """An error in the words of the dialect."""
 
 class Turn:
     """Busy while its block is open. Leaving without `ack()` gives the notices back."""
