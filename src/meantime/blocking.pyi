@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 from meantime.integrations.mcp.servers import HttpServer, StdioServer
 from meantime.integrations.mcp.tools import ToolInfo
+from meantime.kernel.conversation import Line
 from meantime.kernel.errors import MeantimeError
 from meantime.kernel.events import Event
 from meantime.kernel.limits import Limits
@@ -44,6 +45,7 @@ class Meantime:
         settings: Settings | None = None,
         runners: Iterable[Runner] = (),
         servers: Mapping[str, StdioServer | HttpServer] | None = None,
+        agents: Mapping[str, Any] | None = None,
         clock: Clock | None = None,
         store: Store | None = None,
         salvage: bool = False,
@@ -53,7 +55,8 @@ class Meantime:
 
         durability: "full" survives a power cut; "fast" survives a crash, not a power cut.
         link: a unix socket at which other processes of the same user can `connect`.
-        servers: MCP servers by name, whose tools `Tool("name/tool", …)` runs."""
+        servers: MCP servers by name, whose tools `Tool("name/tool", …)` runs.
+        agents: who `Agent("name", …)` is: AgentSettings, a Pydantic AI agent, or a function of your own."""
 
     @classmethod
     def connect(
@@ -112,8 +115,16 @@ class Meantime:
     def log(self, ref: str) -> Log:
         """What a command says: read, tail or follow it."""
 
-    def send(self, ref: str, data: str | bytes = "", *, eof: bool = False) -> None:
-        """To a running command: more of its stdin; `eof` closes it."""
+    def send(self, ref: str, data: str | bytes = "", *, eof: bool = False) -> str:
+        """To a running command: more of its stdin; `eof` closes it. To a running agent: a text."""
+
+    def answer(self, ref: str, text: str, *, scope: str | None = None) -> Task:
+        """To a task that waits for input, as a person: a text, or one of the offered answers."""
+
+    def lines(
+        self, ref: str, *, kinds: Sequence[str] = (), roles: Sequence[str] = (), last: int | None = None
+    ) -> Sequence[Line]:
+        """What was said in an agent's session, over all runs, oldest first; see Thread.lines."""
 
     def cancel(self, ref: str, *, reason: str = "", wait: bool = False) -> CancelAnswer: ...
     def tools(self, server: str) -> Sequence[ToolInfo]:
@@ -180,6 +191,8 @@ class Thread:
         on_limit: str | None = None,
         inline: InlineLimits | None = None,
         fork: bool = False,
+        fork_of: Ref | None = None,
+        context: Sequence[Line] = (),
         resume: str | None = None,
         session: str | None = None,
         meta: dict[str, Json] | None = None,
@@ -216,6 +229,9 @@ class Thread:
     def resume(self, ref: Ref, prompt: str, *, timeout: float | None = None) -> Handle:
         """A new run of an ended task, in its own session, with all it knows."""
 
+    def fork(self, ref: Ref, prompt: str, **options: Any) -> Handle:
+        """A new task that begins with all that another one knows, whether it has ended or not."""
+
     def get(self, ref: Ref) -> Task: ...
     def list(
         self,
@@ -234,8 +250,21 @@ class Thread:
     def log(self, ref: Ref) -> Log:
         """What a command says: read, tail or follow it."""
 
-    def send(self, ref: Ref, data: str | bytes = "", *, eof: bool = False) -> None:
-        """To a running command: more of its stdin; `eof` closes it."""
+    def send(self, ref: Ref, data: str | bytes = "", *, eof: bool = False) -> str:
+        """To a running command: more of its stdin; `eof` closes it. To a running agent: something to hear
+        now, where it can ("steered"), else the follow-up of its next run ("queued")."""
+
+    def answer(self, ref: Ref, text: str, *, scope: str | None = None, by: str = "agent") -> Task:
+        """To a task that waits for input. A permission is given by a person (by="user"), not by an agent."""
+
+    def lines(
+        self, ref: Ref, *, kinds: Sequence[str] = (), roles: Sequence[str] = (), last: int | None = None
+    ) -> Sequence[Line]:
+        """What was said in an agent's session, over all runs, oldest first.
+
+        kinds: text, thought, call, result, summary; none is all.
+        roles: user, assistant, tool, system; none is all.
+        last: only so many, the newest."""
 
     def result(self, ref: Ref) -> Json: ...
     def wait(self, *refs: Ref, until: Until = "all", timeout: float | None = None) -> Sequence[Task]:
@@ -413,7 +442,7 @@ class Handle:
     def log(self) -> Log:
         """What a command says: read, tail or follow it."""
 
-    def send(self, data: str | bytes = "", *, eof: bool = False) -> None:
+    def send(self, data: str | bytes = "", *, eof: bool = False) -> str:
         """To a running command: more of its stdin; `eof` closes it."""
 
     def cancel(self, *, reason: str = "", wait: bool = False) -> CancelAnswer: ...

@@ -22,7 +22,7 @@ def line(task: Task, now: float) -> str:
     parts = [f'{task.id}: "{flat(task.title)}" is {task.status}']
     if task.run.started_at is not None:
         parts.append(f"for {duration(max(0.0, now - task.run.started_at))}")
-    said = progress(task)
+    said = progress(task) if task.question is None else f"asks: {flat(task.question.text)[:300]}"
     return " ".join(parts) + (f" ({said})" if said else "") + "."
 
 

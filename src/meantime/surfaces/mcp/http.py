@@ -205,7 +205,8 @@ class OwnWorks:
     commands = True
 
     async def agents(self) -> Sequence[str] | None:
-        return () if "agent" in self._owner.about().runners else None
+        about = self._owner.about()
+        return [one.name for one in about.agents] if "agent" in about.runners else None
 
     def tool(self, name: str, arguments: dict[str, Any]) -> Order:
         return self._owner.tool(name, arguments)
