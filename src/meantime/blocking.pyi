@@ -301,6 +301,8 @@ class Thread:
         background: bool = True,
         allow_model_cancel: bool = True,
         depth: int | None = None,
+        session: str | None = None,
+        context: Callable[[], Sequence[Line]] | None = None,
     ) -> Toolset:
         """This thread's verbs as tools for its agent, in the words of a dialect.
 
@@ -310,7 +312,9 @@ class Thread:
         turn: reads of endings count as told with its ack, where the dialect says so.
         allow: only the tools with these names; an empty list is none.
         background: False takes away what hands work off. So does a depth at which no more may start:
-            `depth` is that of the task that this agent works on; None asks the work that runs here."""
+            `depth` is that of the task that this agent works on; None asks the work that runs here.
+        session, context: what a fork of this agent goes on from: its session, where the host of the new
+            agent can copy it, or a function that gives what was said; else the thread's transcript."""
 
     def batch(self, id: str) -> Batch: ...
     def turn(self, *, lease: float | None = None, limit: int = 100, reads_settle: bool = True) -> Turn:
@@ -345,7 +349,9 @@ class Toolset:
     turn: reads of endings count as told with its ack, where the dialect says so.
     allow: only the tools with these names; an empty list is none.
     background: False takes away what hands work off. So does a depth at which no more may be started:
-        `depth` is that of the task that this agent works on, and None is asked of the work that runs here."""
+        `depth` is that of the task that this agent works on, and None is asked of the work that runs here.
+    session, context: what a fork of this agent goes on from: its session, where the host of the new agent
+        can copy it, or a function that gives what was said. Else it is the thread's own transcript."""
 
     dialect: Dialect
 

@@ -224,6 +224,11 @@ async def test_N7_the_reminder_in_a_dialect(thread: Thread, agents: FakeSessionR
         await turn.ack()
     assert quick.id not in await thread.reminder("background")
     assert await thread.reminder("meantime") == await thread.reminder()
+    for number in range(25):
+        await thread.start(Agent("slow", "look"), description=f"number {number}")
+    said = await thread.reminder("background")
+    assert said.count("\n- t_") == 20
+    assert "\n- and 6 more\n" in said
 
 
 def test_a_toolset_without_async() -> None:

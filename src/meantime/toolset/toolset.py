@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
+from meantime.kernel.conversation import Line
 from meantime.kernel.errors import Ambiguous, MeantimeError, NotFound, Refused
 from meantime.kernel.limits import NO_LIMIT
 from meantime.kernel.model import InlineLimits, Task
@@ -18,7 +19,7 @@ from meantime.ports.runner import CURRENT
 from meantime.ports.tasks import Tasks
 from meantime.toolset.arguments import parsed
 from meantime.toolset.exports import Form, exported
-from meantime.toolset.performing import Beat, Performer, silent
+from meantime.toolset.performing import Beat, Forking, Performer, silent
 from meantime.toolset.works import Works
 from meantime.turn import Turn
 from meantime.wording import OWN, Wording, dialect_of
@@ -33,6 +34,8 @@ class Toolset:
     allow: only the tools with these names; an empty list is none.
     background: False takes away what hands work off. So does a depth at which no more may be started:
         `depth` is that of the task that this agent works on, and None is asked of the work that runs here.
+    session, context: what a fork of this agent goes on from: its session, where the host of the new agent
+        can copy it, or a function that gives what was said. Else it is the thread's own transcript.
     """
 
     def __init__(
@@ -47,6 +50,8 @@ class Toolset:
         background: bool = True,
         allow_model_cancel: bool = True,
         depth: int | None = None,
+        session: str | None = None,
+        context: Callable[[], Sequence[Line]] | None = None,
         inline: InlineLimits | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
@@ -58,7 +63,8 @@ class Toolset:
         self._background = background
         self._cancel = allow_model_cancel
         self._depth = depth
-        self._performer = Performer(tasks, works, thread, self.dialect.policy, inline, now)
+        forking = Forking(session, context)
+        self._performer = Performer(tasks, works, thread, self.dialect.policy, inline, now, forking)
         self._offered: dict[str, Tool] | None = None
 
     # -- for models
