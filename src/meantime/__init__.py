@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from .kernel.retention import Retention
     from .kernel.work import Agent, Call, Tool
     from .log import Log
+    from .loop import Loop
     from .ports.host import Delivery, Host
     from .ports.runner import Context, Stopped, current
     from .runners.background import background
@@ -87,6 +88,7 @@ _HOMES = {
     "kernel.retention": "Retention",
     "kernel.work": "Agent Call Tool",
     "log": "Log",
+    "loop": "Loop",
     "ports.host": "Delivery Host",
     "runners.background": "background",
     "runners.shell.work": "ProcessLimits Shell",
@@ -125,6 +127,7 @@ __all__ = [
     "LimitReached",
     "Limits",
     "Log",
+    "Loop",
     "Lost",
     "Meantime",
     "MeantimeError",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -21,7 +21,14 @@ class Turn:
     """Busy while its block is open. Leaving without `ack()` gives the notices back."""
 
     def __init__(
-        self, tasks: Tasks, thread: str, lease: float | None, limit: int, reads_settle: bool
+        self,
+        tasks: Tasks,
+        thread: str,
+        *,
+        lease: float | None = None,
+        limit: int = 100,
+        reads_settle: bool = True,
+        said: tuple[str, ...] = (),
     ) -> None:
         self._tasks = tasks
         self._thread = thread
@@ -29,6 +36,7 @@ class Turn:
         self._limit = limit
         self._reads_settle = reads_settle
         self.id = ""
+        self.said = said  # what the person said, for a turn of a `Loop`
         self._notices: list[Notice] = []
         self._reads: list[str] = []  # notices of endings that the agent read itself
 
@@ -50,11 +58,15 @@ class Turn:
     ) -> None:
         await self._tasks.close_turn(self.id, failed=problem is not None)
 
-    async def boundary(self) -> Sequence[Notice]:
-        """Leases what came in since, for a turn of many steps; the new ones join `notices`."""
+    async def boundary(self, *, read: Iterable[str] = ()) -> Sequence[Notice]:
+        """Leases what came in since, for a turn of many steps; the new ones join `notices`.
+
+        read: ids of notices whose endings a tool has shown the agent: they are told with the ack, and not
+        returned."""
         fresh = await self._tasks.boundary(self.id, limit=self._limit)
         self._notices += fresh
-        return fresh
+        seen = set(read)
+        return [notice for notice in fresh if notice.id not in seen]
 
     async def ack(self, *notices: Notice | str, transcript: Transcript | None = None) -> Settled:
         """The conversation holds them now: all of this turn's notices, or those you name.
@@ -71,6 +83,10 @@ class Turn:
 
     def render(self, dialect: Renderer | None = None) -> list[Message]:
         return [notice.message(dialect) for notice in self.notices]
+
+    def messages(self, dialect: Renderer | None = None) -> list[Message]:
+        """What is new for the conversation: the endings, in order, then what the person said."""
+        return [*self.render(dialect), *(Message("user", (Part(text),)) for text in self.said)]
 
     async def reminder(self) -> str:
         return await self._tasks.reminder(self._thread)

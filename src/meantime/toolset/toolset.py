@@ -28,6 +28,10 @@ INLINE = InlineLimits(8_000, 200)  # of a notice's payload: hosts cut long resul
 Beat = Callable[[float, float, str], Awaitable[None]]
 
 
+async def _silent(spent: float, most: float, message: str) -> None:
+    """For a carrier whose calls nobody cuts off."""
+
+
 class Works(Protocol):
     """How words become work, where the calls arrive."""
 
@@ -89,7 +93,7 @@ class Toolset:
             Tool("send", words.SEND, schema(taking.Send)),
         ]
 
-    async def call(self, name: str, arguments: object, beat: Beat) -> Said:
+    async def call(self, name: str, arguments: object, beat: Beat = _silent) -> Said:
         """`beat` is told how long a wait has lasted, and how long it lasts at most."""
         try:
             return await self._doing[self._known(name)](parsed(_KINDS[name], arguments), beat)
