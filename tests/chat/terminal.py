@@ -14,7 +14,6 @@ import termios
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import pyte
@@ -34,11 +33,11 @@ class Terminal:
         self.screen.write_process_input = lambda data: self.type(data)  # it is asked where its cursor is
         self._stream = pyte.ByteStream(self.screen)
         self.raw = b""
+        self.mode = termios.tcgetattr(far)
         self.process = subprocess.Popen(
             program, env=environ, cwd=cwd, stdin=far, stdout=far, stderr=far, start_new_session=True,
             preexec_fn=_own_terminal,
         )  # fmt: skip
-        self.mode = termios.tcgetattr(far)
         self.far = far
 
     @property
@@ -86,6 +85,11 @@ class Terminal:
         for text in texts:
             self.until(lambda text=text: text in self.text, repr(text))
 
+    def ready(self) -> Terminal:
+        """The prompt is there, and the toolbar below it."""
+        self.sees("/help", " running · ")
+        return self
+
     def end(self) -> int:
         """Its exit code, with all that it showed read."""
         deadline = time.monotonic() + PATIENCE
@@ -96,24 +100,27 @@ class Terminal:
             pass
         return self.process.returncode
 
+    def modes_are_back(self) -> bool:
+        return termios.tcgetattr(self.far)[:4] == self.mode[:4]
+
     def hang_up(self) -> None:
         """The terminal goes away, as when its window is closed."""
         os.close(self.far)
         os.close(self._near)
         self.far = self._near = -1
 
-    def __enter__(self) -> Terminal:
-        return self
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
         for end in (self._near, self.far):
             if end != -1:
                 os.close(end)
+        self._near = self.far = -1
 
 
 def _own_terminal() -> Any:

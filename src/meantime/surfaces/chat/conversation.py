@@ -31,14 +31,14 @@ class Conversation:
         said = [entry for entry in self.entries if entry.message.role != SETTING]
         return bool(said) and said[-1].message.role in (USER, TOOL)
 
-    def unanswered(self) -> list[str]:
-        """What was said since the last answer, the newest last."""
-        found: list[str] = []
+    def unanswered(self) -> list[Entry]:
+        """What was said and told since the last answer."""
+        found: list[Entry] = []
         for entry in reversed(self.entries):
             if entry.message.role == ASSISTANT:
                 break
-            if entry.message.role == USER and entry.notice is None:
-                found.append(entry.message.visible)
+            if entry.message.role == USER:
+                found.append(entry)
         return found[::-1]
 
     def setting(self, name: str) -> str | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import termios
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import suppress
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
@@ -59,17 +60,20 @@ class Screen:
                 yield await self._session.prompt_async()
             except EOFError:
                 return
+            except (OSError, termios.error):
+                _let_go()
+                return
             except KeyboardInterrupt:
                 continue
 
     def put(self, rows: Sequence[str]) -> None:
-        """Above the prompt. A terminal that is gone shows nothing, and that is found out elsewhere."""
+        """Above the prompt. A terminal that is gone shows nothing; whoever reads from it finds that out."""
         text = "".join(f"{row}\r\n" for row in rows)
         app = self._session.app
-        with suppress(OSError, ValueError):
+        try:
             if not app.is_running or app.is_done:
-                sys.stdout.write(text)
-                sys.stdout.flush()
+                app.output.write_raw(text)
+                app.output.flush()
                 return
             app.renderer.erase()
             app.output.write_raw(text)
@@ -77,6 +81,8 @@ class Screen:
             app.renderer.reset()
             app.renderer.request_absolute_cursor_position()
             app.invalidate()
+        except OSError:
+            _let_go()
 
     def remember(self, lines: Iterable[str]) -> None:
         """What was typed in an earlier life, for the arrow keys."""
@@ -99,6 +105,14 @@ class Screen:
 
     def clear_line(self) -> None:
         self._session.default_buffer.reset()
+
+
+def _let_go() -> None:
+    """The terminal is gone: what is still to be written goes nowhere, and raises nothing any more."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 class _Completer(Completer):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from meantime.kernel.errors import MeantimeError
+from meantime.kernel.errors import MeantimeError, NotFound
 from meantime.kernel.ids import display
-from meantime.kernel.notices import Notice
 from meantime.surfaces.cli.safe import fitted
 from meantime.turn import Turn
 
@@ -41,9 +41,12 @@ class Scripted:
         }
 
     async def take(self, turn: Turn, conversation: Conversation) -> None:
-        said = [_told(turn.notices)] if turn.notices else []
-        if len(conversation.unanswered()) > len(turn.said):  # it was killed; what it did then may run
-            said.append(AGAIN.format(said=conversation.unanswered()[0]))
+        new = conversation.unanswered()
+        told = [entry.notice for entry in new if entry.notice]
+        said = [await self._told(told)] if told else []
+        missed = [entry.message.visible for entry in new if not entry.notice][: -len(turn.said) or None]
+        if missed:  # it was killed before it answered; what it did then may run
+            said.append(AGAIN.format(said=missed[-1]))
         for line in turn.said:
             word, _, rest = line.strip().partition(" ")
             does = self._doing.get(word.lower())
@@ -87,6 +90,16 @@ class Scripted:
         self._show(look.output(done.text, done.failed))
         return "It failed." if done.failed else "Done."
 
+    async def _told(self, notices: Sequence[str]) -> str:
+        """What it says of endings: what they came to stands above."""
+        ended: list[str] = []
+        for notice in notices:
+            with suppress(NotFound):  # deleted since
+                task = await self._hands.thread.get(notice.rpartition(".")[0])
+                verb = "was" if texts.status(task) == "cancelled" else "has"
+                ended.append(f"{fitted(texts.name(task), NAMED)} {verb} {texts.status(task)}")
+        return f"{'; '.join(ended)}."
+
     async def _status(self) -> str:
         running = [
             f"{fitted(texts.name(task), NAMED)} ({display(task.id)})"
@@ -98,12 +111,3 @@ class Scripted:
 def _folder(where: str) -> str | None:
     folder = os.path.abspath(os.path.expanduser(where or "."))
     return folder if os.path.isdir(folder) else None
-
-
-def _told(notices: Sequence[Notice]) -> str:
-    """What it says of endings: what they came to stands above."""
-    ended: list[str] = []
-    for notice in notices:
-        verb = "was" if texts.status(notice.task) == "cancelled" else "has"
-        ended.append(f"{fitted(texts.name(notice.task), NAMED)} {verb} {texts.status(notice.task)}")
-    return f"{'; '.join(ended)}."
