@@ -18,7 +18,7 @@ from typing import Any
 
 import pyte
 
-PATIENCE = 60.0  # seconds: the machine may be busy
+PATIENCE = 30.0  # seconds: the machine may be busy
 MEANTIME = [sys.executable, "-m", "meantime.app.main"]
 KEYS = {"ctrl-b": "\x02", "ctrl-c": "\x03", "ctrl-d": "\x04", "tab": "\t", "up": "\x1b[A", "enter": "\r"}
 

@@ -47,9 +47,7 @@ class Chat:
         self.screen = Screen(self._toolbar, self._completions, keys)
         self.view = View(tasks, thread.id, self.screen.changed)
         self.conversation = Conversation(thread, texts.Words())
-        self._following = Following(
-            thread, lambda line: self.screen.put([line]), lambda text: self.screen.put(look.info(text))
-        )
+        self._following = Following(thread, self.screen.put)
         self._commands = Commands(thread, self.view, self.hands, self._following, self.conversation)
         self._loop = thread.loop(reads_settle=False)
         self._where = where

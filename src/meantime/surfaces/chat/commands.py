@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Awaitable, Callable, Iterator
 from typing import NamedTuple
 
 from meantime.api import Thread
 from meantime.kernel.change import Disposition
 from meantime.kernel.errors import Ambiguous, InvalidInput, MeantimeError, NotFound
-from meantime.kernel.ids import crockford, display
+from meantime.kernel.ids import display
 from meantime.kernel.model import Task
 
 from . import texts
@@ -107,7 +106,7 @@ class Commands:
         said = ""
         if task.work.kind == "shell" and not task.ended:
             said = (await self._thread.log(task.id).tail(PEEK)).text
-        return Said(texts.peek(task, said, crockford(os.urandom(8))))
+        return Said(texts.peek(task, said))
 
     async def _follow(self, task: Task) -> Said:
         if task.work.kind != "shell":

@@ -15,14 +15,14 @@ from . import texts
 
 BEFORE = 5  # lines that were said before somebody followed
 LONGEST = 2_000  # characters of one line; a command may never end one
-BREATH = 0.05  # seconds after each piece: a flood must leave room for typing
+BREATH = 0.1  # seconds after each piece: a flood must leave room for typing
+AT_ONCE = 100  # lines of one piece that are shown: nobody reads more in a breath
 
 
 class Following:
-    def __init__(self, thread: Thread, show: Callable[[str], None], tell: Callable[[str], None]) -> None:
+    def __init__(self, thread: Thread, show: Callable[[list[str]], None]) -> None:
         self._thread = thread
         self._show = show
-        self._tell = tell
         self._followed: dict[str, asyncio.Task[None]] = {}
 
     def __len__(self) -> int:
@@ -49,43 +49,45 @@ class Following:
             del self._followed[id]
 
     async def _follow(self, task: Task) -> None:
-        lines = _Lines(texts.prefix(task.id), self._show)
-        log = self._thread.log(task.id)
+        prefix = texts.prefix(task.id)
+        lines, log = _Lines(), self._thread.log(task.id)
         try:
             before = await log.tail(BEFORE)
-            lines.feed(before.data)
+            self._put(prefix, lines.feed(before.data))
             async for chunk in log.follow(before.next):
-                if chunk.lost_bytes:
-                    self._show(f"{texts.prefix(task.id)}… {chunk.lost_bytes} bytes are no longer kept")
-                lines.feed(chunk.data)
+                lost = [f"… {chunk.lost_bytes:,} bytes are no longer kept"] if chunk.lost_bytes else []
+                self._put(prefix, [*lost, *lines.feed(chunk.data)])
                 await asyncio.sleep(BREATH)
-            lines.end()
+            self._put(prefix, lines.end())
         except MeantimeError as problem:
-            self._tell(f"{texts.name(task)} can no longer be followed: {problem}")
+            self._put(prefix, [f"cannot be followed any more: {problem}"])
+
+    def _put(self, prefix: str, lines: list[str]) -> None:
+        left = len(lines) - AT_ONCE
+        if left > 0:
+            lines = [f"… {left:,} lines are not shown", *lines[left:]]
+        if lines:
+            self._show([prefix + plain_lines(line) for line in lines])
 
 
 class _Lines:
     """Whole lines out of pieces that end anywhere, also in the middle of a character."""
 
-    def __init__(self, prefix: str, show: Callable[[str], None]) -> None:
-        self._prefix = prefix
-        self._show = show
+    def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._begun = ""
 
-    def feed(self, data: bytes) -> None:
+    def feed(self, data: bytes) -> list[str]:
         *whole, self._begun = (self._begun + self._decoder.decode(data)).split("\n")
-        for line in whole:
-            self._put(line)
         if len(self._begun) > LONGEST:
-            self.end()
+            whole += self.end()
+        return [piece for line in whole for piece in _pieces(line)]
 
-    def end(self) -> None:
-        if self._begun:
-            self._put(self._begun)
-        self._begun = ""
+    def end(self) -> list[str]:
+        begun, self._begun = self._begun, ""
+        return _pieces(begun) if begun else []
 
-    def _put(self, line: str) -> None:
-        line = line.rstrip("\r").rpartition("\r")[2]  # a bar that paints itself over: its last state
-        for start in range(0, max(1, len(line)), LONGEST):
-            self._show(self._prefix + plain_lines(line[start : start + LONGEST]))
+
+def _pieces(line: str) -> list[str]:
+    line = line.rstrip("\r").rpartition("\r")[2]  # a bar that paints itself over: its last state
+    return [line[start : start + LONGEST] for start in range(0, max(1, len(line)), LONGEST)]

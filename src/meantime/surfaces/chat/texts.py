@@ -16,7 +16,6 @@ from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Cancelled, Completed, Failed, Lost, Task, TimedOut
 from meantime.kernel.notices import Message, Notice, Part, payload_text
 from meantime.kernel.payloads import as_text, clean, preview
-from meantime.toolset.words import fenced
 
 MAX_ASYNC = 5
 NO_TASKS = "No async tasks"
@@ -140,8 +139,8 @@ def checked_list(tasks: Sequence[Task]) -> str:
     return "\n".join(["Async Tasks:", *found]) if found else "No async tasks."
 
 
-def peek(task: Task, emitted: str, nonce: str, now: float | None = None) -> str:
-    """One task in detail; `emitted` is what it has said so far, where it runs."""
+def peek(task: Task, emitted: str, now: float | None = None) -> str:
+    """One task in detail; `emitted` is what it has said so far, where it runs (fenced, for a model)."""
     now = time.time() if now is None else now
     lines = [
         f"Task: {name(task)} ({task.id})",
@@ -158,9 +157,7 @@ def peek(task: Task, emitted: str, nonce: str, now: float | None = None) -> str:
         case Cancelled():
             lines.append("Task was cancelled.")
         case None:
-            lines.append(
-                f"Emitted so far:\n{fenced(emitted, nonce)}" if emitted else "Emitted so far: (none)"
-            )
+            lines.append(f"Emitted so far:\n{emitted}" if emitted else "Emitted so far: (none)")
     return "\n".join(lines)
 
 

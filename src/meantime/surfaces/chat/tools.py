@@ -86,7 +86,7 @@ class ChatTools:
             said = ""
             if task.work.kind == "shell" and not task.ended:
                 said = (await thread.log(task.id).tail(PEEK, limit=MOST)).text
-            return texts.peek(task, said, crockford(os.urandom(8)))
+            return texts.peek(task, _fenced(said))
         except (NotFound, InvalidInput):
             return texts.not_found(ref)
         except Ambiguous as several:
@@ -96,4 +96,8 @@ class ChatTools:
 def _cut(text: str) -> str:
     if len(text) > MOST:
         text = f"(cut: the last {MOST:,} of {len(text):,} characters)\n{text[-MOST:]}"
-    return fenced(text, crockford(os.urandom(8))) if text else "(no output)"
+    return _fenced(text) or "(no output)"
+
+
+def _fenced(text: str) -> str:
+    return fenced(text, crockford(os.urandom(8))) if text else ""
