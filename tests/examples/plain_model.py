@@ -26,7 +26,7 @@ def _plain(model: scripted.Model, handler: Any) -> type[BaseHTTPRequestHandler]:
             size = int(self.headers.get("Content-Length") or 0)
             body = json.loads(self.rfile.read(size))
             said = [
-                scripted.Said(message["role"], str(message.get("content") or ""))
+                scripted.Said(message["role"], scripted._text(message.get("content")))
                 for message in body["messages"]
             ]
             tools = [tool["function"]["name"] for tool in body.get("tools") or []]

@@ -6,8 +6,9 @@ import asyncio
 import os
 import sys
 from contextlib import AbstractAsyncContextManager
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -61,14 +62,12 @@ def _check_terminal() -> None:
 def _check_extras(model: str | None) -> None:
     wanted = {"prompt_toolkit": "chat", **({"pydantic_ai": "model"} if model is not None else {})}
     for module, extra in wanted.items():
-        try:
-            __import__(module)
-        except ImportError:
-            extras = f"server,chat{',model' if model is not None else ''}"
+        if find_spec(module) is None:
             what = "`chat --model`" if extra == "model" else "`chat`"
+            extras = ",".join(["server", *wanted.values()])
             raise Trouble(
                 f"{what} needs {module}, which is not installed.", f"pip install 'meantime[{extras}]'", FAILED
-            ) from None
+            )
 
 
 async def _chat(
@@ -106,8 +105,12 @@ def _agent(chat: Chat, model: str | None, base_url: str | None) -> Agent:
         from meantime.surfaces.chat.scripted import Scripted
 
         return Scripted(chat.hands, chat.screen.put)
+    click.echo("Loading Pydantic AI …")  # it takes its time
     from meantime.surfaces.chat.model import ModelAgent, find_model
     from meantime.surfaces.chat.tools import ChatTools
 
-    found: Any = find_model(model, base_url)
+    try:
+        found = find_model(model, base_url)
+    except ImportError as missing:  # a provider's own library; Pydantic AI says which
+        raise Trouble(f"{model} cannot be used: {missing}") from None
     return ModelAgent(found, ChatTools(chat.hands, chat.view, chat.screen.put), chat.screen.put)
