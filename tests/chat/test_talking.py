@@ -141,6 +141,18 @@ def test_leaving_says_what_still_runs(talk: Talk, tmp_path: Path, way: str, pers
     (tmp_path / "go").touch()
 
 
+def test_leaving_in_the_middle_of_a_call_leaves_it_running(talk: Talk, tmp_path: Path):
+    terminal = talk().ready()
+    terminal.say(f"do {until(tmp_path / 'go')}; echo alone")
+    terminal.sees("Ctrl+B background")
+    terminal.press("ctrl-d")
+    assert terminal.end() == 0
+    assert "Still running; you are told when you are back:" in terminal.text
+    (tmp_path / "go").touch()
+    again = talk().ready()
+    again.sees("  └ alone")
+
+
 def test_leaving_with_nothing_running_is_quiet(talk: Talk):
     terminal = talk().ready()
     terminal.press("ctrl-d")
@@ -268,6 +280,20 @@ def test_killed_politely(talk: Talk, number: signal.Signals):
     terminal.process.send_signal(number)
     assert terminal.end() == 128 + number
     assert terminal.modes_are_back()
+
+
+def test_the_daemon_is_started_again_under_it(talk: Talk, person: Person, tmp_path: Path):
+    """The work goes on, the chat finds the next daemon, and the ending is told once."""
+    terminal = talk().ready()
+    terminal.say(f"run {until(tmp_path / 'go')}; echo over the restart")
+    terminal.sees("go on.", "1 running")
+    assert person("down", "--keep").code == 0
+    (tmp_path / "go").touch()
+    assert person("up").code == 0
+    terminal.sees("  └ over the restart", "0 running · 1 ended")
+    terminal.say("run echo and on")
+    terminal.sees("  └ and on")
+    assert len(told(terminal)) == 2
 
 
 def test_no_colour(talk: Talk):

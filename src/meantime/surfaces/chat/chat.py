@@ -66,7 +66,7 @@ class Chat:
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
         try:
             await self._recall()
-            await self._side_by_side(self._listen(), self.view.watch(), self._read())
+            await self._side_by_side(self._listen(), self.view.watch(), self._read_and_leave())
         finally:
             await self._following.close()
             for each in self._beside:
@@ -144,6 +144,7 @@ class Chat:
             finally:
                 self._taking = None
                 taking.cancel()
+                await asyncio.gather(taking, return_exceptions=True)
             if taking.cancelled():
                 self.screen.put(look.info(INTERRUPTED))
                 self.conversation.add(ASSISTANT, INTERRUPTED)
@@ -177,6 +178,11 @@ class Chat:
             self.screen.put(look.error(str(problem)))
 
     # -- the person
+
+    async def _read_and_leave(self) -> None:
+        """What the agent waits for when somebody leaves goes on without it."""
+        await self._read()
+        await self._to_background()
 
     async def _read(self) -> None:
         async for line in self.screen.lines():
