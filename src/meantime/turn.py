@@ -127,6 +127,7 @@ class Transcript:
         self._tasks = tasks
         self._thread = thread
         self._added: list[Entry] = []
+        self._writing: asyncio.Future[Any] | None = None
 
     def add(self, notice: str | None, message: Message | str, *, role: str = "user") -> None:
         """Adds a message; one that carries a notice id is kept once, however often it is added."""
@@ -148,10 +149,13 @@ class Transcript:
 
     async def saving(self, write: Callable[[list[Entry]], Coroutine[Any, Any, T]]) -> T:
         """What was added is dropped here once it is written, whether or not our caller still waits."""
+        while self._writing is not None:  # for a caller who no longer waits: it must not be written twice
+            await asyncio.wait([self._writing])
         entries = list(self._added)
-        writing = asyncio.ensure_future(write(entries))
+        writing = self._writing = asyncio.ensure_future(write(entries))
 
         def written(done: asyncio.Future[T]) -> None:
+            self._writing = None
             problem = None if done.cancelled() else done.exception()
             if not done.cancelled() and (problem is None or isinstance(problem, LeaseLost)):
                 self._added = [entry for entry in self._added if not any(entry is one for one in entries)]

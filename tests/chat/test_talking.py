@@ -109,11 +109,17 @@ def test_ctrl_c_interrupts_the_agent_and_the_work_lives_on(
     terminal.say(f"do {until(tmp_path / 'go')}; echo survived")
     terminal.sees("Ctrl+B background")
     terminal.press("ctrl-c")
-    terminal.sees("Interrupted.", "1 running")
+    terminal.sees("Launched async task: ", "Interrupted.", "1 running")
+    assert "It goes on as" not in terminal.text, "it was interrupted"
     terminal.say("status")
     terminal.sees("Still running: ")
     (tmp_path / "go").touch()
-    terminal.sees("  └ survived")
+    terminal.sees("  └ survived", "has completed.")
+    terminal.press("ctrl-d")
+    assert terminal.end() == 0
+    again = talk().ready()
+    again.sees("— now —")
+    assert again.text.count("Interrupted.") == 1
 
 
 def test_ctrl_c_on_an_idle_agent_clears_the_line(talk: Talk):
@@ -338,7 +344,7 @@ def test_the_errands_are_real_work(talk: Talk, tmp_path: Path):
     terminal.say("index .")
     terminal.sees("2 files, 2 lines, 8 words: 1 .txt, 1 .json")
     terminal.say("explore folder")
-    terminal.sees("1 files, 8 bytes in 1 places")
+    terminal.sees("1 files, 8 bytes")
     terminal.say("index nowhere")
     terminal.sees("There is no folder nowhere.")
 

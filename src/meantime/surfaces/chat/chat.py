@@ -161,7 +161,8 @@ class Chat:
         return True
 
     async def _stop(self, taking: asyncio.Task[None]) -> None:
-        await self._to_background()
+        for handle in await self.hands.to_background(leave=True):
+            self.screen.put(look.launched(handle.task))
         taking.cancel()
 
     async def _to_background(self) -> None:

@@ -63,7 +63,7 @@ def explore(folder: Path) -> str:
         say(f"{size:>14,}  {place}")
     for size, file in sorted(sizes, reverse=True)[:SHOWN]:
         say(f"{size:>14,}  {file.relative_to(folder)}")
-    return f"{len(sizes):,} files, {sum(size for size, _ in sizes):,} bytes in {len(held):,} places"
+    return f"{len(sizes):,} files, {sum(size for size, _ in sizes):,} bytes"
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import NamedTuple
 
 from meantime.api import Thread
@@ -43,6 +44,7 @@ class Hands:
         self._works = works
         self._one_by_one = asyncio.Lock()  # two launches must not both take the last place
         self.calling = 0  # foreground calls under way
+        self._leaving = False  # nobody waits for their answers any more
 
     async def launch(
         self,
@@ -72,16 +74,22 @@ class Hands:
             return Done(payload_text(outcome) if outcome else ended.message, failed=True)
         finally:
             self.calling -= 1
+        if self._leaving:
+            raise asyncio.CancelledError
         return Done(as_text(answer.result), task=answer.task)
 
-    async def to_background(self) -> list[Handle]:
-        """Everything that is waited for now goes on as a task. What has just ended has its answer."""
+    async def to_background(self, *, leave: bool = False) -> list[Handle]:
+        """Everything that is waited for now goes on as a task. What has just ended has its answer.
+
+        leave: whoever waited is not to go on with it."""
         sent: list[Handle] = []
-        for call in await self.thread.calls():
-            try:
-                sent.append(await self.thread.promote(call))
-            except (NotFound, Refused):
-                continue
+        self._leaving = leave
+        try:
+            for call in await self.thread.calls():
+                with suppress(NotFound, Refused):
+                    sent.append(await self.thread.promote(call))
+        finally:
+            self._leaving = False
         return sent
 
 
