@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
@@ -228,11 +229,12 @@ async def test_P3_a_call_that_was_cut_off_is_not_made_again(thread: Thread):
     assert [result.content for result in results] == [CUT_OFF]
 
 
-async def test_a_model_that_fails_says_so_and_is_asked_again_later(thread: Thread):
+@pytest.mark.parametrize(
+    "problem", [ModelHTTPError(529, "scripted", {"error": "overloaded"}), OSError("no route"), ValueError()]
+)
+async def test_a_model_that_fails_says_so_and_is_asked_again_later(thread: Thread, problem: Exception):
     def fail() -> ModelResponse:
-        from pydantic_ai.exceptions import ModelHTTPError
-
-        raise ModelHTTPError(529, "scripted", {"error": "overloaded"})
+        raise problem
 
     script = Script(fail, says("There I am."))
     talker = Talker(thread, script.model)

@@ -336,6 +336,26 @@ def test_a_narrow_terminal(talk: Talk):
     assert max(len(row) for row in terminal.rows) <= 40
 
 
+def test_a_terminal_that_can_only_write(talk: Talk):
+    """No toolbar and no colours; it talks and tells all the same."""
+    terminal = talk(TERM="dumb")
+    terminal.sees("/help")
+    terminal.type("run echo simple\r")
+    terminal.sees("go on.", "  └ simple", "has completed.")
+    terminal.press("ctrl-d")
+    assert terminal.end() == 0
+    assert b"\x1b[3" not in terminal.raw
+
+
+def test_several_lines_at_once(talk: Talk, tmp_path: Path):
+    """Pasted, as terminals do it: one message, not several."""
+    terminal = talk().ready()
+    terminal.type("\x1b[200~do echo one\necho two\x1b[201~")
+    terminal.sees("> do echo one\n  echo two")
+    terminal.press("enter")
+    terminal.sees("  └ one\n    two", "Done.")
+
+
 def test_the_errands_are_real_work(talk: Talk, tmp_path: Path):
     (tmp_path / "poem.txt").write_text("roses are red\nviolets are blue\n")
     (tmp_path / "folder").mkdir()

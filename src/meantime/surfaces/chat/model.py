@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Sequence
 
 from pydantic_ai import Agent, Tool
-from pydantic_ai.exceptions import AgentRunError, ModelAPIError, UserError
+from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import (
     ModelMessage,
     ModelMessagesTypeAdapter,
@@ -24,7 +24,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import Model, infer_model
 
-from meantime.kernel.errors import InvalidInput
+from meantime.kernel.errors import InvalidInput, MeantimeError
 from meantime.ports.store import Entry
 from meantime.turn import Turn
 
@@ -60,8 +60,10 @@ class ModelAgent:
     async def take(self, turn: Turn, conversation: Conversation) -> None:
         try:
             await self._steps(turn, conversation)
-        except (AgentRunError, ModelAPIError, UserError) as problem:
-            self._show(look.error(f"The model did not answer: {problem}"))
+        except MeantimeError:
+            raise
+        except Exception as problem:  # a provider's library: whatever it raises, the chat goes on
+            self._show(look.error(f"The model did not answer: {str(problem) or type(problem).__name__}"))
 
     async def _steps(self, turn: Turn, conversation: Conversation) -> None:
         async with self._agent.iter(message_history=history(conversation.entries)) as run:
