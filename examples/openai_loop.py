@@ -22,8 +22,9 @@ MODEL = os.environ.get("OPENAI_MODEL", "default")
 Json = dict[str, Any]
 
 
-def ask(messages: list[Json], tools: list[Json]) -> Json:
-    """One question to the model: its answer is the next message."""
+def ask(reminder: str, conversation: list[Json], tools: list[Json]) -> Json:
+    """One question to the model: its answer is the next message. The reminder is not kept."""
+    messages = [{"role": "system", "content": reminder}, *conversation]
     body = {"model": MODEL, "messages": messages, "tools": tools}
     headers = {"Content-Type": "application/json"}
     if key := os.environ.get("OPENAI_API_KEY"):
@@ -51,19 +52,15 @@ async def agent(thread: Thread, loop: Loop) -> None:
         async with turn:  # busy from here on
             conversation += map(wire, turn.messages())  # (2) the endings in order, then what was said
             while True:
-                reminder = {
-                    "role": "system",
-                    "content": await turn.reminder() or "Nothing is running.",
-                }  # (3)
-                reply = await asyncio.to_thread(ask, [reminder, *conversation], shapes)
+                reminder = await turn.reminder() or "Nothing is running."  # (3) for every question
+                reply = await asyncio.to_thread(ask, reminder, conversation, shapes)
                 conversation.append(reply)
                 if not reply.get("tool_calls"):
                     break
                 read: list[str] = []
                 for call in reply["tool_calls"]:
-                    said = await tools.call(
-                        call["function"]["name"], json.loads(call["function"]["arguments"] or "{}")
-                    )
+                    function = call["function"]
+                    said = await tools.call(function["name"], json.loads(function["arguments"] or "{}"))
                     read += said.reads
                     conversation.append({"role": "tool", "tool_call_id": call["id"], "content": said.text})
                 conversation += [wire(notice.message()) for notice in await turn.boundary(read=read)]  # (4)
