@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-from meantime import api, handle, log, turn
+from meantime import api, handle, log, loop, turn
 from meantime.app import meantime as app
 from meantime.surfaces.http import door
 from meantime.toolset import toolset
@@ -35,12 +35,16 @@ CLASSES = {
     turn: ["Turn", "Transcript"],
     handle: ["Handle"],
     log: ["Log"],
+    loop: ["Loop"],
     door: ["HttpDoor"],
 }
 RENAMED = {"AsyncIterator": "Iterator", "Opening": "Meantime"}
 METHODS = {"__aenter__": "__enter__", "__aexit__": "__exit__"}
 OURS = {name for names in CLASSES.values() for name in names}
-WORDS = {"`async with`, or await it and close it": "`with`, or close it yourself"}  # in docstrings
+WORDS = {
+    "with `async with`, one": "with `with`, one",
+    "`async with`, or await it and close it": "`with`, or close it yourself",
+}  # in docstrings
 
 
 class Rename(ast.NodeTransformer):
@@ -129,7 +133,7 @@ def _default(value: ast.expr) -> ast.expr:
 
 def _attributes(init: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.stmt]:
     """Public attributes, with their own annotation, their parameter's, or their first value's type."""
-    parameters = {arg.arg: arg.annotation for arg in init.args.args}
+    parameters = {arg.arg: arg.annotation for arg in (*init.args.args, *init.args.kwonlyargs)}
     found: list[ast.stmt] = []
     for node in init.body:
         target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)

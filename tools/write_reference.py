@@ -29,7 +29,9 @@ from meantime.runners.background import BackgroundFunction
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "reference.md"
 WIDTH = 100
-OBJECTS = ["Meantime", "Thread", "Turn", "Handle", "Log", "Batch", "Transcript", "Toolset", "HttpDoor"]
+OBJECTS = [
+    "Meantime", "Thread", "Turn", "Loop", "Handle", "Log", "Batch", "Transcript", "Toolset", "HttpDoor",
+]  # fmt: skip
 SETTINGS = ["Settings", "Limits", "ProcessLimits", "InlineLimits", "Retention"]
 SERVERS = ["StdioServer", "HttpServer"]
 OUTCOMES = ["Completed", "Failed", "Cancelled", "TimedOut", "Lost"]
@@ -107,6 +109,7 @@ TEXTS = {
     "Thread.retry": "Always refused with RetryNotSupported: resume, or start anew.",
     "Thread.batch": "Work handed off together, under a name of yours.",
     "Turn.id": "Empty before it is entered.",
+    "Turn.said": "What the person said, for a turn of a `Loop`.",
     "Turn.notices": "What this turn tells, in the order of completion.",
     "Turn.renew": "Still alive: the lease begins anew.",
     "Turn.render": "The notices as messages for the conversation, in our words or a dialect's.",

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from .kernel.retention import Retention
     from .kernel.work import Agent, Call, Tool
     from .log import Log
+    from .loop import Loop
     from .ports.dialect import Dialect, Said
     from .ports.host import Delivery, Host
     from .ports.runner import Context, Stopped, current
@@ -91,6 +92,7 @@ _HOMES = {
     "kernel.retention": "Retention",
     "kernel.work": "Agent Call Tool",
     "log": "Log",
+    "loop": "Loop",
     "ports.dialect": "Dialect Said",
     "ports.host": "Delivery Host",
     "runners.background": "background",
@@ -132,6 +134,7 @@ __all__ = [
     "LimitReached",
     "Limits",
     "Log",
+    "Loop",
     "Lost",
     "Meantime",
     "MeantimeError",

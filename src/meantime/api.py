@@ -14,6 +14,7 @@ from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import BatchCount, InlineLimits, Json, Output, Task
 from meantime.kernel.work import Agent, Order, Orderable
 from meantime.log import Log
+from meantime.loop import SETTLE, Loop
 from meantime.ports.adopted import Adopted
 from meantime.ports.runner import Context
 from meantime.ports.tasks import Answer, CancelAnswer, Options, Tasks
@@ -284,7 +285,22 @@ class Thread:
         lease: seconds after which an unrenewed turn counts as dead; None holds while the block is open.
         reads_settle: whether an ending that the agent reads in this turn counts as told with its ack.
         """
-        return Turn(self._tasks, self.id, lease, limit, reads_settle)
+        return Turn(self._tasks, self.id, lease=lease, limit=limit, reads_settle=reads_settle)
+
+    def loop(
+        self,
+        *,
+        settle: float = SETTLE,
+        lease: float | None = None,
+        limit: int = 100,
+        reads_settle: bool = True,
+    ) -> Loop:
+        """When to take a turn: somebody said something, or the thread is idle with something unread.
+
+        settle: seconds that a woken agent waits for more, so that what ends together shares a turn.
+        """
+        options = {"lease": lease, "limit": limit, "reads_settle": reads_settle}
+        return Loop(self._tasks, self.id, settle, options)
 
     async def wakeups(self) -> AsyncIterator[None]:
         """Yields whenever the thread is idle with something unread, until this Meantime is closed."""

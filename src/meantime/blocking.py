@@ -16,7 +16,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any, TypeVar, cast
 
-from meantime import api, handle, log, turn
+from meantime import api, handle, log, loop, turn
 from meantime.app import meantime as app
 from meantime.kernel.errors import Closed, InvalidInput
 from meantime.surfaces.http import door
@@ -27,6 +27,7 @@ __all__ = [
     "Handle",
     "HttpDoor",
     "Log",
+    "Loop",
     "Meantime",
     "Thread",
     "Toolset",
@@ -226,7 +227,7 @@ def _wrap(near: Proxy, value: Any) -> Any:
     if kind is not None:
         return kind(portal, value)
     if isinstance(value, AsyncIterator):
-        return Stream(portal, cast("AsyncIterator[Any]", value))
+        return Stream(near, cast("AsyncIterator[Any]", value))
     return value
 
 
@@ -237,8 +238,9 @@ def _unwrap(value: Any) -> Any:
 class Stream(Iterator[Any]):
     """An async iterator, for `for`. One that was interrupted is over; ask for a new one."""
 
-    def __init__(self, portal: Portal, source: AsyncIterator[Any]) -> None:
-        self._portal = portal
+    def __init__(self, near: Proxy, source: AsyncIterator[Any]) -> None:
+        self._near = near
+        self._portal = near._portal  # pyright: ignore[reportPrivateUsage]  the other half of Proxy
         self._source = source
         self._turn = threading.Lock()  # an async generator cannot be asked twice at once
 
@@ -247,7 +249,7 @@ class Stream(Iterator[Any]):
             found = self._portal.call(self._step())
         if found is _END:
             raise StopIteration
-        return found
+        return _wrap(self._near, found)
 
     async def _step(self) -> Any:
         return await anext(self._source, _END)
@@ -303,6 +305,9 @@ class Transcript(Proxy, of=turn.Transcript): ...
 
 
 class Log(Proxy, of=log.Log): ...
+
+
+class Loop(Proxy, of=loop.Loop): ...
 
 
 class HttpDoor(Proxy, of=door.HttpDoor): ...

@@ -323,6 +323,13 @@ class Thread:
         lease: seconds after which an unrenewed turn counts as dead; None holds while the block is open.
         reads_settle: whether an ending that the agent reads in this turn counts as told with its ack."""
 
+    def loop(
+        self, *, settle: float = ..., lease: float | None = None, limit: int = 100, reads_settle: bool = True
+    ) -> Loop:
+        """When to take a turn: somebody said something, or the thread is idle with something unread.
+
+        settle: seconds that a woken agent waits for more, so that what ends together shares a turn."""
+
     def wakeups(self) -> Iterator[None]:
         """Yields whenever the thread is idle with something unread, until this Meantime is closed."""
 
@@ -392,6 +399,7 @@ class Turn:
     """Busy while its block is open. Leaving without `ack()` gives the notices back."""
 
     id: str
+    said: tuple[str, ...]
 
     @property
     def notices(self) -> list[Notice]:
@@ -401,8 +409,11 @@ class Turn:
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None: ...
-    def boundary(self) -> Sequence[Notice]:
-        """Leases what came in since, for a turn of many steps; the new ones join `notices`."""
+    def boundary(self, *, read: Iterable[str] = ()) -> Sequence[Notice]:
+        """Leases what came in since, for a turn of many steps; the new ones join `notices`.
+
+        read: ids of notices whose endings a tool has shown the agent: they are told with the ack, and not
+        returned."""
 
     def ack(self, *notices: Notice | str, transcript: Transcript | None = None) -> Settled:
         """The conversation holds them now: all of this turn's notices, or those you name.
@@ -411,6 +422,9 @@ class Turn:
 
     def renew(self) -> None: ...
     def render(self, dialect: Renderer | str | None = None) -> list[Message]: ...
+    def messages(self, dialect: Wording | None = None) -> list[Message]:
+        """What is new for the conversation: the endings, in order, then what the person said."""
+
     def reminder(self, dialect: Wording | None = None) -> str: ...
     def output(self, ref: Ref, *, wait: float = 0) -> Output: ...
     def wait(self, *refs: Ref, until: Until = "all", timeout: float | None = None) -> Sequence[Task]: ...
@@ -466,6 +480,20 @@ class Log:
     def follow(self, offset: int = 0, *, stream: Stream = "both", limit: int = ...) -> Iterator[Chunk]:
         """Everything from `offset` on, as it comes, until the task has ended; at most `limit` bytes at once.
         Whoever is slower than the command is told in `lost_bytes` what was no longer kept."""
+
+class Loop:
+    """One voice: a turn at a time, with everything in it that was said or has ended until then."""
+
+    def say(self, text: str) -> None:
+        """The person's words: they come as `turn.said`, at once where the agent is idle."""
+
+    def close(self) -> None:
+        """Nobody says more: `turns` goes on until nothing runs and everything is told. Leave it with
+        `break` to end it at once."""
+
+    def turns(self) -> Iterator[Turn]:
+        """Turns to enter with `with`, one after the other. Each has something new: words in
+        `turn.said`, endings in `turn.notices`, or both."""
 
 class HttpDoor:
     """What `serve` returns. Leaving its block closes it, and so does closing its Meantime."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -22,7 +22,14 @@ class Turn:
     """Busy while its block is open. Leaving without `ack()` gives the notices back."""
 
     def __init__(
-        self, tasks: Tasks, thread: str, lease: float | None, limit: int, reads_settle: bool
+        self,
+        tasks: Tasks,
+        thread: str,
+        *,
+        lease: float | None = None,
+        limit: int = 100,
+        reads_settle: bool = True,
+        said: tuple[str, ...] = (),
     ) -> None:
         self._tasks = tasks
         self._thread = thread
@@ -30,6 +37,7 @@ class Turn:
         self._limit = limit
         self._reads_settle = reads_settle
         self.id = ""
+        self.said = said  # what the person said, for a turn of a `Loop`
         self._notices: list[Notice] = []
         self._reads: list[str] = []  # notices of endings that the agent read itself
 
@@ -51,11 +59,15 @@ class Turn:
     ) -> None:
         await self._tasks.close_turn(self.id, failed=problem is not None)
 
-    async def boundary(self) -> Sequence[Notice]:
-        """Leases what came in since, for a turn of many steps; the new ones join `notices`."""
+    async def boundary(self, *, read: Iterable[str] = ()) -> Sequence[Notice]:
+        """Leases what came in since, for a turn of many steps; the new ones join `notices`.
+
+        read: ids of notices whose endings a tool has shown the agent: they are told with the ack, and not
+        returned."""
         fresh = await self._tasks.boundary(self.id, limit=self._limit)
         self._notices += fresh
-        return fresh
+        seen = set(read)
+        return [notice for notice in fresh if notice.id not in seen]
 
     async def ack(self, *notices: Notice | str, transcript: Transcript | None = None) -> Settled:
         """The conversation holds them now: all of this turn's notices, or those you name.
@@ -72,6 +84,10 @@ class Turn:
 
     def render(self, dialect: Renderer | str | None = None) -> list[Message]:
         return [notice.message(dialect) for notice in self.notices]
+
+    def messages(self, dialect: Wording | None = None) -> list[Message]:
+        """What is new for the conversation: the endings, in order, then what the person said."""
+        return [*self.render(dialect), *(Message("user", (Part(text),)) for text in self.said)]
 
     async def reminder(self, dialect: Wording | None = None) -> str:
         return await reminder(self._tasks, self._thread, dialect)
@@ -119,6 +135,7 @@ class Transcript:
         self._tasks = tasks
         self._thread = thread
         self._added: list[Entry] = []
+        self._writing: asyncio.Future[Any] | None = None
 
     def add(self, notice: str | None, message: Message | str, *, role: str = "user") -> None:
         """Adds a message; one that carries a notice id is kept once, however often it is added."""
@@ -140,10 +157,13 @@ class Transcript:
 
     async def saving(self, write: Callable[[list[Entry]], Coroutine[Any, Any, T]]) -> T:
         """What was added is dropped here once it is written, whether or not our caller still waits."""
+        while self._writing is not None:  # for a caller who no longer waits: it must not be written twice
+            await asyncio.wait([self._writing])
         entries = list(self._added)
-        writing = asyncio.ensure_future(write(entries))
+        writing = self._writing = asyncio.ensure_future(write(entries))
 
         def written(done: asyncio.Future[T]) -> None:
+            self._writing = None
             problem = None if done.cancelled() else done.exception()
             if not done.cancelled() and (problem is None or isinstance(problem, LeaseLost)):
                 self._added = [entry for entry in self._added if not any(entry is one for one in entries)]

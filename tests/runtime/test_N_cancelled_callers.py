@@ -118,6 +118,23 @@ async def test_a_read_that_nobody_saw_settles_nothing(mt: Meantime, thread: Thre
     assert await told(thread) == [id]
 
 
+async def test_what_is_being_saved_for_a_caller_that_is_gone_is_not_saved_again(
+    mt: Meantime, thread: Thread
+) -> None:
+    transcript = thread.transcript
+    transcript.add(None, "first")
+    with Slow(mt, "append") as slow:
+        saving = asyncio.ensure_future(transcript.save())
+        await slow.reached.wait()
+        await cancel(saving)
+        transcript.add(None, "second")
+        again = asyncio.ensure_future(transcript.save())
+        await asyncio.sleep(0)
+        slow.go.set()
+        await again
+    assert [message.text for message in await transcript.messages()] == ["first", "second"]
+
+
 async def test_an_ack_that_failed_can_be_said_again_with_its_transcript(
     mt: Meantime, thread: Thread, monkeypatch: pytest.MonkeyPatch
 ) -> None:

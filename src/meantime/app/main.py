@@ -31,6 +31,7 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
         "open": (_CLI + "open:command", "Open the JSON of a task in the browser."),
     },
     "Agents": {
+        "chat": (_APP + "chat:command", "Talk to an agent that never waits for its work."),
         "install": (_CLI + "install:command", "Add Meantime to a coding agent; shows the change first."),
         "hook": (_CLI + "hook:command", "What an agent runs at its own boundaries."),
         "mcp": (_APP + "mcp:command", "An MCP server on stdin and stdout, for a coding agent."),

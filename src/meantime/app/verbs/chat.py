@@ -1,0 +1,117 @@
+"""`meantime chat`: a conversation in the terminal, with an agent that never waits."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from contextlib import AbstractAsyncContextManager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from meantime.app.meantime import Meantime
+from meantime.home import BadHome, home
+from meantime.kernel.errors import Disconnected, MeantimeError
+from meantime.runners.shell.work import Shell
+from meantime.surfaces.cli.conversation import OURS
+from meantime.surfaces.cli.trouble import FAILED, NO_DAEMON, USAGE, Trouble
+from meantime.toolset.works import GivenWorks
+
+if TYPE_CHECKING:
+    from meantime.surfaces.chat.chat import Agent, Chat
+
+THREAD = "chat"
+
+
+@click.command("chat")
+@click.option("--model", metavar="PROVIDER:NAME", help="Any model of Pydantic AI; else a script answers.")
+@click.option("--base-url", metavar="URL", help="With --model: an endpoint that speaks the OpenAI protocol.")
+@click.option("--thread", metavar="ID", help=f"Which conversation; else ${OURS}, else {THREAD}.")
+@click.option("--embedded", is_flag=True, help="Without the daemon: this process owns a ledger of its own.")
+@click.option("--ledger", type=click.Path(dir_okay=False), metavar="FILE", help="With --embedded: which one.")
+def command(
+    model: str | None, base_url: str | None, thread: str | None, embedded: bool, ledger: str | None
+) -> int:
+    """Talk to an agent that hands off slow work and goes on talking.
+
+    You are told of each ending once, in order. What runs goes on when you leave; the conversation is
+    kept, and goes on when you are back. A key in the environment is used with --model only.
+    """
+    if base_url is not None and model is None:
+        raise Trouble("--base-url says where a model is, and there is none.", "Give --model too.", USAGE)
+    if ledger is not None and not embedded:
+        raise Trouble("--ledger is for --embedded; the daemon has its own.", "Give --embedded too.", USAGE)
+    _check_terminal()
+    _check_extras(model)
+    try:
+        return asyncio.run(_chat(model, base_url, thread or os.environ.get(OURS) or THREAD, embedded, ledger))
+    except Disconnected as problem:
+        raise Trouble(problem.message, problem.hint, NO_DAEMON) from None
+    except MeantimeError as problem:
+        raise Trouble(problem.message, problem.hint) from None
+
+
+def _check_terminal() -> None:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        hint = "From a script, use `meantime run`; to see it work, `meantime demo --headless`."
+        raise Trouble("`chat` needs a terminal to talk in.", hint, USAGE)
+
+
+def _check_extras(model: str | None) -> None:
+    wanted = {"prompt_toolkit": "chat", **({"pydantic_ai": "model"} if model is not None else {})}
+    for module, extra in wanted.items():
+        if find_spec(module) is None:
+            what = "`chat --model`" if extra == "model" else "`chat`"
+            extras = ",".join(["server", *wanted.values()])
+            raise Trouble(
+                f"{what} needs {module}, which is not installed.", f"pip install 'meantime[{extras}]'", FAILED
+            )
+
+
+async def _chat(
+    model: str | None, base_url: str | None, thread: str, embedded: bool, ledger: str | None
+) -> int:
+    from meantime.surfaces.chat.chat import Chat
+
+    opening, where = _opened(embedded, ledger)
+    async with opening as mt:
+        own = mt.thread(thread)
+        tasks = own._tasks  # pyright: ignore[reportPrivateUsage]  the verbs that it speaks to
+        chat = Chat(tasks, own, GivenWorks(tasks, None, commands=Shell), where)
+        return await chat.run(_agent(chat, model, base_url))
+
+
+def _opened(embedded: bool, ledger: str | None) -> tuple[AbstractAsyncContextManager[Meantime], str]:
+    if not embedded:
+        start = os.environ.get("MEANTIME_NO_START", "") in ("", "0")
+        return Meantime.connect(start=start), "with the daemon"
+    path = Path(ledger) if ledger is not None else _own_ledger()
+    return Meantime.open(path), f"ledger {path}"
+
+
+def _own_ledger() -> Path:
+    try:
+        own = home()
+        own.make()
+    except BadHome as problem:
+        raise Trouble(problem.message, problem.hint) from None
+    return own.folder / "chat.db"
+
+
+def _agent(chat: Chat, model: str | None, base_url: str | None) -> Agent:
+    if model is None:
+        from meantime.surfaces.chat.scripted import Scripted
+
+        return Scripted(chat.hands, chat.screen.put)
+    click.echo("Loading Pydantic AI …")  # it takes its time
+    from meantime.surfaces.chat.model import ModelAgent, find_model
+    from meantime.surfaces.chat.tools import ChatTools
+
+    try:
+        found = find_model(model, base_url)
+    except ImportError as missing:  # a provider's own library; Pydantic AI says which
+        raise Trouble(f"{model} cannot be used: {missing}") from None
+    return ModelAgent(found, ChatTools(chat.hands, chat.view, chat.screen.put), chat.screen.put)

@@ -1,0 +1,81 @@
+"""The chat's own transcript, in the ledger: what was said, what was told, and what the model needs of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from meantime.api import Thread
+from meantime.kernel.errors import LeaseLost
+from meantime.kernel.notices import Message, Notice, Part, Renderer
+from meantime.ports.store import Entry
+from meantime.turn import Turn
+
+USER, ASSISTANT, TOOL, SETTING = "user", "assistant", "tool", "setting"
+
+
+class Conversation:
+    """Read once, then kept in step: what is saved is added here. `data` of an entry is for the model only."""
+
+    def __init__(self, thread: Thread, words: Renderer) -> None:
+        self._transcript = thread.transcript
+        self._words = words
+        self._added: list[Entry] = []
+        self.entries: list[Entry] = []
+
+    async def load(self) -> None:
+        self.entries = list(await self._transcript.entries())
+
+    @property
+    def is_owed(self) -> bool:
+        """Somebody spoke, or something was told, and it was killed before it answered."""
+        said = [entry for entry in self.entries if entry.message.role != SETTING]
+        return bool(said) and said[-1].message.role in (USER, TOOL)
+
+    def unanswered(self) -> list[Entry]:
+        """What was said and told since the last answer."""
+        found: list[Entry] = []
+        for entry in reversed(self.entries):
+            if entry.message.role == ASSISTANT:
+                break
+            if entry.message.role == USER:
+                found.append(entry)
+        return found[::-1]
+
+    def setting(self, name: str) -> str | None:
+        for entry in reversed(self.entries):
+            key, _, value = entry.message.visible.partition(" ")
+            if entry.message.role == SETTING and key == name:
+                return value
+        return None
+
+    def add(self, role: str, text: str, data: str = "", *, notice: str | None = None) -> None:
+        parts = (Part(text), Part(data, hidden=True)) if data else (Part(text),)
+        self._put(Message(role, parts), notice)
+
+    async def save(self) -> None:
+        await self._transcript.save()
+        self._keep()
+
+    async def hold(self, turn: Turn, notices: Sequence[Notice], said: Iterable[str] = ()) -> None:
+        """Told, and saved, in one transaction: a kill before it has told nothing, one after it all."""
+        for notice in notices:
+            self._put(self._words.message(notice), notice.id)
+        for text in said:
+            self.add(USER, text)
+        try:
+            if notices:
+                await turn.ack(*notices, transcript=self._transcript)
+            else:
+                await self._transcript.save()
+        except LeaseLost:  # another owner of the ledger: nothing was written, and they come again
+            self._added = []
+            raise
+        self._keep()
+
+    def _put(self, message: Message, notice: str | None) -> None:
+        self._transcript.add(notice, message)
+        self._added.append(Entry(message, notice))
+
+    def _keep(self) -> None:
+        self.entries += self._added
+        self._added = []

@@ -1,0 +1,52 @@
+"""The thread's tasks as they are now, for the toolbar and for completion."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from meantime.kernel.lifecycle import ACTIVE, ENDED
+from meantime.kernel.model import Task
+from meantime.ports.tasks import Tasks
+
+PAUSE = 0.2  # seconds between two looks, however much happens
+MOST = 200
+AT_ONCE = 500
+
+
+class View:
+    def __init__(self, tasks: Tasks, thread: str, changed: Callable[[], None]) -> None:
+        self._tasks = tasks
+        self._thread = thread
+        self._changed = changed
+        self.active: Sequence[Task] = ()  # oldest first
+        self.ended: Sequence[Task] = ()
+
+    async def look(self) -> None:
+        active = await self._tasks.list(self._thread, ACTIVE, limit=MOST)
+        ended = await self._tasks.list(self._thread, ENDED, limit=MOST)
+        self.active, self.ended = active[::-1], ended[::-1]
+        self._changed()
+
+    async def untold(self) -> list[Task]:
+        """Ended, and not told yet."""
+        return [notice.task for notice in await self._tasks.notices(self._thread, ("unread", "leased"))]
+
+    async def watch(self) -> None:
+        """For ever: the journal says when something of ours has changed."""
+        after = await self._tasks.last_event()
+        await self.look()
+        while True:
+            await self._tasks.wait_events(after)
+            events = await self._tasks.events(after, AT_ONCE)
+            if events:
+                after = events[-1].seq
+            if any(event.thread == self._thread for event in events):
+                await self.look()
+            await asyncio.sleep(PAUSE)
+
+    def listed(self, max_async: float) -> list[Task]:
+        """As seed 002 remembers: what runs, and of what has ended twice as many as may run (else 10)."""
+        kept = 10 if max_async == -1 else int(2 * max_async)
+        found = [*self.active, *self.ended[max(0, len(self.ended) - kept) :]]
+        return sorted(found, key=lambda task: task.created_at)

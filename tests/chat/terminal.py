@@ -1,0 +1,128 @@
+"""A terminal that somebody sits at: pyte draws it, so a test reads what a person would see."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyte
+
+PATIENCE = 30.0  # seconds: the machine may be busy
+MEANTIME = [sys.executable, "-m", "meantime.app.main"]
+KEYS = {"ctrl-b": "\x02", "ctrl-c": "\x03", "ctrl-d": "\x04", "tab": "\t", "up": "\x1b[A", "enter": "\r"}
+
+
+class Terminal:
+    """`meantime chat` on a terminal of its own. `text` is everything that it shows, scrollback included."""
+
+    def __init__(self, program: list[str], environ: dict[str, str], cwd: Path, *, columns: int = 100) -> None:
+        self._near, far = pty.openpty()
+        fcntl.ioctl(far, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
+        self.screen = pyte.HistoryScreen(columns, 30, history=10_000, ratio=0.01)
+        self.screen.write_process_input = lambda data: self.type(data)  # it is asked where its cursor is
+        self._stream = pyte.ByteStream(self.screen)
+        self.raw = b""
+        self.mode = termios.tcgetattr(far)
+        self.process = subprocess.Popen(
+            program, env=environ, cwd=cwd, stdin=far, stdout=far, stderr=far, start_new_session=True,
+            preexec_fn=_own_terminal,
+        )  # fmt: skip
+        self.far = far
+
+    @property
+    def text(self) -> str:
+        above = ["".join(row[x].data for x in range(self.screen.columns)) for row in self.screen.history.top]
+        return "\n".join(row.rstrip() for row in (*above, *self.screen.display)).rstrip()
+
+    @property
+    def rows(self) -> list[str]:
+        return self.text.split("\n")
+
+    def read(self, seconds: float = 0.05) -> bool:
+        if not select.select([self._near], [], [], seconds)[0]:
+            return False
+        try:
+            data = os.read(self._near, 65_536)
+        except OSError:
+            return False
+        self.raw += data
+        self._stream.feed(data)
+        return bool(data)
+
+    def type(self, text: str) -> None:
+        os.write(self._near, text.encode())
+
+    def say(self, line: str) -> None:
+        """A line, and Enter. It is typed when the prompt is there to take it."""
+        self.type(line)
+        self.until(lambda: line[-60:] in self.text.replace("\n  ", ""))
+        self.type("\r")
+
+    def press(self, key: str) -> None:
+        self.type(KEYS[key])
+
+    def until(self, fits: Callable[[], object], what: str = "it") -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not fits():
+            assert time.monotonic() < deadline, f"{what} did not come:\n{self.text}"
+            assert self.process.poll() is None or self.read(), (
+                f"{what} did not come, and it has ended:\n{self.text}"
+            )
+            self.read()
+
+    def sees(self, *texts: str) -> None:
+        for text in texts:
+            self.until(lambda text=text: text in self.text, repr(text))
+
+    def ready(self) -> Terminal:
+        """The prompt is there, and the toolbar below it."""
+        self.sees("/help", " running · ")
+        return self
+
+    def end(self) -> int:
+        """Its exit code, with all that it showed read."""
+        deadline = time.monotonic() + PATIENCE
+        while self.process.poll() is None:
+            assert time.monotonic() < deadline, f"it does not end:\n{self.text}"
+            self.read()
+        while self.read():
+            pass
+        return self.process.returncode
+
+    def modes_are_back(self) -> bool:
+        return termios.tcgetattr(self.far)[:4] == self.mode[:4]
+
+    def hang_up(self) -> None:
+        """The terminal goes away, as when its window is closed."""
+        os.close(self.far)
+        os.close(self._near)
+        self.far = self._near = -1
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        for end in (self._near, self.far):
+            if end != -1:
+                os.close(end)
+        self._near = self.far = -1
+
+
+def _own_terminal() -> Any:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)

@@ -1,0 +1,76 @@
+"""The executable with a model behind a URL: scripted, on loopback, in the OpenAI protocol."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from examples.plain_model import PlainModel
+
+from .conftest import Talk
+from .test_talking import told
+
+
+@pytest.fixture
+def server() -> Iterator[PlainModel]:
+    one = PlainModel()
+    yield one
+    one.close()
+
+
+def script(*steps: dict[str, Any]) -> str:
+    return f"@@{json.dumps(steps)}@@"
+
+
+def test_N5_a_model_behind_a_url_is_woken_and_told_once(talk: Talk, server: PlainModel, tmp_path: Path):
+    terminal = talk("--model", "openai:scripted", "--base-url", server.url, columns=200).ready()
+    terminal.sees("scripted · with the daemon")
+    call = {"tool": "run", "arguments": {"command": "until [ -e go ]; do sleep 0.02; done", "async": True}}
+    terminal.say(script(call, {"text": "I handed it off."}))
+    terminal.sees("● run  until", "Launched async task: ", "\nI handed it off.", "1 running")
+    assert len(server.asked) == 2
+    (tmp_path / "go").touch()
+    terminal.sees("completed in", "ECHO ")
+    assert len(told(terminal)) == 1
+    assert sum("done' completed:" in said.text for said in server.asked[-1].said) == 1
+    assert len(server.asked) == 3, "one question for the ending, and no more"
+    terminal.press("ctrl-d")
+    assert terminal.end() == 0
+
+
+def test_a_model_that_is_not_there(talk: Talk):
+    terminal = talk("--model", "openai:scripted", "--base-url", "http://127.0.0.1:9").ready()
+    terminal.say("hello")
+    terminal.sees("The model did not answer: ")
+    terminal.say("/tasks")
+    terminal.sees("No async tasks")
+
+
+def test_a_key_in_the_environment_is_not_used_without_asking(talk: Talk, server: PlainModel):
+    terminal = talk(OPENAI_API_KEY="sk-secret", OPENAI_BASE_URL=server.url).ready()
+    terminal.say("hello")
+    terminal.sees("I am a script and know few words")
+    assert server.asked == []
+
+
+@pytest.mark.parametrize("name", ["nonsense", "no-such-provider:x"])
+def test_a_model_that_nobody_knows(talk: Talk, name: str):
+    terminal = talk("--model", name)
+    assert terminal.end() == 1
+    assert "cannot be used: " in terminal.text
+    assert "Traceback" not in terminal.text
+
+
+def test_the_scripted_agent_loads_no_framework():
+    code = (
+        "import sys; from meantime.app.verbs import chat; from meantime.surfaces.chat import chat, scripted;"
+        "print('pydantic_ai' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
