@@ -203,6 +203,10 @@ class TalkingRunner(Runner, Protocol):
         """Raises InvalidInput for a name that nobody has."""
         ...
 
+    def session_of(self, task: Task) -> str | None:
+        """Where a running task works, also before that is on record."""
+        ...
+
     async def steer(self, task: Task, text: str) -> bool:
         """Says something in the middle of a run. False: not now, and it has not been said."""
         ...
