@@ -54,7 +54,7 @@ class Submission:
         batch = await self._batches.choose(thread, options.batch)
         # With a free slot the task is created running: one commit, and the work starts after it.
         starts = self._admission.is_open(thread, order.work.kind, on_limit=options.on_limit)
-        if options.fork:
+        if options.fork is True:
             if not runner.abilities.talk:
                 raise InvalidInput(
                     f"{order.work.kind} tasks have no conversation to fork.", code="nothing_to_fork"
@@ -208,6 +208,8 @@ class Submission:
                 raise InvalidInput(f"{name} must be True or False, not {type(value).__name__}.")
         if options.on_limit not in (None, "queue", "reject"):
             raise InvalidInput(f"on_limit={options.on_limit!r} is unknown.", hint="Use 'queue' or 'reject'.")
+        check_all(options.context, Line, "context")
+        _optional_id(options.fork_of, "fork_of")
         parent = CURRENT.get(None)
         depth = getattr(parent, "depth", 0) + 1 if parent is not None else 0
         self._admission.check_depth(depth)
