@@ -84,7 +84,7 @@ class Meantime:
         durability: "full" survives a power cut; "fast" survives a crash, not a power cut.
         link: a unix socket at which other processes of the same user can `connect`.
         servers: MCP servers by name, whose tools `Tool("name/tool", …)` runs.
-        agents: who `Agent("name", …)` is: AgentSettings, a Pydantic AI agent, or an async function.
+        agents: who `Agent("name", …)` is: AgentSettings, a Pydantic AI agent, or a coroutine function.
         """
         settings = settings or Settings()
         clock = clock or SystemClock()
