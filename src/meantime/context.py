@@ -141,9 +141,9 @@ class WorkContext:
     async def ask(self, question: Question) -> Reply:
         if self._asks is None:
             raise Refused(
-                "Work of a connected process cannot ask.",
+                "This work has nobody to ask.",
                 code="cannot_ask",
-                hint="Only agents and functions that the owner of the ledger runs can.",
+                hint="Only background work can, in the process that runs it.",
             )
         return await self._asks.ask(question)
 

@@ -25,13 +25,14 @@ from pydantic_ai.models.test import TestModel
 
 from jobs import eventually
 from meantime import Meantime, Thread
-from meantime.app.tools import OwnWorks
+from meantime.runners.shell.work import Shell
 from meantime.surfaces.chat import texts
 from meantime.surfaces.chat.conversation import Conversation
 from meantime.surfaces.chat.hands import Hands
 from meantime.surfaces.chat.model import CUT_OFF, ModelAgent
 from meantime.surfaces.chat.tools import ChatTools
 from meantime.surfaces.chat.view import View
+from meantime.toolset.works import GivenWorks
 
 pytestmark = pytest.mark.anyio
 
@@ -43,7 +44,7 @@ class Talker:
         tasks: Any = thread._tasks
         self.thread = thread
         self.shown: list[str] = []
-        self.hands = Hands(thread, OwnWorks(tasks))
+        self.hands = Hands(thread, GivenWorks(tasks, None, commands=Shell))
         view = View(tasks, thread.id, lambda: None)
         tools = ChatTools(self.hands, view, self.shown.extend)
         self.agent = ModelAgent(model, tools, self.shown.extend)

@@ -37,6 +37,8 @@ RIGHT: dict[str, dict[str, Any]] = {
     "tail": {"ref": "said", "thread": None, "stream": "both", "lines": 1, "limit": 10},
     "wait_output": {"ref": "said", "thread": None, "stream": "both", "seen": 0},
     "send": {"ref": "said", "thread": None, "data": "x", "eof": False},
+    "lines": {"ref": "agent", "thread": None, "kinds": [], "roles": [], "last": None},
+    "answer": {"ref": "agent", "thread": None, "text": "yes", "scope": None, "by": "user"},
     "result": {"ref": "done", "thread": None},
     "wait": {"refs": ["done"], "thread": None, "until": "all", "timeout": None, "turn": None},
     "cancel": {"ref": "done", "thread": None, "by": "x", "reason": "", "wait": False, "turn": None},

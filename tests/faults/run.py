@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 
 from . import (
+    agentruns,
     disk,
     filling,
     hostile,
@@ -45,6 +46,7 @@ def families(seed: int) -> dict[str, Callable[[], Tally]]:
         "7": lambda: orphans.at_random(seed, 6, 4, again("7")),
         "7b": lambda: launches.sweep(seed, 28, again("7b")),
         "9": lambda: toolcalls.at_random(seed, 6, 4, again("9")),
+        "agents": lambda: agentruns.sweep(seed, 60, again("agents")),
         "link-daemons": lambda: links.daemons(seed, 4, 5, again("link-daemons")),
         "link-executors": lambda: links.executors(seed, 4, 6, again("link-executors")),
         "link-cuts": lambda: links.cuts(seed, 4, 50, again("link-cuts")),
@@ -53,7 +55,7 @@ def families(seed: int) -> dict[str, Callable[[], Tally]]:
     }
 
 
-NEED_STRACE = {"2", "4", "7b", "writes"}
+NEED_STRACE = {"2", "4", "7b", "agents", "writes"}
 
 
 def main() -> int:

@@ -8,6 +8,7 @@ import random
 import pytest
 
 from . import (
+    agentruns,
     disk,
     filling,
     hostile,
@@ -73,6 +74,11 @@ def test_kill_of_owners_and_servers_of_mcp_calls() -> None:
 @pytest.mark.usefixtures("needs_strace")
 def test_kill_at_system_calls_of_a_commands_start() -> None:
     launches.sweep(seed, 4, again).check()
+
+
+@pytest.mark.usefixtures("needs_strace")
+def test_kill_at_system_calls_of_agents() -> None:
+    agentruns.sweep(seed, 6, again).check()
 
 
 def test_kill_of_the_daemon_under_load_on_the_link() -> None:

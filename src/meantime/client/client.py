@@ -120,6 +120,8 @@ class Client(Tasks):
                 self._executor.stop(frame)
             case Heard():
                 self._executor.heard(frame)
+            case frames.Replied():
+                self._executor.replied(frame)
             case Limited():
                 self._limits = frame.limits
             case _:

@@ -12,8 +12,23 @@ from functools import partial
 from meantime.context import WorkContext
 from meantime.kernel.model import Failed, Task
 from meantime.kernel.outcomes import Report
+from meantime.kernel.questions import Question, Reply
 from meantime.kernel.work import Order
-from meantime.link.frames import Ended, Frame, Heard, Run, Said, Saying, Stop, Unknown, to_wire
+from meantime.link.errors import from_wire
+from meantime.link.frames import (
+    Asks,
+    Ended,
+    Frame,
+    Heard,
+    Replied,
+    Run,
+    Said,
+    Saying,
+    Stop,
+    Unknown,
+    Withdraws,
+    to_wire,
+)
 from meantime.link.verbs import encode
 from meantime.link.wire import MAX_FRAME
 from meantime.ports.clock import Clock
@@ -35,6 +50,7 @@ class Held:
         self.context: WorkContext | None = None
         self.performing: asyncio.Task[Report] | None = None
         self.ending: Ended | None = None
+        self.asked: dict[str, tuple[Question, asyncio.Future[Reply]]] = {}  # what it waits to be answered
         self.awaited = False  # somebody here waits for it, and lets it go
         self.is_saying = False
         self.quiet_until = 0.0
@@ -52,6 +68,28 @@ class Held:
     def said(self) -> Said:
         assert self.context is not None
         return Said(self.context.said, self.context.emitted, self.context.session)
+
+
+class _Asks:
+    """The questions of one function, asked of the owner."""
+
+    def __init__(self, held: Held, say: Callable[[Frame], None]) -> None:
+        self._held = held
+        self._say = say
+
+    async def ask(self, question: Question) -> Reply:
+        assert self._held.task is not None
+        answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._held.asked[question.id] = (question, answer)
+        self._say(Asks(self._held.task.id, self._held.fence, question))
+        try:
+            return await answer
+        finally:
+            del self._held.asked[question.id]
+
+    def withdraw(self, question: str, reply: Reply | None) -> None:
+        assert self._held.task is not None
+        self._say(Withdraws(self._held.task.id, self._held.fence, question, reply))
 
 
 class Executor:
@@ -81,8 +119,12 @@ class Executor:
     def _say_again(self, held: Held) -> None:
         if held.ending is not None:
             self._say(held.ending)
-        elif held.context is not None and held.context.said is not None:
+            return
+        if held.context is not None and held.context.said is not None:
             self._tell(held)
+        for question, _ in held.asked.values():
+            assert held.task is not None
+            self._say(Asks(held.task.id, held.fence, question, again=True))
 
     def left(self, id: str) -> None:
         """Its caller waits no longer: what has not ended goes on until it has, and until that was heard."""
@@ -123,12 +165,26 @@ class Executor:
         if held.fence == frame.fence:
             del self._held[frame.task]
 
+    def replied(self, frame: Replied) -> None:
+        held = self._held.get(frame.task)
+        if held is None or held.task is None or held.fence != frame.fence:
+            return
+        _, answer = held.asked.get(frame.question, (None, None))
+        if answer is None or answer.done():
+            return
+        if frame.reply is not None:
+            answer.set_result(frame.reply)
+        elif frame.error is not None:
+            answer.set_exception(from_wire(frame.error))
+
     # -- performing
 
     def _begin(self, held: Held, frame: Run) -> None:
         loop = asyncio.get_running_loop()
         held.task = frame.task
-        held.context = WorkContext(frame.task, loop, self._clock.now, partial(self._changed, held))
+        held.context = WorkContext(
+            frame.task, loop, self._clock.now, partial(self._changed, held), _Asks(held, self._say)
+        )
         order = held.order
         assignment = Assignment(frame.task, order.target, order.args, order.kwargs, frame.foreground)
         held.performing = loop.create_task(self._perform(held, assignment), context=held.callers)

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from .errors import InvalidInput
 
 ONCE, TASK = "once", "task"  # how far an answer reaches
+MOST = 100_000  # characters of an answer
 ALLOW, REJECT = "allow", "reject"
 _YES = frozenset({"y", "yes", "ok", "allow", "once"})
 _ALWAYS = frozenset({"always", "all", "a"})
@@ -62,13 +63,22 @@ def posed(question: Question) -> Question:
     return question
 
 
-def reply_to(question: Question, text: object, *, scope: str | None = None, by: str, now: float) -> Reply:
-    """The answer in somebody's words: an offered one by id, label or number, or yes, no, always; else the
-    text itself, where nothing is offered."""
+def check_words(text: object, scope: object) -> str:
     if scope not in (None, ONCE, TASK):
         raise InvalidInput(f"scope={scope!r} is unknown.", hint=f"Use {ONCE!r} or {TASK!r}.")
     if not isinstance(text, str) or not text.strip():
-        raise InvalidInput("An answer needs words.", hint=_offered(question))
+        raise InvalidInput("An answer needs words.", hint="Give a text, or one of the offered answers.")
+    if len(text) > MOST:
+        raise InvalidInput(f"An answer has at most {MOST} characters.", hint="Shorten it.")
+    if not text.isascii() and text != text.encode("utf-8", "replace").decode():
+        raise InvalidInput("The answer holds a lone surrogate.", hint="It cannot be stored as UTF-8.")
+    return text
+
+
+def reply_to(question: Question, text: object, *, scope: str | None = None, by: str, now: float) -> Reply:
+    """The answer in somebody's words: an offered one by id, label or number, or yes, no, always; else the
+    text itself, where nothing is offered."""
+    text = check_words(text, scope)
     head, _, rest = text.partition(":")
     found = _choice(question, text) or _choice(question, head)
     reply = Reply(question=question.id, text=text, subject=question.subject, by=by, at=now)

@@ -11,6 +11,7 @@ from meantime.kernel.limits import Limits
 from meantime.kernel.model import Failed, Json, Progress, Task
 from meantime.kernel.outcomes import Report
 from meantime.kernel.payloads import Jsonable
+from meantime.kernel.questions import Question, Reply
 
 from .errors import WireError
 
@@ -90,6 +91,24 @@ class Saying(Frame, frozen=True, tag="saying"):
     said: Said
 
 
+class Asks(Frame, frozen=True, tag="asks"):
+    """A function that runs here needs an answer. Said again after every reconnect, until it has one."""
+
+    task: str
+    fence: Fence
+    question: Question
+    again: bool = False  # it may have been answered already
+
+
+class Withdraws(Frame, frozen=True, tag="withdraws"):
+    """It needs none any more, or has this one."""
+
+    task: str
+    fence: Fence
+    question: str
+    reply: Reply | None = None
+
+
 class Hosting(Frame, frozen=True, tag="hosting"):
     """The hosts that this process pushes notices to: thread, what it can promise, kind."""
 
@@ -145,12 +164,26 @@ class Heard(Frame, frozen=True, tag="heard"):
     fence: Fence
 
 
+class Replied(Frame, frozen=True, tag="replied"):
+    """To a function's question: the answer, or why there can be none."""
+
+    task: str
+    fence: Fence
+    question: str
+    reply: Reply | None = None
+    error: WireError | None = None
+
+
 class Limited(Frame, frozen=True, tag="limited"):
     limits: Limits
 
 
-FromClient: TypeAlias = Hello | Ask | Forget | Ended | Saying | Hosting | Unknown | Ping | Bye
-FromOwner: TypeAlias = Welcome | Refuse | Answered | Problem | Run | Stop | Heard | Limited | Ping | Bye
+FromClient: TypeAlias = (
+    Hello | Ask | Forget | Ended | Saying | Asks | Withdraws | Hosting | Unknown | Ping | Bye
+)
+FromOwner: TypeAlias = (
+    Welcome | Refuse | Answered | Problem | Run | Stop | Heard | Replied | Limited | Ping | Bye
+)
 
 
 def to_wire(report: Report) -> WireReport:

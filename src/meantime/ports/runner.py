@@ -121,7 +121,8 @@ class Context(Protocol):
 
     async def ask(self, question: Question) -> Reply:
         """Makes the task wait until somebody answers, at any door. The same question (by its id) asked
-        again after a restart is not asked twice, and gets the answer that it got meanwhile."""
+        again after a restart is not asked twice, and gets the answer that it got meanwhile. Work that no
+        longer waits for it withdraws it."""
         ...
 
 
@@ -201,6 +202,10 @@ class TalkingRunner(Runner, Protocol):
 
     def standing(self, name: str) -> Standing:
         """Raises InvalidInput for a name that nobody has."""
+        ...
+
+    def session_of(self, task: Task) -> str | None:
+        """Where a running task works, also before that is on record."""
         ...
 
     async def steer(self, task: Task, text: str) -> bool:

@@ -11,7 +11,7 @@ from meantime.kernel.change import Change, Disposition, Facts
 from meantime.kernel.errors import Closed, NotFound, Refused
 from meantime.kernel.lifecycle import Move, Status
 from meantime.kernel.model import Task
-from meantime.kernel.questions import Question, Reply, posed, reply_to
+from meantime.kernel.questions import Question, Reply, check_words, posed, reply_to
 from meantime.ports.runner import Stopped
 from meantime.ports.store import Committed
 
@@ -86,6 +86,7 @@ class Asking:
             await self._record.insist(id, Move.ANSWER, Facts(reply=reply))
 
     async def answer(self, task: Task, text: str, scope: str | None, by: str) -> Task:
+        check_words(text, scope)
         question = task.question
         if task.status is not Status.WAITING or question is None:
             raise _not_waiting(task)

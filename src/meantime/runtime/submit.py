@@ -54,7 +54,7 @@ class Submission:
         batch = await self._batches.choose(thread, options.batch)
         # With a free slot the task is created running: one commit, and the work starts after it.
         starts = self._admission.is_open(thread, order.work.kind, on_limit=options.on_limit)
-        if options.fork:
+        if options.fork is True:
             if not runner.abilities.talk:
                 raise InvalidInput(
                     f"{order.work.kind} tasks have no conversation to fork.", code="nothing_to_fork"
@@ -83,13 +83,14 @@ class Submission:
             source = await self._record.current(check_id(options.fork_of, "fork_of"))
             if source.thread != thread:
                 raise NotFound.task(options.fork_of)
-            if source.session is None:
+            session = self._session_of(source)
+            if session is None:
                 raise Refused(
                     f"Task {source.id} has no conversation to fork.",
                     code="nothing_to_fork",
                     hint="Wait until it has begun; or give the conversation as context=[…].",
                 )
-            given["fork_of"] = {"task": source.id, "session": source.session, "agent": source.work.name}
+            given["fork_of"] = {"task": source.id, "session": session, "agent": source.work.name}
         elif options.context:
             given["context"] = seed(check_all(options.context, Line, "context"))
         elif options.session is not None:
@@ -101,6 +102,10 @@ class Submission:
                 given["context"] = seed(lines)
         check_input(given, "An agent's prompt, input and context")
         return order._replace(work=replace(order.work, input=given))
+
+    def _session_of(self, task: Task) -> str | None:
+        runner = self._engine.runner(task.work.kind)
+        return cast("TalkingRunner", runner).session_of(task) if runner.abilities.talk else None
 
     async def _prepare(self, runner: Runner, task: Task) -> Callable[[Then], Then] | None:
         """What outlives us leaves its trace before it is recorded; if it is not recorded, no trace."""
@@ -203,6 +208,8 @@ class Submission:
                 raise InvalidInput(f"{name} must be True or False, not {type(value).__name__}.")
         if options.on_limit not in (None, "queue", "reject"):
             raise InvalidInput(f"on_limit={options.on_limit!r} is unknown.", hint="Use 'queue' or 'reject'.")
+        check_all(options.context, Line, "context")
+        _optional_id(options.fork_of, "fork_of")
         parent = CURRENT.get(None)
         depth = getattr(parent, "depth", 0) + 1 if parent is not None else 0
         self._admission.check_depth(depth)

@@ -7,23 +7,30 @@ from .dialect import DIALECT_CHECKS, exercise_dialect
 from .engine import ENGINE_CHECKS, engine_runners, exercise_engine
 from .host import FakeHost, HostDown
 from .session import FakeSessionRunner, Reply, Session
+from .session_host import SESSION_HOST_CHECKS, Script, exercise_session_host
+from .sessions import LastingScriptedHost, ScriptedHost
 from .store import STORE_CHECKS, exercise_store
 from .tasks import TASKS_CHECKS, exercise_tasks
 
 __all__ = [
     "DIALECT_CHECKS",
     "ENGINE_CHECKS",
+    "SESSION_HOST_CHECKS",
     "STORE_CHECKS",
     "TASKS_CHECKS",
     "FakeClock",
     "FakeHost",
     "FakeSessionRunner",
     "HostDown",
+    "LastingScriptedHost",
     "Reply",
+    "Script",
+    "ScriptedHost",
     "Session",
     "engine_runners",
     "exercise_dialect",
     "exercise_engine",
+    "exercise_session_host",
     "exercise_store",
     "exercise_tasks",
 ]

@@ -97,6 +97,9 @@ class FakeSessionRunner:
     def standing(self, name: str) -> Standing:
         return Standing()
 
+    def session_of(self, task: Task) -> str | None:
+        return task.session
+
     async def steer(self, task: Task, text: str) -> bool:
         return False  # so that what is said becomes a follow-up
 

@@ -194,6 +194,10 @@ class AgentRunner:
             return []
         return await asyncio.to_thread(journals.lines, self._folder(source["task"]))
 
+    def session_of(self, task: Task) -> str | None:
+        drive = self._drives.get(task.id)
+        return drive.session or task.session if drive is not None else task.session
+
     async def steer(self, task: Task, text: str) -> bool:
         drive = self._drives.get(task.id)
         return drive is not None and await drive.steer(text)

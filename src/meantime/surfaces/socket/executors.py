@@ -12,11 +12,25 @@ from typing import Any, NamedTuple
 from meantime.kernel.errors import InvalidInput, MeantimeError, NotFound
 from meantime.kernel.model import Json, Task
 from meantime.kernel.outcomes import Report
-from meantime.link.frames import Ended, Fence, Heard, Run, Saying, Stop, Unknown, from_wire
+from meantime.kernel.questions import Reply
+from meantime.link import errors
+from meantime.link.frames import (
+    Asks,
+    Ended,
+    Fence,
+    Heard,
+    Replied,
+    Run,
+    Saying,
+    Stop,
+    Unknown,
+    Withdraws,
+    from_wire,
+)
 from meantime.link.wire import Wire
 from meantime.ports.clock import Alarm, Clock
 from meantime.ports.executors import Relay
-from meantime.ports.runner import Assignment
+from meantime.ports.runner import Assignment, Stopped
 from meantime.ports.tasks import Tasks
 
 GONE = "The process that ran it is gone; how far it got is not known."
@@ -43,6 +57,7 @@ class Executor:
         self.runs: dict[str, Performance] = {}
         self.turns: set[str] = set()
         self.hosts: list[tuple[str, str, str]] = []  # that it pushes notices to
+        self.asking: set[tuple[str, str]] = set()  # tasks, and what they are asking now
         self.grace: Alarm | None = None
         self.life: int | None = None  # a descriptor that tells the end of its process
 
@@ -204,6 +219,40 @@ class ExecutorTable:
         run = executor.run(frame.task, frame.fence)
         if run is not None:
             _end(run, Report(lost=NOT_THERE))
+
+    def asks(self, executor: Executor, frame: Asks) -> None:
+        run = executor.run(frame.task, frame.fence)
+        asked = (frame.task, frame.question.id)
+        if run is not None and asked not in executor.asking:
+            executor.asking.add(asked)
+            self._spawn(self._ask(executor, run, frame))
+
+    async def _ask(self, executor: Executor, run: Performance, frame: Asks) -> None:
+        said: Reply | None = None
+        error = None
+        try:
+            said = await self._said(frame) if frame.again else None
+            said = said or await run.context.ask(frame.question)
+        except MeantimeError as problem:
+            error = errors.to_wire(problem)
+        except Stopped:
+            return  # which it hears by itself
+        finally:
+            executor.asking.discard((frame.task, frame.question.id))
+        if executor.wire is not None:
+            executor.wire.send(Replied(frame.task, frame.fence, frame.question.id, said, error))
+
+    async def _said(self, frame: Asks) -> Reply | None:
+        """It was answered while the connection was lost."""
+        assert self._tasks is not None
+        answers = (await self._tasks.get(frame.task, None)).answers
+        own = [said for said in answers if said.run == frame.fence[0] and said.question == frame.question.id]
+        return own[-1] if own else None
+
+    def withdraws(self, executor: Executor, frame: Withdraws) -> None:
+        run = executor.run(frame.task, frame.fence)
+        if run is not None:
+            run.context.withdraw(frame.question, frame.reply)
 
     async def _acknowledge(self, executor: Executor, frame: Ended) -> None:
         """Once it is on record. What is not on record is a call, which has its answer, or was deleted."""

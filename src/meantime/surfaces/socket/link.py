@@ -16,6 +16,7 @@ from meantime.link.frames import (
     PROTOCOL,
     Answered,
     Ask,
+    Asks,
     Bye,
     Ended,
     Forget,
@@ -29,6 +30,7 @@ from meantime.link.frames import (
     Saying,
     Unknown,
     Welcome,
+    Withdraws,
 )
 from meantime.link.unix import credentials
 from meantime.link.verbs import VERBS, Verb, encode, to_wire_answer
@@ -154,6 +156,10 @@ class Link:
                 self._executors.ended(self.executor, frame)
             case Saying():
                 self._executors.saying(self.executor, frame)
+            case Asks():
+                self._executors.asks(self.executor, frame)
+            case Withdraws():
+                self._executors.withdraws(self.executor, frame)
             case Hosting():
                 self.executor.hosts = frame.hosts[:MAX_HOSTS]
             case Unknown():

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from meantime.kernel.change import Facts, decide
+from meantime.kernel.change import SHUTDOWN, Facts, amend, decide
 from meantime.kernel.lifecycle import Move, Status
-from meantime.kernel.model import Failed
+from meantime.kernel.model import Cancelled, Completed, Failed, Lost, Outcome, TimedOut
 from meantime.kernel.notices import NoticeState
 from meantime.ports.store import Query, Store
 
@@ -175,6 +175,29 @@ async def notices_are_listed_by_state(store: Store) -> None:
     same(dict(await store.unread()), {"a": 1, "b": 1}, "unread by thread")
 
 
+async def following_are_the_ended_with_a_follow_up(store: Store) -> None:
+    """Their next run is still to be recorded; oldest first."""
+    bench = Bench(store)
+    same(list(await store.following()), [], "an empty store")
+    outcomes: dict[str, Outcome] = {
+        "t_done": Completed("done"), "t_failed": Failed("broke"), "t_late": TimedOut(1.0),
+        "t_gone": Lost("gone"), "t_closed": Cancelled(SHUTDOWN), "t_enough": Cancelled("user"),
+    }  # fmt: skip
+    tasks = {id: await bench.start(id) for id in outcomes}
+    for id, task in tasks.items():
+        change = amend(task, bench.tick(), durable=True, follow_up=f"more of {id}")
+        await bench.write(change)
+        tasks[id] = change.task
+    await bench.ended("t_plain")
+    same(ids(await store.following()), [], "while they run")
+    ended = {id: await bench.end(tasks[id], outcome) for id, outcome in outcomes.items()}
+    left = ["t_done", "t_failed", "t_late", "t_gone", "t_closed"]
+    same(ids(await store.following()), left, "all but what somebody cancelled")
+    same((await store.following())[0], ended["t_done"], "the whole task")
+    await bench.write(bench.resuming(ended["t_done"]))
+    same(ids(await store.following()), left[1:], "when its next run is recorded")
+
+
 def _filled(counts: Mapping[str, int]) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
@@ -189,4 +212,5 @@ CHECKS: tuple[Check, ...] = (
     counts_count,
     batches_are_counted,
     notices_are_listed_by_state,
+    following_are_the_ended_with_a_follow_up,
 )

@@ -1,0 +1,136 @@
+"""What a host does only where its abilities say so; what they do not say is not asked for."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import cast
+
+from meantime.kernel.errors import MeantimeError
+from meantime.ports.session import LastingHost
+
+from .bench import NOWHERE, SETTLE, Bench, Recorder, within
+
+
+async def a_session_outlives_its_host(bench: Bench) -> None:
+    """`resume`: also after a restart."""
+    if not bench.host.abilities.resume:
+        return
+    session, brief = await bench.begin()
+    await bench.say(session, brief, "walnut")
+    await bench.restart()
+    assert await within(bench.host.exists(session, bench.settings), "exists()"), "gone with its host"
+    turned = await bench.turn(session, brief, bench.script.recall)
+    assert "walnut" in turned.text, f"after a restart it knows only {turned.text!r}"
+
+
+async def a_fork_knows_what_its_source_knew(bench: Bench) -> None:
+    if not bench.host.abilities.fork:
+        return
+    session, brief = await bench.begin()
+    await bench.say(session, brief, "walnut")
+    other = bench.brief()
+    copy = await within(bench.host.fork(session, other), "fork()")
+    assert copy != session, "a fork is a session of its own"
+    await bench.say(copy, other, "hazel")
+    turned = await bench.turn(copy, other, bench.script.recall)
+    assert "walnut" in turned.text, f"the fork knows only {turned.text!r}"
+    turned = await bench.turn(session, brief, bench.script.recall)
+    assert "hazel" not in turned.text, "what is said in a fork is heard in its source"
+
+
+async def a_busy_session_can_be_forked(bench: Bench) -> None:
+    if not bench.host.abilities.fork:
+        return
+    session, brief = await bench.begin()
+    await bench.say(session, brief, "walnut")
+    going = asyncio.ensure_future(bench.turn(session, brief, bench.script.slow, "hazel"))
+    await asyncio.wait({going}, timeout=SETTLE)
+    other = bench.brief()
+    copy = await within(bench.host.fork(session, other), "fork()")
+    turned = await bench.turn(copy, other, bench.script.recall)
+    assert "walnut" in turned.text, f"the fork knows only {turned.text!r}"
+    assert "hazel" in (await going).text, "the fork harmed its source"
+
+
+async def a_fork_of_nothing_is_an_error(bench: Bench) -> None:
+    if not bench.host.abilities.fork:
+        return
+    try:
+        copy = await within(bench.host.fork(NOWHERE, bench.brief()), "fork()")
+    except MeantimeError:
+        return
+    raise AssertionError(f"a fork of a session that is not there is {copy!r}")
+
+
+async def a_running_turn_can_be_steered(bench: Bench) -> None:
+    if not bench.host.abilities.steer:
+        return
+    session, brief = await bench.begin()
+    going = asyncio.ensure_future(bench.turn(session, brief, bench.script.slow, "walnut"))
+    await asyncio.wait({going}, timeout=SETTLE)
+    assert not going.done(), "the turn was not slow"
+    assert await within(bench.host.steer(session, "hurry"), "steer()"), "a turn goes on, and is not steered"
+    await going
+
+
+async def where_no_turn_goes_on_nothing_is_steered(bench: Bench) -> None:
+    """It must not be said at all: whoever asked says it in another way."""
+    if not bench.host.abilities.steer:
+        return
+    session, brief = await bench.begin()
+    await bench.say(session, brief, "walnut")
+    assert not await within(bench.host.steer(session, "hurry"), "steer()"), "no turn goes on"
+
+
+async def history_has_both_sides(bench: Bench) -> None:
+    if not bench.host.abilities.history:
+        return
+    session, brief = await bench.begin()
+    await bench.say(session, brief, "walnut")
+    lines = await within(bench.host.lines(session, bench.settings), "lines()")
+    for role in ("user", "assistant"):
+        own = [line.text for line in lines if line.role == role]
+        assert any("walnut" in text for text in own), f"the {role}'s words are not in {own}"
+
+
+async def a_turn_that_is_left_goes_on_and_is_followed(bench: Bench) -> None:
+    """`lasting`: nothing is said twice."""
+    if not bench.host.abilities.lasting:
+        return
+    host = cast("LastingHost", bench.host)
+    session, brief = await bench.begin()
+    prompt = bench.prompt(bench.script.slow, brief, "walnut")
+    going = asyncio.ensure_future(host.prompt(session, prompt, brief, Recorder()))
+    await asyncio.wait({going}, timeout=SETTLE)
+    assert not going.done(), "the turn was not slow"
+    assert await within(host.leave(session), "leave()"), "a lasting host cannot leave"
+    going.cancel()
+    await asyncio.wait({going})
+    recorder = Recorder()
+    turned = await within(host.follow(session, prompt, brief, recorder), "follow()")
+    assert "walnut" in turned.text, f"what was followed ended with {turned}"
+    recalled = await bench.turn(session, brief, bench.script.recall)
+    assert recalled.text.count("walnut") == 1, f"it was said again: {recalled.text!r}"
+
+
+async def a_prompt_that_was_never_given_is_given_by_follow(bench: Bench) -> None:
+    if not bench.host.abilities.lasting:
+        return
+    session, brief = await bench.begin()
+    prompt = bench.prompt(bench.script.say, brief, "walnut")
+    host = cast("LastingHost", bench.host)
+    turned = await within(host.follow(session, prompt, brief, Recorder()), "follow()")
+    assert "walnut" in turned.text, f"it ended with {turned}"
+
+
+CHECKS = (
+    a_session_outlives_its_host,
+    a_fork_knows_what_its_source_knew,
+    a_busy_session_can_be_forked,
+    a_fork_of_nothing_is_an_error,
+    a_running_turn_can_be_steered,
+    where_no_turn_goes_on_nothing_is_steered,
+    history_has_both_sides,
+    a_turn_that_is_left_goes_on_and_is_followed,
+    a_prompt_that_was_never_given_is_given_by_follow,
+)

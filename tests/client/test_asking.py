@@ -1,0 +1,79 @@
+"""A function of a connected process asks, too: at the owner's doors, and over a lost connection."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from meantime import Call, Refused, current
+from meantime.kernel.questions import Choice, Question
+
+from .pair import Pair, until
+
+pytestmark = pytest.mark.anyio
+WHICH = Question(id="q1", text="Which colour?", choices=(Choice("red"), Choice("blue")))
+
+
+async def choose() -> str:
+    reply = await current().ask(WHICH)
+    return f"{reply.choices[0]} by {reply.by}"
+
+
+def waiting(pair: Pair, id: str) -> bool:
+    return pair.owner._runtime.record.live[id].question is not None
+
+
+async def test_L28_a_function_of_a_connected_process_asks(pair: Pair) -> None:
+    handle = await pair.mt.thread("a").start(Call(choose))
+    await until(lambda: waiting(pair, handle.id))
+    assert (await pair.mt.get(handle.id)).question.text == "Which colour?"
+    await pair.mt.answer(handle.id, "blue")
+    assert await handle.result() == "blue by user"
+
+
+async def test_L28_an_answer_that_came_while_the_connection_was_lost_is_heard(pair: Pair) -> None:
+    handle = await pair.mt.thread("a").start(Call(choose))
+    await until(lambda: waiting(pair, handle.id))
+    pair.cut()
+    await pair.owner.answer(handle.id, "red")
+    assert await handle.result() == "red by user"
+    assert len((await pair.owner.get(handle.id)).answers) == 1
+
+
+async def test_L28_a_question_outlives_its_owner(pair: Pair) -> None:
+    handle = await pair.mt.thread("a").start(Call(choose))
+    await until(lambda: waiting(pair, handle.id))
+    await pair.owner.close()
+    await pair.open_owner()
+    assert (await pair.owner.get(handle.id)).status == "waiting"
+    await pair.owner.answer(handle.id, "red")
+    assert await handle.result() == "red by user"
+
+
+async def test_L28_cancel_while_it_waits(pair: Pair) -> None:
+    handle = await pair.mt.thread("a").start(Call(choose))
+    await until(lambda: waiting(pair, handle.id))
+    assert (await handle.cancel(wait=True)).task.status == "cancelled"
+
+
+async def test_L28_a_call_that_somebody_waits_for_cannot_ask(pair: Pair) -> None:
+    with pytest.raises(Refused, match="somebody waits for"):
+        await asyncio.wait_for(pair.mt.thread("a").call(Call(choose)), 10)
+
+
+async def ask_and_give_up() -> str:
+    try:
+        async with asyncio.timeout(0.1):
+            await current().ask(WHICH)
+    except TimeoutError:
+        current().withdraw("q1")
+    await asyncio.sleep(0.2)
+    return "went on"
+
+
+async def test_L28_a_withdrawn_question_is_open_no_longer(pair: Pair) -> None:
+    handle = await pair.mt.thread("a").start(Call(ask_and_give_up))
+    await until(lambda: waiting(pair, handle.id))
+    await until(lambda: not waiting(pair, handle.id))
+    assert await handle.result() == "went on"

@@ -1,0 +1,128 @@
+"""Every host of sessions passes every check of the public conformance suite."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from contextvars import ContextVar
+from pathlib import Path
+
+import pytest
+
+from meantime.ports.session import AgentSettings, Brief, Hearer, Prompt, SessionAbilities, Turned
+from meantime.testing import LastingScriptedHost, ScriptedHost, exercise_session_host
+from meantime.testing.session_host import SESSION_HOST_CHECKS, Bench, Check
+from meantime.testing.session_host.bench import ODD
+
+pytestmark = pytest.mark.anyio
+SETTINGS = AgentSettings(runner="python")
+SESSION: ContextVar[str] = ContextVar("session")
+
+
+class Pupil(ScriptedHost):
+    """An agent that does what the prompts of the suite ask for."""
+
+    def __init__(self) -> None:
+        abilities = SessionAbilities(fork=True, steer=True, history=True)
+        super().__init__(self.act, abilities, kept=True)
+
+    async def prompt(self, session: str, prompt: Prompt, brief: Brief, hearer: Hearer) -> Turned:
+        SESSION.set(session)
+        return await super().prompt(session, prompt, brief, hearer)
+
+    async def act(self, prompt: Prompt, hearer: Hearer) -> str:
+        hearer.alive()
+        if prompt.text == "wait":
+            await asyncio.Event().wait()
+        if prompt.text == "odd":
+            hearer.said(ODD)
+            return ODD
+        if prompt.text == "recall":
+            told = [line.text for line in self.sessions[SESSION.get()] if line.role == "user"]
+            return " ".join(re.findall(r"say (\w+)", " ".join(told)))
+        if prompt.text.startswith("slowly"):
+            await asyncio.sleep(0.5)
+        return prompt.text.rpartition(" ")[2]
+
+
+class Lasting(LastingScriptedHost):
+    """The same, and its turns go on without us. It does not outlive its process."""
+
+    act = Pupil.act
+
+    def __init__(self) -> None:
+        super().__init__(self.act, SessionAbilities(lasting=True, resume=False))
+
+    async def prompt(self, session: str, prompt: Prompt, brief: Brief, hearer: Hearer) -> Turned:
+        SESSION.set(session)
+        return await super().prompt(session, prompt, brief, hearer)
+
+
+@pytest.mark.parametrize("host", [Pupil, Lasting])
+@pytest.mark.parametrize("check", SESSION_HOST_CHECKS, ids=lambda check: check.__name__)
+async def test_scripted_hosts(check: Check, host: type[Pupil] | type[Lasting], tmp_path: Path) -> None:
+    bench = Bench(host, SETTINGS, tmp_path)
+    try:
+        await check(bench)
+    finally:
+        await bench.host.close()
+
+
+async def test_exercise_session_host_runs_every_check_on_a_fresh_host(tmp_path: Path) -> None:
+    made: list[Pupil] = []
+
+    def make() -> Pupil:
+        made.append(Pupil())
+        return made[-1]
+
+    await exercise_session_host(make, SETTINGS, tmp_path)
+    assert len(made) == len(SESSION_HOST_CHECKS) + 1  # one of them restarts its host
+
+
+class Forgetful(Pupil):
+    async def act(self, prompt: Prompt, hearer: Hearer) -> str:
+        return "hm" if prompt.text == "recall" else await super().act(prompt, hearer)
+
+
+class Blank(Pupil):
+    async def fork(self, session: str, brief: Brief) -> str:
+        return await self.begin(brief)
+
+
+class Deaf(Pupil):
+    async def prompt(self, session: str, prompt: Prompt, brief: Brief, hearer: Hearer) -> Turned:
+        try:
+            return await super().prompt(session, prompt, brief, hearer)
+        except asyncio.CancelledError:  # the first is not heard; the second comes with the end of the test
+            await asyncio.Event().wait()
+            raise
+
+
+class Chatty(Pupil):
+    async def steer(self, session: str, text: str) -> bool:
+        return True
+
+
+class Careless(Pupil):
+    async def prompt(self, session: str, prompt: Prompt, brief: Brief, hearer: Hearer) -> Turned:
+        self.sessions.setdefault(session, [])
+        return await super().prompt(session, prompt, brief, hearer)
+
+
+@pytest.mark.parametrize(
+    ("host", "check"),
+    [
+        (Forgetful, "a_session_knows_what_was_said_before"),
+        (Blank, "a_fork_knows_what_its_source_knew"),
+        (Deaf, "a_stop_ends_the_turn"),
+        (Chatty, "where_no_turn_goes_on_nothing_is_steered"),
+        (Careless, "an_unknown_session_is_an_error_and_no_new_one"),
+    ],
+)
+async def test_exercise_session_host_names_the_check_that_failed(
+    host: type[Pupil], check: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted faults: the suite can fail."""
+    monkeypatch.setattr("meantime.testing.session_host.bench.PATIENCE", 2.0)
+    with pytest.raises(AssertionError, match=f"^{check}: "):
+        await exercise_session_host(host, SETTINGS, tmp_path)
