@@ -25,7 +25,8 @@ _decode = msgspec.json.Decoder(Line).decode
 
 
 class Journal:
-    def __init__(self, folder: Path, clock: Clock, run: int) -> None:
+    def __init__(self, folder: Path, clock: Clock, run: int, *, again: bool = False) -> None:
+        """`again`: a former owner may have kept lines of this run, that its host will tell once more."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._file = folder / "lines.jsonl"
         self._clock = clock
@@ -33,9 +34,14 @@ class Journal:
         self._text = Segments(folder, "text")
         self._open = ""  # what was said and not ended with a line break
         self._size = self._file.stat().st_size if self._file.exists() else 0
+        before = lines(folder) if again else ()
+        self._kept = {line.id for line in before if line.run == run and line.id}
         self.changed = asyncio.Event()
 
     def line(self, line: Line) -> None:
+        """One whose id was kept before a restart is not kept twice."""
+        if line.id and line.id in self._kept:
+            return
         most = LINE if self._size < MOST else 0
         text = escape_surrogates(line.text)
         if len(text) > most and line.kind is Kind.RESULT:

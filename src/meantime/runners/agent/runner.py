@@ -103,7 +103,9 @@ class AgentRunner:
         settings = employed.settings
         context.limit_children(settings.depth)
         folder = self._folder(task.id)
-        journal = self._journals[task.id] = Journal(folder, self._clock, task.run.number)
+        journal = self._journals[task.id] = Journal(
+            folder, self._clock, task.run.number, again=assignment.again
+        )
         tally = Tally(settings.budget, settings.tree, self._tallies.get(task.parent or ""))
         self._tallies[task.id] = tally
         gate = self._capacities.of(settings.model or settings.url or task.work.name)

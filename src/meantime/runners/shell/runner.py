@@ -283,6 +283,11 @@ class ShellRunner:
             raise NotFound(f"{path} is not the output of a command here.")
         return Path(path).read_bytes()
 
+    def interrupt(self, task: Task) -> bool:
+        """As Ctrl-C at its terminal would. False where there is nobody to hear it."""
+        watch = self._watches.get(task.id)
+        return watch is not None and watch.interrupt()
+
     async def write(self, task: Task, data: bytes, *, eof: bool) -> None:
         watch = self._watches.get(task.id)
         if watch is None:
