@@ -8,6 +8,6 @@ from meantime.ports.session import SessionHost
 
 
 def host(clock: Clock, commands: Commands) -> SessionHost:
-    from .host import CommandLineHost
+    from .commandline import CommandLineHost
 
     return CommandLineHost(commands)

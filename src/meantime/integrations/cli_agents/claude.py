@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from meantime.kernel.conversation import Line
 
-from .dialect import Ask, Dialect, Ear, Event, Reader, number, part, several, words
+from .dialect import Ask, Dialect, Ear, Event, Reader, number, part, several, table, words
 
 COUNTED = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
@@ -38,7 +38,7 @@ class Events(Reader):
         if kind == "system":
             self._system(event)
         elif kind in ("assistant", "user"):
-            self._message(event, part(event, "message"))
+            self._message(event, table(event, "message"))
         elif kind == "result":
             self._result(event)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .dialect import Ask, Dialect, Event, Reader, number, part, words
+from .dialect import Ask, Dialect, Event, Reader, number, part, table, words
 
 
 def arguments(ask: Ask) -> list[str]:
@@ -28,10 +28,10 @@ class Events(Reader):
             self.ear.spent(turns=1)  # how often it asks its model it does not say
             self.ear.phase("thinking")
         elif kind in ("item.started", "item.completed"):
-            self._item(part(event, "item"), done=kind == "item.completed")
+            self._item(table(event, "item"), done=kind == "item.completed")
         elif kind == "turn.completed":
             self.done = True
-            self._count(part(event, "usage"))
+            self._count(table(event, "usage"))
         elif kind == "turn.failed":
             self.fail(words(part(event, "error")))
         elif kind == "error":  # also "Reconnecting… 1/5": whether it was the end, the next event says

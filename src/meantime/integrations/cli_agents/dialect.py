@@ -143,5 +143,11 @@ def part(event: Any, *names: str) -> Any:
     return {} if found is None else found
 
 
+def table(event: Any, *names: str) -> Event:
+    """The object that lies there, or an empty one."""
+    found = part(event, *names)
+    return cast("Event", found) if isinstance(found, dict) else {}
+
+
 def several(value: Any) -> list[Any]:
     return cast("list[Any]", value) if isinstance(value, list) else []

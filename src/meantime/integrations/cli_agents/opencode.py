@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .dialect import Ask, Dialect, Event, Reader, number, part, words
+from .dialect import Ask, Dialect, Event, Reader, number, part, table, words
 
 
 def arguments(ask: Ask) -> list[str]:
@@ -29,7 +29,7 @@ def environment(ask: Ask) -> dict[str, str]:
         config["tools"] = {"*": False, **dict.fromkeys(tools, True)}
     rules = {tool: "allow" for tool in settings.allow if tool != "*"} | dict.fromkeys(settings.deny, "deny")
     if rules:
-        config["permission"] = {**part(config, "permission"), **rules}
+        config["permission"] = {**table(config, "permission"), **rules}
     return {name: json.dumps(config)} if config else {}
 
 

@@ -39,7 +39,8 @@ def judge(dialect: Dialect, hearing: Hearing, ending: Ending, stderr: str) -> Tu
     if ending.lost:
         return Turned(lost=ending.lost)
     well = ending.exit_code == 0
-    if reader.done and not reader.error and (well or ending.stopped):
+    done = reader.done and not reader.error
+    if done and (well or (ending.stopped and ending.exit_code is None)):  # it was done, and lingered
         return Turned(text=reader.text)
     if ending.stopped:
         return Turned(stopped=True)

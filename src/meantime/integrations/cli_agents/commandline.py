@@ -165,6 +165,7 @@ class CommandLineHost:
                 raise
             await self._stop(following)
             await listening
+            return replace(await following.ending(), stopped=True)
         return await following.ending()
 
     async def _listen(self, session: Session, following: Following, hearing: Hearing) -> None:
