@@ -34,6 +34,8 @@ def reminder(active: Sequence[Task], untold: Sequence[Task], parked: int, now: f
 def _active(task: Task, ids: Sequence[str], now: float) -> str:
     since = task.run.started_at or task.run.queued_at
     text = f"{display(task.id, ids)} {task.status} {duration(now - since)}: {_title(task)}"
+    if task.question is not None:
+        return f"{text} (waits for an answer: {_line(task.question.text)[:100]})"
     progress = task.progress
     if progress is None or task.status is Status.QUEUED:
         return text

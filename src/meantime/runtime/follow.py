@@ -34,8 +34,8 @@ class Following:
         """In the middle of its run where that is possible, else one follow-up is kept for after it."""
         if isinstance(text, bytes):
             raise InvalidInput("An agent is told a text, not bytes.")
-        said = checked_text(text, "text", MAX_FOLLOW_UP)
-        if not said.strip():
+        said = checked_text(text, "text", MAX_FOLLOW_UP).strip()
+        if not said:
             raise InvalidInput("There is nothing to say in that.", hint="Give a text.")
         runner = cast("TalkingRunner", self._engine.runner(task.work.kind))
         if task.status is Status.RUNNING and await runner.steer(task, said):

@@ -99,7 +99,12 @@ class FakeSessionRunner:
 
     async def lines(self, task: Task) -> Sequence[Line]:
         session = self.sessions.get(task.session or "")
-        return [Line(role=role, text=text) for role, text in session.history] if session else []
+        found: list[Line] = []
+        for role, text in session.history if session else ():
+            begun = role == "user"  # every prompt begins a run
+            run = (found[-1].run if found else 0) + begun
+            found.append(Line(role=role, text=text, run=run))
+        return found
 
     async def run(self, assignment: Assignment, context: Context) -> Report:
         task = assignment.task

@@ -13,7 +13,6 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from meantime.kernel.errors import Ambiguous, InvalidInput, MeantimeError, NotFound
 from meantime.kernel.model import Task
-from meantime.toolset.toolset import STARTING
 
 from . import wire
 from .conversation import Conversation, shown
@@ -50,10 +49,11 @@ class TaskMethods:
         if ctx.session.client_params is None:  # it has not shaken hands: that is said further in
             return await call_next(ctx)
         params = types.CallToolRequestParams.model_validate(dict(ctx.params or {}), by_name=False)
-        if params.name not in STARTING:
+        conversation = await self._conversation(ctx)
+        if not await conversation.toolset.starts(params.name):
             raise MCPError(types.METHOD_NOT_FOUND, f"{params.name} cannot be called as a task.")
         try:
-            task = await (await self._conversation(ctx)).start(params.name, params.arguments)
+            task = await conversation.start(params.name, params.arguments)
         except MeantimeError as problem:
             raise _refused(problem) from None
         return {"task": wire.state_2025(task)}
