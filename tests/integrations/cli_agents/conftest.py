@@ -48,8 +48,8 @@ def script(*steps: Mapping[str, Any]) -> str:
     return f"@@{json.dumps(steps)}@@"
 
 
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(PATIENCE):
+async def until(condition: Callable[[], object], patience: float = PATIENCE) -> None:
+    async with asyncio.timeout(patience):
         while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 

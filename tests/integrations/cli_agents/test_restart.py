@@ -3,6 +3,7 @@ whole output, each line once, and its true ending, told once."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -151,6 +152,20 @@ async def test_a_ledger_that_forgets_leaves_nothing_behind(program: Program):
         await program.waits()
     assert not lives(program.given[0]["pid"])
     assert not lives(program.noted("pids")[0])
+
+
+async def test_what_nobody_knows_any_more_is_stopped_and_removed(ledger: Path, program: Program):
+    owner = Owner(ledger, program.settings())
+    id = owner.start(script({"child": 1}, {"gate": "gate"}))
+    await program.waits()
+    owner.kill()
+    for path in (ledger, Path(f"{ledger}-wal"), Path(f"{ledger}-shm")):
+        path.unlink(missing_ok=True)  # another ledger, with nothing in it
+    shutil.rmtree(f"{ledger}.agents/@{id}")
+    async with opened(ledger, program) as mt:
+        await ended(await mt.thread("a").start(Agent("one", "first")), mt.thread("a"))
+        await until(lambda: not lives(program.given[0]["pid"]))
+        assert not lives(program.noted("pids")[0])
 
 
 async def test_the_output_of_a_turn_is_kept_no_longer_than_needed(ledger: Path, program: Program):

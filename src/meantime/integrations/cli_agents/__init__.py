@@ -10,4 +10,4 @@ from meantime.ports.session import SessionHost
 def host(clock: Clock, commands: Commands) -> SessionHost:
     from .commandline import CommandLineHost
 
-    return CommandLineHost(commands)
+    return CommandLineHost(clock, commands)

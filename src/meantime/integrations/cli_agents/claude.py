@@ -50,10 +50,12 @@ class Events(Reader):
             self.ear.phase("waits for the provider")
 
     def _message(self, event: Event, message: Event) -> None:
+        if message.get("model") == "<synthetic>":
+            return  # an error of the provider in its words: the result says it, too
         within = bool(event.get("parent_tool_use_id"))  # what its own subagents say is not its answer
         for block in several(part(message, "content")):
             kind = part(block, "type")
-            if kind == "text" and event["type"] == "assistant" and not event.get("isApiErrorMessage"):
+            if kind == "text" and event["type"] == "assistant":
                 (self.think if within else self.say)(words(block))
             elif kind == "thinking":
                 self.think(words(part(block, "thinking")))

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from meantime.kernel.conversation import Line
 from meantime.kernel.errors import Refused
 from meantime.kernel.model import Failed
+from meantime.ports.clock import Clock
 from meantime.ports.commands import Command, Commands, Ending, Following
 from meantime.ports.session import AgentSettings, Brief, Hearer, Prompt, SessionAbilities, Turned
 
@@ -22,18 +23,21 @@ from .hearing import Hearing
 from .sessions import Session, Sessions
 from .verdict import judge
 
+SWEEP = 3_600.0  # seconds between two looks at what is not needed any more
 STDERR = 4_000  # bytes of it that may say why something failed
 
 
 class CommandLineHost:
     abilities = SessionAbilities(fork=True, lasting=True)
 
-    def __init__(self, commands: Commands) -> None:
+    def __init__(self, clock: Clock, commands: Commands) -> None:
+        self._clock = clock
         self._commands = commands
         self._sessions: Sessions | None = None
         self._following: dict[str, Following] = {}
         self._left: set[str] = set()
-        self._swept: asyncio.Future[None] | None = None
+        self._sweeping: asyncio.Future[None] | None = None
+        self._sweep_at = 0.0
 
     # -- life
 
@@ -45,8 +49,8 @@ class CommandLineHost:
         self._commands.open()
 
     async def close(self) -> None:
-        if self._swept is not None:
-            await asyncio.wait({self._swept})
+        if self._sweeping is not None:
+            await asyncio.wait({self._sweeping})
         await self._commands.close()
 
     @property
@@ -54,13 +58,12 @@ class CommandLineHost:
         assert self._sessions is not None, "not open"
         return self._sessions
 
-    async def _sweep(self) -> None:
-        """Once: of sessions whose tasks are gone, the output is removed, and what still runs is stopped."""
-        if self._swept is None:
-            turns = {session.turn for session in self._known.all()}
-            self._swept = asyncio.ensure_future(
-                self._commands.sweep(lambda turn: turn in turns or turn.rpartition(".")[0] in self._following)
-            )
+    def _sweep(self) -> None:
+        """Now and then: what tasks have left that are gone by now. Nobody waits for it."""
+        if self._clock.monotonic() >= self._sweep_at:
+            self._sweep_at = self._clock.monotonic() + SWEEP
+            self._known.tidy()
+            self._sweeping = asyncio.ensure_future(self._commands.sweep(self._known.has_turn))
 
     # -- sessions
 
@@ -105,7 +108,7 @@ class CommandLineHost:
         found = self._known.get(session)
         if found is None:
             return Turned(error=Failed("The session of this task is gone.", "session_gone"))
-        await self._sweep()
+        self._sweep()
         fresh = replace(
             found, key=prompt.key, number=found.number + 1, used=found.total, folder=str(brief.folder)
         )
@@ -121,7 +124,7 @@ class CommandLineHost:
         run = prompt.key.rpartition(".")[0]
         if found is None or not found.key.startswith(f"{run}."):
             return await self.prompt(session, prompt, brief, hearer)
-        await self._sweep()
+        self._sweep()
         return await self._turn(found, prompt, brief, hearer, again=True)
 
     async def _turn(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 from typing import Any, Protocol, cast
 
+import msgspec
 from msgspec import Struct
 
 from meantime.kernel.conversation import Kind, Line
@@ -97,6 +99,9 @@ class Reader:
 
     def fail(self, why: str, status: int = 0) -> None:
         self.done = True
+        with contextlib.suppress(msgspec.DecodeError):  # the provider's answer as it came
+            inner = msgspec.json.decode(why)
+            why = words(part(inner, "error")) or words(part(inner, "message")) or why
         self.error = why or "It failed, and did not say why."
         self.status = status
 

@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -55,15 +54,18 @@ class Sessions:
         os.replace(fresh, path)
         return session
 
-    def all(self) -> Iterator[Session]:
-        """Those whose tasks are there; others are forgotten after a while."""
+    def has_turn(self, turn: str) -> bool:
+        """Whether it is the last one of a session whose task is there."""
+        session = self.get(turn.rpartition(".")[0])
+        return session is not None and session.turn == turn and os.path.isdir(session.folder)
+
+    def tidy(self) -> None:
+        """Sessions outlive their tasks for a while: another may go on in them."""
         for path in list(self._folder.glob("*.json")):
             session = _read(path)
-            if session is not None and (not session.folder or os.path.isdir(session.folder)):
-                yield session
-                continue
             with contextlib.suppress(OSError):
-                if time.time() - path.stat().st_mtime > KEPT:
+                old = time.time() - path.stat().st_mtime > KEPT
+                if old and (session is None or not os.path.isdir(session.folder)):
                     path.unlink()
 
 

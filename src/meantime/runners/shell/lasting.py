@@ -22,7 +22,6 @@ from .spool import ERR, OUT
 MOST = 1 << 18  # bytes of a piece
 INTERRUPTED = 2.0  # seconds that a program has to end after an interrupt
 LOOK_AGAIN = 0.05  # seconds, while it is not followed yet
-UNKNOWN_FOR = 60.0  # seconds after which files that nobody knows are removed
 
 
 class LastingCommands:
@@ -50,7 +49,7 @@ class LastingCommands:
         async def asked(key: str) -> bool:
             return known(key)
 
-        await self._runner.sweep((), asked, UNKNOWN_FOR)
+        await self._runner.sweep((), asked, 0.0)
 
 
 class LastingCommand:
