@@ -78,6 +78,10 @@ class Commands(Protocol):
         """Begins it, if nobody has. `again`: a former owner may have."""
         ...
 
+    def runs(self, key: str) -> bool:
+        """Whoever follows it, or nobody."""
+        ...
+
     def forget(self, key: str) -> None:
         """It has ended, and nobody will read of it any more."""
         ...

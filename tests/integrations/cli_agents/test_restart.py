@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from meantime import Agent, Completed, Meantime, Status
+from meantime.integrations.cli_agents.commandline import SWEEP, SWEEP_FIRST
+from meantime.testing import FakeClock
 
 from .conftest import PATIENCE, QUICK, Program, ended, lives, one, script, shown, told, until
 from .owning import Owner
@@ -154,18 +156,35 @@ async def test_a_ledger_that_forgets_leaves_nothing_behind(program: Program):
     assert not lives(program.noted("pids")[0])
 
 
-async def test_what_nobody_knows_any_more_is_stopped_and_removed(ledger: Path, program: Program):
+@pytest.mark.parametrize("forgotten", [False, True])
+async def test_a_turn_that_nobody_takes_up_is_stopped(ledger: Path, program: Program, forgotten: bool):
+    """Its task was ended without it, or is gone for good: then its output goes, too."""
     owner = Owner(ledger, program.settings())
     id = owner.start(script({"child": 1}, {"gate": "gate"}))
     await program.waits()
     owner.kill()
-    for path in (ledger, Path(f"{ledger}-wal"), Path(f"{ledger}-shm")):
-        path.unlink(missing_ok=True)  # another ledger, with nothing in it
-    shutil.rmtree(f"{ledger}.agents/@{id}")
-    async with opened(ledger, program) as mt:
-        await ended(await mt.thread("a").start(Agent("one", "first")), mt.thread("a"))
+    for path in ledger.parent.glob("work.db*"):
+        if path.is_file():
+            path.unlink()  # another ledger, with nothing in it
+    if forgotten:
+        shutil.rmtree(f"{ledger}.agents/@{id}")
+    clock = FakeClock()
+    agents = {"one": program.settings()}
+    async with Meantime.open(ledger, settings=QUICK, agents=agents, clock=clock):
+        assert lives(program.given[0]["pid"])
+        await clock.advance(SWEEP_FIRST)
         await until(lambda: not lives(program.given[0]["pid"]))
         assert not lives(program.noted("pids")[0])
+        if forgotten:
+            await until(lambda: not is_locked(ledger))
+            await clock.advance(SWEEP)
+            await until(lambda: not list(Path(f"{ledger}.agents/commands").glob("*.state")))
+
+
+def is_locked(ledger: Path) -> bool:
+    """Whether a supervisor is still there."""
+    mark = f"{ledger}.agents/commands".encode()
+    return any(mark in path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists())
 
 
 async def test_the_output_of_a_turn_is_kept_no_longer_than_needed(ledger: Path, program: Program):

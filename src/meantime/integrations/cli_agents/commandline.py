@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from meantime.kernel.conversation import Line
 from meantime.kernel.errors import Refused
 from meantime.kernel.model import Failed
-from meantime.ports.clock import Clock
+from meantime.ports.clock import Alarm, Clock
 from meantime.ports.commands import Command, Commands, Ending, Following
 from meantime.ports.session import AgentSettings, Brief, Hearer, Prompt, SessionAbilities, Turned
 
@@ -23,6 +23,7 @@ from .hearing import Hearing
 from .sessions import Session, Sessions
 from .verdict import judge
 
+SWEEP_FIRST = 60.0  # seconds after we have come: by then whoever is followed is followed
 SWEEP = 3_600.0  # seconds between two looks at what is not needed any more
 STDERR = 4_000  # bytes of it that may say why something failed
 
@@ -37,7 +38,7 @@ class CommandLineHost:
         self._following: dict[str, Following] = {}
         self._left: set[str] = set()
         self._sweeping: asyncio.Future[None] | None = None
-        self._sweep_at = 0.0
+        self._alarm: Alarm | None = None
 
     # -- life
 
@@ -47,8 +48,11 @@ class CommandLineHost:
     def open(self, folder: Path) -> None:
         self._sessions = Sessions(folder)
         self._commands.open()
+        self._alarm = self._clock.call_later(SWEEP_FIRST, self._sweep)
 
     async def close(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
         if self._sweeping is not None:
             await asyncio.wait({self._sweeping})
         await self._commands.close()
@@ -59,11 +63,15 @@ class CommandLineHost:
         return self._sessions
 
     def _sweep(self) -> None:
-        """Now and then: what tasks have left that are gone by now. Nobody waits for it."""
-        if self._clock.monotonic() >= self._sweep_at:
-            self._sweep_at = self._clock.monotonic() + SWEEP
-            self._known.tidy()
-            self._sweeping = asyncio.ensure_future(self._commands.sweep(self._known.has_turn))
+        """Now and then, and nobody waits for it: what tasks have left that are gone by now. A turn that
+        runs and that nobody has taken up is of a task that was ended without it: it is stopped."""
+        self._alarm = self._clock.call_later(SWEEP, self._sweep)
+        self._known.tidy()
+        self._sweeping = asyncio.ensure_future(self._commands.sweep(self._is_needed))
+
+    def _is_needed(self, turn: str) -> bool:
+        followed = turn.rpartition(".")[0] in self._following
+        return self._known.has_turn(turn) and (followed or not self._commands.runs(turn))
 
     # -- sessions
 
@@ -108,7 +116,6 @@ class CommandLineHost:
         found = self._known.get(session)
         if found is None:
             return Turned(error=Failed("The session of this task is gone.", "session_gone"))
-        self._sweep()
         fresh = replace(
             found, key=prompt.key, number=found.number + 1, used=found.total, folder=str(brief.folder)
         )
@@ -124,7 +131,6 @@ class CommandLineHost:
         run = prompt.key.rpartition(".")[0]
         if found is None or not found.key.startswith(f"{run}."):
             return await self.prompt(session, prompt, brief, hearer)
-        self._sweep()
         return await self._turn(found, prompt, brief, hearer, again=True)
 
     async def _turn(

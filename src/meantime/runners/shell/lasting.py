@@ -42,6 +42,9 @@ class LastingCommands:
     def follow(self, key: str, command: Command, *, again: bool = False) -> LastingCommand:
         return LastingCommand(self._runner, key, command, again=again)
 
+    def runs(self, key: str) -> bool:
+        return self._runner.runs(_task(key))
+
     def forget(self, key: str) -> None:
         self._runner.forget(_task(key))
 

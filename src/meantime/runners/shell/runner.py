@@ -232,6 +232,10 @@ class ShellRunner:
         if watch is not None and self._places.lasts:
             watch.keep(kept)
 
+    def runs(self, task: Task) -> bool:
+        """Whether it runs, also where we do not follow it."""
+        return is_locked(self._places.of(task))
+
     async def end_leftovers(self, task: Task) -> int:
         count = 0
         for attempt in range(1, task.run.attempt + 1):
