@@ -29,7 +29,7 @@ from meantime.runners.background import BackgroundFunction
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "reference.md"
 WIDTH = 100
-OBJECTS = ["Meantime", "Thread", "Turn", "Handle", "Log", "Batch", "Transcript", "Toolset", "HttpDoor"]
+OBJECTS = ["Meantime", "Thread", "Turn", "Handle", "Log", "Batch", "Transcript", "HttpDoor"]
 SETTINGS = ["Settings", "Limits", "ProcessLimits", "InlineLimits", "Retention"]
 SERVERS = ["StdioServer", "HttpServer"]
 OUTCOMES = ["Completed", "Failed", "Cancelled", "TimedOut", "Lost"]
@@ -45,7 +45,7 @@ VALUES = [
     "CancelAnswer",
     "BatchCount",
 ]
-VALUES += ["Said", "ToolInfo", "Notice", "Message", "Part", "Settled", "Entry", "Event", "Delivery"]
+VALUES += ["ToolInfo", "Notice", "Message", "Part", "Settled", "Entry", "Event", "Delivery"]
 HOMES = [meantime, model, tasks, store, events, change]  # where a value that is handed out may live
 SKIPPED = {  # public in the code, but not for who uses Meantime
     "Agent.order",
@@ -66,13 +66,11 @@ TEXTS = {
     "open.settings": "See [Settings](#settings).",
     "open.runners": "Runners for more kinds of work than functions and commands.",
     "open.servers": "MCP servers by name; see [Servers](#servers).",
-    "open.agents": "Who `Agent(name, …)` is: AgentSettings, a Pydantic AI agent, or an async function.",
+    "open.agents": "Who `Agent(name, …)` is: `AgentSettings`, a Pydantic AI agent, or an async function.",
     "open.clock": "Another clock, for tests.",
     "open.store": "Another store instead of the one that `path` names, for tests.",
     "open.link": "A unix socket at which other processes of the same user can `connect`.",
     "open.salvage": "True: goes on with what can be read of a damaged ledger that was set aside.",
-    "start.fork_of": "A task whose conversation the new agent goes on from.",
-    "start.context": "The conversation itself that the new agent goes on from.",
     "start.timeout": "Seconds it may run; None is `Settings.default_timeout`, -1 is no timeout.",
     "start.description": "What people and the agent call it; else it has the name of its work.",
     "start.batch": "The batch it joins; None is the thread's open batch, or a new one.",
@@ -83,7 +81,10 @@ TEXTS = {
     "start.retry": '`"idempotent"`: it may run again after a crash. Else it ends `lost`.',
     "start.on_limit": 'With no slot free: `"queue"` or `"reject"`; None is what `Limits.on_limit` says.',
     "start.inline": "How much of the result stays in the message; None is what `Settings` says.",
-    "start.fork": "For runners of agents: kept as `task.forked`. Not together with `resume`.",
+    "start.fork": "For agents: begin with a conversation, not blank: `fork_of`, `context`, `session`, else "
+    "the thread's own transcript. Kept as `task.forked`. Not together with `resume`.",
+    "start.fork_of": "For agents: a task whose conversation it goes on from, ended or not.",
+    "start.context": "For agents: the lines of the conversation it goes on from.",
     "start.resume": "For runners of agents: an ended task to take up again, instead of a new one.",
     "start.executor": "Filled in by a connected process: it is the one that has the function.",
     "start.session": "For runners of agents: the agent's own conversation, where it has one already.",
@@ -129,9 +130,6 @@ TEXTS = {
     "Transcript.has": "Whether the conversation holds this notice already.",
     "Transcript.messages": "The conversation so far.",
     "Transcript.entries": "The same, with the notice that each message carries.",
-    "Toolset.dialect": "Whose words it speaks.",
-    "Toolset.tools": "What the model is offered now: name, description, schema.",
-    "Toolset.commands": "What a person can type, with a slash before it.",
     "BackgroundFunction.work": "The work to hand over: `thread.start(fn.work(1, 2))`.",
     "Context.task_id": "The task that this run belongs to.",
     "Context.thread": "The id of the thread that asked.",
@@ -394,11 +392,6 @@ def _values() -> str:
     lines = [f"{one.name}: {one.kind}" for one in _fields(host)]
     lines += [_signature(name, fn) + _below(_doc(fn)) for name, fn, _ in _callables(host)]
     parts.append(f"### Host\n\nWhat `Meantime.attach` takes: your side, as a class.\n\n{_block(lines)}")
-    spoken = meantime.Dialect
-    lines = [f"{one.name}: {one.kind}" for one in _fields(spoken)]
-    lines += [_signature(name, fn) + _below(_doc(fn)) for name, fn, _ in _callables(spoken)]
-    where = "[dialects](dialects.md) shows how to write one; `dialect(name)` gives one of ours."
-    parts.append(f"### Dialect\n\nThe words of a `Toolset`: {where}\n\n{_block(lines)}")
     return "\n".join(parts)
 
 

@@ -183,9 +183,15 @@ class Thread:
         """To a task that waits for input. A permission is given by a person (by="user"), not by an agent."""
         return await self._tasks.answer(ref_of(ref), self.id, text, scope=scope, by=by)
 
-    async def lines(self, ref: Ref) -> Sequence[Line]:
-        """What was said in an agent's session, over all runs."""
-        return await self._tasks.lines(ref_of(ref), self.id)
+    async def lines(
+        self, ref: Ref, *, kinds: Sequence[str] = (), roles: Sequence[str] = (), last: int | None = None
+    ) -> Sequence[Line]:
+        """What was said in an agent's session, over all runs, oldest first.
+
+        kinds: text, thought, call, result, summary; none is all.
+        roles: user, assistant, tool, system; none is all.
+        last: only so many, the newest."""
+        return await self._tasks.lines(ref_of(ref), self.id, kinds=kinds, roles=roles, last=last)
 
     async def result(self, ref: Ref) -> Json:
         return await self._tasks.result(ref_of(ref), self.id)

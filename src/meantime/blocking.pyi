@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from meantime.integrations.mcp.servers import HttpServer, StdioServer
 from meantime.integrations.mcp.tools import ToolInfo
 from meantime.kernel.conversation import Line
+from meantime.kernel.errors import MeantimeError
 from meantime.kernel.events import Event
 from meantime.kernel.limits import Limits
 from meantime.kernel.model import BatchCount, Chunk, InlineLimits, Json, Output, Task
@@ -120,8 +121,10 @@ class Meantime:
     def answer(self, ref: str, text: str, *, scope: str | None = None) -> Task:
         """To a task that waits for input, as a person: a text, or one of the offered answers."""
 
-    def lines(self, ref: str) -> Sequence[Line]:
-        """What was said in an agent's session, over all runs."""
+    def lines(
+        self, ref: str, *, kinds: Sequence[str] = (), roles: Sequence[str] = (), last: int | None = None
+    ) -> Sequence[Line]:
+        """What was said in an agent's session, over all runs, oldest first; see Thread.lines."""
 
     def cancel(self, ref: str, *, reason: str = "", wait: bool = False) -> CancelAnswer: ...
     def tools(self, server: str) -> Sequence[ToolInfo]:
@@ -254,8 +257,14 @@ class Thread:
     def answer(self, ref: Ref, text: str, *, scope: str | None = None, by: str = "agent") -> Task:
         """To a task that waits for input. A permission is given by a person (by="user"), not by an agent."""
 
-    def lines(self, ref: Ref) -> Sequence[Line]:
-        """What was said in an agent's session, over all runs."""
+    def lines(
+        self, ref: Ref, *, kinds: Sequence[str] = (), roles: Sequence[str] = (), last: int | None = None
+    ) -> Sequence[Line]:
+        """What was said in an agent's session, over all runs, oldest first.
+
+        kinds: text, thought, call, result, summary; none is all.
+        roles: user, assistant, tool, system; none is all.
+        last: only so many, the newest."""
 
     def result(self, ref: Ref) -> Json: ...
     def wait(self, *refs: Ref, until: Until = "all", timeout: float | None = None) -> Sequence[Task]:
@@ -362,12 +371,16 @@ class Toolset:
     def starts(self, name: str) -> bool:
         """Whether this tool can hand work off."""
 
-    def started(self, name: str, arguments: object, **options: Any) -> Task:
-        """The task itself, for those who follow it by themselves. Raises."""
+    def started(self, name: str, arguments: object, **options: Any) -> Task | None:
+        """The task itself, for those who follow it by themselves; None for a call that starts no new one.
+        Raises."""
 
     def commands(self) -> list[Command]: ...
     def command(self, line: str) -> Said:
         """A line that a person typed: `/tasks list`. It sees this thread, and settles nothing."""
+
+    def refusal(self, name: str, error: MeantimeError, ask: Any = None) -> Said:
+        """An error in the words of the dialect."""
 
 class Turn:
     """Busy while its block is open. Leaving without `ack()` gives the notices back."""

@@ -252,9 +252,11 @@ class Meantime:
         """To a task that waits for input, as a person: a text, or one of the offered answers."""
         return await self._runtime.answer(ref, None, text, scope=scope)
 
-    async def lines(self, ref: str) -> Sequence[Line]:
-        """What was said in an agent's session, over all runs."""
-        return await self._runtime.lines(ref, None)
+    async def lines(
+        self, ref: str, *, kinds: Sequence[str] = (), roles: Sequence[str] = (), last: int | None = None
+    ) -> Sequence[Line]:
+        """What was said in an agent's session, over all runs, oldest first; see Thread.lines."""
+        return await self._runtime.lines(ref, None, kinds=kinds, roles=roles, last=last)
 
     async def cancel(self, ref: str, *, reason: str = "", wait: bool = False) -> CancelAnswer:
         return await self._runtime.cancel(ref, None, by="user", reason=reason, wait=wait)

@@ -56,11 +56,18 @@ class Resume(Ask, frozen=True, kw_only=True):
 
 
 class Send(Ask, frozen=True, kw_only=True):
-    """To the stdin of a running command."""
+    """To the stdin of a running command, or to a running agent."""
 
     ref: str
     text: str = ""
     eof: bool = False
+
+
+class Respond(Ask, frozen=True, kw_only=True):
+    """To a task that waits for an answer. A permission is not an agent's to give."""
+
+    ref: str
+    text: str
 
 
 class Read(Ask, frozen=True, kw_only=True):
@@ -126,6 +133,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     inline: bool = False  # Starting: it ended before its threshold. There is no task, only
     result: Json = None
     dispositions: Sequence[Disposition] = ()  # Cancel, CancelAll: one for each task
+    sent: str = ""  # Send: "written", "steered" or "queued"
     count: int = 0  # Clear: how many were hidden
     names: Sequence[str] = ()  # Tools
     agents: Sequence[str] = ()

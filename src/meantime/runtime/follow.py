@@ -50,9 +50,11 @@ class Following:
             following.add_done_callback(self._beside.discard)
 
     async def recover(self) -> None:
-        """Those whose ending was recorded, and whose next run was not."""
+        """Those whose ending was recorded, and whose next run was not; also now and then: a disk may have
+        been full for a while."""
         for task in await self._record.store.following():
-            await self._go_on(task)
+            if not self.closed:
+                await self._go_on(task)
 
     async def _go_on(self, task: Task) -> None:
         try:
@@ -71,6 +73,10 @@ class Following:
 def _queued(task: Task, text: str) -> dict[str, object]:
     if task.ended:
         raise ended(task)
+    if task.status is Status.CANCELLING:  # a cancelled task has no next run
+        raise Refused(
+            f"Task {task.id} is being cancelled.", code="cancelling", hint="Go on with it by resume, then."
+        )
     if task.follow_up:
         raise Refused(
             f"Task {task.id} has a follow-up already, which comes next.",

@@ -13,7 +13,7 @@ from meantime.kernel.conversation import Line
 from meantime.kernel.model import Failed, Json, Task
 from meantime.kernel.outcomes import Report
 from meantime.kernel.payloads import jsonable
-from meantime.ports.runner import Abilities, Assignment, Context
+from meantime.ports.runner import Abilities, Assignment, Context, Standing
 
 RETRYABLE = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 
@@ -93,6 +93,9 @@ class FakeSessionRunner:
 
     async def exists(self, task: Task) -> bool:
         return task.session in self.sessions
+
+    def standing(self, name: str) -> Standing:
+        return Standing()
 
     async def steer(self, task: Task, text: str) -> bool:
         return False  # so that what is said becomes a follow-up

@@ -51,6 +51,7 @@ class Performer:
         self._doing: dict[type[Ask], Callable[..., Awaitable[Answer]]] = {
             asks.Resume: self._resume,
             asks.Send: self._send,
+            asks.Respond: self._respond,
             asks.Read: self._read,
             asks.List: self._list,
             asks.Wait: self._wait,
@@ -67,7 +68,7 @@ class Performer:
             return await self._start(ask, origin)
         if isinstance(ask, asks.Read | asks.Wait):
             return await self._doing[type(ask)](ask, beat)
-        if isinstance(ask, asks.Cancel | asks.CancelAll):
+        if isinstance(ask, asks.Cancel | asks.CancelAll | asks.Respond):
             return await self._doing[type(ask)](ask, by)
         return await self._doing[type(ask)](ask)
 
@@ -118,8 +119,11 @@ class Performer:
         return self._about(await self._tasks.resume(task.id, self._thread, ask.prompt, options))
 
     async def _send(self, ask: asks.Send) -> Answer:
-        await self._tasks.send(ask.ref, self._thread, ask.text, eof=ask.eof)
-        return self._about(await self._tasks.get(ask.ref, self._thread))
+        sent = await self._tasks.send(ask.ref, self._thread, ask.text, eof=ask.eof)
+        return structs.replace(self._about(await self._tasks.get(ask.ref, self._thread)), sent=sent)
+
+    async def _respond(self, ask: asks.Respond, by: str) -> Answer:
+        return self._about(await self._tasks.answer(ask.ref, self._thread, ask.text, by=by))
 
     # -- looking
 
@@ -132,7 +136,8 @@ class Performer:
             (task,) = await self._waited([task.id], "all", ask.wait, beat)
         output = await self._tasks.output(task.id, self._thread)
         answer = structs.replace(self._about(output.task), output=output)
-        if task.work.kind != "shell" or (ask.tail is None and ask.offset is None):
+        speaks = task.work.kind == "shell" or (task.work.kind == "agent" and not task.ended)
+        if not speaks or (ask.tail is None and ask.offset is None):
             return answer
         if ask.offset is None:
             chunk = await self._tasks.tail(task.id, self._thread, "both", ask.tail or 1, MOST_READ)

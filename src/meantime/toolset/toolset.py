@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Collection
 from typing import Any
 
-from meantime.kernel.errors import Ambiguous, InvalidInput, MeantimeError, NotFound, Refused
+from meantime.kernel.errors import Ambiguous, MeantimeError, NotFound, Refused
 from meantime.kernel.limits import NO_LIMIT
 from meantime.kernel.model import InlineLimits, Task
 from meantime.ports.asks import Ask, Starting
@@ -105,9 +105,9 @@ class Toolset:
             )
             said = tool.say(ask, answer)
         except MeantimeError as error:
-            return await self._refusal(name, ask, error)
+            return await self.refusal(name, error, ask)
         except Exception:
-            return await self._refusal(name, ask, _internal(name))
+            return await self.refusal(name, _internal(name), ask)
         return await self._settled(said)
 
     async def starts(self, name: str) -> bool:
@@ -117,12 +117,13 @@ class Toolset:
         except NotFound:
             return False
 
-    async def started(self, name: str, arguments: object, **options: Any) -> Task:
-        """The task itself, for those who follow it by themselves. Raises."""
+    async def started(self, name: str, arguments: object, **options: Any) -> Task | None:
+        """The task itself, for those who follow it by themselves; None for a call that starts no new one.
+        Raises."""
         tool = await self._tool(name)
         ask = tool.ask(parsed(tool.takes, arguments))
         if not isinstance(ask, Starting) or not ask.background:
-            raise InvalidInput(f"{name} starts nothing.")
+            return None
         return await self._performer.start(ask, **options)
 
     # -- for people
@@ -141,9 +142,9 @@ class Toolset:
                 return ask
             said = command.say(ask, await self._performer.perform(ask, by="user"))
         except MeantimeError as error:
-            return await self._refusal(f"/{words}", ask, error)
+            return await self.refusal(f"/{words}", error, ask)
         except Exception:
-            return await self._refusal(f"/{words}", ask, _internal(words))
+            return await self.refusal(f"/{words}", _internal(words), ask)
         return said._replace(reads=())
 
     def _command(self, words: str) -> tuple[Command, str]:
@@ -168,7 +169,8 @@ class Toolset:
             raise NotFound(f"There is no tool {name[:100]!r}.", hint=f"There are: {there}.")
         return found
 
-    async def _refusal(self, name: str, ask: Any, error: MeantimeError) -> Said:
+    async def refusal(self, name: str, error: MeantimeError, ask: Any = None) -> Said:
+        """An error in the words of the dialect."""
         candidates: list[Task] = []
         task: Task | None = None
         try:
@@ -185,8 +187,11 @@ class Toolset:
     async def _settled(self, said: Said) -> Said:
         if not self.dialect.policy.reads_settle:
             return said._replace(reads=())
-        if self._turn is not None:
-            await self._turn.read(*said.reads)
+        if self._turn is not None and said.reads:
+            try:
+                await self._turn.read(*said.reads)
+            except MeantimeError as problem:  # its turn is over: the notice tells it again, with the same id
+                LOG.warning("What was read here will be told again: %s", problem)
         return said
 
     def _may_start(self) -> bool:

@@ -80,13 +80,15 @@ class ConnectedWorks:
     commands = True
 
     async def agents(self) -> Sequence[str] | None:
-        return () if "agent" in await self._info("runners") else None
+        if "agent" not in await self._info("runners"):
+            return None
+        return [one["name"] for one in await self._info("agents")]
 
     async def tools(self) -> Sequence[str]:
         return await self._info("tools")
 
-    async def _info(self, key: str) -> list[str]:
-        def found() -> list[str]:
+    async def _info(self, key: str) -> list[Any]:
+        def found() -> list[Any]:
             try:
                 return _asked(lambda daemon: daemon.get("/v1/info"))[key]
             except MeantimeError:

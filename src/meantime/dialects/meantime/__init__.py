@@ -37,8 +37,11 @@ class Meantime:
         ]
         if offer.cancel:
             found.append(tool("cancel", texts.CANCEL, taking.Cancel, _cancel, _cancelled, cancels=True))
-        if offer.commands:
-            found.append(tool("send", texts.SEND, taking.Send, _send, _sent))
+        if offer.commands or offer.agents is not None:
+            text = texts.SEND if offer.agents is None else texts.SEND_AGENT
+            found.append(tool("send", text, taking.Send, _send, _sent))
+        if offer.agents is not None:
+            found.append(tool("answer", texts.ANSWER, taking.Answer, _respond, _responded))
         return found
 
     def _starting(self, offer: Offer) -> Sequence[Tool]:
@@ -146,6 +149,10 @@ def _send(given: taking.Send) -> asks.Send:
     return asks.Send(ref=given.id, text=given.text, eof=given.eof)
 
 
+def _respond(given: taking.Answer) -> asks.Respond:
+    return asks.Respond(ref=given.id, text=given.text)
+
+
 # -- what its answer says
 
 
@@ -197,7 +204,12 @@ def _cancelled(ask: asks.Cancel, answer: Answer) -> Said:
 
 
 def _sent(ask: asks.Send, answer: Answer) -> Said:
-    return Said("Sent." if not ask.eof else "Sent, and closed.", data=_data(answer.task))
+    said = texts.SENT.get(answer.sent) or ("Sent." if not ask.eof else "Sent, and closed.")
+    return Said(said, data=_data(answer.task))
+
+
+def _responded(ask: asks.Respond, answer: Answer) -> Said:
+    return Said(f"Answered {words.line(answer.task, answer.now)}", data=_data(answer.task))
 
 
 def _data(task: Task) -> dict[str, object]:

@@ -84,6 +84,11 @@ class Cancel(Arguments):
     reason: Annotated[str, Meta(description="Why; it is kept with the task.", max_length=500)] = ""
 
 
+class Answer(Arguments):
+    id: Id
+    text: Annotated[str, Meta(description="One of the offered answers, or a text.", min_length=1)]
+
+
 class Send(Arguments):
     id: Id
     text: Annotated[str, Meta(description="It is written as it is: end a line with a line break.")] = ""

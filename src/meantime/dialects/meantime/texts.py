@@ -32,6 +32,18 @@ WAIT = (
 )
 CANCEL = "Stops a task, with everything that it started, and says how it ended."
 SEND = "Writes to the stdin of a running command that was started with stdin: true."
+SEND_AGENT = (
+    "Says something to a running agent, which hears it in its turn or next; or writes to the stdin of a "
+    "running command that was started with stdin: true."
+)
+ANSWER = (
+    "Answers a question that an agent of yours waits with. Permissions are for a person to give; you may "
+    "only refuse them."
+)
+SENT = {
+    "steered": "Said: it hears it in its turn.",
+    "queued": "Kept: it is what the agent is told next, when this run has ended.",
+}
 
 STARTED = "You are told when it ends. Do not poll or wait for it; go on with other work."
 STILL = "You are told when they end. Go on with other work, or end your turn."
