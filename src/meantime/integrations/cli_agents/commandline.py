@@ -137,7 +137,7 @@ class CommandLineHost:
         self, session: Session, prompt: Prompt, brief: Brief, hearer: Hearer, *, again: bool = False
     ) -> Turned:
         dialect = programs.dialect_of(brief.agent, brief.settings)
-        hearing = Hearing(dialect, hearer, session.number, session.used)
+        hearing = Hearing(dialect, hearer, session.number, session.used, again=again)
         command = self._command(session, prompt, brief)
         following = self._commands.follow(session.turn, command, again=again)
         self._following[session.id] = following

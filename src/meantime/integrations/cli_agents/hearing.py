@@ -64,11 +64,17 @@ class Lines:
 class Hearing:
     """One turn of one program."""
 
-    def __init__(self, dialect: Dialect, hearer: Hearer, number: int, used: int) -> None:
+    def __init__(
+        self, dialect: Dialect, hearer: Hearer, number: int, used: int, *, again: bool = False
+    ) -> None:
+        """`again`: a former owner has heard some of it, and counted what was spent."""
         self._hearer = hearer
+        self._again = again
+        self._spent: list[tuple[int, int, float]] = []
         self._number = number
         self._lines = Lines()
         self._place = self._count = 0
+        self._heard_at = -1  # the place of the last line that was heard before
         self._noise = ""
         self.reader: Reader = dialect.reader(self, used)
 
@@ -81,6 +87,7 @@ class Hearing:
         for place, line in self._lines.rest():
             self._event(place, line)
         self.reader.flush()
+        self._count_spent()
 
     @property
     def noise(self) -> str:
@@ -99,6 +106,8 @@ class Hearing:
         if isinstance(event, dict):
             self.reader.spoke = True
             self.reader.hear(cast("dict[str, Any]", event))
+            if not self._again:
+                self._count_spent()
         else:
             text = line[-NOISE:].decode("utf-8", "replace")
             self._noise = f"{self._noise}{text}\n"[-NOISE:]
@@ -108,10 +117,21 @@ class Hearing:
     def line(self, line: Line) -> None:
         """Its id is where it stands: the same line has it again when somebody else takes the turn up."""
         self._count += 1
-        self._hearer.line(replace(line, id=f"{self._number}@{self._place}.{self._count}"))
+        line = replace(line, id=f"{self._number}@{self._place}.{self._count}")
+        if self._again and self._hearer.has(line.id):
+            self._spent.clear()  # it was spent before that line, so it was counted
+            self._heard_at = self._place
+        else:
+            self._again = False
+        self._hearer.line(line)
 
     def spent(self, *, turns: int = 0, tokens: int = 0, cost: float = 0.0) -> None:
-        if turns or tokens or cost:
+        if (turns or tokens or cost) and not (self._again and self._place == self._heard_at):
+            self._spent.append((turns, tokens, cost))
+
+    def _count_spent(self) -> None:
+        spent, self._spent = self._spent, []
+        for turns, tokens, cost in spent:
             self._hearer.spent(turns=turns, tokens=tokens, cost=cost)
 
     def phase(self, text: str) -> None:

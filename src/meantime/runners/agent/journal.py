@@ -56,9 +56,13 @@ class Journal:
             self._append(b"\n")
         return size + (not whole)
 
+    def has(self, id: str) -> bool:
+        """Of this run, and kept by a former owner."""
+        return bool(id) and id in self._kept
+
     def line(self, line: Line) -> Line:
         """As it is kept. One whose id was kept before a restart is not kept twice."""
-        if line.id and line.id in self._kept:
+        if self.has(line.id):
             return line
         most = LINE if self._size < MOST else BRIEF
         line = replace(storable(line), at=line.at or self._clock.now(), run=self._run)
