@@ -12,28 +12,31 @@ import msgspec
 
 from meantime.kernel.errors import InvalidInput
 from meantime.ports.clock import Clock
+from meantime.ports.commands import Commands
 from meantime.ports.session import AgentSettings, SessionHost
 from meantime.runners.agent.drive import Employed
 
-# Each has a function `host(clock)`; it is imported when the first agent of its kind is employed.
+# Each has a function `host(clock)`; it is imported when the first agent of its kind is employed. Those that
+# are LASTING get the commands, too: what they start goes on without us.
 HOSTS = {
     "acp": "meantime.integrations.acp",
     "opencode": "meantime.integrations.opencode",
     "cli": "meantime.integrations.cli_agents",
     "python": "meantime.integrations.loops",
 }
+LASTING = {"cli"}
 
 
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}\Z")
 
 
-def employ(agents: Mapping[str, Any], clock: Clock) -> dict[str, Employed]:
+def employ(agents: Mapping[str, Any], clock: Clock, commands: Callable[[], Commands]) -> dict[str, Employed]:
     """An agent is given by AgentSettings, as the configuration has them; or, in Python, as itself: a
     Pydantic AI agent, or an async function of messages."""
     hosts: dict[str, SessionHost] = {}
     employed: dict[str, Employed] = {}
     for name, given in agents.items():
-        one = given if isinstance(given, Employed) else _employed(name, given, hosts, clock)
+        one = given if isinstance(given, Employed) else _employed(name, given, hosts, clock, commands)
         employed[name] = one
     return employed
 
@@ -63,13 +66,15 @@ def _unknown_runner(name: str, settings: AgentSettings) -> InvalidInput:
     )
 
 
-def _employed(name: str, given: Any, hosts: dict[str, SessionHost], clock: Clock) -> Employed:
+def _employed(
+    name: str, given: Any, hosts: dict[str, SessionHost], clock: Clock, commands: Callable[[], Commands]
+) -> Employed:
     if isinstance(given, AgentSettings):
         if given.runner not in HOSTS:
             raise _unknown_runner(name, given)
-        return Employed(given, _host(given.runner, hosts, clock))
+        return Employed(given, _host(given.runner, hosts, clock, commands))
     if inspect.iscoroutinefunction(given) or inspect.isasyncgenfunction(given) or hasattr(given, "run"):
-        host = _host("python", hosts, clock)
+        host = _host("python", hosts, clock, commands)
         cast("Any", host).add(name, given)
         return Employed(AgentSettings(runner="python"), host)
     raise InvalidInput(
@@ -78,8 +83,10 @@ def _employed(name: str, given: Any, hosts: dict[str, SessionHost], clock: Clock
     )
 
 
-def _host(runner: str, hosts: dict[str, SessionHost], clock: Clock) -> SessionHost:
+def _host(
+    runner: str, hosts: dict[str, SessionHost], clock: Clock, commands: Callable[[], Commands]
+) -> SessionHost:
     if runner not in hosts:
-        make: Callable[[Clock], SessionHost] = import_module(HOSTS[runner]).host
-        hosts[runner] = make(clock)
+        make: Callable[..., SessionHost] = import_module(HOSTS[runner]).host
+        hosts[runner] = make(clock, commands()) if runner in LASTING else make(clock)
     return hosts[runner]

@@ -33,6 +33,7 @@ from meantime.ports.store import Store
 from meantime.ports.tasks import CancelAnswer
 from meantime.runners.agent.runner import AgentRunner
 from meantime.runners.function import FunctionRunner
+from meantime.runners.shell.lasting import LastingCommands
 from meantime.runners.shell.runner import ShellRunner
 from meantime.runtime.runtime import Runtime
 from meantime.runtime.settings import Settings, check_on_close
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from meantime.client.client import Client
     from meantime.surfaces.socket.door import SocketDoor
 
+TURN_HEAD, TURN_RING = 16 << 20, 64 << 20  # bytes that are kept of one turn of a command-line agent
 MAX_STOP = 86_400.0  # seconds: also a number that is none, or endless, is no time to wait
 
 
@@ -97,7 +99,7 @@ class Meantime:
 
             shared = share(functions, clock, settings)
             own = shared.runner
-        employed = _agents(path, store, agents or {}, clock)
+        employed = _agents(path, store, agents or {}, clock, settings)
         every = [own, _commands(path, store, settings), McpRunner(servers or {}), *employed, *runners]
         runtime = Runtime(store, LocalEngine(every), clock, settings)
         opened = cls(runtime)
@@ -373,14 +375,22 @@ def _commands(path: str | os.PathLike[str], store: Store, settings: Settings) ->
 
 
 def _agents(
-    path: str | os.PathLike[str], store: Store, agents: Mapping[str, Any], clock: Clock
+    path: str | os.PathLike[str], store: Store, agents: Mapping[str, Any], clock: Clock, settings: Settings
 ) -> list[AgentRunner]:
     """Their conversations are kept beside a ledger that remembers."""
     if not agents:
         return []
     kept = not isinstance(store, MemoryStore)
     root = Path(f"{Path(os.fsdecode(os.fspath(path))).resolve()}.agents") if kept else None
-    return [AgentRunner(employ(agents, clock), clock, root)]
+
+    def commands() -> LastingCommands:
+        """Where no command is looked for that is a task. More of what they say is kept than of a command:
+        an owner that takes one up must hear all of it."""
+        place = root / "commands" if root else None
+        grace, umask = settings.stop_grace, settings.umask
+        return LastingCommands(ShellRunner(place, grace=grace, head=TURN_HEAD, ring=TURN_RING, umask=umask))
+
+    return [AgentRunner(employ(agents, clock, commands), clock, root)]
 
 
 def _about_agents(runners: Iterable[AgentRunner]) -> tuple[AgentAbout, ...]:

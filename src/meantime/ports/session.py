@@ -117,7 +117,13 @@ class Hearer(Protocol):
         ...
 
     def line(self, line: Line) -> None:
-        """A whole line: it is kept at once. Calls and results are counted from these."""
+        """A whole line: it is kept at once. Calls and results are counted from these. In a turn that is
+        taken up, one whose id was kept before is neither kept nor counted twice: so a host whose lines have
+        ids may tell the turn from its beginning."""
+        ...
+
+    def has(self, id: str) -> bool:
+        """Whether a line of this id was kept before a restart."""
         ...
 
     def spent(self, *, turns: int = 0, tokens: int = 0, cost: float = 0.0) -> None:

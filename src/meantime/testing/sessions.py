@@ -164,6 +164,9 @@ class _Relay:
     def forget(self) -> None:
         self._hearer = None
 
+    def has(self, id: str) -> bool:
+        return self._hearer is not None and self._hearer.has(id)
+
     def pass_on(self, hearer: Hearer) -> None:
         self._hearer = hearer
         for said in self._kept:

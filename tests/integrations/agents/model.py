@@ -3,6 +3,7 @@
 The prompt carries the script: `@@[{"tool": "Bash", "arguments": {…}}, {"text": "done"}]@@`. The server keeps
 no state: the step is the number of the model's own messages since the last script. After the last step
 it echoes, so a message that somebody injected is seen in the answer. `asked` is what it was asked, in order.
+A step {"status": 429, "after": 1} is a refusal, as long as `refusing`.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class Asked(NamedTuple):
 class Model:
     def __init__(self) -> None:
         self.asked: list[Asked] = []
+        self.refusing = True
         self.before_answer: Callable[[Asked], None] = lambda asked: None
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
@@ -56,6 +58,8 @@ class Model:
 
     def answer(self, tools: list[str], said: list[Said]) -> dict[str, Any]:
         step = _step(said) if tools else {"text": "A title"}
+        if "status" in step and not self.refusing:
+            step = {"text": "At last."}
         self.asked.append(Asked(tuple(tools), tuple(said), step))
         self.before_answer(self.asked[-1])
         return step
@@ -91,19 +95,28 @@ def _handler(model: Model) -> type[BaseHTTPRequestHandler]:
             body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"{}")
             path = self.path.partition("?")[0]
             if path.endswith("/messages"):
-                self._events(_anthropic(model.answer(*_of_anthropic(body))))
+                self._step(model.answer(*_of_anthropic(body)), _anthropic)
             elif path.endswith("/chat/completions"):
-                self._events(_openai(model.answer(*_of_openai(body))))
+                self._step(model.answer(*_of_openai(body)), _openai)
             elif path.endswith("/responses"):
-                self._events(_responses(model.answer(*_of_responses(body))))
+                self._step(model.answer(*_of_responses(body)), _responses)
             elif "GenerateContent" in path:
-                self._events(_gemini(model.answer(*_of_gemini(body))))
+                self._step(model.answer(*_of_gemini(body)), _gemini)
             else:
                 self._plain({"input_tokens": 1, "totalTokens": 1})
 
-        def _plain(self, answer: object) -> None:
+        def _step(self, step: dict[str, Any], speak: Callable[[Any], Iterator[tuple[str, object]]]) -> None:
+            if "status" not in step:
+                self._events(speak(step))
+                return
+            error = {"type": "refused", "message": step.get("message", "The model said no.")}
+            self._plain({"type": "error", "error": error}, step["status"], step.get("after"))
+
+        def _plain(self, answer: object, status: int = 200, after: float | None = None) -> None:
             data = json.dumps(answer).encode()
-            self.send_response(200)
+            self.send_response(status)
+            if after is not None:
+                self.send_header("Retry-After", str(after))
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()

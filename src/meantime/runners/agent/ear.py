@@ -68,12 +68,15 @@ class Ear(Asker):
         self.alive()
         with self.keeping():
             line = self._journal.line(line)
-        if line.kind is Kind.CALL:
+        if line.kind is Kind.CALL and not self.has(line.id):
             self._context.progress(tool=line.tool, phase=line.tool)
             self._count(Spending(tool_calls=1))
             self._look_for_loop(line)
         elif line.role == "assistant" and line.kind is Kind.TEXT:
             self.speech.message(line.text)
+
+    def has(self, id: str) -> bool:
+        return self._journal.has(id)
 
     @contextmanager
     def keeping(self) -> Generator[None]:

@@ -27,7 +27,8 @@ _decode = msgspec.json.Decoder(Line).decode
 
 
 class Journal:
-    def __init__(self, folder: Path, clock: Clock, run: int) -> None:
+    def __init__(self, folder: Path, clock: Clock, run: int, *, again: bool = False) -> None:
+        """`again`: a former owner may have kept lines of this run, that its host will tell once more."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._file = folder / "lines.jsonl"
         self._clock = clock
@@ -36,6 +37,8 @@ class Journal:
         self._said = ""  # of a message that comes in pieces: what has come, as far as it is compared
         self._coming = False
         self._size = self._mend()
+        before = lines(folder) if again else ()
+        self._kept = {line.id for line in before if line.run == run and line.id}
         self.changed = asyncio.Event()
 
     def _mend(self) -> int:
@@ -53,8 +56,14 @@ class Journal:
             self._append(b"\n")
         return size + (not whole)
 
+    def has(self, id: str) -> bool:
+        """Of this run, and kept by a former owner."""
+        return bool(id) and id in self._kept
+
     def line(self, line: Line) -> Line:
-        """As it is kept."""
+        """As it is kept. One whose id was kept before a restart is not kept twice."""
+        if self.has(line.id):
+            return line
         most = LINE if self._size < MOST else BRIEF
         line = replace(storable(line), at=line.at or self._clock.now(), run=self._run)
         if len(line.text) > most:

@@ -123,7 +123,7 @@ class AgentRunner:
         context.limit_children(settings.depth)
         mark = marks.load(folder, task) if assignment.again else None
         began = self._clock.monotonic() - marks.age(mark, task, self._clock)
-        journal = Journal(folder, self._clock, task.run.number)
+        journal = Journal(folder, self._clock, task.run.number, again=assignment.again)
         tally = self._tally(task, settings, began)
         key = settings.model or settings.url or task.work.name
         gate = self._capacities.of(key, beside=task.parent in self._drives)

@@ -232,6 +232,10 @@ class ShellRunner:
         if watch is not None and self._places.lasts:
             watch.keep(kept)
 
+    def runs(self, task: Task) -> bool:
+        """Whether it runs, also where we do not follow it."""
+        return is_locked(self._places.of(task))
+
     async def end_leftovers(self, task: Task) -> int:
         count = 0
         for attempt in range(1, task.run.attempt + 1):
@@ -282,6 +286,11 @@ class ShellRunner:
         if not self._places.holds(Path(path)):
             raise NotFound(f"{path} is not the output of a command here.")
         return Path(path).read_bytes()
+
+    def interrupt(self, task: Task) -> bool:
+        """As Ctrl-C at its terminal would. False where there is nobody to hear it."""
+        watch = self._watches.get(task.id)
+        return watch is not None and watch.interrupt()
 
     async def write(self, task: Task, data: bytes, *, eof: bool) -> None:
         watch = self._watches.get(task.id)

@@ -6,13 +6,14 @@ import asyncio
 import contextlib
 import fcntl
 import os
+import signal
 from enum import Enum
 from pathlib import Path
 
 from meantime.kernel.errors import InvalidInput, Refused
 from meantime.kernel.model import Failed
 
-from .shim import cells
+from .shim import cells, tree
 from .spool import State
 
 MAX_PENDING = 1 << 20  # bytes that may wait for a command to read them
@@ -146,6 +147,17 @@ class Watch:
 
     def kill(self) -> None:
         self._ask(cells.KILL, b"")
+
+    def interrupt(self) -> bool:
+        """To its group: it leads a session, as every command of ours does."""
+        state = None if self.over.done() else self.look()
+        pid = state[cells.COMMAND_PID] if state is not None and state[cells.PHASE] == cells.RUNNING else 0
+        if state is None or not pid or tree.start_time(pid) != state[cells.COMMAND_START]:
+            return False
+        with contextlib.suppress(OSError):
+            os.killpg(pid, signal.SIGINT)
+            return True
+        return False
 
     def _ask(self, letter: bytes, data: bytes) -> None:
         """Once it runs: a command that is just being started cannot be told anything yet."""

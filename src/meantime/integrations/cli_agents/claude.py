@@ -1,0 +1,101 @@
+"""Claude Code: `claude -p --output-format stream-json`."""
+
+from __future__ import annotations
+
+from meantime.kernel.conversation import Line
+
+from .dialect import Ask, Dialect, Ear, Event, Reader, number, part, several, table, words
+
+COUNTED = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+
+
+def arguments(ask: Ask) -> list[str]:
+    settings = ask.settings
+    said = ["-p", "--output-format", "stream-json", "--verbose"]
+    if ask.resumes:
+        said += ["--resume", ask.session]
+    else:
+        said += ["--resume", ask.source, "--fork-session"] if ask.source else []
+        said += ["--session-id", ask.session]
+    said += ["--model", settings.model] if settings.model else []
+    said += ["--agent", settings.agent] if settings.agent else []
+    tools = () if ask.last else settings.tools
+    said += [] if tools is None else ["--tools", ",".join(tools)]
+    allowed = [tool for tool in settings.allow if tool != "*"]
+    said += [f"--allowedTools={','.join(allowed)}"] if allowed else []
+    said += [f"--disallowedTools={','.join(settings.deny)}"] if settings.deny else []
+    return said + (["--dangerously-skip-permissions"] if ask.free else [])
+
+
+class Events(Reader):
+    def __init__(self, ear: Ear, used: int = 0) -> None:
+        super().__init__(ear, used)
+        self._messages: set[str] = set()
+        self._tokens = 0
+
+    def hear(self, event: Event) -> None:
+        kind = event.get("type")
+        if kind == "system":
+            self._system(event)
+        elif kind in ("assistant", "user"):
+            self._message(event, table(event, "message"))
+        elif kind == "result":
+            self._result(event)
+
+    def _system(self, event: Event) -> None:
+        if event.get("subtype") == "init":
+            self.session = words(event.get("session_id"))
+            self.ear.phase("thinking")
+        elif event.get("subtype") == "api_retry":
+            self.ear.phase("waits for the provider")
+
+    def _message(self, event: Event, message: Event) -> None:
+        if message.get("model") == "<synthetic>":
+            return  # an error of the provider in its words: the result says it, too
+        within = bool(event.get("parent_tool_use_id"))  # what its own subagents say is not its answer
+        for block in several(part(message, "content")):
+            kind = part(block, "type")
+            if kind == "text" and event["type"] == "assistant":
+                (self.think if within else self.say)(words(block))
+            elif kind == "thinking":
+                self.think(words(part(block, "thinking")))
+            elif kind == "tool_use":
+                self.call(words(part(block, "id")), words(part(block, "name")), part(block, "input"))
+            elif kind == "tool_result":
+                failed = bool(part(block, "is_error"))
+                self.result(words(part(block, "tool_use_id")), part(block, "content"), failed=failed)
+        self._count(words(message.get("id")), message)
+
+    def _count(self, id: str, message: Event) -> None:
+        """Every block of a message is an event, and each has the usage of all of it."""
+        if id and id not in self._messages:
+            self._messages.add(id)
+            tokens = _tokens(message)
+            self._tokens += tokens
+            self.ear.spent(turns=1, tokens=tokens)
+
+    def _result(self, event: Event) -> None:
+        self.session = words(event.get("session_id")) or self.session
+        cost = event.get("total_cost_usd")
+        more = max(0, _tokens(event) - self._tokens)  # what the single messages did not say
+        self.ear.spent(tokens=more, cost=float(cost) if isinstance(cost, int | float) else 0.0)
+        if denied := several(part(event, "permission_denials")):
+            tools = sorted({words(part(one, "tool_name")) for one in denied})
+            text = f"Not allowed, so not done: {', '.join(tools)}. Name what it may do in `allow`."
+            self.ear.line(Line(role="system", text=text))
+        if event.get("is_error"):
+            why = words(event.get("errors")) or words(event.get("result")) or words(event.get("subtype"))
+            self.fail(why, number(event.get("api_error_status")))
+        else:
+            self.done = True
+            self.text = words(event.get("result")) or self.text
+
+
+def _tokens(message: Event) -> int:
+    return sum(number(part(message, "usage", name)) for name in COUNTED)
+
+
+DIALECT = Dialect(
+    "claude", arguments, Events, takes_ids=True, picks_tools=True, allows=True, denies=True,
+    gone="no conversation found with session id",
+)  # fmt: skip

@@ -1,0 +1,57 @@
+"""goose: `goose run --output-format stream-json`."""
+
+from __future__ import annotations
+
+from .dialect import Ask, Dialect, Event, Reader, number, part, several, words
+
+
+def arguments(ask: Ask) -> list[str]:
+    said = ["run", "-n", ask.session, "--output-format", "stream-json"]
+    said += ["--resume"] if ask.resumes else []
+    provider, _, model = ask.settings.model.rpartition("/")
+    said += ["--provider", provider] if provider else []
+    said += ["--model", model] if model else []
+    return [*said, "-i", "-"]
+
+
+def environment(ask: Ask) -> dict[str, str]:
+    if ask.last:
+        return {"GOOSE_MODE": "chat"}  # it talks, and calls nothing
+    return {"GOOSE_MODE": "auto"} if ask.free else {}
+
+
+class Events(Reader):
+    def hear(self, event: Event) -> None:
+        kind = event.get("type")
+        if kind == "message":
+            for block in several(part(event, "message", "content")):
+                self._block(block, words(part(event, "message", "role")))
+        elif kind == "error":
+            self.flush()
+            self.fail(words(event.get("error")) or words(event))
+        elif kind == "complete":
+            self.flush()
+            self.done = True
+            self.ear.spent(turns=1, tokens=number(event.get("total_tokens")))
+            if self.text.startswith("Ran into this error"):  # it ends well, and says so as its answer
+                self.fail(self.text)
+
+    def _block(self, block: Event, role: str) -> None:
+        kind, id = part(block, "type"), words(part(block, "id"))
+        if kind == "text" and role == "assistant":
+            self.piece(words(part(block, "text")))
+        elif kind == "thinking":
+            self.think(words(part(block, "thinking")))
+        elif kind == "toolRequest":
+            wanted = part(block, "toolCall", "value")
+            self.call(id, words(part(wanted, "name")), part(wanted, "arguments"))
+        elif kind == "toolResponse":
+            given = part(block, "toolResult")
+            failed = part(given, "status") == "error" or part(given, "value", "isError") is True
+            self.result(id, part(given, "error") or part(given, "value"), failed=failed)
+
+
+DIALECT = Dialect(
+    "goose", arguments, Events, takes_ids=True, forks=False, gone="no session found",
+    environment=environment,
+)  # fmt: skip

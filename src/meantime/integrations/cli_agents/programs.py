@@ -1,0 +1,58 @@
+"""Which programs we can speak to, and what an agent's settings mean for one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+from meantime.kernel.errors import InvalidInput
+from meantime.ports.session import AgentSettings
+
+from . import claude, codex, gemini, goose, opencode
+from .dialect import Dialect
+
+KNOWN = {one.DIALECT.name: one.DIALECT for one in (claude, codex, gemini, goose, opencode)}
+INHERITED = ("PATH", "HOME", "LANG", "TERM")
+
+
+def dialect_of(name: str, settings: AgentSettings) -> Dialect:
+    if not settings.command:
+        raise InvalidInput(f"The agent {name} has no command.", hint='For example command = ["codex"].')
+    asked = settings.profile or os.path.basename(settings.command[0]).partition(".")[0]
+    if asked not in KNOWN:
+        raise InvalidInput(
+            f"The agent {name} is {asked!r}, which is not known here.",
+            hint=f"Known are {', '.join(KNOWN)}. Name one as its profile, if it is only called otherwise.",
+        )
+    return KNOWN[asked]
+
+
+def check(name: str, settings: AgentSettings) -> None:
+    dialect = dialect_of(name, settings)
+    wanted = {
+        "tools": (dialect.picks_tools, settings.tools is not None),
+        "allow": (dialect.allows, bool(set(settings.allow) - {"*"})),
+        "deny": (dialect.denies, bool(settings.deny)),
+    }
+    for option, (can, is_set) in wanted.items():
+        if is_set and not can:
+            raise InvalidInput(
+                f"{option} of the agent {name} cannot be: {dialect.name} has no flag for it.",
+                hint="Leave it out, and say it in its own configuration.",
+            )
+    if settings.options.get("leftovers", "kill") not in ("kill", "keep"):
+        raise InvalidInput(f"options.leftovers of the agent {name} is unknown.", hint="Use 'kill' or 'keep'.")
+    program = settings.command[0]
+    if shutil.which(program, path=environment(settings).get("PATH")) is None:
+        raise InvalidInput(
+            f"The program {program} of the agent {name} was not found.",
+            hint="Install it, or name it with its path.",
+            code="program_not_found",
+        )
+
+
+def environment(settings: AgentSettings) -> dict[str, str]:
+    """Not ours as a whole: what an agent has not been given, it cannot tell."""
+    names = (*INHERITED, *settings.inherit)
+    ours = {name: os.environ[name] for name in names if name in os.environ}
+    return {"TERM": "dumb", **ours, **settings.env}
