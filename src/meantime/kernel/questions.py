@@ -1,0 +1,133 @@
+"""What running work asks: a permission or a question, the ways to answer it, and the answer."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from .errors import InvalidInput
+from .model import Json
+
+ONCE, TASK = "once", "task"  # how far an answer reaches
+ALLOW, REJECT = "allow", "reject"
+_YES = frozenset({"y", "yes", "ok", "allow", "once"})
+_ALWAYS = frozenset({"always", "all", "a"})
+_NO = frozenset({"n", "no", "deny", "reject"})
+
+
+class Choice(Struct, frozen=True, omit_defaults=True, gc=False):
+    """One of the answers that are offered."""
+
+    id: str
+    label: str = ""
+    allows: bool | None = None  # of a permission: whether it is one that allows
+    scope: str = ONCE
+
+
+PERMISSION = (
+    Choice("allow", "Allow once", True),
+    Choice("always", "Allow for this task", True, TASK),
+    Choice("reject", "Reject", False),
+)
+
+
+class Question(Struct, frozen=True, omit_defaults=True, gc=False, kw_only=True):
+    id: str  # the asking host's own: the same question asked again after a restart is the same question
+    text: str
+    kind: str = "question"  # or "permission"
+    choices: tuple[Choice, ...] = ()  # none: any text answers it
+    several: bool = False  # more than one of the choices may be taken
+    subject: str = ""  # of a permission: the tool, and what an answer for this task holds for
+    arguments: Json = None  # of a permission: what the tool would be called with
+    asked_at: float = 0.0
+
+
+class Reply(Struct, frozen=True, omit_defaults=True, gc=False, kw_only=True):
+    question: str  # the id
+    choices: tuple[str, ...] = ()  # ids
+    text: str = ""
+    allows: bool | None = None
+    scope: str = ONCE
+    subject: str = ""
+    by: str = ""  # "user", "agent", "rule", or "nobody" where it was not answered in time
+    at: float = 0.0
+
+
+def reply_to(question: Question, text: str, *, scope: str | None = None, by: str, now: float) -> Reply:
+    """The answer in somebody's words: an offered one by id, label or number, or yes, no, always; else the
+    text itself, where nothing is offered."""
+    if scope not in (None, ONCE, TASK):
+        raise InvalidInput(f"scope={scope!r} is unknown.", hint=f"Use {ONCE!r} or {TASK!r}.")
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidInput("An answer needs words.", hint=_offered(question))
+    head, _, rest = text.partition(":")
+    found = _choice(question, text) or _choice(question, head)
+    reply = Reply(question=question.id, text=text, subject=question.subject, by=by, at=now)
+    if found is None and question.several:
+        parts = [_choice(question, part) for part in text.split(",")]
+        if all(parts):
+            return _with(reply, [part for part in parts if part], "", scope)
+    if found is not None:
+        return _with(reply, [found], rest.strip() if not _choice(question, text) else "", scope)
+    if question.choices:
+        raise InvalidInput(f"{text!r} is none of the answers.", hint=_offered(question))
+    return _with(reply, [], text, scope)
+
+
+def _with(reply: Reply, found: list[Choice], text: str, scope: str | None) -> Reply:
+    from msgspec.structs import replace
+
+    first = found[0] if found else None
+    return replace(
+        reply,
+        choices=tuple(choice.id for choice in found),
+        text=text,
+        allows=first.allows if first else None,
+        scope=scope or (first.scope if first else ONCE),
+    )
+
+
+def _choice(question: Question, text: str) -> Choice | None:
+    said = text.strip().casefold()
+    for number, choice in enumerate(question.choices, 1):
+        if said in (choice.id.casefold(), choice.label.casefold(), str(number)):
+            return choice
+    if question.kind != "permission":
+        return None
+    wanted = (True, ONCE) if said in _YES else (True, TASK) if said in _ALWAYS else (False, ONCE)
+    if wanted == (False, ONCE) and said not in _NO:
+        return None
+    fitting = [choice for choice in question.choices if choice.allows is wanted[0]]
+    return next((choice for choice in fitting if choice.scope == wanted[1]), fitting[0] if fitting else None)
+
+
+def _offered(question: Question) -> str:
+    if not question.choices:
+        return "Write the answer as a text."
+    return "Answer with one of: " + ", ".join(choice.id for choice in question.choices) + "."
+
+
+def rejected(question: Question, why: str, *, by: str, now: float) -> Reply:
+    """For a question that nobody answers: the work is told so, and goes on."""
+    refusal = next((choice.id for choice in question.choices if choice.allows is False), "")
+    return Reply(
+        question=question.id,
+        choices=(refusal,) if refusal else (),
+        text=why,
+        allows=False,
+        subject=question.subject,
+        by=by,
+        at=now,
+    )
+
+
+def allowed(question: Question, *, by: str, now: float) -> Reply:
+    """For a permission that a rule, or an earlier answer for this task, gives."""
+    choice = next((choice.id for choice in question.choices if choice.allows and choice.scope == ONCE), "")
+    return Reply(
+        question=question.id,
+        choices=(choice,) if choice else (),
+        allows=True,
+        subject=question.subject,
+        by=by,
+        at=now,
+    )

@@ -1,0 +1,182 @@
+"""A session is a working agent's own conversation. A session host holds sessions and lets an agent take
+turns in them: a loop in this process, an ACP agent, an OpenCode server, a command-line agent.
+
+`runners/agent` drives every host the same way (budgets, questions, follow-ups, retries, the journal), so a
+host only says what happens. `meantime.testing.exercise_session_host` proves one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct
+
+from meantime.kernel.budgets import Budget
+from meantime.kernel.conversation import Line
+from meantime.kernel.model import Failed, Json
+from meantime.kernel.payloads import Jsonable
+from meantime.kernel.questions import Question, Reply
+
+
+class AgentSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One agent as it is configured: `[agents.NAME]`, or `Meantime.open(…, agents={"NAME": …})`."""
+
+    runner: str  # "acp", "opencode", "cli", "python"
+    description: str = ""  # for the model that chooses an agent
+    command: tuple[str, ...] = ()  # acp, cli, opencode: the program and its arguments
+    env: dict[str, str] = {}  # more of its environment
+    inherit: tuple[str, ...] = ()  # names of our own variables that it gets, beside PATH, HOME, LANG and the like
+    cwd: str = ""  # where it works; else where its task was started
+    url: str = ""  # opencode: a server that runs already
+    profile: str = ""  # acp, cli: whose habits it has (goose, claude, codex, …); else known by its command
+    agent: str = ""  # opencode: its own agent of that name; python: "module:object"
+    model: str = ""  # "provider/model", where the host lets us choose
+    instructions: str = ""  # put before the first prompt
+    tools: tuple[str, ...] | None = None  # None: all that it has; (): none
+    allow: tuple[str, ...] = ()  # permissions that are given by rule, by tool ("*" is any)
+    deny: tuple[str, ...] = ()  # and refused
+    otherwise: str = "ask"  # or "allow", "deny": permissions that no rule names
+    answer_within: float = 900.0  # seconds; a question that nobody answers is refused, and the agent goes on
+    timeout: float | None = None  # seconds, where the start names none
+    depth: int = 0  # how deep what it starts may go: 0 is that it cannot start anything
+    budget: Budget = Budget()  # of one run
+    tree: Budget = Budget()  # of one run and all that it has started
+    last_turn: float = 30.0  # seconds that it gets to hand in what it has, before a timeout or a limit; 0: none
+    repeats: int = 12  # the same call with the same arguments so often in a row is a loop; -1: never
+    stall: float = 300.0  # seconds of silence after which it is watched; -1: never
+    on_stall: str = "warn"  # or "stop"
+    options: dict[str, Json] = {}  # what only its host knows
+
+
+class SessionAbilities(Struct, frozen=True):
+    """What a host can do beyond a first turn; what it cannot is refused clearly, or done by us."""
+
+    fork: bool = False  # it copies a session, busy ones too
+    steer: bool = False  # something can be said in the middle of a turn
+    lasting: bool = False  # a turn goes on when we are gone: it is a LastingHost
+    resume: bool = True  # a session can be gone on with, also after a restart
+    history: bool = False  # it gives the real lines of any of its sessions, also those that we did not start
+    paced: bool = False  # it passes the gate by itself, at every request to the model
+
+
+class Brief(Struct, frozen=True):
+    """What a session is for."""
+
+    task: str
+    agent: str  # the configured name
+    settings: AgentSettings
+    cwd: str
+    title: str
+    thread: str
+    folder: Path  # the task's own, for what the host keeps
+    env: dict[str, str] = {}  # for a child process: says whose task it is
+
+
+class Prompt(Struct, frozen=True):
+    """One thing to say to the agent."""
+
+    text: str
+    key: str  # the same for the same prompt, also after a crash: a host that can be idempotent uses it
+    last: bool = False  # the agent is to hand in what it has: no tools, where that can be arranged
+
+
+class Turned(Struct, frozen=True):
+    """How a turn ended. One of text, error, stopped and lost says it."""
+
+    text: str = ""  # the last thing the agent said
+    result: Jsonable | None = None  # where it is more than that text
+    error: Failed | None = None
+    retryable: bool = False  # of an error: the provider's fault, and worth another try (429, 5xx, reset, stall)
+    retry_after: float | None = None  # seconds, where the provider named them
+    rate_limited: bool = False  # a 429 or the like: too many at once
+    stopped: bool = False  # because it was asked to
+    lost: str = ""  # the agent is gone; how far it got is not known
+
+
+class Gate(Protocol):
+    """How many requests may go to one model at once: it learns from refusals."""
+
+    async def enter(self) -> None: ...
+
+    def leave(self, *, limited: bool = False, retry_after: float | None = None) -> None:
+        """`limited`: the provider said that it is too much."""
+        ...
+
+
+class Hearer(Protocol):
+    """What a host says while a turn goes on. All but `ask` are quick and never raise."""
+
+    @property
+    def gate(self) -> Gate: ...
+
+    def said(self, text: str) -> None:
+        """A piece of what the agent is saying, as it comes."""
+        ...
+
+    def line(self, line: Line) -> None:
+        """A whole line: it is kept at once. Calls and results are counted from these."""
+        ...
+
+    def spent(self, *, turns: int = 0, tokens: int = 0, cost: float = 0.0) -> None:
+        """More of it, since the last time."""
+        ...
+
+    def phase(self, text: str) -> None:
+        """What it does now, in a word or two: "thinking", "waits for the provider"."""
+        ...
+
+    def alive(self) -> None:
+        """Something came that is not worth a line: it is not silent."""
+        ...
+
+    async def ask(self, question: Question) -> Reply:
+        """Asks by rule, then a person. Always answered: `reply.by == "nobody"` is that it was not in time."""
+        ...
+
+
+class SessionHost(Protocol):
+    abilities: SessionAbilities
+
+    def check(self, name: str, settings: AgentSettings) -> None:
+        """Raises InvalidInput for an agent that can never run: a missing program, extra or option."""
+        ...
+
+    async def begin(self, brief: Brief) -> str:
+        """A new session's id. It may be lazy: the first prompt makes it really be there."""
+        ...
+
+    async def fork(self, session: str, brief: Brief) -> str:
+        """A copy, with all that was said; only where `abilities.fork`. Raises Refused if it cannot."""
+        ...
+
+    async def prompt(self, session: str, prompt: Prompt, brief: Brief, hearer: Hearer) -> Turned:
+        """One turn, to its end. Cancellation is the request to stop: the host stops the agent (asks, waits
+        a little, forces it) and then returns `stopped` or lets CancelledError pass. Only one at a time per
+        session is ever asked for."""
+        ...
+
+    async def steer(self, session: str, text: str) -> bool:
+        """Says it in the running turn; only where `abilities.steer`. False: there is none any more."""
+        ...
+
+    async def exists(self, session: str, settings: AgentSettings) -> bool: ...
+
+    async def lines(self, session: str, settings: AgentSettings) -> Sequence[Line]:
+        """All that was said; only where `abilities.history`."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class LastingHost(SessionHost, Protocol):
+    async def follow(self, session: str, prompt: Prompt, brief: Brief, hearer: Hearer) -> Turned:
+        """Takes up a turn that a former owner began, or has just begun: nothing is said twice. A prompt that
+        was never given is given now."""
+        ...
+
+    async def leave(self, session: str) -> bool:
+        """We go; the turn goes on. False if it cannot: then it is stopped. The prompt's or follow's
+        coroutine is cancelled after it, and must leave the agent alone."""
+        ...
