@@ -12,7 +12,8 @@ from meantime.ports.clock import Clock
 from meantime.ports.session import AgentSettings, SessionHost
 from meantime.runners.agent.drive import Employed
 
-# Each has a function `host(clock)`; it is imported when the first agent of its kind is employed.
+# Each has a function `host(clock)`; it is imported when the first agent of its kind is employed. Where the
+# abilities of its agents differ it has `variant(settings)`, too, and `host(clock, variant)` for each of them.
 HOSTS = {
     "acp": "meantime.integrations.acp",
     "opencode": "meantime.integrations.opencode",
@@ -38,19 +39,22 @@ def _employed(name: str, given: Any, hosts: dict[str, SessionHost], clock: Clock
             raise InvalidInput(
                 f"runner={given.runner!r} of the agent {name} is unknown.", hint=f"Use {', '.join(HOSTS)}."
             )
-        return Employed(given, _host(given.runner, hosts, clock))
+        return Employed(given, _host(given, hosts, clock))
     if inspect.iscoroutinefunction(given) or inspect.isasyncgenfunction(given) or hasattr(given, "run"):
-        host = _host("python", hosts, clock)
+        settings = AgentSettings(runner="python")
+        host = _host(settings, hosts, clock)
         cast("Any", host).add(name, given)
-        return Employed(AgentSettings(runner="python"), host)
+        return Employed(settings, host)
     raise InvalidInput(
         f"The agent {name} is {type(given).__name__}.",
         hint="Give AgentSettings(…), a Pydantic AI agent, or an async function.",
     )
 
 
-def _host(runner: str, hosts: dict[str, SessionHost], clock: Clock) -> SessionHost:
-    if runner not in hosts:
-        make: Callable[[Clock], SessionHost] = import_module(HOSTS[runner]).host
-        hosts[runner] = make(clock)
-    return hosts[runner]
+def _host(settings: AgentSettings, hosts: dict[str, SessionHost], clock: Clock) -> SessionHost:
+    module: Any = import_module(HOSTS[settings.runner])
+    variant: Callable[[AgentSettings], str] | None = getattr(module, "variant", None)
+    key = f"{settings.runner}/{variant(settings)}" if variant else settings.runner
+    if key not in hosts:
+        hosts[key] = module.host(clock, variant(settings)) if variant else module.host(clock)
+    return hosts[key]

@@ -84,10 +84,12 @@ class Model:
 
 
 def _step(said: list[Said]) -> dict[str, Any]:
-    """A script that the model itself repeats, or a tool, is none."""
+    """A script that the model itself repeats, or a tool, is none. Of two in one message the last one holds:
+    some agents join what was said after a break to what was said before."""
     for place in range(len(said) - 1, -1, -1):
-        found = SCRIPT.search(said[place].text) if said[place].role == "user" else None
-        if found:
+        scripts = list(SCRIPT.finditer(said[place].text)) if said[place].role == "user" else []
+        if scripts:
+            found = scripts[-1]
             steps = json.loads(found[1] or Path(found[2]).read_text())
             done = sum(part.role == "assistant" for part in said[place:])
             if done < len(steps):
