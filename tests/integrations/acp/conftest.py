@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from meantime import Agent, Handle, Meantime, Task, Thread
+from meantime.kernel.model import Progress
 from meantime.ports.session import AgentSettings
 
 SCRIPTED = Path(__file__).with_name("scripted.py")
@@ -71,6 +72,13 @@ async def asked(handle: Handle) -> Task:
         while (task := await handle.get()).question is None:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     return task
+
+
+async def in_phase(handle: Handle, phase: str) -> None:
+    """As soon as it says so: progress is recorded now and then, not at once."""
+    async with asyncio.timeout(PATIENCE):
+        while phase not in ((await handle.get()).progress or Progress()).phase:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
 
 
 async def until(condition: Callable[[], object]) -> None:

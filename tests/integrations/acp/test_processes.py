@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from meantime import Agent, InvalidInput
+from meantime.kernel.budgets import Budget
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Completed, Failed, Lost
 
@@ -152,3 +154,25 @@ async def test_an_agent_that_can_never_run_is_refused_at_once(peer: Peer, more: 
         async with Meantime.open(":memory:", agents={"one": settings}) as mt:
             await mt.thread("conv-1").start(Agent("one", "hello"))
     assert not peer.lines("starts")
+
+
+async def test_a_kill_of_its_guard_is_an_end_too(peer: Peer):
+    async with peer.employed() as thread:
+        handle = await thread.start(steps({"wait": "never"}))
+        await peer.until("waits")
+        agent = int(peer.lines("starts")[0])
+        guard = int(Path(f"/proc/{agent}/stat").read_text().rpartition(")")[2].split()[1])
+        os.kill(guard, signal.SIGKILL)
+        task = await ended(thread, handle)
+        assert isinstance(task.outcome, Lost)
+        await until(lambda: not runs(agent))
+
+
+async def test_an_agent_hands_in_what_it_has_when_its_budget_is_spent(peer: Peer):
+    calls = {"call": "look", "output": "x"}
+    async with peer.employed(budget=Budget(tool_calls=1)) as thread:
+        handle = await thread.start(steps(calls, {"wait": "never"}))
+        task = await ended(thread, handle)
+    assert isinstance(task.outcome, Failed)
+    assert task.outcome.code == "budget_spent"
+    assert str(task.outcome.partial).startswith("echo The budget of tool calls is spent.")

@@ -7,7 +7,7 @@ import pytest
 from meantime.kernel.conversation import Kind
 from meantime.kernel.model import Completed, Failed, Lost
 
-from .conftest import Peer, ended, runs, steps, until
+from .conftest import Peer, ended, in_phase, runs, steps, until
 
 pytestmark = pytest.mark.anyio
 
@@ -52,10 +52,7 @@ async def test_plan_tokens_and_cost_are_progress(peer: Peer):
     )
     async with peer.employed() as thread:
         handle = await thread.start(turn)
-        await peer.until("waits")
-        progress = (await handle.get()).progress
-        assert progress is not None
-        assert progress.phase == "plan 1/2 write"
+        await in_phase(handle, "plan 1/2 write")
         peer.touch("go")
         progress = (await ended(thread, handle)).progress
     assert progress is not None

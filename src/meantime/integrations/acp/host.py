@@ -28,6 +28,7 @@ from .troubles import AgentError
 from .turn import Turn
 
 UNKNOWN_METHOD = -32601
+STEERS = 10.0  # seconds in which something said in a turn is taken
 
 
 class AcpHost:
@@ -35,7 +36,7 @@ class AcpHost:
 
     def __init__(self, clock: Clock, variant: str = "") -> None:
         self.profile = BY_NAME[variant or "generic"]
-        self.abilities = SessionAbilities(fork=self.profile.fork)
+        self.abilities = SessionAbilities(fork=self.profile.fork, steer=bool(self.profile.steer))
         self._clock = clock
         self._folder: Path
         self._records: Records
@@ -108,7 +109,8 @@ class AcpHost:
         raise Refused("An ACP agent's history is kept with its task.", code="no_history")
 
     async def steer(self, session: str, text: str) -> bool:
-        return False
+        program = next((each for each in self._programs.values() if each.turns_in(session)), None)
+        return program is not None and await program.steer(session, text, STEERS)
 
     async def _load(self, program: Program, session: str, brief: Brief, options: Options) -> None:
         """What is replayed is heard by nobody: we have it already."""
@@ -186,13 +188,11 @@ class AcpHost:
         started = Program(self.profile, self._clock, self._on_idle)
         try:
             await started.start(process, options.start, options.idle)
-        except AgentError as problem:
-            process.kill()
-            await asyncio.shield(process.close())
-            raise Refused(f"The agent did not start: {problem}.", code="agent_not_started") from None
-        except BaseException:
+        except BaseException as problem:
             process.kill()
             await asyncio.shield(started.close())
+            if isinstance(problem, AgentError):
+                raise Refused(f"The agent did not start: {problem}.", code="agent_not_started") from None
             raise
         return started
 
@@ -200,7 +200,10 @@ class AcpHost:
         closing = asyncio.ensure_future(program.close())
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
-        self._programs = {key: kept for key, kept in self._programs.items() if kept is not program}
+        for key in [key for key, kept in self._programs.items() if kept is program]:
+            del self._programs[key]
+            if not self._starting[key].locked():
+                del self._starting[key]
 
     async def close(self) -> None:
         programs, self._programs = list(self._programs.values()), {}

@@ -48,6 +48,7 @@ class Process:
         self.stdout = process.stdout
         self.log = log
         self._errors = asyncio.ensure_future(self._drain(process.stderr))
+        self._agent: list[int] = []
 
     @classmethod
     async def start(cls, command: tuple[str, ...], env: dict[str, str], cwd: str, log: Path) -> Process:
@@ -88,12 +89,19 @@ class Process:
         while piece := await stream.read(PIECE):
             self.log.write(piece)
 
+    def look(self) -> None:
+        """Remembers who the agent is: should its guard be killed, nobody else would end it."""
+        pid = self._process.pid
+        with suppress(OSError):
+            self._agent = [int(child) for child in _children(pid)] or self._agent
+
     def kill(self) -> None:
         """At once. The agent's end is the sign for its guard to end all that it has started."""
-        with suppress(OSError):
-            pid = self._process.pid
-            for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-                os.kill(int(child), signal.SIGKILL)
+        self.look()
+        for pid in self._agent:
+            with suppress(OSError):
+                os.killpg(pid, signal.SIGKILL)
+        self._agent = []
 
     async def close(self) -> None:
         """Its guard sees to it: stdin closed, TERM, KILL, for all that it ever started. Whoever cancels us
@@ -118,6 +126,10 @@ class Process:
         while self._process.returncode is None and asyncio.get_running_loop().time() < end:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         return self._process.returncode
+
+
+def _children(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
 
 
 class Log:

@@ -24,6 +24,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     mode: str = ""  # in which it asks before it acts: without that no rule would hold
     env: dict[str, str] = {}  # so that it does not call home, update itself or wait for a person
     asking: dict[str, str] = {}  # and so that it asks before it acts
+    steer: str = ""  # the method that says something in a running turn, where there is one
     failure: str = ""  # a pattern: it reports a failure of the model as its last words
     failed_meta: str = ""  # or by this word in the _meta of its answer
     aborted: str = ""  # a pattern: a cancel is answered as an error like this
@@ -37,6 +38,7 @@ PROFILES = (
         fork=True,
         shares=False,  # it does not hear a cancel before the model has answered
         grace=3.0,
+        steer="_goose/unstable/session/steer",
         mode="approve",
         env={"GOOSE_TELEMETRY_ENABLED": "false"},
         failure=r"^Ran into this error: (?P<text>.*?)(?:\n\nPlease retry if .*)?$",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .wire import Wire
 
 LOST = "The agent is gone in the middle of its turn. Its session is kept: resume it to go on. {how}"
+LOOK = 1.0  # seconds between looks at a process that says nothing
 OURS: dict[str, Any] = {
     "clientCapabilities": {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False},
     "clientInfo": {"name": "meantime", "title": "Meantime", "version": "1"},
@@ -57,6 +58,7 @@ class Program:
             raise Refused(
                 f"The agent speaks version {spoken} of ACP, and not {wire.VERSION}.", code="agent_not_started"
             )
+        process.look()
         self._can = mapping(answer.get("agentCapabilities"))
 
     @property
@@ -152,12 +154,15 @@ class Program:
 
     # -- turns
 
+    def turns_in(self, session: str) -> bool:
+        return session in self._turns
+
     async def take_turn(self, session: str, turn: Turn, text: str, grace: float) -> Turned:
         self._turns[session] = turn
         prompt = {"sessionId": session, "prompt": [{"type": "text", "text": text}]}
         answering = asyncio.ensure_future(self._wire.request("session/prompt", prompt))
         try:
-            await asyncio.wait({answering})
+            await self._answered(answering)
             return await self._judged(turn, answering)
         except asyncio.CancelledError:
             await self._stop(session, turn, answering, grace)
@@ -166,6 +171,25 @@ class Program:
             answering.cancel()
             turn.asking.end()
             del self._turns[session]
+
+    async def _answered(self, answering: asyncio.Future[Any]) -> None:
+        """Or the process has ended: where its guard was killed, the agent may still hold the pipes."""
+        while not answering.done():
+            gone = self._process.returncode is not None
+            await asyncio.wait({answering}, timeout=LOOK)
+            if gone and not answering.done():
+                await self._wire.close()
+
+    async def steer(self, session: str, text: str, patience: float) -> bool:
+        turn = self._turns.get(session)
+        if turn is None or not turn.run:
+            return False
+        said = {"sessionId": session, "prompt": [{"type": "text", "text": text}], "expectedRunId": turn.run}
+        try:
+            await self.request(self.profile.steer, said, patience)
+        except (AgentError, Refused):
+            return False  # it has just ended
+        return True
 
     async def _judged(self, turn: Turn, answering: asyncio.Future[dict[str, Any]]) -> Turned:
         try:

@@ -37,6 +37,7 @@ class Turn:
         self._speaks = Kind.TEXT
         self._message: str = ""
         self._stepped = False  # the model has said something since the last result
+        self.run = ""  # goose's own id of this turn: who steers it must name it
         self.text = ""  # the last thing that was said whole
         self.asking = Asking(session, hearer, refuses=last)
 
@@ -53,6 +54,8 @@ class Turn:
         elif kind == "plan":
             self._plan(update)
         else:
+            goose = mapping(mapping(update.get("_meta")).get("goose"))
+            self.run = str(goose.get("activeRunId", self.run) or "")
             self.hearer.alive()
 
     def _piece(self, kind: Kind, update: dict[str, Any]) -> None:
