@@ -13,8 +13,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from meantime.kernel.errors import MeantimeError
-from meantime.toolset import words
-from meantime.toolset.toolset import STARTING, Said, Tool
+from meantime.ports.dialect import Said, Tool
 
 from . import resources, wire
 from .conversation import Conversation, shown
@@ -51,7 +50,7 @@ class MeantimeServer(Server[Any]):
 
 
 class Door:
-    def __init__(self, carrier: Carrier, version: str, instructions: str = words.INSTRUCTIONS) -> None:
+    def __init__(self, carrier: Carrier, version: str, instructions: str) -> None:
         self._carrier = carrier
         self.listening = Listening(carrier.conversation)
         self.server = MeantimeServer(
@@ -81,8 +80,11 @@ class Door:
 
     async def _call(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         conversation = await self._carrier.conversation(ctx)
-        if params.name in STARTING and ctx.protocol_version in MODERN_PROTOCOL_VERSIONS and declares(ctx):
-            return await self._as_task(conversation, params)
+        modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS and declares(ctx)
+        if modern and await conversation.toolset.starts(params.name):
+            made = await self._as_task(conversation, params)
+            if made is not None:
+                return made
         async with conversation.call() as inbox:
             said = await conversation.toolset.call(params.name, params.arguments, _beat(ctx))
             ride = await inbox.ride(said.reads)
@@ -94,8 +96,8 @@ class Door:
         try:
             task = await conversation.start(params.name, params.arguments)
         except MeantimeError as problem:
-            return result(Said(words.problem(problem), problem.code), None)
-        return {"resultType": "task", **wire.state(task)}
+            return result(await conversation.toolset.refusal(params.name, problem), None)
+        return None if task is None else {"resultType": "task", **wire.state(task)}
 
     # -- resources
 
