@@ -47,7 +47,7 @@ class AcpHost:
     def check(self, name: str, settings: AgentSettings) -> None:
         if find_spec("acp") is None:
             raise InvalidInput(
-                "ACP needs an extra.", hint="pip install 'meantime[acp]'", code="missing_extra"
+                "ACP needs an extra.", hint="pip install 'meantime[acp]'", code="extra_missing"
             )
         if not settings.command:
             raise InvalidInput(f"The agent {name} has no command.", hint='For example ["goose", "acp"].')
@@ -56,7 +56,7 @@ class AcpHost:
         if shutil.which(command_of(settings)[0], path=path) is None:
             raise InvalidInput(
                 f"The program {settings.command[0]} of the agent {name} is not there.",
-                code="missing_program",
+                code="program_missing",
                 hint="Install it, or give its whole path.",
             )
         if settings.tools is not None:
