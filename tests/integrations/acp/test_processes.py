@@ -46,6 +46,18 @@ async def test_an_agent_that_is_deaf_is_ended_with_all_its_children_and_loaded_a
     assert len(peer.lines("starts")) == 2
 
 
+async def test_an_agent_that_leaves_its_commands_running_is_ended_also_when_it_obeys(peer: Peer):
+    """As codex does."""
+    async with peer.employed(profile="codex") as thread:
+        handle = await thread.start(steps({"child": "children"}, {"wait": "never"}))
+        await peer.until("waits")
+        await thread.cancel(handle, by="user", wait=True)
+        (child,) = peer.lines("children")
+        await until(lambda: not runs(int(child)))
+        await thread.resume(handle, "again")
+        assert isinstance((await ended(thread, handle)).outcome, Completed)
+
+
 async def test_closing_ends_the_agent_and_its_children(peer: Peer):
     async with peer.employed() as thread:
         await ended(thread, await thread.start(steps({"child": "children"}, {"say": "done"})))

@@ -48,7 +48,7 @@ class Process:
         self.stdout = process.stdout
         self.log = log
         self._errors = asyncio.ensure_future(self._drain(process.stderr))
-        self._agent: list[int] = []
+        self._agent: dict[int, str] = {}  # by pid, with when it began: a pid may be another's later
 
     @classmethod
     async def start(cls, command: tuple[str, ...], env: dict[str, str], cwd: str, log: Path) -> Process:
@@ -93,15 +93,16 @@ class Process:
         """Remembers who the agent is: should its guard be killed, nobody else would end it."""
         pid = self._process.pid
         with suppress(OSError):
-            self._agent = [int(child) for child in _children(pid)] or self._agent
+            children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+            self._agent = {int(child): _began(int(child)) for child in children} or self._agent
 
     def kill(self) -> None:
         """At once. The agent's end is the sign for its guard to end all that it has started."""
         self.look()
-        for pid in self._agent:
-            with suppress(OSError):
-                os.killpg(pid, signal.SIGKILL)
-        self._agent = []
+        for pid, began in self._agent.items():
+            if began and _began(pid) == began:
+                with suppress(OSError):
+                    os.killpg(pid, signal.SIGKILL)
 
     async def close(self) -> None:
         """Its guard sees to it: stdin closed, TERM, KILL, for all that it ever started. Whoever cancels us
@@ -128,8 +129,11 @@ class Process:
         return self._process.returncode
 
 
-def _children(pid: int) -> list[str]:
-    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+def _began(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except OSError:
+        return ""
 
 
 class Log:
