@@ -81,8 +81,8 @@ TEXTS = {
     "start.retry": '`"idempotent"`: it may run again after a crash. Else it ends `lost`.',
     "start.on_limit": 'With no slot free: `"queue"` or `"reject"`; None is what `Limits.on_limit` says.',
     "start.inline": "How much of the result stays in the message; None is what `Settings` says.",
-    "start.fork": "For agents: begin with a conversation, not blank: `fork_of`, `context`, `session`, else the"
-    " thread's own transcript. Kept as `task.forked`. Not together with `resume`.",
+    "start.fork": "For agents: begin with a conversation, not blank: `fork_of`, `context`, `session`, else "
+    "the thread's own transcript. Kept as `task.forked`. Not together with `resume`.",
     "start.fork_of": "For agents: a task whose conversation it goes on from, ended or not.",
     "start.context": "For agents: the lines of the conversation it goes on from.",
     "start.resume": "For runners of agents: an ended task to take up again, instead of a new one.",
