@@ -180,7 +180,9 @@ class AcpHost:
         ours = {**self.profile.env, **(self.profile.asking if asks(settings) else {})}
         env = environment(settings, ours, settings.env, {} if options.shared else brief.env)
         command = command_of(settings)
-        log = self._folder / f"{hashlib.sha256(key.encode()).hexdigest()[:16]}.stderr"
+        log = brief.folder / "agent.stderr"  # it goes when its task is forgotten
+        if options.shared:
+            log = self._folder / f"{hashlib.sha256(key.encode()).hexdigest()[:16]}.stderr"
         try:
             process = await Process.start(command, env, where(brief), log)
         except OSError as problem:
