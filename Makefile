@@ -8,8 +8,8 @@ RUN := $(VENV)/bin/python
 demo: $(VENV)/.ready
 	@$(RUN) -m meantime.app.demo
 
-test: $(VENV)/.tested
-	$(RUN) -m pytest -q -n 2
+test: $(VENV)/.tested .agents/.tested
+	$(RUN) -m pytest -q -n 2 --dist loadgroup
 
 check: $(VENV)/.tested
 	$(VENV)/bin/ruff check .
@@ -39,11 +39,18 @@ $(VENV)/.benched: $(VENV)/.tested
 	$(RUN) -m pip install -q -e '.[dev,bench]'
 	touch $@
 
-# Real coding agents, for tests/integrations/agents, which are skipped without them. Needs npm.
+# Real agents, pinned in one file and kept in .agents: for `make test` what its tests need, for `make agents`
+# all that tests/integrations/agents knows. Without npm their tests are skipped, but not where CI=true.
+PINNED := tests/integrations/agents/package.json
+
+.agents/.tested: $(PINNED)
+	@tests/integrations/agents/install $(if $(wildcard .agents/.all),all,tested)
+
+.agents/.all: $(PINNED)
+	@tests/integrations/agents/install all
+
 .PHONY: agents
-agents:
-	mkdir -p .agents && cp tests/integrations/agents/package.json .agents/
-	cd .agents && npm install --no-audit --no-fund --no-package-lock --ignore-scripts
+agents: .agents/.all
 
 # The fault suite injects errors with strace: a Debian package, installed where that is allowed.
 .PHONY: strace

@@ -16,8 +16,9 @@ from meantime.ports.commands import Commands
 from meantime.ports.session import AgentSettings, SessionHost
 from meantime.runners.agent.drive import Employed
 
-# Each has a function `host(clock)`; it is imported when the first agent of its kind is employed. Those that
-# are LASTING get the commands, too: what they start goes on without us.
+# Each has a function `host(clock)`; it is imported when the first agent of its kind is employed. Where the
+# abilities of its agents differ it has `variant(settings)`, too, and makes a host for each. Those that are
+# LASTING get the commands, too: what they start goes on without us.
 HOSTS = {
     "acp": "meantime.integrations.acp",
     "opencode": "meantime.integrations.opencode",
@@ -72,11 +73,12 @@ def _employed(
     if isinstance(given, AgentSettings):
         if given.runner not in HOSTS:
             raise _unknown_runner(name, given)
-        return Employed(given, _host(given.runner, hosts, clock, commands))
+        return Employed(given, _host(given, hosts, clock, commands))
     if inspect.iscoroutinefunction(given) or inspect.isasyncgenfunction(given) or hasattr(given, "run"):
-        host = _host("python", hosts, clock, commands)
+        settings = AgentSettings(runner="python")
+        host = _host(settings, hosts, clock, commands)
         cast("Any", host).add(name, given)
-        return Employed(AgentSettings(runner="python"), host)
+        return Employed(settings, host)
     raise InvalidInput(
         f"The agent {name} is {type(given).__name__}.",
         hint="Give AgentSettings(…), a Pydantic AI agent, or an async function.",
@@ -84,9 +86,13 @@ def _employed(
 
 
 def _host(
-    runner: str, hosts: dict[str, SessionHost], clock: Clock, commands: Callable[[], Commands]
+    settings: AgentSettings, hosts: dict[str, SessionHost], clock: Clock, commands: Callable[[], Commands]
 ) -> SessionHost:
-    if runner not in hosts:
-        make: Callable[..., SessionHost] = import_module(HOSTS[runner]).host
-        hosts[runner] = make(clock, commands()) if runner in LASTING else make(clock)
-    return hosts[runner]
+    module: Any = import_module(HOSTS[settings.runner])
+    variant: Callable[[AgentSettings], str] | None = getattr(module, "variant", None)
+    own = (variant(settings),) if variant else ()
+    key = "/".join((settings.runner, *own))
+    if key not in hosts:
+        given = (commands(),) if settings.runner in LASTING else ()
+        hosts[key] = module.host(clock, *given, *own)
+    return hosts[key]

@@ -7,7 +7,6 @@ told asks once. There is nothing in between: nobody polls.
 from __future__ import annotations
 
 import html
-import json
 import os
 import re
 from collections.abc import Iterator
@@ -33,7 +32,7 @@ from .installed import (
     OpenCode,
     needs,
 )
-from .model import Asked, Model
+from .model import Asked, Model, script
 
 IDS = re.compile(r'<task-notification id="([^"]+)"')
 
@@ -60,10 +59,6 @@ def agent(request: pytest.FixtureRequest, person: Person, model: Model) -> Agent
     made: Agent = request.param(person, model)
     made.install({ClaudeCode: "claude-code", OpenCode: "opencode"}[request.param])
     return made
-
-
-def script(*steps: dict[str, Any]) -> str:
-    return f"@@{json.dumps(steps)}@@"
 
 
 def shell(agent: Agent, command: str, **more: object) -> dict[str, Any]:

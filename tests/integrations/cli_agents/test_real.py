@@ -204,7 +204,7 @@ def _mark(ledger: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize("real", [CODEX, CLAUDE], indirect=True)
 async def test_a_refusal_is_told_in_the_providers_words(real: Real):
-    refusal = {"status": 400, "message": "There is no model nope."}
+    refusal = {"error": 400, "message": "There is no model nope."}
     async with real.open() as mt:
         task = await ended(mt.thread("a"), (await mt.thread("a").start(Agent("one", script(refusal)))).id)
     assert task.status is Status.FAILED
@@ -214,13 +214,10 @@ async def test_a_refusal_is_told_in_the_providers_words(real: Real):
 
 @pytest.mark.parametrize("real", [CODEX, CLAUDE], indirect=True)
 async def test_a_429_is_waited_out(real: Real, model: Model):
-    def yields(asked: Any) -> None:
-        model.refusing = False  # the next time
-
-    model.before_answer = yields
+    busy = {"errors": 1, "error": 429, "retry_after": 1, "text": "At last."}
     async with real.open() as mt:
         thread = mt.thread("a")
-        task = await ended(thread, (await thread.start(Agent("one", script({"status": 429})))).id)
+        task = await ended(thread, (await thread.start(Agent("one", script(busy)))).id)
         assert task.outcome.result == "At last."
         assert await told(thread) == [(task.id, "completed")]
 

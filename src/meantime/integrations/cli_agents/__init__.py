@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from meantime.ports.clock import Clock
 from meantime.ports.commands import Commands
-from meantime.ports.session import SessionHost
+from meantime.ports.session import AgentSettings, SessionHost
+
+FORKS, PLAIN = "forks", "plain"
 
 
-def host(clock: Clock, commands: Commands) -> SessionHost:
+def variant(settings: AgentSettings) -> str:
+    """Some can copy a session; for the others we do it."""
+    from . import programs
+
+    return FORKS if programs.forks(settings) else PLAIN
+
+
+def host(clock: Clock, commands: Commands, variant: str = FORKS) -> SessionHost:
     from .commandline import CommandLineHost
 
-    return CommandLineHost(clock, commands)
+    return CommandLineHost(clock, commands, forks=variant == FORKS)

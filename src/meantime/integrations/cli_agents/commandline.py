@@ -29,9 +29,8 @@ STDERR = 4_000  # bytes of it that may say why something failed
 
 
 class CommandLineHost:
-    abilities = SessionAbilities(fork=True, lasting=True)
-
-    def __init__(self, clock: Clock, commands: Commands) -> None:
+    def __init__(self, clock: Clock, commands: Commands, *, forks: bool = True) -> None:
+        self.abilities = SessionAbilities(fork=forks, lasting=True)
         self._clock = clock
         self._commands = commands
         self._sessions: Sessions | None = None

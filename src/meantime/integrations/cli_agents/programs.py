@@ -18,13 +18,23 @@ INHERITED = ("PATH", "HOME", "LANG", "TERM")
 def dialect_of(name: str, settings: AgentSettings) -> Dialect:
     if not settings.command:
         raise InvalidInput(f"The agent {name} has no command.", hint='For example command = ["codex"].')
-    asked = settings.profile or os.path.basename(settings.command[0]).partition(".")[0]
+    asked = _called(settings)
     if asked not in KNOWN:
         raise InvalidInput(
             f"The agent {name} is {asked!r}, which is not known here.",
             hint=f"Known are {', '.join(KNOWN)}. Name one as its profile, if it is only called otherwise.",
         )
     return KNOWN[asked]
+
+
+def forks(settings: AgentSettings) -> bool:
+    """An unknown one is refused later, and by name."""
+    known = KNOWN.get(_called(settings))
+    return known is not None and known.forks
+
+
+def _called(settings: AgentSettings) -> str:
+    return settings.profile or os.path.basename("".join(settings.command[:1])).partition(".")[0]
 
 
 def check(name: str, settings: AgentSettings) -> None:

@@ -62,6 +62,9 @@ class Recorder:
         self.pieces.append(text)
         self.began.set()
 
+    def has(self, id: str) -> bool:
+        return any(line.id == id for line in self.lines)
+
     def line(self, line: Line) -> None:
         assert isinstance(line, Line), f"line() got {type(line).__name__}"
         self.lines.append(line)

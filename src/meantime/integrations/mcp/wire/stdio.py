@@ -17,7 +17,7 @@ from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adap
 from ..scan import IdScan
 from ..servers import StdioServer
 
-GUARD = Path(__file__).with_name("guard.py")
+GUARD = Path(__file__).parents[2] / "guard.py"
 INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 MOST_BYTES = 32 << 20  # of one message
 MOST_WAITING = 64 << 20  # bytes that it has not read yet

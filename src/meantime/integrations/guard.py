@@ -1,4 +1,4 @@
-"""Stands over one stdio server, so that nothing of it outlives us: `guard.py <lifeline> <command …>`.
+"""Stands over one stdio server or agent, so that nothing of it outlives us: `guard.py <lifeline> <command>`.
 
 The lifeline is a pipe of which its owner holds the other end. When that is closed, by a close or by a
 kill -9 of the owner, the server has a moment to go by itself (its stdin is closed by then, too); then

@@ -1,0 +1,18 @@
+"""Agents that speak the Agent Client Protocol. Nothing here loads its SDK before an agent is started."""
+
+from __future__ import annotations
+
+from meantime.ports.clock import Clock
+from meantime.ports.session import AgentSettings
+
+from .host import AcpHost
+from .profiles import profile_of
+
+
+def variant(settings: AgentSettings) -> str:
+    """Agents of different habits have different abilities, and so a host for each."""
+    return profile_of(settings).name
+
+
+def host(clock: Clock, variant: str = "") -> AcpHost:
+    return AcpHost(clock, variant)

@@ -1,0 +1,1 @@
+"""What a model is asked, and what it answers, in the dialects of four makers."""
