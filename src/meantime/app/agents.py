@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
+from meantime.integrations.loops.agent import PythonAgent, is_agent
 from meantime.kernel.errors import InvalidInput
 from meantime.ports.clock import Clock
 from meantime.ports.session import AgentSettings, SessionHost
 from meantime.runners.agent.drive import Employed
+
+if TYPE_CHECKING:
+    from meantime.integrations.loops.host import PythonHost
 
 # Each has a function `host(clock)`; it is imported when the first agent of its kind is employed.
 HOSTS = {
@@ -23,7 +26,7 @@ HOSTS = {
 
 def employ(agents: Mapping[str, Any], clock: Clock) -> dict[str, Employed]:
     """An agent is given by AgentSettings, as the configuration has them; or, in Python, as itself: a
-    Pydantic AI agent, or an async function of messages."""
+    Pydantic AI agent, or an async function of a conversation; with settings, as PythonAgent(…)."""
     hosts: dict[str, SessionHost] = {}
     employed: dict[str, Employed] = {}
     for name, given in agents.items():
@@ -39,13 +42,12 @@ def _employed(name: str, given: Any, hosts: dict[str, SessionHost], clock: Clock
                 f"runner={given.runner!r} of the agent {name} is unknown.", hint=f"Use {', '.join(HOSTS)}."
             )
         return Employed(given, _host(given.runner, hosts, clock))
-    if inspect.iscoroutinefunction(given) or inspect.isasyncgenfunction(given) or hasattr(given, "run"):
+    if isinstance(given, PythonAgent) or is_agent(given):
         host = _host("python", hosts, clock)
-        cast("Any", host).add(name, given)
-        return Employed(AgentSettings(runner="python"), host)
+        return Employed(cast("PythonHost", host).add(name, given), host)
     raise InvalidInput(
         f"The agent {name} is {type(given).__name__}.",
-        hint="Give AgentSettings(…), a Pydantic AI agent, or an async function.",
+        hint="Give AgentSettings(…), a Pydantic AI agent, an async function, or PythonAgent(…).",
     )
 
 
