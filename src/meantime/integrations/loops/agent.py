@@ -59,7 +59,9 @@ def found(name: str, path: str) -> Any:
         for part in inside.split("."):
             thing = getattr(thing, part)
     except ModuleNotFoundError as problem:
-        extra = "pip install 'meantime[pydantic-ai]'" if (problem.name or "").startswith("pydantic_ai") else ""
+        extra = (
+            "pip install 'meantime[pydantic-ai]'" if (problem.name or "").startswith("pydantic_ai") else ""
+        )
         hint = extra or "Is it installed where Meantime runs, or in its PYTHONPATH?"
         raise InvalidInput(f"The agent {name} cannot be imported: {problem}.", hint=hint) from problem
     except AttributeError as problem:

@@ -62,7 +62,8 @@ class PythonHost:
         if name not in self._agents:
             if not settings.agent:
                 raise InvalidInput(
-                    f"The agent {name} names no object.", hint='Write agent = "module:object" in its settings.'
+                    f"The agent {name} names no object.",
+                    hint='Write agent = "module:object" for it.',
                 )
             self._agents[name] = PythonAgent(found(name, settings.agent))
         return self._agents[name]

@@ -13,10 +13,10 @@ class Kept:
 
     def append(self, *records: bytes) -> None:
         data = b"".join(b"%b\n" % record for record in records)
-        if not self._whole:  # what a crash cut off must not swallow what comes now
-            data = b"\n" + data
         fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
+            if not self._whole:  # what a crash cut off must not be a part of what comes now
+                os.ftruncate(fd, self.path.read_bytes().rfind(b"\n") + 1)
             written = os.write(fd, data)
             self._whole = written == len(data)
             if not self._whole:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .talk import Talk
-    from .tools import tools
+    from meantime.integrations.pydantic_ai.talk import Talk
+    from meantime.integrations.pydantic_ai.toolset import tools
 
 __all__ = ["Talk", "tools"]
-_HOME = {"Talk": "talk", "tools": "tools"}
+_HOME = {"Talk": "talk", "tools": "toolset"}
 
 
 def __getattr__(name: str) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from pydantic_ai.exceptions import (
     FallbackExceptionGroup,
@@ -37,6 +37,7 @@ PAUSES = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0)  # seconds between tries, where
 TRIES = 30  # of one request, beside those that were too much at once: these are waited for
 SILENCE = 120.0  # seconds without a byte, after which a request is given up and made again
 _AGAIN = frozenset({408, 409, 425, 429})
+Asked: TypeAlias = tuple[list[ModelMessage], ModelSettings | None, ModelRequestParameters]
 
 
 class Stalled(Exception):
@@ -111,7 +112,7 @@ class Paced(WrapperModel):
         tries = 0
         while True:
             shared.hearer.phase("thinking")
-            found = await self._try(messages, model_settings, parameters, last=tries >= TRIES)
+            found = await self._try((messages, model_settings, parameters), last=tries >= TRIES)
             if isinstance(found, ModelResponse):
                 shared.partial = ""
                 return found
@@ -121,13 +122,13 @@ class Paced(WrapperModel):
                 pause = PAUSES[min(tries, len(PAUSES)) - 1] if found.after is None else found.after
                 await _sleep(shared.clock, pause)
 
-    async def _try(self, *request: Any, last: bool) -> ModelResponse | Trouble:
+    async def _try(self, asked: Asked, *, last: bool) -> ModelResponse | Trouble:
         gate = self._shared.hearer.gate
         await gate.enter()
         found = Trouble()
         try:
             with Silence(self._shared.clock, self._shared.silence) as silence:
-                return await self._ask(silence, *request)
+                return await self._ask(silence, asked)
         except Exception as problem:
             judged = trouble(problem)
             if judged is None or (last and not judged.limited):
@@ -137,12 +138,12 @@ class Paced(WrapperModel):
             gate.leave(limited=found.limited, retry_after=found.after)
         return found
 
-    async def _ask(self, silence: Silence, *request: Any) -> ModelResponse:
+    async def _ask(self, silence: Silence, asked: Asked) -> ModelResponse:
         wrapped, shared = self.wrapped, self._shared
         if not shared.streams or getattr(wrapped, "stream_function", wrapped) is None:
-            return await wrapped.request(*request)
+            return await wrapped.request(*asked)
         said = ""
-        async with wrapped.request_stream(*request, None) as stream:
+        async with wrapped.request_stream(*asked) as stream:
             async for event in stream:
                 silence.broken()
                 piece = _piece(event)

@@ -69,7 +69,12 @@ def of_result(part: Any) -> Line:
     else:
         text, failed = part.model_response(), True
     return Line(
-        role="tool", kind=Kind.RESULT, tool=part.tool_name or "", call=part.tool_call_id, text=text, failed=failed
+        role="tool",
+        kind=Kind.RESULT,
+        tool=part.tool_name or "",
+        call=part.tool_call_id,
+        text=text,
+        failed=failed,
     )
 
 

@@ -1,4 +1,4 @@
-"""What ties a run of an agent to its task: the model is paced, tools are restricted, and who must ask, asks."""
+"""What ties a run to its task: its model is paced, its tools are restricted, and what needs leave asks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.models import Model
-from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, RunContext, ToolDefinition, ToolDenied
+from pydantic_ai.tools import (
+    DeferredToolRequests,
+    DeferredToolResults,
+    RunContext,
+    ToolDefinition,
+    ToolDenied,
+)
 
 from meantime.kernel.payloads import as_text
 from meantime.kernel.questions import PERMISSION, Question
@@ -19,9 +25,7 @@ from .spoken import of_call
 
 
 class Ties(AbstractCapability[Any]):
-    def __init__(
-        self, session: str, hearer: Hearer, request: Request, tools: tuple[str, ...] | None
-    ) -> None:
+    def __init__(self, session: str, hearer: Hearer, request: Request, tools: tuple[str, ...] | None) -> None:
         self._session = session
         self._hearer = hearer
         self._request = request
