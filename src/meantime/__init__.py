@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .api import Batch, Thread
     from .app.meantime import Meantime
+    from .dialects import dialect
     from .handle import Handle
+    from .integrations.loops.agent import PythonAgent
     from .integrations.mcp.servers import HttpServer, StdioServer
     from .integrations.mcp.tools import ToolInfo
     from .kernel.errors import (
@@ -57,18 +59,22 @@ if TYPE_CHECKING:
     from .kernel.retention import Retention
     from .kernel.work import Agent, Call, Tool
     from .log import Log
+    from .ports.dialect import Dialect, Said
     from .ports.host import Delivery, Host
     from .ports.runner import Context, Stopped, current
     from .runners.background import background
     from .runners.shell.work import ProcessLimits, Shell
     from .runtime.settings import Settings
     from .surfaces.http.door import HttpDoor
+    from .toolset.toolset import Toolset
     from .turn import Transcript, Turn
 
 _HOMES = {
     "api": "Batch Thread",
     "app.meantime": "Meantime",
+    "dialects": "dialect",
     "handle": "Handle",
+    "integrations.loops.agent": "PythonAgent",
     "integrations.mcp.servers": "HttpServer StdioServer",
     "integrations.mcp.tools": "ToolInfo",
     "turn": "Transcript Turn",
@@ -87,10 +93,12 @@ _HOMES = {
     "kernel.retention": "Retention",
     "kernel.work": "Agent Call Tool",
     "log": "Log",
+    "ports.dialect": "Dialect Said",
     "ports.host": "Delivery Host",
     "runners.background": "background",
     "runners.shell.work": "ProcessLimits Shell",
     "runtime.settings": "Settings",
+    "toolset.toolset": "Toolset",
     "surfaces.http.door": "HttpDoor",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
@@ -108,6 +116,7 @@ __all__ = [
     "Context",
     "Degraded",
     "Delivery",
+    "Dialect",
     "Disconnected",
     "Duplicate",
     "Failed",
@@ -137,10 +146,12 @@ __all__ = [
     "Part",
     "ProcessLimits",
     "Progress",
+    "PythonAgent",
     "Refused",
     "Retention",
     "RetryNotSupported",
     "Run",
+    "Said",
     "Settings",
     "Shell",
     "Status",
@@ -157,11 +168,13 @@ __all__ = [
     "TimedOut",
     "Tool",
     "ToolInfo",
+    "Toolset",
     "Transcript",
     "Turn",
     "Work",
     "background",
     "current",
+    "dialect",
 ]
 
 
