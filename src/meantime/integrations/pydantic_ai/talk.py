@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,11 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 
 from meantime.api import Thread
 from meantime.kernel.notices import Notice
-from meantime.runners.background import BackgroundFunction
+from meantime.kernel.work import Orderable
 from meantime.turn import Turn
 
 from .record import Record
-from .toolset import THRESHOLD, tools
+from .toolset import THRESHOLD, Function, tools
 
 _TOLD = re.compile(r'^<task-notification id="([^"]+)"')
 
@@ -26,7 +26,7 @@ _TOLD = re.compile(r'^<task-notification id="([^"]+)"')
 class Talk:
     """One conversation.
 
-    functions, agents, threshold, commands: the tools it gets; see `tools`.
+    functions, agents, commands, threshold: the tools it gets; see `tools`.
     history: a file in which its messages are kept; a restart goes on with them, and tells nothing twice.
     """
 
@@ -34,15 +34,15 @@ class Talk:
         self,
         agent: Agent[Any, Any],
         thread: Thread,
-        *functions: BackgroundFunction[..., Any],
-        agents: Sequence[str] = (),
+        *functions: Function,
+        agents: Sequence[str] | None = None,
+        commands: Callable[..., Orderable] | None = None,
         threshold: float | None = THRESHOLD,
-        commands: bool = True,
         history: str | os.PathLike[str] | None = None,
     ) -> None:
         self._agent = agent
         self._thread = thread
-        self._tools = tools(thread, *functions, agents=agents, threshold=threshold, commands=commands)
+        self._tools = tools(thread, *functions, agents=agents, commands=commands, threshold=threshold)
         self._record = None if history is None else Record(Path(history))
         self.messages: list[ModelMessage] = [] if self._record is None else self._record.load().whole()
         self._told = set(_ids(self.messages))  # notices, by their ids
@@ -52,6 +52,7 @@ class Talk:
         """One turn: what ended meanwhile is told first, then the text. Gives the agent's output; None where
         there was nothing to say. `run` is passed on to the agent."""
         async with self._one, self._thread.turn() as turn:
+            self._tools.begin(turn)
             self._hold(turn.notices)
             if text is None and not self._unanswered:
                 await self._settle(turn)
@@ -113,10 +114,7 @@ class Talk:
         """The messages hold them now, on disk too where there is a file."""
         if self._record is not None and self.messages:
             await asyncio.to_thread(self._record.sync)
-        ids = [notice.id for notice in turn.notices]
-        reads, self._tools.reads = tuple(self._tools.reads), []
-        tasks = self._thread._tasks  # pyright: ignore[reportPrivateUsage]  the verbs it speaks to
-        await tasks.ack(turn.id, ids, (), reads)
+        await turn.ack()
 
 
 def _ids(messages: Iterable[ModelMessage]) -> Iterable[str]:

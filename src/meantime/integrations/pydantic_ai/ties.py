@@ -17,7 +17,7 @@ from pydantic_ai.tools import (
 )
 
 from meantime.kernel.payloads import as_text
-from meantime.kernel.questions import PERMISSION, Question
+from meantime.kernel.questions import PERMISSION, Question, Reply
 from meantime.ports.session import Hearer
 
 from .paced import Paced, Request
@@ -52,29 +52,43 @@ class Ties(AbstractCapability[Any]):
         return results
 
     async def permitted(self, place: int, call: ToolCallPart) -> bool | ToolDenied:
-        line = of_call(call)
-        reply = await self._hearer.ask(
-            Question(
-                id=self.question(place, call, "allow"),
-                text=f"May it call {call.tool_name}?",
-                kind="permission",
-                choices=PERMISSION,
-                subject=call.tool_name,
-                arguments=line.arguments,
-            )
+        return _permission(await self._hearer.ask(self._permission(place, call)))
+
+    def _permission(self, place: int, call: ToolCallPart) -> Question:
+        return Question(
+            id=self._id(place, call, "allow"),
+            text=f"May it call {call.tool_name}?",
+            kind="permission",
+            choices=PERMISSION,
+            subject=call.tool_name,
+            arguments=of_call(call).arguments,
         )
-        return True if reply.allows is True else ToolDenied(reply.text or "The call was not allowed.")
 
     async def answered(self, place: int, call: ToolCallPart) -> Any:
         """A tool that is carried out elsewhere: its result is what somebody answers."""
-        given = as_text(of_call(call).arguments)
-        reply = await self._hearer.ask(
-            Question(id=self.question(place, call, "answer"), text=f"{call.tool_name} {given}".strip())
-        )
-        if reply.allows is False or reply.by == "nobody":
-            return ToolFailed(reply.text or "Nobody answered.")
-        return reply.text
+        text = f"{call.tool_name} {as_text(of_call(call).arguments)}".strip()
+        return _answer(await self._hearer.ask(Question(id=self._id(place, call, "answer"), text=text)))
 
-    def question(self, place: int, call: ToolCallPart, what: str) -> str:
+    async def resolved(self, place: int, call: ToolCallPart, reply: Reply) -> DeferredToolResults | None:
+        """This call with an answer from before a restart; None if the answer is not to it."""
+        if reply.question == self._id(place, call, "answer"):
+            return DeferredToolResults(calls={call.tool_call_id: _answer(reply)})
+        if reply.question != self._id(place, call, "allow"):
+            return None
+        # What was allowed once waits to be asked for again: so it is, or the next call would be let through.
+        permitted = await self.permitted(place, call) if reply.allows else _permission(reply)
+        return DeferredToolResults(approvals={call.tool_call_id: permitted})
+
+    def _id(self, place: int, call: ToolCallPart, what: str) -> str:
         """The same after a restart, and never that of another call: some models use the same id again."""
         return f"{self._session}.{place}.{what}.{call.tool_call_id}"
+
+
+def _permission(reply: Reply) -> bool | ToolDenied:
+    return True if reply.allows is True else ToolDenied(reply.text or "The call was not allowed.")
+
+
+def _answer(reply: Reply) -> Any:
+    if reply.allows is False or reply.by == "nobody":
+        return ToolFailed(reply.text or "Nobody answered.")
+    return reply.text

@@ -1,9 +1,9 @@
-"""Background work as tools of a Pydantic AI agent: the verbs of a thread, slow functions, and subagents."""
+"""Background work as tools of a Pydantic AI agent: its thread's verbs, and functions that may be slow."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 from pydantic_ai.exceptions import ModelRetry
 from pydantic_ai.tools import RunContext, ToolDefinition
@@ -11,70 +11,79 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
 
 from meantime.api import Thread
-from meantime.kernel.errors import MeantimeError, NotFound
-from meantime.kernel.model import Task
+from meantime.kernel.errors import MeantimeError
 from meantime.kernel.payloads import as_text, jsonable
-from meantime.kernel.work import Agent, Order
-from meantime.ports.tasks import Options
-from meantime.runners.background import BackgroundFunction
-from meantime.runners.shell.work import Shell
-from meantime.toolset import words
-from meantime.toolset.toolset import Toolset
+from meantime.kernel.work import Orderable
+from meantime.turn import Turn
 
 THRESHOLD = 5.0  # seconds that a function may take before it goes on in the background
-SLOW = "{name} takes longer and goes on in the background as task {id}. {told}"
-DELEGATE = "Starts an agent in the background with a prompt of its own, and returns its task id at once."
+SLOW = (
+    "{name} takes longer and goes on in the background as task {id}. You are told when it ends. Do not poll "
+    "or wait for it; go on with other work."
+)
 _ANYTHING = SchemaValidator(core_schema.any_schema())
+
+
+class Function(Protocol):
+    """What `@background` makes of a function."""
+
+    name: str
+    description: str
+
+    @property
+    def schema(self) -> dict[str, Any]: ...
+
+    def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None: ...
+
+    def work(self, *args: Any, **kwargs: Any) -> Orderable: ...
 
 
 def tools(
     thread: Thread,
-    *functions: BackgroundFunction[..., Any],
-    agents: Sequence[str] = (),
+    *functions: Function,
+    agents: Sequence[str] | None = None,
+    commands: Callable[..., Orderable] | None = None,
     threshold: float | None = THRESHOLD,
-    commands: bool = True,
 ) -> TaskTools:
     """A toolset for `Agent(…, toolsets=[…])`.
 
     functions: each is a tool. It answers at once if it is done within `threshold` seconds, and else goes on
         in the background, as the same run.
-    agents: whom the model may start.
-    commands: False takes away the tool that starts commands.
+    agents: those that may be started, by name; empty is any, None is none.
+    commands: `Shell`, where the agent may start commands; None is not.
     """
-    return TaskTools(thread, functions, tuple(agents), threshold, commands)
+    return TaskTools(thread, functions, agents, commands, threshold)
 
 
 class TaskTools(AbstractToolset[Any]):
     def __init__(
         self,
         thread: Thread,
-        functions: Sequence[BackgroundFunction[..., Any]],
-        agents: tuple[str, ...],
+        functions: Sequence[Function],
+        agents: Sequence[str] | None,
+        commands: Callable[..., Orderable] | None,
         threshold: float | None,
-        commands: bool,
     ) -> None:
         self._thread = thread
         self._functions = {function.name: function for function in functions}
         self._agents = agents
-        self._threshold = threshold
         self._commands = commands
-        self._verbs = Toolset(thread._tasks, _Works(), thread.id)  # pyright: ignore[reportPrivateUsage]  the verbs it speaks to
-        self.reads: list[str] = []  # notices of endings that the model has read here
+        self._threshold = threshold
+        self.reads: set[str] = set()  # notices of endings that the model has read here
+        self.begin(None)
+
+    def begin(self, turn: Turn | None) -> None:
+        """What the model reads from now on counts as told with the ack of this turn."""
+        self.reads.clear()
+        self._verbs = self._thread.toolset(agents=self._agents, commands=self._commands, turn=turn)
 
     @property
     def id(self) -> str:
         return f"meantime-{self._thread.id}"
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
-        found: list[tuple[str, str, dict[str, Any]]] = [
-            (tool.name, tool.description, tool.schema)
-            for tool in await self._verbs.tools()
-            if self._commands or tool.name not in ("start", "send")
-        ]
-        if self._agents:
-            found.append(("start_agent", DELEGATE, _delegate(self._agents)))
-        for name, function in self._functions.items():
-            found.append((name, function.description, function.schema))
+        found = [(tool.name, tool.description, tool.schema) for tool in await self._verbs.tools()]
+        found += [(name, one.description, one.schema) for name, one in self._functions.items()]
         return {name: self._tool(name, description, schema) for name, description, schema in found}
 
     def _tool(self, name: str, description: str, schema: dict[str, Any]) -> ToolsetTool[Any]:
@@ -84,64 +93,21 @@ class TaskTools(AbstractToolset[Any]):
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> str:
-        try:
-            if name in self._functions:
-                return await self._call(name, tool_args, ctx.tool_call_id)
-            if name == "start_agent":
-                return await self._delegate(tool_args, ctx.tool_call_id)
-        except MeantimeError as problem:
-            raise ModelRetry(words.problem(problem)) from problem
-        said = await self._verbs.call(name, tool_args, _no_beat)
-        self.reads += said.reads
+        if name in self._functions:
+            return await self._call(name, tool_args, ctx.tool_call_id)
+        said = await self._verbs.call(name, tool_args, tool_call_id=ctx.tool_call_id)
+        self.reads.update(said.reads)
         return said.text
 
     async def _call(self, name: str, given: dict[str, Any], id: str | None) -> str:
-        function = self._functions[name]
-        function.check((), given)
-        answer = await self._thread.call(
-            function.work(**given), threshold=self._threshold, tool_call_id=id, description=name
-        )
+        try:
+            function = self._functions[name]
+            function.check((), given)
+            answer = await self._thread.call(
+                function.work(**given), threshold=self._threshold, tool_call_id=id, description=name
+            )
+        except MeantimeError as problem:
+            raise ModelRetry(str(problem)) from problem
         if answer.task is None:
             return as_text(jsonable(answer.result).value)
-        return SLOW.format(name=name, id=answer.task.id, told=words.STARTED)
-
-    async def _delegate(self, given: dict[str, Any], id: str | None) -> str:
-        agent, prompt = given.get("agent"), given.get("prompt")
-        if agent not in self._agents:
-            raise NotFound(f"There is no agent {agent!r}.", hint=f"There are: {', '.join(self._agents)}.")
-        handle = await self._thread.start(
-            Agent(agent, str(prompt or "")),
-            tool_call_id=id,
-            description=str(given.get("description") or agent),
-        )
-        return f"Started {agent} as task {handle.id}. {words.STARTED}"
-
-
-class _Works:
-    """Commands get the environment of this process. Functions are tools of their own here."""
-
-    def command(self, command: str | Sequence[str], *, cwd: str | None, open_stdin: bool) -> Order:
-        return Shell(command, cwd=cwd, open_stdin=open_stdin).order()
-
-    async def tools(self) -> Sequence[str]:
-        return ()
-
-    async def start_tool(self, thread: str, name: str, arguments: dict[str, Any], options: Options) -> Task:
-        raise NotFound(f"There is no tool {name!r} to start.")
-
-
-def _delegate(agents: Sequence[str]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {
-            "agent": {"type": "string", "enum": list(agents)},
-            "prompt": {"type": "string", "description": "All that it has to know: it sees nothing else."},
-            "description": {"type": "string", "description": "A few words that say what it is for."},
-        },
-        "required": ["agent", "prompt"],
-        "additionalProperties": False,
-    }
-
-
-async def _no_beat(spent: float, most: float, text: str) -> None:
-    """Nobody cuts off a call in this process."""
+        return SLOW.format(name=name, id=answer.task.id)

@@ -137,18 +137,13 @@ class Turn:
 
     async def _answered(self, loaded: Loaded) -> tuple[list[ModelMessage], DeferredToolResults | None]:
         """A prompt that brings the answer to a question from before a restart: the call that waited for it
-        is made now. It was answered under the same id, so asking again gives that answer."""
-        place = len(loaded.messages)
-        for call in loaded.open_calls:
-            if self._prompt.key.endswith(f".answer.{self._ties.question(place, call, 'allow')}"):
-                permitted = await self._ties.permitted(place, call)
-                results = DeferredToolResults(approvals={call.tool_call_id: permitted})
-                return loaded.waiting_for(call.tool_call_id), results
-            if self._prompt.key.endswith(f".answer.{self._ties.question(place, call, 'answer')}"):
-                answer = await self._ties.answered(place, call)
-                return loaded.waiting_for(call.tool_call_id), DeferredToolResults(
-                    calls={call.tool_call_id: answer}
-                )
+        is made now, and the model need not make it again."""
+        reply = self._prompt.reply
+        if reply is not None:
+            for call in loaded.open_calls:
+                results = await self._ties.resolved(len(loaded.messages), call, reply)
+                if results is not None:
+                    return loaded.waiting_for(call.tool_call_id), results
         return loaded.whole(), None
 
     # -- while it goes on
