@@ -18,7 +18,7 @@ from meantime import Agent, Limits, Meantime, Settings, TaskFailed
 from meantime.integrations.loops import PythonAgent
 from meantime.testing import FakeClock
 
-from .scripted import Script
+from .scripted import Script, until
 from .server import Server
 
 pytestmark = pytest.mark.anyio
@@ -85,6 +85,7 @@ async def test_a_model_that_says_a_little_all_the_time_is_left_alone(clock: Fake
     async with Meantime.open(":memory:", agents={"a": employed}, clock=clock) as mt:
         thread = mt.thread("t")
         handle = await thread.start(Agent("a", "go"))
+        await clock.until(lambda: 45.0 in clock.due_in)
         for step in steps:
             await clock.advance(40.0)
             step.set()
@@ -114,8 +115,12 @@ async def test_a_provider_that_never_comes_back_ends_the_task(clock: FakeClock):
     script = Script(*[ModelHTTPError(500, "m")] * 40)
     async with Meantime.open(":memory:", agents={"a": PydanticAgent(script.model)}, clock=clock) as mt:
         handle = await mt.thread("t").start(Agent("a", "go"))
-        for _ in range(31):
+
+        async def is_over() -> bool:
             await clock.advance(60.0)
+            return (await handle.get()).ended
+
+        await until(is_over)
         with pytest.raises(TaskFailed, match="500"):
             await handle.result()
         assert len(script.asked) == 31

@@ -205,4 +205,4 @@ async def test_wrong_arguments_are_told_to_the_model(ledger: str):
         talk = Talk(PydanticAgent(script.model, retries=3), mt.thread("t"), crawl, agents=("explore",))
         assert await talk.say("go") == "sorry"
         assert "site" in script.asked[1].results[0]
-        assert "explore" in script.asked[2].results[1]
+        assert "prompt" in script.asked[2].results[1]

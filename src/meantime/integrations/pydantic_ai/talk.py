@@ -87,12 +87,16 @@ class Talk:
 
     async def _take(self, turn: Turn, text: str | None, run: dict[str, Any]) -> Any:
         going: Any = None
+
+        async def reminder() -> str:
+            return await turn.reminder()
+
         try:
             async with self._agent.iter(
                 text,
                 message_history=self.messages or None,
                 toolsets=[self._tools, *run.pop("toolsets", ())],
-                instructions=turn.reminder,
+                instructions=reminder,
                 **run,
             ) as going:
                 async for node in going:
