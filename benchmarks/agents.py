@@ -1,13 +1,9 @@
-"""Agents in this process: what a turn costs over the bare agent, and what each one that waits takes."""
+"""Agents in this process: what a request to the model costs over the bare agent."""
 
 from __future__ import annotations
 
 import asyncio
-import gc
-import subprocess
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
-from pathlib import Path
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from pydantic_ai import Agent as PydanticAgent
@@ -19,7 +15,6 @@ from meantime import Agent, Meantime
 from .measure import UNLIMITED, cpu, folder, p50, table, us, verdict
 
 TASKS, STEPS = 15, 20  # runs of each kind; requests to the model in one of them
-WAITING = 1_000
 
 
 def scripted(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
@@ -65,11 +60,6 @@ class Nobody:
 
 
 async def run() -> None:
-    await _turns()
-    await _memory()
-
-
-async def _turns() -> None:
     agent = pydantic()
     times: dict[str, list[float]] = {}
     with folder() as path:
@@ -106,85 +96,3 @@ async def _turns() -> None:
         ["", "each", "over bare", "ratio", "target (ms)"],
         rows,
     )
-
-
-async def _memory() -> None:
-    """Each way in a process of its own: what one has freed would hide what the other takes."""
-    each: dict[str, float] = {}
-    for way in ("bare", "task"):
-        command = [sys.executable, "-m", "benchmarks.agents", way]
-        done = await asyncio.to_thread(subprocess.run, command, capture_output=True, check=True)
-        each[way] = float(done.stdout) / 1024
-    extra = each["task"] - each["bare"]
-    rows = [
-        ["Pydantic AI, bare", f"{each['bare']:.1f} KB", "", ""],
-        ["Pydantic AI, as a task", f"{each['task']:.1f} KB", f"{extra:.1f} KB", verdict(extra, 100)],
-    ]
-    table(
-        f"Memory of {WAITING:,} agents that wait for a slow model, each (RSS; as tasks, 64 ask it at once)",
-        ["", "each", "above bare", "target (KB)"],
-        rows,
-    )
-
-
-async def _waiting(way: str) -> float:
-    gate = asyncio.Event()
-
-    async def slow(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str]:
-        yield "wait "
-        await gate.wait()
-        yield "done"
-
-    agent = PydanticAgent(FunctionModel(stream_function=slow))
-    await _stopped(agent)
-    if way == "bare":
-        before = _resident()
-        running = [asyncio.create_task(_run(agent)) for _ in range(WAITING)]
-        await _settled()
-        grown = _resident() - before
-        gate.set()
-        await asyncio.gather(*running)
-        return grown / WAITING
-    with folder() as path:
-        async with Meantime.open(path / "work.db", settings=UNLIMITED, agents={"slow": agent}) as mt:
-            thread = mt.thread("bench")
-            first = await thread.start(Agent("slow", "go"))
-            await asyncio.sleep(1)
-            before = _resident()
-            handles = [await thread.start(Agent("slow", "go")) for _ in range(WAITING)]
-            await _settled()
-            grown = _resident() - before
-            gate.set()
-            await thread.wait(first, *handles)
-    return grown / WAITING
-
-
-async def _run(agent: PydanticAgent[None, str]) -> None:
-    async with agent.run_stream("go") as result:
-        async for _ in result.stream_text():
-            pass
-
-
-async def _stopped(agent: PydanticAgent[None, str]) -> None:
-    """What is loaded and cached with the first run is not counted."""
-    running = asyncio.create_task(_run(agent))
-    await asyncio.sleep(0.2)
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
-
-
-async def _settled() -> None:
-    """Until it hardly grows any more."""
-    size = 0
-    while abs((now := _resident()) - size) > 1 << 18:
-        size = now
-        await asyncio.sleep(1)
-
-
-def _resident() -> int:
-    gc.collect()
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
-
-
-if __name__ == "__main__":
-    print(asyncio.run(_waiting(sys.argv[1])))
