@@ -12,6 +12,7 @@ NAMES = (
     "inline",
     "calls",
     "commands",
+    "agents",
     "output",
     "memory",
     "history",

@@ -68,7 +68,8 @@ TEXTS = {
     "open.settings": "See [Settings](#settings).",
     "open.runners": "Runners for more kinds of work than functions and commands.",
     "open.servers": "MCP servers by name; see [Servers](#servers).",
-    "open.agents": "Who `Agent(name, …)` is: `AgentSettings`, a Pydantic AI agent, or an async function.",
+    "open.agents": "Who `Agent(name, …)` is: `AgentSettings`, a Pydantic AI agent or an async function, or"
+    " either with its settings: `PythonAgent(agent, tools=…)`; see [agents in Python](agents-in-python.md).",
     "open.clock": "Another clock, for tests.",
     "open.store": "Another store instead of the one that `path` names, for tests.",
     "open.link": "A unix socket at which other processes of the same user can `connect`.",

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .app.meantime import Meantime
     from .dialects import dialect
     from .handle import Handle
+    from .integrations.loops.agent import PythonAgent
     from .integrations.mcp.servers import HttpServer, StdioServer
     from .integrations.mcp.tools import ToolInfo
     from .kernel.errors import (
@@ -74,6 +75,7 @@ _HOMES = {
     "app.meantime": "Meantime",
     "dialects": "dialect",
     "handle": "Handle",
+    "integrations.loops.agent": "PythonAgent",
     "integrations.mcp.servers": "HttpServer StdioServer",
     "integrations.mcp.tools": "ToolInfo",
     "turn": "Transcript Turn",
@@ -147,6 +149,7 @@ __all__ = [
     "Part",
     "ProcessLimits",
     "Progress",
+    "PythonAgent",
     "Refused",
     "Retention",
     "RetryNotSupported",

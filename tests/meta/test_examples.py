@@ -28,6 +28,19 @@ def test_agent_loop(tmp_path: Path):
     assert lines[-1] == " agent > Nothing is running."
 
 
+def test_pydantic_ai_agent(tmp_path: Path):
+    lines = run("pydantic_ai_agent.py", tmp_path).splitlines()
+    assert lines == [
+        " user > Please test src, and look for open questions.",
+        "agent > Both are on their way.",
+        " user > How is it going?",
+        "agent > Background tasks: 2 active.",
+        "agent > The tests are through: src: 128 passed.",
+        "agent > The explorer found: two open questions.",
+    ]
+
+
 def test_every_example_is_tested():
     """openai_loop.py needs a model: tests/examples has one."""
-    assert {file.name for file in (ROOT / "examples").glob("*.py")} == {"agent_loop.py", "openai_loop.py"}
+    tested = {"agent_loop.py", "openai_loop.py", "pydantic_ai_agent.py"}
+    assert {file.name for file in (ROOT / "examples").glob("*.py")} == tested

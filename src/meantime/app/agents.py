@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from meantime.integrations.loops.agent import PythonAgent, is_agent
 from meantime.kernel.errors import InvalidInput
 from meantime.ports.clock import Clock
 from meantime.ports.commands import Commands
 from meantime.ports.session import AgentSettings, SessionHost
 from meantime.runners.agent.drive import Employed
+
+if TYPE_CHECKING:
+    from meantime.integrations.loops.host import PythonHost
 
 # Each has a function `host(clock)`; it is imported when the first agent of its kind is employed. Where the
 # abilities of its agents differ it has `variant(settings)`, too, and makes a host for each. Those that are
@@ -31,9 +34,11 @@ LASTING = {"cli"}
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}\Z")
 
 
-def employ(agents: Mapping[str, Any], clock: Clock, commands: Callable[[], Commands]) -> dict[str, Employed]:
+def employ(
+    agents: Mapping[str, Any], clock: Clock, commands: Callable[[str], Commands]
+) -> dict[str, Employed]:
     """An agent is given by AgentSettings, as the configuration has them; or, in Python, as itself: a
-    Pydantic AI agent, or an async function of messages."""
+    Pydantic AI agent, or an async function of a conversation; with settings, as PythonAgent(…)."""
     hosts: dict[str, SessionHost] = {}
     employed: dict[str, Employed] = {}
     for name, given in agents.items():
@@ -68,31 +73,31 @@ def _unknown_runner(name: str, settings: AgentSettings) -> InvalidInput:
 
 
 def _employed(
-    name: str, given: Any, hosts: dict[str, SessionHost], clock: Clock, commands: Callable[[], Commands]
+    name: str, given: Any, hosts: dict[str, SessionHost], clock: Clock, commands: Callable[[str], Commands]
 ) -> Employed:
     if isinstance(given, AgentSettings):
         if given.runner not in HOSTS:
             raise _unknown_runner(name, given)
         return Employed(given, _host(given, hosts, clock, commands))
-    if inspect.iscoroutinefunction(given) or inspect.isasyncgenfunction(given) or hasattr(given, "run"):
-        settings = AgentSettings(runner="python")
-        host = _host(settings, hosts, clock, commands)
-        cast("Any", host).add(name, given)
-        return Employed(settings, host)
+    if isinstance(given, PythonAgent) or is_agent(given):
+        host = _host(AgentSettings(runner="python"), hosts, clock, commands)
+        return Employed(cast("PythonHost", host).add(name, given), host)
     raise InvalidInput(
         f"The agent {name} is {type(given).__name__}.",
-        hint="Give AgentSettings(…), a Pydantic AI agent, or an async function.",
+        hint="Give AgentSettings(…), a Pydantic AI agent, an async function, or PythonAgent(…).",
     )
 
 
 def _host(
-    settings: AgentSettings, hosts: dict[str, SessionHost], clock: Clock, commands: Callable[[], Commands]
+    settings: AgentSettings, hosts: dict[str, SessionHost], clock: Clock, commands: Callable[[str], Commands]
 ) -> SessionHost:
     module: Any = import_module(HOSTS[settings.runner])
     variant: Callable[[AgentSettings], str] | None = getattr(module, "variant", None)
     own = (variant(settings),) if variant else ()
     key = "/".join((settings.runner, *own))
     if key not in hosts:
-        given = (commands(),) if settings.runner in LASTING else ()
+        # Each has its own, so that no host takes another's commands for lost ones.
+        folder = "-".join(("commands", *own))
+        given = (commands(folder),) if settings.runner in LASTING else ()
         hosts[key] = module.host(clock, *given, *own)
     return hosts[key]

@@ -383,10 +383,10 @@ def _agents(
     kept = not isinstance(store, MemoryStore)
     root = Path(f"{Path(os.fsdecode(os.fspath(path))).resolve()}.agents") if kept else None
 
-    def commands() -> LastingCommands:
+    def commands(folder: str) -> LastingCommands:
         """Where no command is looked for that is a task. More of what they say is kept than of a command:
         an owner that takes one up must hear all of it."""
-        place = root / "commands" if root else None
+        place = root / folder if root else None
         grace, umask = settings.stop_grace, settings.umask
         return LastingCommands(ShellRunner(place, grace=grace, head=TURN_HEAD, ring=TURN_RING, umask=umask))
 

@@ -81,6 +81,7 @@ class Prompt(Struct, frozen=True):
     key: str  # the same for the same prompt, also after a crash: a host that can be idempotent uses it
     last: bool = False  # the agent is to hand in what it has: no tools, where that can be arranged
     again: int = 0  # how often it was tried before: then the session may hold it already
+    reply: Reply | None = None  # the text brings this answer to a question from before a restart
 
 
 class Turned(Struct, frozen=True):

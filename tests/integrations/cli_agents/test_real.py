@@ -148,13 +148,15 @@ async def test_a_turn_a_later_one_and_a_fork(real: Real, model: Model):
 
 
 @pytest.mark.parametrize("real", [GEESE], indirect=True)
-async def test_a_program_that_cannot_fork_says_so(real: Real):
+async def test_L22_a_program_that_cannot_fork_is_told_the_conversation(real: Real, model: Model):
     async with real.open() as mt:
         thread = mt.thread("a")
         first = await thread.start(Agent("one", script({"text": "Done."})))
         await ended(thread, first.id)
         fork = await ended(thread, (await thread.fork(first.id, "Another way.")).id)
-        assert fork.outcome.code == "cannot_fork"
+        assert fork.status is Status.COMPLETED
+        assert "<conversation>" in model.turns[-1].text
+        assert "Done." in model.turns[-1].text
 
 
 @pytest.mark.parametrize("real", [CODEX, CLAUDE], indirect=True)

@@ -140,7 +140,7 @@ async def test_a_turn_whose_files_are_gone_is_lost(ledger: Path, program: Progra
     id = owner.start(script({"gate": "gate"}))
     await program.waits()
     owner.kill()
-    for file in Path(f"{ledger}.agents/commands").glob("*.*"):
+    for file in Path(f"{ledger}.agents/commands-forks").glob("*.*"):
         file.unlink()
     async with opened(ledger, program) as mt:
         (task,) = await mt.thread("a").wait(id, timeout=PATIENCE)
@@ -179,12 +179,12 @@ async def test_a_turn_that_nobody_takes_up_is_stopped(ledger: Path, program: Pro
         if forgotten:
             await until(lambda: not is_locked(ledger))
             await clock.advance(SWEEP)
-            await until(lambda: not list(Path(f"{ledger}.agents/commands").glob("*.state")))
+            await until(lambda: not list(Path(f"{ledger}.agents/commands-forks").glob("*.state")))
 
 
 def is_locked(ledger: Path) -> bool:
     """Whether a supervisor is still there."""
-    mark = f"{ledger}.agents/commands".encode()
+    mark = f"{ledger}.agents/commands-forks".encode()
     return any(mark in path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists())
 
 
@@ -196,4 +196,4 @@ async def test_the_output_of_a_turn_is_kept_no_longer_than_needed(ledger: Path, 
         for number in range(3):
             await thread.resume(handle.id, f"again {number}")
             assert isinstance((await ended(handle, thread)).outcome, Completed)
-        assert len(list(Path(f"{ledger}.agents/commands").glob("*.state"))) == 1
+        assert len(list(Path(f"{ledger}.agents/commands-forks").glob("*.state"))) == 1

@@ -183,7 +183,7 @@ class Drive:
         words = REFUSED if reply.allows is False else ANSWERED
         answer = reply.text or ", ".join(reply.choices)
         text = words.format(question=question.text, answer=answer)
-        return await self._give(Prompt(text, self._key(f"answer.{question.id}")))
+        return await self._give(Prompt(text, self._key(f"answer.{question.id}"), reply=reply))
 
     def _open_question(self) -> tuple[Question | None, Reply | None]:
         """What it still waits for, or what was answered and perhaps never reached it."""

@@ -1,0 +1,15 @@
+"""Agents that are Python objects in this process: a loop of one's own, or a Pydantic AI agent."""
+
+from __future__ import annotations
+
+from meantime.ports.clock import Clock
+
+from .agent import PythonAgent
+from .conversation import Conversation, TryAgain
+from .host import PythonHost
+
+__all__ = ["Conversation", "PythonAgent", "PythonHost", "TryAgain", "host"]
+
+
+def host(clock: Clock) -> PythonHost:
+    return PythonHost(clock)
