@@ -98,6 +98,7 @@ class Meantime:
         if shared is not None and link is not None:
             opened._link = shared.door(runtime, link)
             runtime.admission.limited = opened._link.tell_limits
+            shared.executors.keep_late = runtime.runs.keep_late
         kinds = tuple(sorted(runner.kind for runner in every))
         opened._standing = About(runners=kinds)
         if not isinstance(store, MemoryStore):

@@ -42,6 +42,7 @@ class WireReport(Struct, frozen=True, omit_defaults=True):
     final_message: str = ""
     terminate_reason: str = ""
     session: str | None = None
+    timed_out: bool = False
 
 
 class Bye(Frame, frozen=True, tag="bye"):
@@ -82,12 +83,14 @@ class Ended(Frame, frozen=True, tag="ended"):
     fence: Fence
     report: WireReport
     said: Said
+    age: float = 0.0  # seconds that it ran, by the clock of its own process
 
 
 class Saying(Frame, frozen=True, tag="saying"):
     task: str
     fence: Fence
     said: Said
+    age: float = 0.0  # seconds that it has been running, by the clock of its own process
 
 
 class Hosting(Frame, frozen=True, tag="hosting"):
@@ -163,6 +166,7 @@ def to_wire(report: Report) -> WireReport:
         report.final_message,
         report.terminate_reason,
         report.session,
+        timed_out=report.timed_out,
     )
 
 
@@ -176,4 +180,5 @@ def from_wire(report: WireReport) -> Report:
         report.final_message,
         report.terminate_reason,
         report.session,
+        timed_out=report.timed_out,
     )

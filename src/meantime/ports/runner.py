@@ -132,8 +132,9 @@ class LastingRunner(Runner, Protocol):
         what has vanished."""
         ...
 
-    def age(self, task: Task) -> float:
-        """Seconds since the work began; 0 if it has not, or nobody knows."""
+    def age(self, task: Task) -> float | None:
+        """Seconds since the work began, 0 if it has not. None: nobody here knows; whoever performs it
+        says so to the run's context, as soon as it is heard of."""
         ...
 
     async def detach(self, task: Task) -> bool:
