@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import random
 import shutil
+from pathlib import Path
 from typing import NamedTuple
 
 from . import strace
 from .judge import Tally
-from .kills import new_folder, recover, side_by_side
+from .kills import recover
+from .trial import new_folder, side_by_side, trial
 
 
 class Failing(NamedTuple):
@@ -48,18 +50,12 @@ def run(seed: int, faults: int, reproduce: str) -> Tally:
 
 
 def _starve(tally: Tally, failing: Failing) -> None:
-    folder = new_folder()
     mode = "story" if failing.times else "starved"
-    where = f"{mode} under {failing}, files in {folder}"
-    trace = ["-o", str(folder / "trace"), "-e", f"trace={failing.syscalls}", "-e", failing.inject]
-    try:
+
+    def make(folder: Path) -> int:
+        trace = ["-o", str(folder / "trace"), "-e", f"trace={failing.syscalls}", "-e", failing.inject]
         ended = strace.run(mode, folder, *trace)
-        if ended.code != 0:
-            tally.broke(f"the victim ended with {ended.code}:\n{ended.output}", where)
-            return
-        verdict = recover(folder)
-        tally.add(verdict, where)
-        if verdict.clean:
-            shutil.rmtree(folder)
-    except Exception as problem:
-        tally.broke(f"{type(problem).__name__}: {problem}", where)
+        assert ended.code == 0, f"the victim ended with {ended.code}:\n{ended.output}"
+        return 1
+
+    trial(tally, f"{mode} under {failing}", make, recover)

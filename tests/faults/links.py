@@ -4,7 +4,6 @@ and connections that are cut, all under load."""
 from __future__ import annotations
 
 import random
-import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -14,8 +13,8 @@ from pathlib import Path
 from .adoption import clear
 from .cutting import Proxy
 from .judge import Fact, Tally, Verdict, read_facts
-from .kills import new_folder, side_by_side
 from .served import Crowd, Daemon, endings, verdict
+from .trial import side_by_side, trial
 
 NAMES = ("0", "1")
 FUNCTION, COMMAND = "function", "command"
@@ -74,17 +73,16 @@ def _chains(
 
 
 def _chain(tally: Tally, seed: int, play: Callable[[Scene], None], options: dict[str, float]) -> None:
-    folder = new_folder()
-    where = f"{tally.family}, seed {seed}, files in {folder}"
-    try:
+    judged = Verdict()
+
+    def make(folder: Path) -> int:
+        nonlocal judged
         with scene(folder, seed, **options) as found:
             play(found)
             judged = found.judged()
-        tally.add(judged, where, found.faults)
-        if judged.clean:
-            shutil.rmtree(folder)
-    except Exception as problem:
-        tally.broke(f"{type(problem).__name__}: {problem}", where)
+        return found.faults
+
+    trial(tally, f"{tally.family}, seed {seed}", make, lambda folder: judged)
 
 
 @contextmanager
@@ -168,15 +166,14 @@ def cuts(seed: int, chains: int, count: int, reproduce: str) -> Tally:
 
 
 def _cut_chain(tally: Tally, seed: int, count: int) -> None:
-    folder = new_folder()
-    where = f"{tally.family}, seed {seed}, files in {folder}"
-    try:
+    judged = Verdict()
+
+    def make(folder: Path) -> int:
+        nonlocal judged
         faults, judged = cut(folder, seed, count)
-        tally.add(judged, where, faults)
-        if judged.clean:
-            shutil.rmtree(folder)
-    except Exception as problem:
-        tally.broke(f"{type(problem).__name__}: {problem}", where)
+        return faults
+
+    trial(tally, f"{tally.family}, seed {seed}", make, lambda folder: judged)
 
 
 def cut(folder: Path, seed: int, count: int, plant: str = "", patience: float = 30.0) -> tuple[int, Verdict]:
