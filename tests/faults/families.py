@@ -13,6 +13,8 @@ from . import (
     launches,
     links,
     machine,
+    mcp_clients,
+    mcp_servers,
     orphans,
     posts,
     schedules,
@@ -54,5 +56,7 @@ FAMILIES = (
     Family("link-executors", "kill of executors under load", links.executors, (4, 6), (1, 1)),
     Family("link-cuts", "connections cut with turns open", links.cuts, (4, 50), (1, 10)),
     Family("writes", "kill in each write over HTTP", posts.sweep, (48,), (2,), strace.missing),
+    Family("mcp-clients", "hostile clients at the MCP door", mcp_clients.run, (0,), (8,)),
+    Family("mcp-servers", "hostile MCP servers", mcp_servers.run, (0,), (6,)),
     Family("full", "full disk of a daemon", filling.run, (5,), (1,), filling.missing),
 )
