@@ -49,6 +49,28 @@ def run(seed: int, faults: int, reproduce: str) -> Tally:
     return tally
 
 
+def slow(seed: int, faults: int, reproduce: str) -> Tally:
+    """A disk that takes its time: calls take longer, none of them for ever, and nothing else changes."""
+    tally = Tally("slow disk (fdatasync takes 20 to 250 ms)", reproduce)
+    rng = random.Random(seed)
+    delays = [(rng.randrange(20, 250), rng.randrange(1, 4)) for _ in range(faults)]
+    side_by_side(delays, lambda delay: _delay(tally, *delay))
+    return tally
+
+
+def _delay(tally: Tally, milliseconds: int, every: int) -> None:
+    inject = f"inject=fdatasync:delay_exit={milliseconds * 1_000}:when=1+{every}"
+
+    def make(folder: Path) -> int:
+        ended = strace.run(
+            "story", folder, "-o", str(folder / "trace"), "-e", "trace=fdatasync", "-e", inject
+        )
+        assert ended.code == 0, f"the victim ended with {ended.code}:\n{ended.output}"
+        return (folder / "trace").read_text().count("DELAYED")
+
+    trial(tally, f"story under strace -e {inject}", make, recover)
+
+
 def _starve(tally: Tally, failing: Failing) -> None:
     mode = "story" if failing.times else "starved"
 

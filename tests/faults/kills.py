@@ -29,7 +29,7 @@ def recover(folder: Path) -> Verdict:
 
 def transcripts(folder: Path) -> Transcripts:
     lines = {name: _file(folder / f"{name}.jsonl") for name in "bc"}
-    return {**lines, "a": asyncio.run(_own(folder / "ledger.db"))}
+    return {**lines, "a": asyncio.run(_own(folder))}
 
 
 def _file(path: Path) -> list[Told]:
@@ -38,8 +38,10 @@ def _file(path: Path) -> list[Told]:
     return File(path).lines()
 
 
-async def _own(ledger: Path) -> list[Told]:
-    async with Meantime.open(ledger) as meantime:
+async def _own(folder: Path) -> list[Told]:
+    from .victim import ledger
+
+    async with Meantime.open(ledger(folder)) as meantime:
         entries = await meantime.thread("a").transcript.entries()
         return [Told(*entry.message.text.split(" ")) for entry in entries]
 

@@ -3,11 +3,13 @@ and connections that are cut, all under load."""
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from .adoption import clear
@@ -88,9 +90,10 @@ def _chain(tally: Tally, seed: int, play: Callable[[Scene], None], options: dict
 @contextmanager
 def scene(
     folder: Path, seed: int, *, lease: float = 20.0, grace: float = 20.0, plant: str = "",
-    link: Path | None = None,
+    link: Path | None = None, more: Mapping[str, str] | None = None,
 ) -> Iterator[Scene]:  # fmt: skip
     daemon = Daemon(folder, lease=lease, grace=grace, plant=plant)
+    daemon.more.update(more or {})
     crowd = Crowd(daemon, link)
     try:
         daemon.up()
@@ -119,6 +122,29 @@ def kill_daemon(scene: Scene, kills: int) -> None:
         scene.daemon.up()
         scene.faults += 1
     scene.pause(0.1, 0.3)
+
+
+# -- the daemon stands still
+
+
+def stops(seed: int, chains: int, count: int, reproduce: str) -> Tally:
+    """Also for longer than the lease: those who are connected find it silent, and it finds them gone."""
+    family = "SIGSTOP of the daemon under load on the link"
+    play = partial(stop_daemon, count=count)
+    return _chains(family, seed, chains, reproduce, play, lease=1.5, grace=8.0)
+
+
+def stop_daemon(scene: Scene, count: int) -> None:
+    for name in NAMES:
+        scene.join(name)
+    for number in range(count):
+        scene.pause(0.2, 0.6)
+        os.kill(scene.daemon.pid, signal.SIGSTOP)
+        time.sleep(2.5 if number % 3 == 2 else scene.rng.uniform(0.1, 1.0))
+        os.kill(scene.daemon.pid, signal.SIGCONT)
+        scene.faults += 1
+        for name in NAMES:
+            scene.crowd.until_works(name)
 
 
 # -- those who run functions are killed, or stopped

@@ -97,6 +97,7 @@ def _play(tally: Tally, cases: list[tuple[str, str]]) -> None:
                     _call(scene, folder / f"s{number}", f"s{number}", FAULTS[name])
                 except Exception as problem:
                     problems.append(f"{name} {era}: {type(problem).__name__}: {problem}")
+                    (folder / f"s{number}" / "gate").touch()
             scene.hear(THREAD, again=False)
             told = judge(scene.facts, scene.told)
         finally:
