@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from .app.meantime import Meantime
     from .handle import Handle
     from .integrations.mcp.servers import HttpServer, StdioServer
-    from .integrations.mcp.tools import ToolInfo
     from .kernel.errors import (
         Ambiguous,
         Closed,
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
     )
     from .kernel.notices import Message, Notice, Part
     from .kernel.retention import Retention
+    from .kernel.tools import ToolInfo
     from .kernel.work import Agent, Call, Tool
     from .log import Log
     from .ports.host import Delivery, Host
@@ -70,7 +70,7 @@ _HOMES = {
     "app.meantime": "Meantime",
     "handle": "Handle",
     "integrations.mcp.servers": "HttpServer StdioServer",
-    "integrations.mcp.tools": "ToolInfo",
+    "kernel.tools": "ToolInfo",
     "turn": "Transcript Turn",
     "ports.runner": "Context Stopped current",
     "kernel.errors": (

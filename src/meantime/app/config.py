@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from meantime.kernel.limits import Limits
+from meantime.kernel.limits import Limits, PluginDefaults
 from meantime.kernel.model import InlineLimits
 from meantime.kernel.retention import Retention
 from meantime.runtime.settings import Settings
@@ -218,6 +218,7 @@ def settings_of(config: Config) -> Settings:
         max_wait=config.timeouts.max_wait,
         executor_lease=config.executors.lease,
         executor_grace=config.executors.grace,
+        plugins=PluginDefaults(**_fields(config.plugins)),
         output_head=config.output.head,
         output_ring=config.output.ring,
         **_fields(config.runtime),

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from meantime.kernel.errors import Disconnected, Duplicate, NotFound, Refused, TaskFailed, TaskTimedOut
 from meantime.kernel.ids import ENTROPY, check_id, crockford, task_id
 from meantime.kernel.lifecycle import Status
-from meantime.kernel.limits import Limits
+from meantime.kernel.limits import Limits, PluginDefaults
 from meantime.kernel.model import Run, Task
 from meantime.kernel.outcomes import Report, judge, sound
 from meantime.kernel.payloads import is_unicode
@@ -59,6 +59,8 @@ class Client(Tasks):
         self._connection = Connection(path, self.id, self, version=version, patience=patience, summon=summon)
         self._executor = Executor(engine, clock, self._connection.say, lambda: self._connection.is_up)
         self._limits = Limits()
+        self._plugins = PluginDefaults()
+        self._serving: dict[str, tuple[str, str, str]] = {}  # threads that are told here, and how
         self._turns: set[str] = set()
         self.pushing = Pushing(self, asyncio.sleep)
         self._beside: set[asyncio.Task[None]] = set()
@@ -105,12 +107,12 @@ class Client(Tasks):
         return list(self._turns)
 
     def welcomed(self, welcome: Welcome, *, same: bool) -> None:
-        self._limits = welcome.limits
+        self._limits, self._plugins = welcome.limits, welcome.plugins
         if not same:
             self._owners += 1
             self._turns.clear()
         self._executor.repeat()
-        if self.pushing.hosts:
+        if self.pushing.hosts or self._serving:
             self._say_hosts()
 
     def heard(self, frame: FromOwner) -> None:
@@ -301,12 +303,20 @@ class Client(Tasks):
     def _say_hosts(self) -> None:
         hosts = self.pushing.hosts.items()
         told = [(thread, host.delivery.grade, type(host).__name__) for thread, host in hosts]
-        self._connection.say(frames.Hosting(told))
+        self._connection.say(frames.Hosting([*told, *self._serving.values()]))
+
+    def serves(self, thread: str, grade: str, kind: str) -> None:
+        """A conversation that is told by whoever uses us: the owner knows of it, for those who ask."""
+        self._serving[thread] = (thread, grade, kind)
+        self._say_hosts()
 
     # -- limits
 
     def limits(self) -> Limits:
         return self._limits
+
+    def plugin_defaults(self) -> PluginDefaults:
+        return self._plugins
 
 
 def _id_of(options: Options) -> str:

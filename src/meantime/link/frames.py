@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from msgspec import Raw, Struct
 
-from meantime.kernel.limits import Limits
+from meantime.kernel.limits import Limits, PluginDefaults
 from meantime.kernel.model import Failed, Json, Progress, Task
 from meantime.kernel.outcomes import Report
 from meantime.kernel.payloads import Jsonable
@@ -114,6 +114,7 @@ class Welcome(Frame, frozen=True, tag="welcome"):
     instance: str  # another one after every start of the owner
     lease: float  # seconds within which the owner wants to hear something
     limits: Limits
+    plugins: PluginDefaults = PluginDefaults()
 
 
 class Refuse(Frame, frozen=True, tag="refuse"):

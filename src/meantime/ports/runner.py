@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextvars import Context as CallersContext
 from contextvars import ContextVar
 from typing import Any, Protocol
@@ -12,6 +12,7 @@ from msgspec import Struct
 from meantime.kernel.errors import NotInWork
 from meantime.kernel.model import Chunk, Json, Task
 from meantime.kernel.outcomes import Report
+from meantime.kernel.tools import ToolInfo
 
 
 class Stopped(Exception):
@@ -158,6 +159,12 @@ class LastingRunner(Runner, Protocol):
     ) -> None:
         """Removes what belongs to no task that is active or known, and stops it where it still runs."""
         ...
+
+
+class ServedRunner(Runner, Protocol):
+    """A runner whose work is done by servers, each with tools of its own."""
+
+    async def tools(self, server: str) -> Sequence[ToolInfo]: ...
 
 
 class SpeakingRunner(Runner, Protocol):

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 from meantime.kernel.errors import Closed, InvalidInput, NotFound, RetryNotSupported
 from meantime.kernel.events import Event
 from meantime.kernel.given import check_all, check_count, check_scope
 from meantime.kernel.ids import check_id
 from meantime.kernel.lifecycle import Status
-from meantime.kernel.limits import Limits
+from meantime.kernel.limits import Limits, PluginDefaults
 from meantime.kernel.model import BatchCount, Chunk, Json, Output, Task
 from meantime.kernel.notices import Notice
 from meantime.kernel.stats import Statistics
+from meantime.kernel.tools import ToolInfo
 from meantime.kernel.work import Order
 from meantime.ports.clock import Clock
 from meantime.ports.engine import Engine
 from meantime.ports.host import Host
-from meantime.ports.runner import Assignment
+from meantime.ports.runner import Assignment, ServedRunner
 from meantime.ports.store import Entry, Query, Settled, Store
 from meantime.ports.tasks import Answer, CancelAnswer, OpenTurn, Options, Page, ThreadCount
 from meantime.push import Pushing
@@ -380,8 +382,15 @@ class Runtime:
         counts = dict(await self.store.counts())
         return {**counts, "slots.running": slots.running, "slots.waiting": slots.waiting}
 
+    async def tools(self, server: str) -> Sequence[ToolInfo]:
+        self._check_open()
+        return await cast("ServedRunner", self.engine.runner("tool")).tools(server)
+
     async def set_limits(self, limits: Limits) -> None:
         self.admission.set_limits(limits)
 
     def limits(self) -> Limits:
         return self.admission.slots.limits
+
+    def plugin_defaults(self) -> PluginDefaults:
+        return self.settings.plugins

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from meantime.kernel.errors import InvalidInput
-from meantime.kernel.limits import Limits
+from meantime.kernel.limits import Limits, PluginDefaults
 from meantime.kernel.model import InlineLimits
 from meantime.kernel.retention import Retention
 
@@ -30,6 +30,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     max_threads: int = 256  # worker threads for sync functions, those left behind included
     executor_lease: float = 60.0  # seconds of silence after which a connected process counts as lost
     executor_grace: float = 30.0  # seconds that a lost one has to come back, before its runs are lost
+    plugins: PluginDefaults = PluginDefaults()  # for registries that are given no config
     max_wait: float = 600.0  # the longest that `output(wait=…)` waits
 
 

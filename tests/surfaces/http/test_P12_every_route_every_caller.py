@@ -33,6 +33,7 @@ GET  /v1/threads/other/wake       GET  /v1/notices                  GET  /v1/not
 GET  /v1/calls                    GET  /v1/calls?thread=other       GET  /v1/events
 GET  /v1/events?thread=other      GET  /v1/stats                    GET  /v1/info
 GET  /v1/openapi.json             GET  /v1/health                   GET  /v1/unknown
+GET  /v1/servers/none/tools       GET  /v1/stats?nonsense=1         GET  /v1/tasks?statsu=running
 POST /v1/tasks                    POST /v1/wait                     POST /v1/cancel
 POST /v1/clear                    POST /v1/purge                    POST /v1/limits
 POST /v1/tasks/mine/cancel        POST /v1/tasks/theirs/cancel      POST /v1/tasks/mine/resume
@@ -53,6 +54,9 @@ FULL = {
     "GET /v1/tasks/theirs/output": 409,
     "GET /v1/threads/other/wake": 204,  # it is busy: a turn of it is open
     "GET /v1/unknown": 404,
+    "GET /v1/servers/none/tools": 404,  # there is no such server
+    "GET /v1/stats?nonsense=1": 400,  # what it does not know, it says
+    "GET /v1/tasks?statsu=running": 400,
     "GET /v1/tasks/mine/cancel": 405,
     "POST /v1/tasks": 400,  # an empty body names no work,
     "POST /v1/wait": 400,  # nothing to wait for,
