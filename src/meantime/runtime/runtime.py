@@ -57,7 +57,7 @@ class Runtime:
         self.hearing = Hearing(self.looking, engine)
         self.stopping = Stopping(self.record, self.runs, self.admission, self.looking, engine, settings)
         self.clearing = Clearing(self.record, self.looking, engine)
-        self.waking = Waking(store)
+        self.waking = Waking(store, clock, settings.wakes)
         self.announcing = Announcing(self.record, self.batches, self.waking, settings)
         self.observing = Observing(self.record)
         self.calling = Calls(
@@ -380,7 +380,12 @@ class Runtime:
     async def stats(self) -> dict[str, int]:
         slots = self.admission.slots
         counts = dict(await self.store.counts())
-        return {**counts, "slots.running": slots.running, "slots.waiting": slots.waiting}
+        return {
+            **counts,
+            "slots.running": slots.running,
+            "slots.waiting": slots.waiting,
+            "threads.resting": len(self.waking.resting()),
+        }
 
     async def tools(self, server: str) -> Sequence[ToolInfo]:
         self._check_open()

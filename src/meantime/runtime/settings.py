@@ -8,6 +8,7 @@ from meantime.kernel.errors import InvalidInput
 from meantime.kernel.limits import Limits, PluginDefaults
 from meantime.kernel.model import InlineLimits
 from meantime.kernel.retention import Retention
+from meantime.kernel.wakes import WakeBudget
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -20,6 +21,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     stop_grace: float = 5.0  # seconds between asking a run to stop and asking again, harder
     stop_deadline: float = 10.0  # seconds after which a run that will not stop is left behind
     parks_after: int = 5  # failed deliveries after which a notice is parked
+    wakes: WakeBudget = WakeBudget()  # how often a thread is woken by what it started when it was woken
     reconcile_every: float = 5.0  # seconds: the longest a missed wake can last
     progress_every: float = 0.25  # seconds between writes of one run's progress
     upkeep_every: float = 3600.0
