@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from meantime.kernel.wakes import WakeBudget, Wakes
+from meantime.kernel.wakes import MOST, WakeBudget, Wakes
 
 BUDGET = WakeBudget(rounds=3, seconds=100.0, longest=20.0)
 
@@ -72,3 +72,11 @@ def test_no_limit_and_the_least(rounds: int):
     wakes = Wakes(WakeBudget(rounds=rounds))
     go_round(wakes, 0.0)
     assert (wakes.rest("t", 0.0) == 0) is (rounds == -1)
+
+
+def test_P10_it_knows_so_many_threads_and_no_more():
+    wakes = Wakes(BUDGET)
+    for number in range(MOST + 10):
+        wakes.started(f"t{number}")
+        wakes.woken(f"t{number}", 0.0)
+    assert all(len(known) == MOST for known in (wakes._rounds, wakes._woken))

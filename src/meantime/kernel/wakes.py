@@ -5,10 +5,12 @@ it, and whoever takes a turn without having been woken, such as a person who wri
 from __future__ import annotations
 
 from collections import deque
+from typing import Any
 
 from msgspec import Struct
 
 NO_LIMIT = -1
+MOST = 10_000  # threads that are known
 FIRST = 1.0  # seconds of the first rest; each round more doubles it
 
 
@@ -24,25 +26,28 @@ class Wakes:
     def __init__(self, budget: WakeBudget) -> None:
         self.budget = budget
         self._rounds: dict[str, deque[float]] = {}
-        self._started: set[str] = set()  # threads that have started something since they were woken
-        self._woken: set[str] = set()  # and those that have taken no turn since
+        self._started: dict[str, None] = {}  # threads that have started something since they were woken
+        self._woken: dict[str, None] = {}  # and those that have taken no turn since
 
     def started(self, thread: str) -> None:
         if self.budget.rounds != NO_LIMIT:
-            self._started.add(thread)
+            self._started[thread] = None
+            _bound(self._started)
 
     def woken(self, thread: str, now: float) -> None:
         """A round is a wake after which something was started: endings of what runs anyhow are none."""
-        self._woken.add(thread)
+        self._woken[thread] = None
+        _bound(self._woken)
         if thread in self._started:
-            self._started.discard(thread)
+            del self._started[thread]
             rounds = self._rounds.setdefault(thread, deque(maxlen=self.budget.rounds + 16))
             rounds.append(now)
+            _bound(self._rounds)
 
     def entered(self, thread: str) -> None:
         """A turn is taken. One that nobody was woken for is somebody's own wish."""
         if thread in self._woken:
-            self._woken.discard(thread)
+            del self._woken[thread]
         else:
             self._rounds.pop(thread, None)
 
@@ -64,7 +69,8 @@ class Wakes:
     def resting(self, now: float) -> list[str]:
         return [thread for thread in list(self._rounds) if self.rest(thread, now) > 0]
 
-    def forget(self, quiet: set[str]) -> None:
-        """Threads of which nothing more is to be told."""
-        self._started -= quiet
-        self._woken -= quiet
+
+def _bound(known: dict[str, Any]) -> None:
+    """The oldest goes: it counts anew, at worst."""
+    if len(known) > MOST:
+        del known[next(iter(known))]

@@ -117,7 +117,7 @@ class Waking:
 
     def _rests(self, thread: str) -> bool:
         """Its wakes are used up: those who wait look again when it has rested."""
-        left = self.wakes.rest(thread, self._clock.monotonic())
+        left = self.rests(thread)
         if left <= 0:
             return False
         if thread not in self._alarms:
@@ -132,6 +132,10 @@ class Waking:
         del self._alarms[thread]
         self.nudge(thread)
 
+    def rests(self, thread: str) -> float:
+        """Seconds until it may be woken again."""
+        return self.wakes.rest(thread, self._clock.monotonic())
+
     def resting(self) -> dict[str, float]:
         """Threads that are woken less often than they would be, and for how many seconds yet."""
         now = self._clock.monotonic()
@@ -145,7 +149,6 @@ class Waking:
         quiet = [one for one in self._signals if one not in self._unread and not self._sleepers.get(one)]
         for thread in quiet:
             del self._signals[thread]
-        self.wakes.forget(set(quiet))
 
     def close(self) -> None:
         """Nobody waits for ever: those who wait hear that it is closed."""

@@ -35,7 +35,7 @@ LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
     "--thread",
     metavar="ID",
     default=own_thread,
-    help="The conversation that is told of its ending; else that of the agent that starts this; else nobody is.",
+    help="The conversation that is told of its ending; else that of the agent that starts this; else nobody.",
 )
 @click.option("--cwd", type=click.Path(), metavar="DIR", help="Where to run it; here, if not given.")
 @click.option(
