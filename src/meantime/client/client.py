@@ -240,7 +240,7 @@ class Client(Tasks):
                 return await self._called(thread, order, options, threshold, held)
             if task is None and held.is_running:
                 arguments = VERBS["adopt"].encode(thread, order, options, self._executor.age(held))
-                task = await self._answer(Asked(VERBS["adopt"], arguments))
+                task = await self._handed_over(VERBS["adopt"], arguments, options.id, thread)
             if task is not None:
                 return Answer("background", task=task)
         except (Disconnected, Refused):
@@ -250,11 +250,17 @@ class Client(Tasks):
         return _inline(await self._executor.outlast(held), held)
 
     async def _as_task(self, id: str, thread: str) -> Task | None:
-        """A call that the owner has still inline is no task yet, and is made one."""
-        for verb in ("get", "promote"):
-            with contextlib.suppress(NotFound):
-                return await self._ask(VERBS[verb], id, thread)
-        return None
+        """A call that the owner has still inline is no task yet, and is made one. Whoever does not know
+        whether it was made one asks again: else it would be answered here, and told as well."""
+        while True:
+            try:
+                for verb in ("get", "promote"):
+                    with contextlib.suppress(NotFound):
+                        return await self._ask(VERBS[verb], id, thread)
+                return None
+            except (Disconnected, Refused) as problem:
+                if problem.code not in ("in_doubt", "already_a_task"):
+                    raise
 
     # -- turns
 

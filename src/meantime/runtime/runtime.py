@@ -389,7 +389,7 @@ class Runtime:
 
     async def tools(self, server: str) -> Sequence[ToolInfo]:
         self._check_open()
-        return await cast("ServedRunner", self.engine.runner("tool")).tools(server)
+        return await cast("ServedRunner", self.engine.runner("tool")).tools(check_id(server, "server"))
 
     async def set_limits(self, limits: Limits) -> None:
         self.admission.set_limits(limits)
