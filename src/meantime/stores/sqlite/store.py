@@ -55,7 +55,13 @@ class SqliteStore:
         await self._door.open(self._writer)
         self._reserve.keep()
         self._readers = Readers(self.path)
-        self._reader = self._readers.connect()
+        try:
+            self._reader = self._readers.connect()
+        except sqlite3.Error as problem:  # a disk that fails just now: nothing is held, and it says so
+            await self._writer.close()
+            self._reserve.drop()
+            self._door.close()
+            raise self._door.translate(problem) from problem
 
     @property
     def saved(self) -> dict[str, int]:
