@@ -17,7 +17,7 @@ check: $(VENV)/.tested
 	$(VENV)/bin/pyright
 	$(VENV)/bin/lint-imports
 
-faults: $(VENV)/.tested strace
+faults: $(VENV)/.tested strace faketime
 	$(RUN) -m tests.faults.run
 
 bench: $(VENV)/.benched peers
@@ -57,6 +57,12 @@ agents: .agents/.all
 strace:
 	@command -v strace >/dev/null || { command -v apt-get >/dev/null && apt-get update -q && apt-get install -qy strace; } || \
 	echo "strace is missing: the system-call faults are skipped"
+
+# And it turns the clock of a daemon with libfaketime, installed in the same way.
+.PHONY: faketime
+faketime:
+	@ls /usr/lib*/*/faketime/libfaketimeMT.so.1 >/dev/null 2>&1 || { command -v apt-get >/dev/null && apt-get update -q && apt-get install -qy libfaketime; } || \
+	echo "libfaketime is missing: jumps of a daemon's clock are skipped"
 
 # Command queues that the benchmarks compare with, where Debian has them and that is allowed.
 .PHONY: peers

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from .handle import Handle
     from .integrations.loops.agent import PythonAgent
     from .integrations.mcp.servers import HttpServer, StdioServer
-    from .integrations.mcp.tools import ToolInfo
     from .kernel.errors import (
         Ambiguous,
         Closed,
@@ -57,6 +56,7 @@ if TYPE_CHECKING:
     )
     from .kernel.notices import Message, Notice, Part
     from .kernel.retention import Retention
+    from .kernel.tools import ToolInfo
     from .kernel.work import Agent, Call, Tool
     from .log import Log
     from .loop import Loop
@@ -77,7 +77,7 @@ _HOMES = {
     "handle": "Handle",
     "integrations.loops.agent": "PythonAgent",
     "integrations.mcp.servers": "HttpServer StdioServer",
-    "integrations.mcp.tools": "ToolInfo",
+    "kernel.tools": "ToolInfo",
     "turn": "Transcript Turn",
     "ports.runner": "Context Stopped current",
     "kernel.errors": (

@@ -9,13 +9,13 @@ from types import TracebackType
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from meantime.integrations.mcp.servers import HttpServer, StdioServer
-from meantime.integrations.mcp.tools import ToolInfo
 from meantime.kernel.conversation import Line
 from meantime.kernel.errors import MeantimeError
 from meantime.kernel.events import Event
-from meantime.kernel.limits import Limits
+from meantime.kernel.limits import Limits, PluginDefaults
 from meantime.kernel.model import BatchCount, Chunk, InlineLimits, Json, Output, Task
 from meantime.kernel.notices import Message, Notice, Renderer
+from meantime.kernel.tools import ToolInfo
 from meantime.kernel.work import Orderable
 from meantime.ports.clock import Clock
 from meantime.ports.dialect import Command, Dialect, Said, Tool
@@ -157,6 +157,9 @@ class Meantime:
         depth: int | None = None,
     ) -> Limits:
         """Takes effect at once; -1 is no limit. What is not named stays as it is."""
+
+    def plugin_defaults(self) -> PluginDefaults:
+        """What a registry of plugins has that is given no config: with a daemon, its section [plugins]."""
 
     def attach(self, thread: str, host: Host) -> None:
         """Pushes the thread's notices to a host, as soon as it is idle."""

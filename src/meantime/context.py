@@ -36,6 +36,7 @@ class WorkContext:
     """One per run. Its values are flushed to the ledger now and then, and always with the ending."""
 
     __slots__ = (
+        "_aged",
         "_asks",
         "_changed",
         "_loop",
@@ -60,6 +61,7 @@ class WorkContext:
         now: Callable[[], float],
         changed: Callable[[str, bool], object],
         asks: Asks | None = None,
+        aged: Callable[[str, float], object] = lambda id, seconds: None,
     ) -> None:
         self.task_id = task.id
         self.thread = task.thread
@@ -76,6 +78,7 @@ class WorkContext:
         self._loop = loop
         self._now = now
         self._changed = changed
+        self._aged = aged
 
     @property
     def cancelled(self) -> bool:
@@ -175,6 +178,9 @@ class WorkContext:
         self.said, self.emitted = said, emitted
         self.session = session or self.session
         self._say(now=new_session)
+
+    def running_for(self, seconds: float) -> None:
+        self._aged(self.task_id, seconds)
 
     def _say(self, *, now: bool = False) -> None:
         try:

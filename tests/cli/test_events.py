@@ -50,6 +50,9 @@ def test_pruning(person: Person):
     assert [task["id"] for task in person.json("ps", "-a", "--thread", "old")["tasks"]] == [running]
     assert person("prune", "-y", "--status", "running").code == 2
     assert person.terminal("prune", "--older-than", "0").end() == 0  # nothing to ask about
+    terminal = person.terminal("prune", "--older-than", "0", "--json")
+    terminal.until('{"purged": 0}')  # to a terminal, too
+    assert terminal.end() == 0
     person("wait", "-q", person.start("--thread", "old", "--", "true"))
     terminal = person.terminal("prune", "--older-than", "0")
     terminal.until("Delete 1 task that ended more than 0.0s ago, for good?")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 
 import pytest
 
@@ -13,14 +14,15 @@ from .person import Person, eventually
 @pytest.fixture(scope="module")
 def works(person: Person) -> dict[str, str]:
     """One of each ending, and one that goes on."""
+    start = partial(person.start, "--thread", "cli")  # a conversation by name: it is told
     ids = {
-        "good": person.start("-n", "good one", "-b", "mixed", "-c", "echo fine; echo and more"),
-        "bad": person.start("-n", "bad one", "-b", "mixed", "-c", "echo before; exit 3"),
-        "evil": person.start("-n", "evil \x1b[31m\u202etitle\n", "-b", "mixed", "--", "true"),
-        "long": person.start("-n", "long " + "one " * 60, "-b", "mixed", "--", "sleep", "600"),
-        "gone": person.start("-n", "gone", "--thread", "other", "--", "sleep", "600"),
-        "zz-a1": person.start("--id", "zz-a1", "-n", "first", "--", "true"),
-        "zz-a2": person.start("--id", "zz-a2", "-n", "second", "--", "true"),
+        "good": start("-n", "good one", "-b", "mixed", "-c", "echo fine; echo and more"),
+        "bad": start("-n", "bad one", "-b", "mixed", "-c", "echo before; exit 3"),
+        "evil": start("-n", "evil \x1b[31m\u202etitle\n", "-b", "mixed", "--", "true"),
+        "long": start("-n", "long " + "one " * 60, "-b", "mixed", "--", "sleep", "600"),
+        "gone": start("-n", "gone", "--thread", "other", "--", "sleep", "600"),
+        "zz-a1": start("--id", "zz-a1", "-n", "first", "--", "true"),
+        "zz-a2": start("--id", "zz-a2", "-n", "second", "--", "true"),
     }
     person("cancel", "-w", ids["gone"])
     person("wait", "-q", *[ids[name] for name in ids if name != "long"])

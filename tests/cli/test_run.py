@@ -188,3 +188,15 @@ def test_what_is_over_the_limit_waits_for_a_slot(person: Person):
     assert "waits for a slot" in person("ps", "--thread", "busy").out
     assert person("cancel", "--thread", "busy", "-w").code == 0
     assert eventually(lambda: person.json("ps", "--thread", "busy", "--status", "active")["tasks"] == [])
+
+
+def test_a_person_is_told_by_seeing_it_end(loner: Person):
+    """No notice is left unread that nobody will take; who names a thread, or is an agent, is told."""
+    for arguments in ((), ("--thread", "cli"), ("--thread", "talk")):
+        id = loner.start(*arguments, "--", "true")
+        assert loner("wait", id).code == 0
+    loner("run", "-w", "--", "true")
+    assert len(loner.json("inbox")["notices"]) == 1
+    assert len(loner.json("inbox", "talk")["notices"]) == 1
+    assert len(loner.json("ps", "-a")["tasks"]) == 4
+    assert loner("audit").code == 0

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from meantime import Meantime
+from meantime.ports.clock import Clock
 from meantime.testing import FakeSessionRunner
 
 PATIENCE = 20.0  # real seconds, only ever spent by a test that fails
@@ -32,8 +33,10 @@ class Pair:
         await self.open_owner()
         self.mt = await Meantime.connect(self.link, patience=PATIENCE)
 
-    async def open_owner(self) -> None:
-        self.owner = await Meantime.open(self.ledger, runners=[FakeSessionRunner()], link=self.link)
+    async def open_owner(self, clock: Clock | None = None) -> None:
+        self.owner = await Meantime.open(
+            self.ledger, runners=[FakeSessionRunner()], link=self.link, clock=clock
+        )
 
     async def close(self) -> None:
         await self.mt.close()

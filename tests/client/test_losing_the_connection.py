@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from jobs import Job, eventually, finished
-from meantime import Call, Disconnected, LimitReached, Meantime, current
+from meantime import Call, Disconnected, LimitReached, Meantime, NotFound, current
 from meantime.client import connection
 from meantime.link.frames import Ping
 
@@ -116,6 +116,37 @@ async def test_an_ending_before_its_adoption_is_said_again(pair: Pair):
     (task,) = await asyncio.wait_for(pair.mt.thread("a").wait(answer.task), 20)
     assert task.outcome.result == 5
     await until(lambda: not pair.held())
+
+
+@pytest.mark.parametrize("lost", ["promote", "get"])
+async def test_a_call_that_was_made_a_task_is_not_answered_as_well(pair: Pair, lost: str):
+    """The connection breaks again before that is heard; or the owner makes it one between two questions."""
+    job, asked, times = Job(), pair.client._answer, 0
+
+    async def in_between(question):
+        nonlocal times
+        if question.verb.name != lost or times:
+            return await asked(question)
+        times += 1
+        if lost == "promote":
+            await asked(question)
+            raise Disconnected("Nobody knows.", code="in_doubt")
+        with pytest.raises(NotFound):
+            await asked(question)
+        await pair.owner.promote((await pair.owner.calls())[0].id)
+        job.finish(5)
+        await until(lambda: not pair.runs())
+        raise NotFound("It was none when it was asked for.")
+
+    calling = asyncio.create_task(pair.mt.thread("a").call(job.call))
+    await job.started.wait()
+    pair.client._answer = in_between
+    await pair.cut_and_back()
+    answer = await asyncio.wait_for(calling, 20)
+    assert answer.mode == "background"
+    job.finish(5)
+    (task,) = await pair.owner.thread("a").wait(answer.task.id, timeout=20)
+    assert (task.outcome.result, job.executions) == (5, 1)
 
 
 async def test_what_was_said_meanwhile_is_said_again(pair: Pair):

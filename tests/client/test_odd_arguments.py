@@ -63,6 +63,7 @@ RIGHT: dict[str, dict[str, Any]] = {
     "wait_events": {"after": 0},
     "last_event": {},
     "stats": {},
+    "tools": {"server": "none"},
     "threads": {"limit": 5},
     "thread": {"id": "a"},
     "statistics": {"thread": None},

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import random
 import shutil
+from pathlib import Path
 from typing import NamedTuple
 
 from . import strace
 from .judge import Tally
-from .kills import new_folder, recover, side_by_side
+from .kills import recover
+from .trial import new_folder, side_by_side, trial
 
 
 class Failing(NamedTuple):
@@ -47,19 +49,35 @@ def run(seed: int, faults: int, reproduce: str) -> Tally:
     return tally
 
 
+def slow(seed: int, faults: int, reproduce: str) -> Tally:
+    """A disk that takes its time: calls take longer, none of them for ever, and nothing else changes."""
+    tally = Tally("slow disk (fdatasync takes 20 to 250 ms)", reproduce)
+    rng = random.Random(seed)
+    delays = [(rng.randrange(20, 250), rng.randrange(1, 4)) for _ in range(faults)]
+    side_by_side(delays, lambda delay: _delay(tally, *delay))
+    return tally
+
+
+def _delay(tally: Tally, milliseconds: int, every: int) -> None:
+    inject = f"inject=fdatasync:delay_exit={milliseconds * 1_000}:when=1+{every}"
+
+    def make(folder: Path) -> int:
+        ended = strace.run(
+            "story", folder, "-o", str(folder / "trace"), "-e", "trace=fdatasync", "-e", inject
+        )
+        assert ended.code == 0, f"the victim ended with {ended.code}:\n{ended.output}"
+        return (folder / "trace").read_text().count("DELAYED")
+
+    trial(tally, f"story under strace -e {inject}", make, recover)
+
+
 def _starve(tally: Tally, failing: Failing) -> None:
-    folder = new_folder()
     mode = "story" if failing.times else "starved"
-    where = f"{mode} under {failing}, files in {folder}"
-    trace = ["-o", str(folder / "trace"), "-e", f"trace={failing.syscalls}", "-e", failing.inject]
-    try:
+
+    def make(folder: Path) -> int:
+        trace = ["-o", str(folder / "trace"), "-e", f"trace={failing.syscalls}", "-e", failing.inject]
         ended = strace.run(mode, folder, *trace)
-        if ended.code != 0:
-            tally.broke(f"the victim ended with {ended.code}:\n{ended.output}", where)
-            return
-        verdict = recover(folder)
-        tally.add(verdict, where)
-        if verdict.clean:
-            shutil.rmtree(folder)
-    except Exception as problem:
-        tally.broke(f"{type(problem).__name__}: {problem}", where)
+        assert ended.code == 0, f"the victim ended with {ended.code}:\n{ended.output}"
+        return 1
+
+    trial(tally, f"{mode} under {failing}", make, recover)

@@ -24,8 +24,8 @@ from meantime import Call, Degraded, Meantime
 
 from .adoption import clear
 from .judge import Fact, Tally, Told, Verdict, judge
-from .kills import new_folder
 from .served import PATIENCE, Daemon
+from .trial import new_folder
 
 SIZE = "8m"
 THREAD = "t"

@@ -23,8 +23,8 @@ from meantime.kernel.limits import Limits
 
 from . import strace
 from .judge import Tally
-from .kills import new_folder
 from .trees import Tree, met, put_an_end_to, shim_of, survivors, trees
+from .trial import new_folder
 
 SETTINGS = Settings(
     stop_grace=0.3,

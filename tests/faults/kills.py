@@ -8,21 +8,15 @@ import random
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
 
 from meantime import Meantime
 
 from . import strace
 from .judge import Tally, Told, Transcripts, Verdict, judge, read_facts
 from .strace import Point
-
-T = TypeVar("T")
-WORKERS = 3  # on two cores: some of the time is spent waiting for the disk
+from .trial import new_folder, sample, side_by_side, trial
 
 
 def recover(folder: Path) -> Verdict:
@@ -35,7 +29,7 @@ def recover(folder: Path) -> Verdict:
 
 def transcripts(folder: Path) -> Transcripts:
     lines = {name: _file(folder / f"{name}.jsonl") for name in "bc"}
-    return {**lines, "a": asyncio.run(_own(folder / "ledger.db"))}
+    return {**lines, "a": asyncio.run(_own(folder))}
 
 
 def _file(path: Path) -> list[Told]:
@@ -44,31 +38,12 @@ def _file(path: Path) -> list[Told]:
     return File(path).lines()
 
 
-async def _own(ledger: Path) -> list[Told]:
-    async with Meantime.open(ledger) as meantime:
+async def _own(folder: Path) -> list[Told]:
+    from .victim import ledger
+
+    async with Meantime.open(ledger(folder)) as meantime:
         entries = await meantime.thread("a").transcript.entries()
         return [Told(*entry.message.text.split(" ")) for entry in entries]
-
-
-def side_by_side(jobs: Iterable[T], do: Callable[[T], None]) -> None:
-    with ThreadPoolExecutor(WORKERS) as pool:
-        for _ in pool.map(do, jobs):
-            pass
-
-
-def new_folder() -> Path:
-    return Path(tempfile.mkdtemp(prefix="meantime-faults-"))
-
-
-def sample(points: list[Point], count: int, rng: random.Random) -> list[Point]:
-    """An equal share for every kind of call, then the rest from all; spread over the whole story."""
-    kinds: dict[str, list[Point]] = {}
-    for point in points:
-        kinds.setdefault(point.syscall, []).append(point)
-    share = max(1, count // (2 * len(kinds)))
-    chosen = [point for of_kind in kinds.values() for point in rng.sample(of_kind, min(share, len(of_kind)))]
-    left = [point for point in points if point not in chosen]
-    return (chosen + rng.sample(left, min(len(left), max(0, count - len(chosen)))))[:count]
 
 
 def sweep(seed: int, story: int, reopen: int, reproduce: str) -> Tally:
@@ -90,21 +65,14 @@ def sweep(seed: int, story: int, reopen: int, reproduce: str) -> Tally:
 
 
 def _kill(tally: Tally, point: Point, mode: str, template: Path | None) -> None:
-    folder = new_folder()
-    if template is not None:
-        shutil.copytree(template, folder, dirs_exist_ok=True)
-    where = f"{mode}, killed at {point}"
-    try:
+    def make(folder: Path) -> int:
+        if template is not None:
+            shutil.copytree(template, folder, dirs_exist_ok=True)
         ended = strace.kill_at(point, mode, folder)
-        if not ended.killed and ended.code != 0:
-            tally.broke(f"the victim ended with {ended.code}:\n{ended.output}", where)
-            return
-        verdict = recover(folder)
-        tally.add(verdict, where, 1 if ended.killed else 0)
-        if verdict.clean:
-            shutil.rmtree(folder)
-    except Exception as problem:
-        tally.broke(f"{type(problem).__name__}: {problem} (files in {folder})", where)
+        assert ended.killed or ended.code == 0, f"the victim ended with {ended.code}:\n{ended.output}"
+        return int(ended.killed)
+
+    trial(tally, f"{mode}, killed at {point}", make, recover)
 
 
 def at_random(seed: int, chains: int, kills: int, reproduce: str) -> Tally:
@@ -116,23 +84,16 @@ def at_random(seed: int, chains: int, kills: int, reproduce: str) -> Tally:
 
 def _chain(tally: Tally, seed: int, kills: int) -> None:
     rng = random.Random(seed)
-    folder = new_folder()
-    where = f"load with seed {seed}, {kills} kills, files in {folder}"
-    try:
+
+    def make(folder: Path) -> int:
         for life in range(kills):
-            problem = _live_and_die(folder, seed + life, rng.uniform(0.02, 1.2))
-            if problem:
-                tally.broke(problem, where)
-                return
-        verdict = recover(folder)
-        tally.add(verdict, where, kills)
-        if verdict.clean:
-            shutil.rmtree(folder)
-    except Exception as problem:
-        tally.broke(f"{type(problem).__name__}: {problem}", where)
+            _live_and_die(folder, seed + life, rng.uniform(0.02, 1.2))
+        return kills
+
+    trial(tally, f"load with seed {seed}, {kills} kills", make, recover)
 
 
-def _live_and_die(folder: Path, seed: int, seconds: float) -> str:
+def _live_and_die(folder: Path, seed: int, seconds: float) -> None:
     command = strace.command("load", folder, seed)
     victim = subprocess.Popen(
         command, cwd=strace.ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
@@ -141,10 +102,9 @@ def _live_and_die(folder: Path, seed: int, seconds: float) -> str:
     try:
         begun = victim.stdout.readline()
         time.sleep(seconds)  # the moment of the kill is what is random here
-        if victim.poll() is not None:
-            return f"the victim ended by itself:\n{begun!r} {victim.stdout.read()[-3_000:]!r}"
+        said = "" if victim.poll() is None else f"{begun!r} {victim.stdout.read()[-3_000:]!r}"
+        assert not said, f"the victim ended by itself:\n{said}"
     finally:
         os.kill(victim.pid, signal.SIGKILL)
         victim.wait()
         victim.stdout.close()
-    return ""

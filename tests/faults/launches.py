@@ -12,9 +12,9 @@ from pathlib import Path
 from . import strace
 from .adoption import clear, command, recover
 from .judge import Tally
-from .kills import new_folder, sample, side_by_side
 from .strace import Point
 from .trees import lives
+from .trial import new_folder, sample, side_by_side, trial
 
 SYSCALLS = (
     "sendto", "recvfrom", "openat", "fdatasync", "write", "pwrite64", "mknodat", "pipe2", "flock", "mmap",
@@ -36,25 +36,16 @@ def sweep(seed: int, count: int, reproduce: str) -> Tally:
 
 
 def _kill(tally: Tally, point: Point) -> None:
-    folder = new_folder()
-    where = f"killed at {point}, files in {folder}"
-    try:
+    def make(folder: Path) -> int:
         _live_until(point, folder)
-        killed = "killed by SIGKILL" in (folder / "trace").read_text()
-        verdict = recover(folder)
-        tally.add(verdict, where, int(killed))
-        if verdict.clean:
-            shutil.rmtree(folder)
-    except Exception as problem:
-        tally.broke(f"{type(problem).__name__}: {problem}", where)
-    finally:
-        clear(folder)
+        return int("killed by SIGKILL" in (folder / "trace").read_text())
+
+    trial(tally, f"killed at {point}", make, recover, clear)
 
 
 def _live_until(point: Point, folder: Path) -> None:
     """strace stays with the commands that outlive their owner: it is sent away when that is gone."""
-    inject = f"inject={point.syscall}:signal=KILL:when={point.number}"
-    options = ["-f", "-o", str(folder / "trace"), "-e", f"trace={point.syscall}", "-e", inject]
+    options = ["-f", *strace.killing(folder / "trace", point)]
     tracer = subprocess.Popen(
         ["strace", *options, *command("story", folder)], cwd=strace.ROOT, stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -3,19 +3,20 @@ and connections that are cut, all under load."""
 
 from __future__ import annotations
 
+import os
 import random
-import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from .adoption import clear
 from .cutting import Proxy
 from .judge import Fact, Tally, Verdict, read_facts
-from .kills import new_folder, side_by_side
 from .served import Crowd, Daemon, endings, verdict
+from .trial import side_by_side, trial
 
 NAMES = ("0", "1")
 FUNCTION, COMMAND = "function", "command"
@@ -74,25 +75,25 @@ def _chains(
 
 
 def _chain(tally: Tally, seed: int, play: Callable[[Scene], None], options: dict[str, float]) -> None:
-    folder = new_folder()
-    where = f"{tally.family}, seed {seed}, files in {folder}"
-    try:
+    judged = Verdict()
+
+    def make(folder: Path) -> int:
+        nonlocal judged
         with scene(folder, seed, **options) as found:
             play(found)
             judged = found.judged()
-        tally.add(judged, where, found.faults)
-        if judged.clean:
-            shutil.rmtree(folder)
-    except Exception as problem:
-        tally.broke(f"{type(problem).__name__}: {problem}", where)
+        return found.faults
+
+    trial(tally, f"{tally.family}, seed {seed}", make, lambda folder: judged)
 
 
 @contextmanager
 def scene(
     folder: Path, seed: int, *, lease: float = 20.0, grace: float = 20.0, plant: str = "",
-    link: Path | None = None,
+    link: Path | None = None, more: Mapping[str, str] | None = None,
 ) -> Iterator[Scene]:  # fmt: skip
     daemon = Daemon(folder, lease=lease, grace=grace, plant=plant)
+    daemon.more.update(more or {})
     crowd = Crowd(daemon, link)
     try:
         daemon.up()
@@ -121,6 +122,29 @@ def kill_daemon(scene: Scene, kills: int) -> None:
         scene.daemon.up()
         scene.faults += 1
     scene.pause(0.1, 0.3)
+
+
+# -- the daemon stands still
+
+
+def stops(seed: int, chains: int, count: int, reproduce: str) -> Tally:
+    """Also for longer than the lease: those who are connected find it silent, and it finds them gone."""
+    family = "SIGSTOP of the daemon under load on the link"
+    play = partial(stop_daemon, count=count)
+    return _chains(family, seed, chains, reproduce, play, lease=1.5, grace=8.0)
+
+
+def stop_daemon(scene: Scene, count: int) -> None:
+    for name in NAMES:
+        scene.join(name)
+    for number in range(count):
+        scene.pause(0.2, 0.6)
+        os.kill(scene.daemon.pid, signal.SIGSTOP)
+        time.sleep(2.5 if number % 3 == 2 else scene.rng.uniform(0.1, 1.0))
+        os.kill(scene.daemon.pid, signal.SIGCONT)
+        scene.faults += 1
+        for name in NAMES:
+            scene.crowd.until_works(name)
 
 
 # -- those who run functions are killed, or stopped
@@ -168,15 +192,14 @@ def cuts(seed: int, chains: int, count: int, reproduce: str) -> Tally:
 
 
 def _cut_chain(tally: Tally, seed: int, count: int) -> None:
-    folder = new_folder()
-    where = f"{tally.family}, seed {seed}, files in {folder}"
-    try:
+    judged = Verdict()
+
+    def make(folder: Path) -> int:
+        nonlocal judged
         faults, judged = cut(folder, seed, count)
-        tally.add(judged, where, faults)
-        if judged.clean:
-            shutil.rmtree(folder)
-    except Exception as problem:
-        tally.broke(f"{type(problem).__name__}: {problem}", where)
+        return faults
+
+    trial(tally, f"{tally.family}, seed {seed}", make, lambda folder: judged)
 
 
 def cut(folder: Path, seed: int, count: int, plant: str = "", patience: float = 30.0) -> tuple[int, Verdict]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import signal
 import subprocess
 import time
@@ -13,8 +12,8 @@ from pathlib import Path
 from . import strace
 from .adoption import UNBORN, clear, command, recover, running, starts, words
 from .judge import Tally
-from .kills import new_folder, side_by_side
 from .trees import ZYGOTE, stat
+from .trial import side_by_side, trial
 
 
 class Orphans(Tally):
@@ -35,22 +34,18 @@ def at_random(seed: int, chains: int, kills: int, reproduce: str) -> Orphans:
 
 def _chain(tally: Orphans, seed: int, kills: int) -> None:
     rng = random.Random(seed)
-    folder = new_folder()
-    where = f"commands with seed {seed}, {kills} kills, files in {folder}"
     bereft: set[str] = set()  # commands whose shims we killed
     found = 0
-    try:
+
+    def make(folder: Path) -> int:
+        nonlocal found
         for life in range(kills):
             found += _live_and_die(folder, seed + life, rng, bereft)
-        verdict = recover(folder, bereft)
-        tally.add(verdict, where, kills)
-        if verdict.clean:
-            tally.found += found
-            shutil.rmtree(folder)
-    except Exception as problem:
-        tally.broke(f"{type(problem).__name__}: {problem}", where)
-    finally:
-        clear(folder)
+        return kills
+
+    what = f"commands with seed {seed}, {kills} kills"
+    if trial(tally, what, make, lambda folder: recover(folder, bereft), clear):
+        tally.found += found
 
 
 def _live_and_die(folder: Path, seed: int, rng: random.Random, bereft: set[str]) -> int:

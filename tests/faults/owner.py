@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from meantime import Meantime, MeantimeError, Settings, Shell, Task
 from meantime.kernel.limits import Limits
+from meantime.kernel.work import Orderable
 
 from . import works
 
@@ -46,6 +47,10 @@ class Expected(NamedTuple):
 
 
 class Owner:
+    """Commands; what other work needs is in a class of its own (`toolowner`)."""
+
+    gate = "gate"
+
     def __init__(self, folder: Path, seed: int) -> None:
         works.open_ledger(folder)
         self.folder = folder
@@ -57,12 +62,20 @@ class Owner:
     async def open(self) -> None:
         self.meantime = await Meantime.open(self.folder / "ledger.db", settings=SETTINGS)
 
+    async def accept(self, thread: str, task: str, work: Orderable) -> None:
+        works.say("attempt", thread, f"{task}.1")
+        await self.meantime.thread(thread).start(work, id=task)
+        works.say("accepted", thread, f"{task}.1")
+
+    def new_task(self, thread: str) -> str:
+        self.count += 1
+        return f"{thread}-{self.born}-{self.count}"
+
     async def start(
         self, thread: str, *, lines: int = 3, code: int = 0, pause: float = 0.0, gated: bool = False,
         cancelled: bool = False,
     ) -> str:  # fmt: skip
-        self.count += 1
-        task = f"{thread}-{self.born}-{self.count}"
+        task = self.new_task(thread)
         folder = shlex.quote(str(self.folder))
         script = SCRIPT.format(
             id=f"{task}.1", folder=folder, lines=lines, code=code, pause=f"sleep {pause}" if pause else ":",
@@ -70,9 +83,7 @@ class Owner:
         )  # fmt: skip
         with (self.folder / "expect.jsonl").open("a") as file:
             file.write(json.dumps(Expected(f"{task}.1", thread, lines, code, cancelled)) + "\n")
-        works.say("attempt", thread, f"{task}.1")
-        await self.meantime.thread(thread).start(Shell(script), id=task)
-        works.say("accepted", thread, f"{task}.1")
+        await self.accept(thread, task, Shell(script))
         return task
 
     async def cancel(self, thread: str, task: str) -> None:
@@ -109,9 +120,9 @@ class Owner:
     async def load(self) -> None:
         """Until somebody kills it."""
         await self.open()
-        await asyncio.gather(*(self._start_on(thread) for thread in THREADS), self._tell_on())
+        await asyncio.gather(*(self.start_on(thread) for thread in THREADS), self._tell_on())
 
-    async def _start_on(self, thread: str) -> None:
+    async def start_on(self, thread: str) -> None:
         rng = self.rng
         while self.count < 40:
             kind = rng.choice(["soon", "soon", "lines", "lasts", "lasts", "cancelled"])
@@ -138,21 +149,25 @@ class Owner:
     async def reopen(self) -> None:
         """Takes up what a former life left, lets it come to its end, and writes down what it says."""
         await self.open()
-        (self.folder / "gate").touch()
+        (self.folder / self.gate).touch()
         while True:
             for thread in THREADS:
                 await self.tell(thread)
             counts = await self.meantime.stats()
             if not any(counts.get(name) for name in OPEN):
                 break
+            await self.hurry()
             await asyncio.sleep(0.01)
         with (self.folder / "ended.jsonl").open("w") as file:
             for thread in THREADS:
                 for task in await self.meantime.list("all", thread=thread, limit=1_000):
-                    file.write(json.dumps(await self._seen(task)) + "\n")
+                    file.write(json.dumps(await self.seen(task)) + "\n")
         await self.meantime.close()
 
-    async def _seen(self, task: Task) -> dict[str, Any]:
+    async def hurry(self) -> None:
+        """Commands end by themselves."""
+
+    async def seen(self, task: Task) -> dict[str, Any]:
         log = self.meantime.log(task.id)
         texts = {stream: (await log.read(stream=stream)).text for stream in ("stdout", "stderr", "both")}  # type: ignore[arg-type]
         outcome = task.outcome
@@ -165,13 +180,17 @@ class Owner:
         }
 
 
-if __name__ == "__main__":
+def live(owner: type[Owner]) -> None:
     faulthandler.dump_traceback_later(WATCHDOG, exit=True)
     if len(sys.argv) > 4:
         from . import shell_plants
 
         getattr(shell_plants, sys.argv[4])()
-    owner = Owner(Path(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 0)
+    one = owner(Path(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 0)
     os.write(1, b"begin\n")
-    asyncio.run(getattr(owner, sys.argv[1])())
+    asyncio.run(getattr(one, sys.argv[1])())
     os.write(1, b"done\n")
+
+
+if __name__ == "__main__":
+    live(Owner)

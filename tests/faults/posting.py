@@ -1,9 +1,10 @@
-"""An owner that is used over HTTP alone, to be killed at any system call of any write.
+"""A process that uses an owner over HTTP alone, which is killed at any system call of any write.
 
     python -m tests.faults.posting story|reopen <folder>
 
 What was answered is written down outside (`works.say`). The conversation is a file that is looked into
-before it is written to. `reopen` writes what it finds missing into `problems`.
+before it is written to. `reopen` writes what it finds missing into `problems`. GONE is the exit code of one
+whose owner was killed.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import asyncio
 import faulthandler
 import http.client
 import json
-import os
 import shlex
 import socket
 import sys
@@ -20,43 +20,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from meantime import Meantime, Settings, background
-from meantime.kernel.outcomes import Report
-from meantime.kernel.payloads import jsonable
-from meantime.ports.runner import Abilities, Assignment, Context
-
 from . import works
 from .judge import Told, read_facts
+from .posted import CALL, THREAD, WATCHDOG
 
-WATCHDOG = 40  # seconds
-THREAD = "b"
-SETTINGS = Settings(stop_grace=0.3, stop_deadline=3.0, reconcile_every=0.5, parks_after=1)
+GONE = 3
 UNTOLD = "unread,leased,parked"
-
-
-@background
-async def noted(id: str) -> str:
-    works.say("ran", THREAD, id)
-    return id
-
-
-class AgentRunner:
-    kind = "agent"
-    abilities = Abilities(resume=True)
-
-    def check(self, task: Any, assignment: Assignment) -> None:
-        """Anything can run here."""
-
-    def can_run(self, task: Any) -> bool:
-        return True
-
-    async def exists(self, task: object) -> bool:
-        return True
-
-    async def run(self, assignment: Assignment, context: Context) -> Report:
-        task = assignment.task
-        works.say("ran", task.thread, f"{task.id}.{task.run.number}")
-        return Report(result=jsonable("done"), session=f"s_{task.id}")
 
 
 class Line(http.client.HTTPConnection):
@@ -107,9 +76,8 @@ class Poster:
         if "tool" in work:
             work["arguments"] = {"id": f"{task}.1"}
         if "command" in work:
-            fact, place = json.dumps(["ran", THREAD, f"{task}.1", ""]), self.folder / "ledger.jsonl"
-            said = f"printf '%s\\n' {shlex.quote(fact)} >>{shlex.quote(str(place))}; "
-            work["command"] = said + work["command"]
+            said = works.saying(self.folder, "ran", THREAD, f"{task}.1")
+            work["command"] = f"{said}; {work['command']}"
         await self.post("/v1/tasks", {"thread": THREAD, "id": task, **work})
         works.say("accepted", THREAD, f"{task}.1")
         return task
@@ -131,11 +99,24 @@ class Poster:
         await self.post(f"/v1/tasks/{task}/resume", {"prompt": "go on"})
         works.say("accepted", THREAD, f"{task}.2")
 
+    async def promote(self, call: str) -> None:
+        while call not in {one["id"] for one in (await self.ask("GET", "/v1/calls"))[1]["tasks"]}:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        await self.post(f"/v1/tasks/{call}/promote")
+        works.say("accepted", THREAD, f"{call}.1")
+
     async def open_turn(self, limit: int = 100) -> list[str]:
         works.say("turn", THREAD, "")
         opened = await self.post(f"/v1/threads/{THREAD}/turns", {"lease": 600, "limit": limit})
         self.turn, self.held = opened["turn"], opened["notices"]
         return [notice["id"] for notice in self.held]
+
+    async def go_on(self) -> list[str]:
+        """In the middle of a turn: what has ended since, and time for it."""
+        await self.post(f"/v1/turns/{self.turn}/renew")
+        fresh = (await self.post(f"/v1/turns/{self.turn}/boundary"))["notices"]
+        self.held += fresh
+        return [notice["id"] for notice in fresh]
 
     async def tell(self, *ids: str) -> None:
         """Looked for, written, acknowledged."""
@@ -158,6 +139,8 @@ class Poster:
     # -- lives
 
     async def story(self) -> None:
+        """Every POST that there is, once: all but `answer`, which comes where a task waits for one."""
+        await self.promote(CALL)
         quick = await self.start(command="echo hello")
         tool = await self.start(tool="noted")
         agent = await self.start(agent="scout", prompt="look")
@@ -167,11 +150,13 @@ class Poster:
         sleeps = [await self.start(command="sleep 60", batch=f"of-{n}") for n in range(3)]
         await self.send(listening)
         await self.cancel(sleeps[0])
-        await self.end(quick, tool, agent, listening, sleeps[0])
+        await self.cancel(CALL)
+        await self.end(quick, tool, agent, listening, sleeps[0], CALL)
         await self.resume(agent)
         await self.end(agent)
         first, *_ = await self.open_turn(2)
         await self.tell(first)
+        await self.tell(*await self.go_on())
         await self.release()
         await self.tell_all()
         for task in sleeps[1:]:
@@ -258,14 +243,18 @@ def problems(folder: Path) -> Iterator[str]:
     yield from filter(None, _text(folder / "problems").split("\n"))
 
 
-async def main(mode: str, folder: Path) -> None:
-    opening = Meantime.open(folder / "ledger.db", settings=SETTINGS, runners=[AgentRunner()])
-    async with opening as mt, mt.serve(socket=folder / "http.sock", tcp=False):
+async def main(mode: str, folder: Path) -> int:
+    try:
+        async with asyncio.timeout(20):
+            while not (folder / "http.sock").exists():  # noqa: ASYNC110  no event says it
+                await asyncio.sleep(0.005)
         await getattr(Poster(folder), mode)()
+    except (OSError, http.client.HTTPException) as problem:
+        print(repr(problem), flush=True)
+        return GONE
+    return 0
 
 
 if __name__ == "__main__":
     faulthandler.dump_traceback_later(WATCHDOG, exit=True)
-    os.write(1, b"begin\n")
-    asyncio.run(main(sys.argv[1], Path(sys.argv[2])))
-    os.write(1, b"done\n")
+    sys.exit(asyncio.run(main(sys.argv[1], Path(sys.argv[2]))))

@@ -1,20 +1,21 @@
 """kill -9 at the system calls of every write over HTTP: what was answered is there after a restart, what
-was not is there or not, never half; and what was acknowledged never comes again."""
+was not is there or not, never half; and what was acknowledged never comes again. Whoever asks is a process
+of its own, and outlives the one that is killed."""
 
 from __future__ import annotations
 
 import random
 import shutil
+import subprocess
 from pathlib import Path
 
 from . import strace
 from .adoption import clear
 from .judge import Tally, Verdict, judge, read_facts
-from .kills import new_folder, sample, side_by_side
-from .posting import Poster, problems
-from .strace import Point
+from .posting import GONE, Poster, problems
+from .strace import Ended, Point
+from .trial import new_folder, sample, side_by_side, trial
 
-PROGRAM = "posting"
 ALONE = ("-b", "execve")  # the commands go on, and nobody waits for them
 
 
@@ -22,7 +23,10 @@ def sweep(seed: int, count: int, reproduce: str) -> Tally:
     tally = Tally("kill -9 at system calls of each write", reproduce)
     folder = new_folder()
     try:
-        found = strace.points("story", folder, program=PROGRAM, more=ALONE)
+        trace = folder / "trace"
+        owner = _live("story", folder, *strace.tracing(trace), *ALONE)
+        assert owner.code == 0, owner.output
+        found = strace.points_of(trace)
         tally.add(recover(folder), "nobody killed it", 0)
     finally:
         clear(folder)
@@ -32,26 +36,60 @@ def sweep(seed: int, count: int, reproduce: str) -> Tally:
 
 
 def _kill(tally: Tally, point: Point) -> None:
-    folder = new_folder()
-    where = f"{tally.family}: {point}, files in {folder}"
-    try:
-        ended = strace.kill_at(point, "story", folder, *ALONE, program=PROGRAM)
-        if not ended.killed and ended.code != 0:
-            tally.broke(f"the victim ended with {ended.code}:\n{ended.output}", where)
+    def make(folder: Path) -> int:
+        owner = _live("story", folder, *strace.killing(folder / "trace", point), *ALONE)
+        assert owner.killed or owner.code == 0, f"the owner ended with {owner.code}:\n{owner.output}"
+        return int(owner.killed)
+
+    trial(tally, f"{tally.family}: {point}", make, recover, clear)
+
+
+def _live(mode: str, folder: Path, *options: str) -> Ended:
+    """An owner, and a process that uses it, until both have ended: how the owner did."""
+    tracer = ["strace", "-f", *options] if options else []
+    said = folder / f"{mode}.log"
+    with said.open("wb") as log:
+        owner = subprocess.Popen(
+            [*tracer, *strace.command("serve", folder, program="posted")],
+            cwd=strace.ROOT, stdin=subprocess.PIPE, stdout=log, stderr=log,
+        )  # fmt: skip
+        client = subprocess.Popen(
+            strace.command(mode, folder, program="posting"), cwd=strace.ROOT, stdout=log, stderr=log
+        )
+        try:
+            _outlast(owner, client)
+            assert owner.stdin is not None
+            owner.stdin.close()
+            owner.wait(strace.OVER)
+        finally:
+            for process in (client, owner):
+                process.kill()
+                process.wait()
+    ended = Ended(owner.returncode, said.read_text(errors="replace")[-3_000:])
+    fair = (0, GONE, -9) if ended.killed else (0,)
+    assert client.returncode in fair, f"whoever asked ended with {client.returncode}:\n{ended.output}"
+    return ended
+
+
+def _outlast(owner: subprocess.Popen[bytes], client: subprocess.Popen[bytes]) -> None:
+    """One whose owner was killed before it could listen would wait for it."""
+    while True:
+        try:
+            client.wait(0.2)
             return
-        verdict = recover(folder)
-        tally.add(verdict, where, 1 if ended.killed else 0)
-        if verdict.clean:
-            shutil.rmtree(folder)
-    except Exception as problem:
-        tally.broke(f"{type(problem).__name__}: {problem}", where)
-    finally:
-        clear(folder)
+        except subprocess.TimeoutExpired:
+            if owner.poll() is None:
+                continue
+        try:
+            client.wait(2.0)
+        except subprocess.TimeoutExpired:
+            client.kill()
 
 
 def recover(folder: Path) -> Verdict:
-    ended = strace.run("reopen", folder, program=PROGRAM)
-    if ended.code != 0:
-        return Verdict(lost=(f"it could not be opened again (exit {ended.code}):\n{ended.output}",))
+    (folder / "http.sock").unlink(missing_ok=True)  # else whoever asks would meet that of the last life
+    owner = _live("reopen", folder)
+    if owner.code != 0:
+        return Verdict(lost=(f"it could not be opened again (exit {owner.code}):\n{owner.output}",))
     found = judge(read_facts(folder / "ledger.jsonl"), {"b": Poster(folder).lines()})
     return found._replace(lost=(*found.lost, *problems(folder)))

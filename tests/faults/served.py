@@ -58,6 +58,7 @@ class Daemon:
         self.home = Home(folder / home, folder / "config.toml")
         self.home.config.write_text(CONFIG.format(lease=lease, grace=grace))
         self.plant = plant
+        self.more: dict[str, str] = {}  # in its environment, and that of its clients
         self._process: subprocess.Popen[bytes] | None = None
         self._log = folder / "foreground.log"
 
@@ -70,6 +71,7 @@ class Daemon:
             "MEANTIME_CONFIG": str(self.home.config),
             "PYTHONPATH": str(strace.ROOT),
             PLANT: self.plant,
+            **self.more,
         }
 
     def up(self) -> None:

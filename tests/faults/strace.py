@@ -64,10 +64,7 @@ def run(mode: str, folder: Path, *options: str, seed: int = 0, program: str = "v
 
 
 def kill_at(point: Point, mode: str, folder: Path, *more: str, program: str = "victim") -> Ended:
-    trace = folder / "trace"
-    inject = f"inject={point.syscall}:signal=KILL:when={point.number}"
-    options = ["-o", str(trace), "-e", f"trace={point.syscall}", "-e", inject, *more]
-    return run(mode, folder, *options, program=program)
+    return run(mode, folder, *killing(folder / "trace", point), *more, program=program)
 
 
 def points(
@@ -79,9 +76,22 @@ def points(
 ) -> list[Point]:
     """Every system call that the victim makes once it has begun, from a run that nobody disturbs."""
     trace = folder / "trace"
-    options = ["-o", str(trace), "-e", f"trace={','.join(syscalls)}", *more]
-    ended = run(mode, folder, *options, program=program)
+    ended = run(mode, folder, *tracing(trace, syscalls), *more, program=program)
     assert ended.code == 0, ended.output
+    return points_of(trace)
+
+
+def tracing(trace: Path, syscalls: tuple[str, ...] = SYSCALLS) -> list[str]:
+    return ["-o", str(trace), "-e", f"trace={','.join(syscalls)}"]
+
+
+def killing(trace: Path, point: Point) -> list[str]:
+    inject = f"inject={point.syscall}:signal=KILL:when={point.number}"
+    return ["-o", str(trace), "-e", f"trace={point.syscall}", "-e", inject]
+
+
+def points_of(trace: Path) -> list[Point]:
+    """Once the victim has said that it begins."""
     counts: Counter[tuple[str, str]] = Counter()
     before: Counter[str] = Counter()
     found: dict[Point, None] = {}

@@ -23,6 +23,7 @@ from meantime import (
     Meantime,
     MeantimeError,
 )
+from meantime.stores.sqlite.readers import Readers
 
 from . import kills, strace, works
 from .judge import judge, read_facts
@@ -237,3 +238,20 @@ def salvaged(folder: Path) -> int:
             return len(await meantime.list(limit=1_000))
 
     return asyncio.run(count())
+
+
+@pytest.mark.anyio
+async def test_a_disk_that_fails_while_a_ledger_is_opened_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """And holds nothing: the next try has it."""
+
+    def fails(self: Readers) -> sqlite3.Connection:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Readers, "connect", fails)
+        with pytest.raises(LedgerError):
+            await Meantime.open(tmp_path / "work.db")
+    async with Meantime.open(tmp_path / "work.db") as mt:
+        assert await mt.stats()

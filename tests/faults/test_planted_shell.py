@@ -21,8 +21,8 @@ from meantime.runners.shell.watch import Watch
 from . import hostile, shell_plants
 from .adoption import clear, command, recover, running
 from .judge import Verdict
-from .kills import new_folder
 from .strace import ROOT
+from .trial import new_folder
 
 TREES = ("fork setsid", "fork leave setsid leave", "ignore fork", "stop")
 

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -19,8 +18,8 @@ from typing import Any
 from . import strace
 from .adoption import clear, transcripts
 from .judge import Fact, Tally, Verdict, judge, read_facts
-from .kills import new_folder, side_by_side
 from .trees import stat
+from .trial import side_by_side, trial
 
 PATIENCE = 10.0  # seconds in which the guards of killed owners must have ended their servers
 
@@ -47,25 +46,23 @@ def at_random(seed: int, chains: int, kills: int, reproduce: str) -> Calls:
 
 def _chain(tally: Calls, seed: int, kills: int, modern: bool) -> None:
     rng = random.Random(seed)
-    folder = new_folder()
-    (folder / "peer").mkdir()
-    if modern:
-        (folder / "modern").touch()
-    where = f"MCP calls with seed {seed}, {kills} kills, files in {folder}"
-    faults = 0
-    try:
-        for life in range(kills):
-            faults += _live_and_die(folder, seed + life, rng)
+    found = 0
+
+    def make(folder: Path) -> int:
+        (folder / "peer").mkdir()
+        if modern:
+            (folder / "modern").touch()
+        return sum(_live_and_die(folder, seed + life, rng) for life in range(kills))
+
+    def look(folder: Path) -> Verdict:
+        nonlocal found
         before = set(ran(folder))
         verdict = recover(folder)
-        tally.add(verdict, where, faults)
-        if verdict.clean:
-            tally.found += _found_again(folder, before)
-            shutil.rmtree(folder)
-    except Exception as problem:
-        tally.broke(f"{type(problem).__name__}: {problem}", where)
-    finally:
-        clear(folder)
+        found = _found_again(folder, before) if verdict.clean else 0
+        return verdict
+
+    trial(tally, f"MCP calls with seed {seed}, {kills} kills", make, look, clear)
+    tally.found += found
 
 
 def _live_and_die(folder: Path, seed: int, rng: random.Random) -> int:

@@ -43,6 +43,12 @@ WATCHDOG = 30  # seconds; nothing here takes one
 DB = "ledger.db"
 
 
+def ledger(folder: Path) -> Path:
+    """On a disk of its own, where there is one."""
+    own = folder / "disk"
+    return own / DB if own.is_dir() else folder / DB
+
+
 class Hang(BaseException):
     """Nothing may hang."""
 
@@ -85,7 +91,7 @@ class Victim:
         )
         for patience in reversed(range(50)):
             try:
-                self.meantime = await Meantime.open(self.folder / DB, settings=settings)
+                self.meantime = await Meantime.open(ledger(self.folder), settings=settings)
                 break
             except (LedgerError, Refusal):  # the disk is full or failing for a while
                 if not patience:
@@ -249,7 +255,7 @@ class Victim:
         await self.meantime.close()
 
     async def salvage(self) -> None:
-        async with Meantime.open(self.folder / DB, salvage=True):
+        async with Meantime.open(ledger(self.folder), salvage=True):
             return
 
     async def load(self) -> None:

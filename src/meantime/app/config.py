@@ -11,9 +11,10 @@ from typing import Annotated, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from meantime.kernel.limits import Limits
+from meantime.kernel.limits import Limits, PluginDefaults
 from meantime.kernel.model import InlineLimits
 from meantime.kernel.retention import Retention
+from meantime.kernel.wakes import WakeBudget
 from meantime.runtime.settings import Settings
 from meantime.surfaces.http.settings import HttpSettings
 
@@ -131,6 +132,14 @@ class RuntimeSection(Struct, frozen=True):
     max_threads: Annotated[int, whole(1, 10_000), "worker threads for functions that are not async"] = 256
 
 
+class WakesSection(Struct, frozen=True):
+    """How often a thread is woken by work that it started when it was woken; a person's turn ends that."""
+
+    rounds: Annotated[int, LIMIT, "of being woken, starting something, and being woken by it"] = 30
+    seconds: Annotated[float, PAUSE, "in which so many may be; over it, each wake waits longer"] = 300.0
+    longest: Annotated[float, PAUSE, "seconds that one wake waits at most"] = 60.0
+
+
 class HttpSection(Struct, frozen=True):
     """The door on a port. The socket in the home folder is always open."""
 
@@ -192,6 +201,7 @@ class Config(Struct, frozen=True):
     retention: RetentionSection = RetentionSection()
     ledger: LedgerSection = LedgerSection()
     runtime: RuntimeSection = RuntimeSection()
+    wakes: WakesSection = WakesSection()
     http: HttpSection = HttpSection()
     executors: ExecutorsSection = ExecutorsSection()
     mcp: McpSection = McpSection()
@@ -224,6 +234,8 @@ def settings_of(config: Config) -> Settings:
         max_wait=config.timeouts.max_wait,
         executor_lease=config.executors.lease,
         executor_grace=config.executors.grace,
+        wakes=WakeBudget(**_fields(config.wakes)),
+        plugins=PluginDefaults(**_fields(config.plugins)),
         output_head=config.output.head,
         output_ring=config.output.ring,
         **_fields(config.runtime),

@@ -37,7 +37,7 @@ class Shared(NamedTuple):
 
 def share(functions: FunctionRunner, clock: Clock, settings: Settings) -> Shared:
     executors = ExecutorTable(clock, lease=settings.executor_lease, grace=settings.executor_grace)
-    return Shared(SharedFunctionRunner(functions, executors, clock.now), executors)
+    return Shared(SharedFunctionRunner(functions, executors), executors)
 
 
 def client(link: str | os.PathLike[str] | None, patience: float, *, start: bool) -> Client:

@@ -16,14 +16,14 @@ from meantime.api import Thread, statuses_of
 from meantime.engines.local import LocalEngine
 from meantime.integrations.mcp.runner import McpRunner
 from meantime.integrations.mcp.servers import HttpServer, StdioServer
-from meantime.integrations.mcp.tools import ToolInfo
 from meantime.kernel.conversation import Line
 from meantime.kernel.errors import Closed, InvalidInput
 from meantime.kernel.events import Event
 from meantime.kernel.ids import check_id
-from meantime.kernel.limits import Limits
+from meantime.kernel.limits import Limits, PluginDefaults
 from meantime.kernel.model import Output, Task
 from meantime.kernel.notices import Notice
+from meantime.kernel.tools import ToolInfo
 from meantime.log import Log
 from meantime.ports.clock import Clock
 from meantime.ports.host import Host
@@ -106,6 +106,7 @@ class Meantime:
         if shared is not None and link is not None:
             opened._link = shared.door(runtime, link)
             runtime.admission.limited = opened._link.tell_limits
+            shared.executors.keep_late = runtime.runs.keep_late
         kinds = tuple(sorted(runner.kind for runner in every))
         opened._standing = About(runners=kinds, agents=_about_agents(employed))
         if not isinstance(store, MemoryStore):
@@ -263,8 +264,7 @@ class Meantime:
 
     async def tools(self, server: str) -> Sequence[ToolInfo]:
         """The tools of an MCP server, asked now."""
-        runner: Any = self._owned("lists its servers' tools").engine.runner("tool")
-        return await runner.tools(server)
+        return await self._runtime.tools(server)
 
     async def calls(self) -> Sequence[Task]:
         """What threads wait for inline now, oldest first. These are no records yet."""
@@ -319,6 +319,10 @@ class Meantime:
         changes = {name: value for name, value in given.items() if value is not None}
         await self._runtime.set_limits(replace(self.limits(), **changes))
         return self.limits()
+
+    def plugin_defaults(self) -> PluginDefaults:
+        """What a registry of plugins has that is given no config: with a daemon, its section [plugins]."""
+        return self._runtime.plugin_defaults()
 
     def attach(self, thread: str, host: Host) -> None:
         """Pushes the thread's notices to a host, as soon as it is idle."""

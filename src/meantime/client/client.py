@@ -12,13 +12,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from meantime.kernel.errors import Disconnected, Duplicate, NotFound, Refused, TaskFailed
+from meantime.kernel.errors import Disconnected, Duplicate, NotFound, Refused, TaskFailed, TaskTimedOut
 from meantime.kernel.ids import ENTROPY, check_id, crockford, task_id
 from meantime.kernel.lifecycle import Status
-from meantime.kernel.limits import Limits
+from meantime.kernel.limits import Limits, PluginDefaults
 from meantime.kernel.model import Run, Task
-from meantime.kernel.outcomes import Report
+from meantime.kernel.outcomes import Report, judge, sound
 from meantime.kernel.payloads import is_unicode
+from meantime.kernel.timeouts import check_age
 from meantime.kernel.work import Order
 from meantime.link import frames
 from meantime.link.frames import FromOwner, Heard, Limited, Stop, Welcome
@@ -56,8 +57,10 @@ class Client(Tasks):
         self.id = "x_" + crockford(os.urandom(16))
         self._engine = engine
         self._connection = Connection(path, self.id, self, version=version, patience=patience, summon=summon)
-        self._executor = Executor(engine, clock, self._connection.say)
+        self._executor = Executor(engine, clock, self._connection.say, lambda: self._connection.is_up)
         self._limits = Limits()
+        self._plugins = PluginDefaults()
+        self._serving: dict[str, tuple[str, str, str]] = {}  # threads that are told here, and how
         self._turns: set[str] = set()
         self.pushing = Pushing(self, asyncio.sleep)
         self._beside: set[asyncio.Task[None]] = set()
@@ -104,12 +107,12 @@ class Client(Tasks):
         return list(self._turns)
 
     def welcomed(self, welcome: Welcome, *, same: bool) -> None:
-        self._limits = welcome.limits
+        self._limits, self._plugins = welcome.limits, welcome.plugins
         if not same:
             self._owners += 1
             self._turns.clear()
         self._executor.repeat()
-        if self.pushing.hosts:
+        if self.pushing.hosts or self._serving:
             self._say_hosts()
 
     def heard(self, frame: FromOwner) -> None:
@@ -135,7 +138,7 @@ class Client(Tasks):
     async def adopt(self, thread: str, order: Order, options: Options, running_for: float) -> Task:
         return await self._hand_over("adopt", thread, order, options, running_for)
 
-    async def _hand_over(self, verb: str, thread: str, order: Order, options: Options, *more: Any) -> Task:
+    async def _hand_over(self, verb: str, thread: str, order: Order, options: Options, *more: float) -> Task:
         """With an id of our own: what is asked again after a lost answer is known by it."""
         id = _id_of(options)
         options = replace(options, id=id)
@@ -144,7 +147,7 @@ class Client(Tasks):
         order = _for_owner(order, options)
         arguments = VERBS[verb].encode(thread, order, options, *more)
         if order.target is not None:
-            self._hold(id, thread, order)
+            self._hold(id, thread, order, *map(check_age, more))
         return await self._handed_over(VERBS[verb], arguments, id, thread)
 
     async def _handed_over(self, verb: Verb, arguments: bytes, id: str, thread: str) -> Task:
@@ -176,13 +179,13 @@ class Client(Tasks):
         if not in_doubt and not _is_own(asked, id, problem):
             self._executor.let_go(id)
 
-    def _hold(self, id: str, thread: str, order: Order) -> Held:
+    def _hold(self, id: str, thread: str, order: Order, running_for: float | None = None) -> Held:
         if self._executor.holds(id):
             raise Duplicate.of_id(id)
         picture = Task(id=id, thread=thread, work=order.work, status=Status.QUEUED, run=Run())
         assignment = Assignment(picture, order.target, order.args, order.kwargs)
         self._engine.runner(order.work.kind).check(picture, assignment)
-        return self._executor.hold(id, order)
+        return self._executor.hold(id, order, running_for)
 
     # -- inline or job
 
@@ -238,22 +241,28 @@ class Client(Tasks):
             if task is None and held.performing is None:
                 return await self._called(thread, order, options, threshold, held)
             if task is None and held.is_running:
-                arguments = VERBS["adopt"].encode(thread, order, options, 0.0)
-                task = await self._answer(Asked(VERBS["adopt"], arguments))
+                arguments = VERBS["adopt"].encode(thread, order, options, self._executor.age(held))
+                task = await self._handed_over(VERBS["adopt"], arguments, options.id, thread)
             if task is not None:
                 return Answer("background", task=task)
         except (Disconnected, Refused):
             if held.performing is None:
                 raise
         assert held.performing is not None
-        return _inline(await asyncio.shield(held.performing))
+        return _inline(await self._executor.outlast(held), held)
 
     async def _as_task(self, id: str, thread: str) -> Task | None:
-        """A call that the owner has still inline is no task yet, and is made one."""
-        for verb in ("get", "promote"):
-            with contextlib.suppress(NotFound):
-                return await self._ask(VERBS[verb], id, thread)
-        return None
+        """A call that the owner has still inline is no task yet, and is made one. Whoever does not know
+        whether it was made one asks again: else it would be answered here, and told as well."""
+        while True:
+            try:
+                for verb in ("get", "promote"):
+                    with contextlib.suppress(NotFound):
+                        return await self._ask(VERBS[verb], id, thread)
+                return None
+            except (Disconnected, Refused) as problem:
+                if problem.code not in ("in_doubt", "already_a_task"):
+                    raise
 
     # -- turns
 
@@ -302,12 +311,20 @@ class Client(Tasks):
     def _say_hosts(self) -> None:
         hosts = self.pushing.hosts.items()
         told = [(thread, host.delivery.grade, type(host).__name__) for thread, host in hosts]
-        self._connection.say(frames.Hosting(told))
+        self._connection.say(frames.Hosting([*told, *self._serving.values()]))
+
+    def serves(self, thread: str, grade: str, kind: str) -> None:
+        """A conversation that is told by whoever uses us: the owner knows of it, for those who ask."""
+        self._serving[thread] = (thread, grade, kind)
+        self._say_hosts()
 
     # -- limits
 
     def limits(self) -> Limits:
         return self._limits
+
+    def plugin_defaults(self) -> PluginDefaults:
+        return self._plugins
 
 
 def _id_of(options: Options) -> str:
@@ -333,7 +350,12 @@ def _for_owner(order: Order, options: Options) -> Order:
     return order.with_environment(own)
 
 
-def _inline(report: Report) -> Answer:
+def _inline(report: Report, held: Held) -> Answer:
+    if report.timed_out:
+        assert held.task is not None
+        outcome = judge(held.task, sound(report), {}).outcome
+        ended = replace(held.task, status=Status.TIMED_OUT, outcome=outcome)
+        raise TaskTimedOut(f"The call did not end within {held.task.run.timeout:g} s.", ended)
     if report.result is not None:
         return Answer("synchronous", report.result.value)
     raise report.exception or Disconnected("The call was stopped when the owner of the ledger was lost.")

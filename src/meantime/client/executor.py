@@ -9,6 +9,8 @@ from contextvars import Context as CallersContext
 from contextvars import copy_context
 from functools import partial
 
+from msgspec.structs import replace
+
 from meantime.context import WorkContext
 from meantime.kernel.model import Failed, Task
 from meantime.kernel.outcomes import Report
@@ -31,11 +33,14 @@ from meantime.link.frames import (
 )
 from meantime.link.verbs import encode
 from meantime.link.wire import MAX_FRAME
-from meantime.ports.clock import Clock
+from meantime.ports.clock import Alarm, Clock
 from meantime.ports.engine import Engine
 from meantime.ports.runner import CURRENT, Assignment
 
 SAY_EVERY = 0.25  # seconds
+LOOK_AGAIN = 1.0  # seconds between looks at whether the owner does it
+STEP_IN = 5.0  # seconds over its timeout, after which a function is stopped though the owner is connected
+LEAVE = 10.0  # seconds after which a function that will not stop is waited for no longer
 LAST = 1.0  # seconds that functions have to stop when nobody is left to hear of them
 TOO_BIG = "The result has {size} bytes as JSON; at most {most} can be sent to the owner of the ledger."
 
@@ -54,6 +59,10 @@ class Held:
         self.awaited = False  # somebody here waits for it, and lets it go
         self.is_saying = False
         self.quiet_until = 0.0
+        self.began: float | None = None
+        self.alarm: Alarm | None = None
+        self.timed_out = False  # stopped by our own clock
+        self.left_behind = asyncio.get_running_loop().create_future()  # it would not stop
 
     @property
     def is_running(self) -> bool:
@@ -93,16 +102,27 @@ class _Asks:
 
 
 class Executor:
-    def __init__(self, engine: Engine, clock: Clock, say: Callable[[Frame], None]) -> None:
+    """`is_up` tells whether the owner is there, which stops what runs too long. While it is not, and so
+    cannot, we do."""
+
+    def __init__(
+        self, engine: Engine, clock: Clock, say: Callable[[Frame], None], is_up: Callable[[], bool]
+    ) -> None:
         self._engine = engine
         self._clock = clock
         self._say = say
+        self._is_up = is_up
         self._held: dict[str, Held] = {}
 
-    def hold(self, id: str, order: Order) -> Held:
+    def hold(self, id: str, order: Order, running_for: float | None = None) -> Held:
         """Before it is handed in: the owner may say run before it has answered."""
         held = self._held[id] = Held(order)
+        if running_for is not None:
+            held.began = self._clock.monotonic() - running_for
         return held
+
+    def age(self, held: Held) -> float:
+        return 0.0 if held.began is None else self._clock.monotonic() - held.began
 
     def holds(self, id: str) -> bool:
         return id in self._held
@@ -120,7 +140,7 @@ class Executor:
         if held.ending is not None:
             self._say(held.ending)
             return
-        if held.context is not None and held.context.said is not None:
+        if held.context is not None:
             self._tell(held)
         for question, _ in held.asked.values():
             assert held.task is not None
@@ -182,28 +202,61 @@ class Executor:
     def _begin(self, held: Held, frame: Run) -> None:
         loop = asyncio.get_running_loop()
         held.task = frame.task
+        if held.began is None:
+            held.began = self._clock.monotonic()
         held.context = WorkContext(
-            frame.task, loop, self._clock.now, partial(self._changed, held), _Asks(held, self._say)
+            frame.task, loop, self._clock.now, partial(self._changed, held), asks=_Asks(held, self._say)
         )
         order = held.order
         assignment = Assignment(frame.task, order.target, order.args, order.kwargs, frame.foreground)
         held.performing = loop.create_task(self._perform(held, assignment), context=held.callers)
         held.performing.add_done_callback(partial(self._ended, held))
+        if frame.task.run.timeout is not None:
+            left = max(0.0, frame.task.run.timeout - self.age(held))
+            held.alarm = self._clock.call_later(left, lambda: self._overdue(held))
 
     async def _perform(self, held: Held, assignment: Assignment) -> Report:
         assert held.context is not None
         CURRENT.set(held.context)
-        return await self._engine.perform(assignment, held.context)
+        report = await self._engine.perform(assignment, held.context)
+        return replace(report, timed_out=True) if held.timed_out else report
+
+    def _overdue(self, held: Held) -> None:
+        """The owner stops it, and decides how it ended. One that is not there, or does not do it, cannot
+        keep it running."""
+        assert held.task is not None
+        assert held.context is not None
+        if not held.is_running or held.context.stops:
+            return
+        timeout = held.task.run.timeout or 0.0
+        if self._is_up() and self.age(held) < timeout + STEP_IN:
+            held.alarm = self._clock.call_later(LOOK_AGAIN, lambda: self._overdue(held))
+            return
+        held.timed_out = True
+        self.stop_held(held)
+        held.alarm = self._clock.call_later(LEAVE, lambda: self._leave_behind(held))
+
+    def _leave_behind(self, held: Held) -> None:
+        if held.is_running and not held.left_behind.done():
+            held.left_behind.set_result(None)
+
+    async def outlast(self, held: Held) -> Report:
+        """How it ended, for a caller that no owner tells."""
+        assert held.performing is not None
+        await asyncio.wait([held.performing, held.left_behind], return_when=asyncio.FIRST_COMPLETED)
+        return held.performing.result() if held.performing.done() else Report(timed_out=True)
 
     def _ended(self, held: Held, performing: asyncio.Task[Report]) -> None:
         assert held.task is not None
+        if held.alarm is not None:
+            held.alarm.cancel()
         if performing.cancelled() or self._held.get(held.task.id) is not held:
             return  # our loop is coming down, or nobody waits for it any more
-        ending = Ended(held.task.id, held.fence, to_wire(performing.result()), held.said)
+        ending = Ended(held.task.id, held.fence, to_wire(performing.result()), held.said, self.age(held))
         size = len(encode(ending))
         if size > MAX_FRAME:
             error = Failed(TOO_BIG.format(size=size, most=MAX_FRAME), "too_big")
-            ending = Ended(held.task.id, held.fence, to_wire(Report(error=error)), held.said)
+            ending = replace(ending, report=to_wire(Report(error=error)))
         held.ending = ending
         self._say(ending)
 
@@ -220,7 +273,7 @@ class Executor:
         held.is_saying = False
         held.quiet_until = self._clock.monotonic() + SAY_EVERY
         if held.task is not None and held.ending is None:
-            self._say(Saying(held.task.id, held.fence, held.said))
+            self._say(Saying(held.task.id, held.fence, held.said, self.age(held)))
 
     def running(self) -> list[str]:
         return [id for id, held in self._held.items() if held.performing and held.ending is None]

@@ -14,6 +14,15 @@ NO_LIMIT = -1
 Lane = tuple[str, str]  # a thread and a kind of work
 
 
+class PluginDefaults(Struct, frozen=True):
+    """What the tools of plugins may do, where their registry is given nothing else: seed 003's fields."""
+
+    max_concurrent_tasks: int = 10
+    default_timeout_seconds: float = 300.0
+    completed_task_retention_seconds: float = 3600.0
+    background_threshold_seconds: float = 10.0
+
+
 class Limits(Struct, frozen=True):
     """-1 is no limit. `per_thread` counts each kind of work by itself; `per_kind` overrides it."""
 

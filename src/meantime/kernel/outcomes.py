@@ -114,6 +114,13 @@ def abandon(task: Task, emitted: dict[str, Json]) -> Outcome:
     return Cancelled(by, reason, abandoned=True, emitted_vars=emitted)
 
 
+def is_unheard(outcome: Outcome | None) -> bool:
+    """Whether the run itself has not said how it ended, and may yet."""
+    if isinstance(outcome, Cancelled | TimedOut):
+        return outcome.abandoned
+    return isinstance(outcome, Lost)
+
+
 def _completed(report: Report, result: Jsonable, emitted: dict[str, Json]) -> Completed:
     return Completed(
         result.value,

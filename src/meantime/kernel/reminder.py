@@ -10,14 +10,20 @@ from .lifecycle import Status
 from .model import Task
 from .payloads import clean
 
+RESTS = (
+    "You were woken again and again by work that you had started when you were woken. "
+    "The next wake waits {}; nothing is lost. If this is a loop, stop it."
+)
 SHOWN = 20  # tasks named; the rest are counted
 ASKED = 200  # characters of what a task asks
 
 
-def reminder(active: Sequence[Task], untold: Sequence[Task], parked: int, now: float) -> str:
+def reminder(
+    active: Sequence[Task], untold: Sequence[Task], parked: int, now: float, rests: float = 0.0
+) -> str:
     """Nothing to say gives the empty string."""
     if not (active or untold or parked):
-        return ""
+        return RESTS.format(duration(rests)) if rests else ""
     ids = [task.id for task in (*active, *untold)]
     counts = [f"{len(active)} active"] if active else []
     counts += [f"{len(untold)} ended, not yet told"] if untold else []
@@ -29,6 +35,8 @@ def reminder(active: Sequence[Task], untold: Sequence[Task], parked: int, now: f
     if more:
         lines.append(f"- and {more} more")
     lines.append("You will be told when each one ends; do not poll.")
+    if rests:
+        lines.append(RESTS.format(duration(rests)))
     return "\n".join(lines)
 
 

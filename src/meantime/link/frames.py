@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from msgspec import Raw, Struct
 
-from meantime.kernel.limits import Limits
+from meantime.kernel.limits import Limits, PluginDefaults
 from meantime.kernel.model import Failed, Json, Progress, Task
 from meantime.kernel.outcomes import Report
 from meantime.kernel.payloads import Jsonable
@@ -43,6 +43,7 @@ class WireReport(Struct, frozen=True, omit_defaults=True):
     final_message: str = ""
     terminate_reason: str = ""
     session: str | None = None
+    timed_out: bool = False
 
 
 class Bye(Frame, frozen=True, tag="bye"):
@@ -83,12 +84,14 @@ class Ended(Frame, frozen=True, tag="ended"):
     fence: Fence
     report: WireReport
     said: Said
+    age: float = 0.0  # seconds that it ran, by the clock of its own process
 
 
 class Saying(Frame, frozen=True, tag="saying"):
     task: str
     fence: Fence
     said: Said
+    age: float = 0.0  # seconds that it has been running, by the clock of its own process
 
 
 class Asks(Frame, frozen=True, tag="asks"):
@@ -130,6 +133,7 @@ class Welcome(Frame, frozen=True, tag="welcome"):
     instance: str  # another one after every start of the owner
     lease: float  # seconds within which the owner wants to hear something
     limits: Limits
+    plugins: PluginDefaults = PluginDefaults()
 
 
 class Refuse(Frame, frozen=True, tag="refuse"):
@@ -196,6 +200,7 @@ def to_wire(report: Report) -> WireReport:
         report.final_message,
         report.terminate_reason,
         report.session,
+        timed_out=report.timed_out,
     )
 
 
@@ -209,4 +214,5 @@ def from_wire(report: WireReport) -> Report:
         report.final_message,
         report.terminate_reason,
         report.session,
+        timed_out=report.timed_out,
     )

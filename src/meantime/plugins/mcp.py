@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 from meantime.blocking import Meantime
-from meantime.integrations.mcp.tools import ToolInfo
 from meantime.kernel.errors import InvalidInput, TaskFailed
 from meantime.kernel.model import Completed, Failed
+from meantime.kernel.tools import ToolInfo
 from meantime.kernel.work import Orderable, Tool
 
 from .capable import RunsInBackground

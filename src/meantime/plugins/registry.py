@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
+from msgspec import structs
+
 from meantime.blocking import Meantime
 from meantime.kernel.errors import InvalidInput, NotFound
 
@@ -58,7 +60,7 @@ class PluginRegistry:
                 f"A registry takes a blocking Meantime, not {type(mt).__name__}.",
                 hint="Open it with `from meantime.blocking import Meantime`.",
             )
-        self.config = config or BackgroundConfig()
+        self.config = config or BackgroundConfig(**structs.asdict(mt.plugin_defaults()))
         self.workshop = Workshop(mt, thread, self.config)
         self._plugins: dict[str, Any] = {}
         self._tools: dict[str, Tool] = {}

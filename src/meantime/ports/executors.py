@@ -17,6 +17,10 @@ class Relay(Context, Protocol):
         """The whole of what was said so far, in place of what was there."""
         ...
 
+    def running_for(self, seconds: float) -> None:
+        """How long the work has been running, by the clock of the process that performs it."""
+        ...
+
 
 class Executors(Protocol):
     def may_run(self, executor: str) -> bool:

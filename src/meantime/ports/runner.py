@@ -14,6 +14,7 @@ from meantime.kernel.errors import NotInWork
 from meantime.kernel.model import Chunk, Json, Task
 from meantime.kernel.outcomes import Report
 from meantime.kernel.questions import Question, Reply
+from meantime.kernel.tools import ToolInfo
 
 
 class Stopped(Exception):
@@ -163,8 +164,9 @@ class LastingRunner(Runner, Protocol):
         what has vanished."""
         ...
 
-    def age(self, task: Task) -> float:
-        """Seconds since the work began; 0 if it has not, or nobody knows."""
+    def age(self, task: Task) -> float | None:
+        """Seconds since the work began, 0 if it has not. None: nobody here knows; whoever performs it
+        says so to the run's context, as soon as it is heard of."""
         ...
 
     async def detach(self, task: Task) -> bool:
@@ -215,6 +217,12 @@ class TalkingRunner(Runner, Protocol):
     async def lines(self, task: Task) -> Sequence[Line]:
         """All that was said, over all runs, oldest first."""
         ...
+
+
+class ServedRunner(Runner, Protocol):
+    """A runner whose work is done by servers, each with tools of its own."""
+
+    async def tools(self, server: str) -> Sequence[ToolInfo]: ...
 
 
 class SpeakingRunner(Runner, Protocol):

@@ -15,10 +15,11 @@ from meantime.kernel.change import Disposition
 from meantime.kernel.conversation import Line
 from meantime.kernel.events import Event
 from meantime.kernel.lifecycle import Status
-from meantime.kernel.limits import Limits
+from meantime.kernel.limits import Limits, PluginDefaults
 from meantime.kernel.model import BatchCount, Chunk, InlineLimits, Json, Output, Task
 from meantime.kernel.notices import Notice
 from meantime.kernel.stats import Statistics
+from meantime.kernel.tools import ToolInfo
 from meantime.kernel.work import Order
 
 from .store import Entry, Query, Settled
@@ -279,6 +280,12 @@ class Tasks(Protocol):
 
     async def statistics(self, thread: str | None) -> Statistics: ...
 
+    async def tools(self, server: str) -> Sequence[ToolInfo]:
+        """The tools of an MCP server that the owner knows, asked now."""
+        ...
+
     async def set_limits(self, limits: Limits) -> None: ...
 
     def limits(self) -> Limits: ...
+
+    def plugin_defaults(self) -> PluginDefaults: ...

@@ -21,10 +21,9 @@ class SharedFunctionRunner:
     kind = "call"
     abilities = Abilities(adopt=True)
 
-    def __init__(self, own: FunctionRunner, executors: Executors, now: Callable[[], float]) -> None:
+    def __init__(self, own: FunctionRunner, executors: Executors) -> None:
         self._own = own
         self._executors = executors
-        self._now = now
 
     def check(self, task: Task, assignment: Assignment) -> None:
         if task.executor is None:
@@ -63,9 +62,9 @@ class SharedFunctionRunner:
 
     def prepare(self, task: Task) -> None: ...
 
-    def age(self, task: Task) -> float:
-        """By the wall clock: only the executor has a better one, and it is not here yet."""
-        return 0.0 if task.run.started_at is None else max(0.0, self._now() - task.run.started_at)
+    def age(self, task: Task) -> float | None:
+        """Only the executor knows. It is not here yet, and says so when it is."""
+        return None
 
     async def detach(self, task: Task) -> bool:
         return task.executor is not None and self._executors.detach(task)

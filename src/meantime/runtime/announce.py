@@ -274,7 +274,7 @@ class Announcing:
         of_thread = self._record.of_thread.get(thread, {}).values()
         active = [task for task in of_thread if (task.id, task.run.number) not in ended]
         parked = len(await self._store.notices(thread, [NoticeState.PARKED], MAX_LEASED))
-        return reminder(active, untold, parked, self._record.clock.now())
+        return reminder(active, untold, parked, self._record.clock.now(), self._waking.rests(thread))
 
     async def notices(self, thread: str | None, states: Iterable[str]) -> Sequence[Notice]:
         try:

@@ -15,7 +15,7 @@ from meantime.kernel.change import Disposition, Facts, ending
 from meantime.kernel.errors import Closed, MeantimeError, NotFound
 from meantime.kernel.lifecycle import Move, Status
 from meantime.kernel.model import Completed, Failed, Lost, Outcome, Task
-from meantime.kernel.outcomes import TIMEOUT, Report, abandon, judge, sound
+from meantime.kernel.outcomes import TIMEOUT, Report, abandon, is_unheard, judge, sound
 from meantime.kernel.payloads import as_text, is_over, preview, short, spill_record
 from meantime.kernel.questions import Question, Reply
 from meantime.ports.clock import Alarm
@@ -30,7 +30,7 @@ from .settings import Settings
 class Live:
     """A run of this process, from its launch until its report is recorded."""
 
-    __slots__ = ("alarms", "began", "context", "fence", "flushing", "runner")
+    __slots__ = ("alarms", "began", "context", "fence", "flushing", "is_aged", "runner")
 
     def __init__(self, context: WorkContext, fence: tuple[int, int], began: float) -> None:
         self.context = context
@@ -38,6 +38,7 @@ class Live:
         self.began = began
         self.alarms: tuple[Alarm, ...] = ()
         self.flushing = False
+        self.is_aged = True  # False: when it began is not known yet
         self.runner: asyncio.Task[None] | None = None
 
     def quiet(self) -> None:
@@ -76,11 +77,11 @@ class Runs:
     def launch(self, assignment: Assignment) -> None:
         """Called once the task is durable and has its slot."""
         context = self.new_context(assignment.task)
-        began = self._record.clock.monotonic()
+        age = self._lasting(assignment.task).age(assignment.task) if assignment.again else 0.0
         if assignment.again:
-            began -= self._lasting(assignment.task).age(assignment.task)
             context.said, context.emitted = assignment.task.progress, assignment.task.run.emitted
-        live = Live(context, assignment.fence, began)
+        live = Live(context, assignment.fence, self._record.clock.monotonic() - (age or 0.0))
+        live.is_aged = age is not None
         self._begin(assignment, live, self._run(assignment, live))
 
     def adopt(
@@ -95,16 +96,34 @@ class Runs:
     def new_context(self, task: Task) -> WorkContext:
         loop = asyncio.get_running_loop()
         asks = _Asks(self, task.id, (task.run.number, task.run.attempt))
-        return WorkContext(task, loop, self._record.clock.now, self._flush_soon, asks)
+        return WorkContext(task, loop, self._record.clock.now, self._flush_soon, asks, self._aged)
 
     def _begin(self, assignment: Assignment, live: Live, coroutine: Any) -> None:
         task = assignment.task
         self.live[task.id] = live
-        if task.run.timeout is not None:
-            left = max(0.0, task.run.timeout - (self._record.clock.monotonic() - live.began))
-            timing_out = partial(self._time_out, task.id, live)
-            live.alarms = (self._record.clock.call_later(left, lambda: self.beside(timing_out())),)
+        self._arm(task, live)
         live.runner = asyncio.get_running_loop().create_task(coroutine, context=assignment.context)
+
+    def _arm(self, task: Task, live: Live) -> None:
+        if task.run.timeout is None:
+            return
+        left = max(0.0, task.run.timeout - (self._record.clock.monotonic() - live.began))
+        timing_out = partial(self._time_out, task.id, live)
+        live.quiet()
+        live.alarms = (self._record.clock.call_later(left, lambda: self.beside(timing_out())),)
+
+    def _aged(self, id: str, seconds: float) -> None:
+        """Its own process says how long it has been running. What is said comes a little late, so the
+        earliest beginning is the truest."""
+        live, task = self.live.get(id), self._record.live.get(id)
+        if live is None:
+            return
+        began = self._record.clock.monotonic() - seconds
+        if live.is_aged and began >= live.began:
+            return
+        live.began, live.is_aged = min(began, live.began), True
+        if task is not None and task.status is not Status.CANCELLING:
+            self._arm(task, live)
 
     # -- the pipeline
 
@@ -118,7 +137,7 @@ class Runs:
 
     async def _finish(self, id: str, live: Live, report: Report) -> None:
         """Whatever a runner says, its run ends: a report that cannot be recorded is a failure."""
-        elapsed = self._record.clock.monotonic() - live.began
+        elapsed = self._record.clock.monotonic() - live.began if live.is_aged else None
         live.quiet()
         if report.detached:  # it goes on, and the next owner takes it up
             self.live.pop(id, None)
@@ -135,7 +154,7 @@ class Runs:
         if self.live.get(id) is live:
             del self.live[id]
 
-    async def _record_ending(self, id: str, live: Live, report: Report, elapsed: float) -> None:
+    async def _record_ending(self, id: str, live: Live, report: Report, elapsed: float | None) -> None:
         task = self._record.live.get(id)
         if task is None:  # left behind by a cancel that it ignored: what it says now comes late
             late = short(report.result.value) if report.result else None
@@ -154,6 +173,13 @@ class Runs:
             session=report.session or live.context.session,
         )
         await self._record.insist(id, ending(outcome), facts)
+
+    async def keep_late(self, id: str, executor: str, fence: tuple[int, int], report: Report) -> None:
+        """What a connected process says of a run that was given up: the ending stays as it is."""
+        task = await self._record.current(id)
+        if report.result is not None and task.executor == executor and is_unheard(task.outcome):
+            late = short(report.result.value)
+            await self._record.insist(id, Move.COMPLETE, Facts(run=fence, late=late))
 
     async def _retry(self, task: Task) -> bool:
         """Work that outlives us was lost, and may be run again: it goes back into the queue."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 from meantime.kernel.conversation import Line
 from meantime.kernel.errors import Closed, InvalidInput, NotFound, RetryNotSupported
@@ -10,15 +11,16 @@ from meantime.kernel.events import Event
 from meantime.kernel.given import check_all, check_count, check_scope
 from meantime.kernel.ids import check_id
 from meantime.kernel.lifecycle import Status
-from meantime.kernel.limits import Limits
+from meantime.kernel.limits import Limits, PluginDefaults
 from meantime.kernel.model import BatchCount, Chunk, Json, Output, Task
 from meantime.kernel.notices import Notice
 from meantime.kernel.stats import Statistics
+from meantime.kernel.tools import ToolInfo
 from meantime.kernel.work import Order
 from meantime.ports.clock import Clock
 from meantime.ports.engine import Engine
 from meantime.ports.host import Host
-from meantime.ports.runner import Assignment
+from meantime.ports.runner import Assignment, ServedRunner
 from meantime.ports.store import Entry, Query, Settled, Store
 from meantime.ports.tasks import Answer, CancelAnswer, OpenTurn, Options, Page, ThreadCount
 from meantime.push import Pushing
@@ -60,7 +62,7 @@ class Runtime:
         self.hearing = Hearing(self.looking, self.following, engine)
         self.stopping = Stopping(self.record, self.runs, self.admission, self.looking, engine, settings)
         self.clearing = Clearing(self.record, self.looking, engine)
-        self.waking = Waking(store)
+        self.waking = Waking(store, clock, settings.wakes)
         self.announcing = Announcing(self.record, self.batches, self.waking, settings)
         self.observing = Observing(self.record)
         self.calling = Calls(
@@ -407,10 +409,22 @@ class Runtime:
     async def stats(self) -> dict[str, int]:
         slots = self.admission.slots
         counts = dict(await self.store.counts())
-        return {**counts, "slots.running": slots.running, "slots.waiting": slots.waiting}
+        return {
+            **counts,
+            "slots.running": slots.running,
+            "slots.waiting": slots.waiting,
+            "threads.resting": len(self.waking.resting()),
+        }
+
+    async def tools(self, server: str) -> Sequence[ToolInfo]:
+        self._check_open()
+        return await cast("ServedRunner", self.engine.runner("tool")).tools(check_id(server, "server"))
 
     async def set_limits(self, limits: Limits) -> None:
         self.admission.set_limits(limits)
 
     def limits(self) -> Limits:
         return self.admission.slots.limits
+
+    def plugin_defaults(self) -> PluginDefaults:
+        return self.settings.plugins

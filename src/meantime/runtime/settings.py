@@ -5,9 +5,10 @@ from __future__ import annotations
 from msgspec import Struct
 
 from meantime.kernel.errors import InvalidInput
-from meantime.kernel.limits import Limits
+from meantime.kernel.limits import Limits, PluginDefaults
 from meantime.kernel.model import InlineLimits
 from meantime.kernel.retention import Retention
+from meantime.kernel.wakes import WakeBudget
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -20,6 +21,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     stop_grace: float = 5.0  # seconds between asking a run to stop and asking again, harder
     stop_deadline: float = 10.0  # seconds after which a run that will not stop is left behind
     parks_after: int = 5  # failed deliveries after which a notice is parked
+    wakes: WakeBudget = WakeBudget()  # how often a thread is woken by what it started when it was woken
     reconcile_every: float = 5.0  # seconds: the longest a missed wake can last
     progress_every: float = 0.25  # seconds between writes of one run's progress
     upkeep_every: float = 3600.0
@@ -30,6 +32,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     max_threads: int = 256  # worker threads for sync functions, those left behind included
     executor_lease: float = 60.0  # seconds of silence after which a connected process counts as lost
     executor_grace: float = 30.0  # seconds that a lost one has to come back, before its runs are lost
+    plugins: PluginDefaults = PluginDefaults()  # for registries that are given no config
     max_wait: float = 600.0  # the longest that `output(wait=…)` waits
 
 

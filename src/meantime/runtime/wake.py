@@ -7,15 +7,23 @@ only says "look again", so a missed one costs at most a reconciler's round, neve
 from __future__ import annotations
 
 import asyncio
+import logging
 
 from meantime.kernel.change import Change
 from meantime.kernel.errors import Closed
+from meantime.kernel.wakes import WakeBudget, Wakes
+from meantime.ports.clock import Alarm, Clock
 from meantime.ports.store import Committed, Store
+
+logger = logging.getLogger("meantime")
 
 
 class Waking:
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, clock: Clock, budget: WakeBudget) -> None:
         self._store = store
+        self._clock = clock
+        self.wakes = Wakes(budget)
+        self._alarms: dict[str, Alarm] = {}  # of threads that rest
         self._unread: dict[str, int] = {}
         self._busy: dict[str, int] = {}  # open turns by thread
         self._signals: dict[str, int] = {}  # the newest signal of a thread
@@ -35,6 +43,8 @@ class Waking:
                 return
 
     def heard(self, change: Change, committed: Committed) -> None:
+        if change.replaces == 0:
+            self.wakes.started(change.task.thread)
         if change.ends and change.task.notify:
             self.count(change.task.thread, 1)
             self.signal(change.task.thread)
@@ -51,6 +61,7 @@ class Waking:
         return self._unread.get(thread, 0)
 
     def enter(self, thread: str) -> None:
+        self.wakes.entered(thread)
         self._busy[thread] = self._busy.get(thread, 0) + 1
 
     def leave(self, thread: str, *, told: bool) -> None:
@@ -89,7 +100,8 @@ class Waking:
             if self._closed:
                 raise Closed
             signal = self._signals.get(thread, 0)
-            if signal != seen and self.is_due(thread):
+            if signal != seen and self.is_due(thread) and not self._rests(thread):
+                self.wakes.woken(thread, self._clock.monotonic())
                 return signal
             sleeper: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._sleepers.setdefault(thread, []).append(sleeper)
@@ -103,6 +115,32 @@ class Waking:
                         del self._sleepers[thread]
                 raise
 
+    def _rests(self, thread: str) -> bool:
+        """Its wakes are used up: those who wait look again when it has rested."""
+        left = self.rests(thread)
+        if left <= 0:
+            return False
+        if thread not in self._alarms:
+            logger.warning(
+                "Thread %r was woken %d times in %g s and started work each time: it rests for %.0f s.",
+                thread, self.wakes.budget.rounds, self.wakes.budget.seconds, left,
+            )  # fmt: skip
+            self._alarms[thread] = self._clock.call_later(left, lambda: self._rested(thread))
+        return True
+
+    def _rested(self, thread: str) -> None:
+        del self._alarms[thread]
+        self.nudge(thread)
+
+    def rests(self, thread: str) -> float:
+        """Seconds until it may be woken again."""
+        return self.wakes.rest(thread, self._clock.monotonic())
+
+    def resting(self) -> dict[str, float]:
+        """Threads that are woken less often than they would be, and for how many seconds yet."""
+        now = self._clock.monotonic()
+        return {thread: self.wakes.rest(thread, now) for thread in self.wakes.resting(now)}
+
     async def reconcile(self) -> None:
         """At most every few seconds: every idle thread with something unread is looked at again."""
         await self.refresh()
@@ -115,5 +153,7 @@ class Waking:
     def close(self) -> None:
         """Nobody waits for ever: those who wait hear that it is closed."""
         self._closed = True
+        for alarm in self._alarms.values():
+            alarm.cancel()
         for thread in list(self._sleepers):
             self.signal(thread)

@@ -100,6 +100,7 @@ async def test_H11_stats(
         "byAgent": {"call": 3, "explore": 2},
         "duration": {"avg": 1_500, "max": 3_000, "min": 0},
         "degraded": False,
+        "restingThreads": 0,
         "notices": {"unread": 4},
     }
 

@@ -33,6 +33,7 @@ GET  /v1/threads/other/wake       GET  /v1/notices                  GET  /v1/not
 GET  /v1/calls                    GET  /v1/calls?thread=other       GET  /v1/events
 GET  /v1/events?thread=other      GET  /v1/stats                    GET  /v1/info
 GET  /v1/openapi.json             GET  /v1/health                   GET  /v1/unknown
+GET  /v1/servers/none/tools       GET  /v1/stats?nonsense=1         GET  /v1/tasks?statsu=running
 POST /v1/tasks                    POST /v1/wait                     POST /v1/cancel
 POST /v1/clear                    POST /v1/purge                    POST /v1/limits
 POST /v1/tasks/mine/cancel        POST /v1/tasks/theirs/cancel      POST /v1/tasks/mine/resume
@@ -54,6 +55,9 @@ FULL = {
     "GET /v1/tasks/theirs/output": 409,
     "GET /v1/threads/other/wake": 204,  # it is busy: a turn of it is open
     "GET /v1/unknown": 404,
+    "GET /v1/servers/none/tools": 404,  # there is no such server
+    "GET /v1/stats?nonsense=1": 400,  # what it does not know, it says
+    "GET /v1/tasks?statsu=running": 400,
     "GET /v1/tasks/mine/cancel": 405,
     "POST /v1/tasks": 400,  # an empty body names no work,
     "POST /v1/wait": 400,  # nothing to wait for,
@@ -181,7 +185,9 @@ async def test_P12_every_route_for(
     async with client:
         for method, path in [*READS, *WRITES]:
             turn = await mt._runtime.open_turn("other", lease=600, limit=1)
-            asked = path.format(theirs=turn.id) + ("?timeout=0" if path.endswith(("/wait", "/wake")) else "")
+            asked = path.format(theirs=turn.id) + (
+                "?timeout=0" if method == "GET" and path.endswith(("/wait", "/wake")) else ""
+            )
             headers = {"Content-Type": "application/json", **caller.headers(door)}
             body = b"{}" if method == "POST" else None
             request = client.build_request(
@@ -208,6 +214,7 @@ async def test_P12_the_table_has_every_route(both: tuple[HttpDoor, Path]):
         "/batches/{id}": "/batches/b-1",
         "/threads/{id}": "/threads/conv-1",
         "{turn}": "{theirs}",
+        "/servers/{name}": "/servers/none",
     }
     for path, endpoint in routes.items():
         for pattern, example in names.items():

@@ -24,7 +24,7 @@ from meantime.kernel.work import Order
 from meantime.surfaces.http import waiting
 from meantime.surfaces.http.app import table
 from meantime.surfaces.http.body import Body
-from meantime.surfaces.http.parts import Parts
+from meantime.surfaces.http.parts import Beside, Parts
 from meantime.surfaces.http.settings import HttpSettings
 from meantime.surfaces.http.shapes import WireProgress, WireTask
 from meantime.testing import FakeSessionRunner, Reply
@@ -194,7 +194,7 @@ def test_what_is_written_well_is_done_and_answered_as_described(door: HttpDoor):
 
 
 def test_the_description_has_every_route_and_no_other():
-    parts = Parts(None, None, HttpSettings(), FakeClockLess(), None, None)  # type: ignore[arg-type]
+    parts = Parts(None, None, HttpSettings(), FakeClockLess(), None, None, Beside())  # type: ignore[arg-type]
     routes = {path: {method.lower() for method in found.handlers} for path, found in table(parts).items()}
     assert routes == {path: set(methods) for path, methods in DOCUMENT["paths"].items()}
     assert list(routes) == list(DOCUMENT["paths"])

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from meantime.app.audit import Audit, audit
+from meantime.app.audit import Audit, Finding, audit
 from meantime.kernel.durations import duration
 from meantime.kernel.errors import MeantimeError
 from meantime.leader import owner
@@ -29,14 +29,32 @@ def command(as_json: bool) -> int:
             click.echo(f"There is no ledger yet in {home.folder}: nothing to account for.")
         return 0
     try:
-        found = audit(home.ledger, owned=owner(home) is not None, now=time.time())
+        is_owned = owner(home) is not None
+        found = audit(home.ledger, owned=is_owned, now=time.time())
     except MeantimeError as problem:
         raise Trouble(problem.message, problem.hint) from problem
+    if is_owned:
+        found = found._replace(findings=(*found.findings, *_circles()))
     if as_json:
         say_json(_wire(found))
     else:
         _show(found)
     return int(not found.is_clean)
+
+
+def _circles() -> tuple[Finding, ...]:
+    """What only the daemon knows: no ledger says how often somebody was woken."""
+    try:
+        count = daemon().get("/v1/stats").get("restingThreads", 0)
+    except Trouble:  # it does not answer, which is no reason not to account for what is on the disk
+        return ()
+    if not count:
+        return ()
+    todo = (
+        "Look at what they start: `meantime threads`, `meantime ps --thread ID`. A turn of a person ends it."
+    )
+    text = f"{count} × a thread that is woken again and again by what it started, and rests"
+    return (Finding(False, text, (), todo),)
 
 
 def _wire(found: Audit) -> dict[str, Any]:

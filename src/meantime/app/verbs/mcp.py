@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 import msgspec
@@ -25,6 +25,9 @@ from meantime.surfaces.cli.speaking import Daemon
 from meantime.surfaces.cli.trouble import NO_DAEMON, Refused, Trouble
 from meantime.surfaces.mcp.threads import own_thread
 from meantime.wording import dialect_of
+
+if TYPE_CHECKING:
+    from meantime.client.client import Client
 
 _OPTIONS = {"timeout", "description", "batch", "id", "meta"}  # of those that a tool here can be given
 
@@ -63,7 +66,8 @@ def command(thread: str | None, dialect: str, home: str | None) -> int:
 async def _serve(serve: Any, thread: str, dialect: str) -> None:
     start = os.environ.get("MEANTIME_NO_START", "") in ("", "0")
     async with Meantime.connect(start=start) as mt:
-        tasks = mt.thread(thread)._tasks  # pyright: ignore[reportPrivateUsage]  the verbs that it speaks to
+        tasks = cast("Client", mt.thread(thread)._tasks)  # pyright: ignore[reportPrivateUsage]  the verbs that it speaks to
+        tasks.serves(thread, "C", "mcp")
         await serve(tasks, ConnectedWorks(tasks), thread, __version__, dialect)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from meantime.kernel.errors import InvalidInput, NotFound, Refused
 from meantime.kernel.model import Failed, Task
 from meantime.kernel.outcomes import Report
+from meantime.kernel.tools import ToolInfo
 from meantime.ports.runner import Abilities, Assignment, Context
 
 from .follow import PATIENCE, Following
@@ -19,7 +20,7 @@ from .link import Link
 from .remote import Remote, needs_input, remembered, remote_of
 from .results import report_of, report_of_error
 from .servers import Server, checked
-from .tools import ToolInfo, near
+from .tools import near
 from .troubles import Gone, NotStarted, Refusal, Stale, Unanswered
 
 CUT_OFF = "Meantime ended while the call was under way. Whether the tool did its work is not known."

@@ -1,30 +1,11 @@
-"""The tools that a server has, as it last said."""
+"""Names that nobody has, and what may have been meant."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
 
-from msgspec import Struct
-
-from meantime.kernel.model import Json
-
 NAMED = 20  # tools that a hint lists
-
-
-class ToolInfo(Struct, frozen=True):
-    """A tool of an MCP server, as an agent is told of it."""
-
-    server: str
-    name: str
-    description: str = ""
-    input_schema: Json = None
-    as_task: bool = False  # by the rules of 2025-11-25, it may be asked to answer with a task
-
-    @property
-    def full_name(self) -> str:
-        """What `Tool(…)` takes."""
-        return f"{self.server}/{self.name}"
 
 
 def near(name: str, known: Iterable[str]) -> str:

@@ -60,6 +60,9 @@ ORDER BY n.number DESC;
 -- name: batch_count
 SELECT status, count(*) FROM tasks WHERE batch = ? GROUP BY status;
 
+-- name: span_of_tasks
+SELECT (SELECT min(seq) FROM tasks), (SELECT max(seq) FROM tasks);
+
 -- name: count_tasks
 SELECT status, count(*) FROM tasks GROUP BY status;
 

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import click
 
+from meantime.surfaces.cli.conversation import PERSON
+
 from .following import patiently
 from .safe import plain, plain_lines
 from .speaking import Daemon, part
@@ -35,7 +37,9 @@ def told(daemon: Daemon, id: str, timeout: float | None, reconnect: float, to: T
     until = None if timeout is None else time.monotonic() + timeout
     if patiently(daemon, thread.is_over, reconnect):
         what = f"Nothing runs in {plain(id)}, and there is nothing unread."
-        raise Trouble(what, "`meantime threads` lists the conversations.", NOT_FOUND)
+        named = "`meantime run --thread ID` names the conversation that is told."
+        hint = named if id == PERSON else "`meantime threads` lists the conversations."
+        raise Trouble(what, hint, NOT_FOUND)
     while True:
         ended = patiently(daemon, lambda: wait_unread(thread, until, is_read), reconnect, silent=to.quiet)
         if ended is None:

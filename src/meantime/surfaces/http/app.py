@@ -24,7 +24,7 @@ from .guard import Patience
 from .info import Info
 from .mcp import McpEndpoint
 from .output import Outputs
-from .parts import Parts
+from .parts import Beside, Parts
 from .polls import Polls
 from .reading import Reading
 from .settings import HttpSettings
@@ -46,7 +46,7 @@ class HttpApp:
     ) -> None:
         self.feed = Feed(tasks, settings, clock)
         self.polls = Polls(clock, settings.waiting)
-        parts = Parts(tasks, owner, settings, clock, self.feed, self.polls)
+        parts = Parts(tasks, owner, settings, clock, self.feed, self.polls, Beside())
         self.routes = table(parts)
         self.mcp = McpEndpoint(parts)
         routes = [Route(path, endpoint) for path, endpoint in self.routes.items()]

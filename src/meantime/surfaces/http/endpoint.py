@@ -11,6 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from .answers import Refusal
 from .gate import CALLER, WRITING
+from .parameters import check, known
 from .tokens import Caller
 
 Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
@@ -20,8 +21,9 @@ Table: TypeAlias = Mapping[str, Handler]  # by "GET /v1/tasks"
 class Endpoint:
     """As ASGI. HEAD is a GET whose body the server leaves out."""
 
-    def __init__(self, handlers: Mapping[str, Handler]) -> None:
+    def __init__(self, path: str, handlers: Mapping[str, Handler]) -> None:
         self.handlers = dict(handlers)
+        self._parameters = {method: known().get(f"{method} {path}", frozenset()) for method in handlers}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
@@ -30,7 +32,10 @@ class Endpoint:
             raise self._wrong_method()
         if method == "POST":
             scope[WRITING]()
-        response = await handler(Request(scope, receive, send))
+        request = Request(scope, receive, send)
+        if request.scope["query_string"]:
+            check(request.query_params, self._parameters[method])
+        response = await handler(request)
         await response(scope, receive, send)
 
     def _wrong_method(self) -> Refusal:
@@ -50,7 +55,7 @@ def by_path(*tables: Table) -> dict[str, Endpoint]:
         for name, handler in table.items():
             method, path = name.split(" ")
             found.setdefault(path, {})[method] = handler
-    return {path: Endpoint(handlers) for path, handlers in found.items()}
+    return {path: Endpoint(path, handlers) for path, handlers in found.items()}
 
 
 def thread_of(request: Request) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from importlib.resources import files
 from typing import Any
 
 from msgspec.structs import replace
@@ -16,6 +15,7 @@ from meantime.ports.store import Query
 from . import answers
 from .body import Body
 from .endpoint import Table, person_only, thread_of
+from .parameters import document
 from .parts import Parts
 from .summary import wire_stats
 from .wire import iso
@@ -41,7 +41,6 @@ class Info:
         self._tasks = parts.tasks
         self._began = parts.clock.monotonic()
         self._started_at = iso(parts.clock.now())
-        self._openapi = files(__package__ or "").joinpath("openapi.json").read_bytes()
 
     def table(self) -> Table:
         return {
@@ -72,7 +71,8 @@ class Info:
         """The token of a thread sees its own host, and nobody else's process."""
         thread = thread_of(request)
         about, settings = self._parts.owner.about(), self._parts.settings
-        hosts = [host for host in about.hosts if thread in (None, host.thread)]
+        everybody = (*about.hosts, *self._parts.beside.hosts())
+        hosts = [host for host in everybody if thread in (None, host.thread)]
         return answers.json(
             {
                 "name": "meantime",
@@ -105,7 +105,7 @@ class Info:
         return answers.json(_wire(self._tasks.limits()))
 
     async def openapi(self, request: Request) -> Response:
-        return Response(self._openapi, media_type="application/json")
+        return Response(document(), media_type="application/json")
 
 
 def _wire(limits: Limits) -> dict[str, Any]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
 from meantime.kernel.errors import Closed
+from meantime.ports.owner import HostCount
 
 from .answers import Refusal
 from .body import read
@@ -23,6 +25,8 @@ MODULE = "meantime.surfaces.mcp.http"
 
 class Served(Protocol):
     async def handle(self, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None: ...
+
+    def hosts(self) -> Sequence[HostCount]: ...
 
     async def close(self) -> None: ...
 
@@ -74,7 +78,9 @@ class McpEndpoint:
     async def _load(self) -> Served:
         """It takes a while: the event loop goes on meanwhile."""
         module: Any = await asyncio.to_thread(importlib.import_module, MODULE)
-        return await module.open_door(self._parts.tasks, self._parts.owner, self._parts.settings)
+        served: Served = await module.open_door(self._parts.tasks, self._parts.owner, self._parts.settings)
+        self._parts.beside.hosts = served.hosts
+        return served
 
     async def _until_closed(self, handling: Any) -> None:
         """Streams never end by themselves, and a wait may take long."""

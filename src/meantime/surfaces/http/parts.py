@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
 from starlette.requests import Request
 
 from meantime.kernel.model import Task
 from meantime.ports.clock import Clock
-from meantime.ports.owner import Owner
+from meantime.ports.owner import HostCount, Owner
 from meantime.ports.tasks import Tasks
 
 from . import asking
@@ -21,6 +22,13 @@ from .settings import HttpSettings
 T = TypeVar("T", bound=Body)
 
 
+class Beside:
+    """Who else serves conversations at this door: MCP, as soon as somebody speaks it."""
+
+    def __init__(self) -> None:
+        self.hosts: Callable[[], Sequence[HostCount]] = tuple
+
+
 class Parts(NamedTuple):
     tasks: Tasks
     owner: Owner
@@ -28,6 +36,7 @@ class Parts(NamedTuple):
     clock: Clock
     feed: Feed
     polls: Polls
+    beside: Beside
 
     async def task(self, request: Request) -> Task:
         """The task that the path names, if the caller may see it."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from meantime.kernel.errors import NotFound, Refused, StillRunning, TaskEnded
+from meantime.kernel.errors import InvalidInput, NotFound, Refused, StillRunning, TaskEnded
 from meantime.kernel.ids import ID, check_id
+from meantime.kernel.model import Json
+from meantime.kernel.tools import ToolInfo
 from meantime.ports.store import Query
 
 from . import answers, asking
@@ -40,6 +42,7 @@ class Reading:
             "GET /v1/threads/{id}": self.thread,
             "GET /v1/notices": self.notices,
             "GET /v1/calls": self.calls,
+            "GET /v1/servers/{name}/tools": self.tools,
         }
 
     async def list(self, request: Request) -> Response:
@@ -114,3 +117,24 @@ class Reading:
         """What threads wait for inline now: no records yet."""
         thread = asking.scope(request.query_params, thread_of(request))
         return answers.json({"tasks": [wire_task(task) for task in await self._tasks.calls(thread)]})
+
+    async def tools(self, request: Request) -> Response:
+        """Of an MCP server; it is started, where it does not run."""
+        name = request.path_params["name"]
+        try:
+            found = await self._tasks.tools(name)
+        except InvalidInput as problem:
+            if problem.code != "unknown_server":
+                raise
+            raise NotFound(f"There is no MCP server {name[:64]!r} here.", hint=problem.hint) from None
+        return answers.json({"server": name, "tools": [_wire_tool(tool) for tool in found]})
+
+
+def _wire_tool(tool: ToolInfo) -> dict[str, Json]:
+    return {
+        "name": tool.name,
+        "tool": tool.full_name,  # what a start takes
+        "description": tool.description,
+        "inputSchema": tool.input_schema,
+        "asTask": tool.as_task,
+    }

@@ -27,6 +27,7 @@ def wire_stats(found: Statistics, counts: Mapping[str, int]) -> dict[str, Any]:
             "min": milliseconds(found.shortest) or 0,
         },
         "degraded": bool(counts.get("degraded")),
+        "restingThreads": counts.get("threads.resting", 0),
         "notices": {
             name.removeprefix("notices."): count
             for name, count in sorted(counts.items())

@@ -20,6 +20,7 @@ from .inbox import Inbox
 
 LISTED = 50  # tasks of this conversation that are named as resources
 INLINE = InlineLimits(8_000, 200)  # of a notice's payload: hosts cut long results, and then nobody is told
+RECENT = 600.0  # seconds without a call after which nobody is said to be there
 LOOK = 2.0  # seconds between two looks at a task that somebody listens for
 
 
@@ -37,6 +38,14 @@ class Conversation:
         self.toolset = Toolset(tasks, works, thread, dialect, inline=INLINE)
         self.inbox = Inbox(tasks, thread, taken, self.toolset.dialect)
         self._settled: dict[str, None] = {}
+        self._called = -RECENT  # when, by the loop's clock
+
+    def called(self) -> None:
+        self._called = asyncio.get_running_loop().time()
+
+    @property
+    def is_alive(self) -> bool:
+        return asyncio.get_running_loop().time() - self._called < RECENT
 
     @asynccontextmanager
     async def call(self) -> AsyncGenerator[Inbox]:

@@ -17,7 +17,7 @@ from starlette.types import Message, Receive, Scope, Send
 from meantime.kernel.ids import check_id
 from meantime.kernel.model import Task
 from meantime.kernel.work import Order
-from meantime.ports.owner import Owner
+from meantime.ports.owner import HostCount, Owner
 from meantime.ports.tasks import Options, Tasks
 from meantime.surfaces.cli.conversation import named
 from meantime.surfaces.http.gate import LOCAL_NAMES
@@ -172,6 +172,10 @@ class HttpMcp:
         request: Any = ctx.request  # Streamable HTTP always has one
         request.scope[RIDING].add(conversation.inbox, ride)
 
+    def hosts(self) -> Sequence[HostCount]:
+        """Those that have called lately: by the newer protocol nobody says that it leaves."""
+        return [HostCount(one.thread, "C", "mcp") for one in self._conversations.values() if one.is_alive]
+
     def _kept(self, thread: str, client: str, dialect: str) -> Conversation:
         """One for each client of a thread: what one has read, another has not."""
         key = (thread, client, dialect)
@@ -180,6 +184,7 @@ class HttpMcp:
             found = Conversation(self._tasks, self._works, thread, dialect=dialect)
             self._conversations[key] = found
         self._conversations.move_to_end(key)
+        found.called()
         if len(self._conversations) > MOST_CONVERSATIONS:
             self._drop(next(iter(self._conversations)))
         return found

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, NamedTuple
 
 from meantime.kernel.errors import InvalidInput, MeantimeError, NotFound
@@ -88,6 +88,7 @@ class ExecutorTable:
         self._tasks: Tasks | None = None
         self._beside: set[asyncio.Task[None]] = set()
         self._closed = False
+        self.keep_late: Callable[[str, str, Fence, Report], Awaitable[None]] = _forget  # set by the owner
 
     def serve(self, tasks: Tasks) -> None:
         self._tasks = tasks
@@ -206,14 +207,14 @@ class ExecutorTable:
     def saying(self, executor: Executor, frame: Saying) -> None:
         run = executor.run(frame.task, frame.fence)
         if run is not None:
-            run.context.relay(frame.said.progress, frame.said.emitted, frame.said.session)
+            _relay(run, frame)
 
     def ended(self, executor: Executor, frame: Ended) -> None:
         run = executor.run(frame.task, frame.fence)
         if run is not None:
-            run.context.relay(frame.said.progress, frame.said.emitted, frame.said.session)
+            _relay(run, frame)
             _end(run, from_wire(frame.report))
-        self._spawn(self._acknowledge(executor, frame))
+        self._spawn(self._acknowledge(executor, frame, is_late=run is None))
 
     def unknown(self, executor: Executor, frame: Unknown) -> None:
         run = executor.run(frame.task, frame.fence)
@@ -254,11 +255,13 @@ class ExecutorTable:
         if run is not None:
             run.context.withdraw(frame.question, frame.reply)
 
-    async def _acknowledge(self, executor: Executor, frame: Ended) -> None:
+    async def _acknowledge(self, executor: Executor, frame: Ended, *, is_late: bool) -> None:
         """Once it is on record. What is not on record is a call, which has its answer, or was deleted."""
         assert self._tasks is not None
         with contextlib.suppress(NotFound):
             await self._tasks.wait([frame.task], None)
+            if is_late:
+                await self.keep_late(frame.task, executor.id, frame.fence, from_wire(frame.report))
         if executor.wire is not None:
             executor.wire.send(Heard(frame.task, frame.fence))
 
@@ -294,6 +297,16 @@ def check_times(lease: float, grace: float) -> None:
 def _end(run: Performance, report: Report) -> None:
     if not run.ended.done():
         run.ended.set_result(report)
+
+
+def _relay(run: Performance, frame: Saying | Ended) -> None:
+    run.context.relay(frame.said.progress, frame.said.emitted, frame.said.session)
+    if run.assignment.again:  # what was begun under us, we have timed ourselves
+        run.context.running_for(max(0.0, frame.age))
+
+
+async def _forget(task: str, executor: str, fence: Fence, report: Report) -> None:
+    """Nobody keeps a ledger here."""
 
 
 async def _outlast(run: Performance, executor: Executor) -> Report:

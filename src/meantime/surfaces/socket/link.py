@@ -97,7 +97,8 @@ class Link:
             return
         self.executor = self._executors.join(hello.executor, self.wire, self._pid, hello.turns)
         lease = self._executors.lease
-        self.wire.send(Welcome(self._version, self._instance, lease, self._tasks.limits()))
+        limits, plugins = self._tasks.limits(), self._tasks.plugin_defaults()
+        self.wire.send(Welcome(self._version, self._instance, lease, limits, plugins))
         self._executors.welcome(self.executor)
         self._check_lease()
 

@@ -16,10 +16,11 @@ from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from pydantic import TypeAdapter, ValidationError
 
+from meantime.kernel.tools import ToolInfo
+
 from ..remote import task_of
 from ..results import UNREACHED
 from ..servers import Server, StdioServer
-from ..tools import ToolInfo
 from ..troubles import Gone, NotStarted, Refusal, Stale, Unanswered
 from .endings import HOW_IT_ENDED, autopsy, in_words, why_not
 from .hearing import Hearing, Said

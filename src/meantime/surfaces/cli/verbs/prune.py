@@ -10,7 +10,7 @@ import click
 
 from meantime.surfaces.cli import finding
 from meantime.surfaces.cli.asking import DURATION
-from meantime.surfaces.cli.showing import ACTIVE, moment, span
+from meantime.surfaces.cli.showing import ACTIVE, Wire, moment, span
 from meantime.surfaces.cli.speaking import Daemon
 from meantime.surfaces.cli.trouble import USAGE, Trouble
 from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
@@ -36,7 +36,7 @@ def command(older_than: float, status: str | None, yes: bool, as_json: bool) -> 
             raise Trouble("This deletes for good.", "Say --yes.", USAGE)
         many = len(_old(with_daemon, wanted, before))
         if not many:
-            click.echo("deleted 0 tasks")
+            _say({"purged": 0}, as_json)
             return None
         what = f"{many} task{'s' if many > 1 else ''} that ended more than {span(older_than)} ago"
         if not click.confirm(f"Delete {what}, for good?", err=True):
@@ -45,11 +45,15 @@ def command(older_than: float, status: str | None, yes: bool, as_json: bool) -> 
         answer = {"purged": _purged(with_daemon, wanted, before)}
     else:
         answer = with_daemon.post("/v1/purge", {"endedBefore": older_than}, patience=PATIENCE)
+    _say(answer, as_json)
+    return None
+
+
+def _say(answer: Wire, as_json: bool) -> None:
     if as_json:
         say_json(answer)
     else:
         click.echo(f"deleted {answer['purged']} tasks")
-    return None
 
 
 def _purged(with_daemon: Daemon, wanted: Sequence[str], before: float) -> int:

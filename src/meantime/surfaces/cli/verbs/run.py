@@ -8,10 +8,11 @@ import secrets
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from meantime.surfaces.cli import showing
 from meantime.surfaces.cli.asking import DURATION
-from meantime.surfaces.cli.conversation import own_thread
+from meantime.surfaces.cli.conversation import PERSON, own_thread
 from meantime.surfaces.cli.ending import own_code
 from meantime.surfaces.cli.safe import on_terminal, plain
 from meantime.surfaces.cli.showing import Wire
@@ -35,7 +36,7 @@ LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
     "--thread",
     metavar="ID",
     default=own_thread,
-    help="The conversation that is told of its ending; else that of the agent that starts this, else cli.",
+    help="The conversation that is told of its ending; else that of the agent that starts this; else nobody.",
 )
 @click.option("--cwd", type=click.Path(), metavar="DIR", help="Where to run it; here, if not given.")
 @click.option(
@@ -96,6 +97,7 @@ def _order(what: str | list[str], given: dict[str, Any]) -> Wire:
         "retry": "idempotent" if given["retry"] else None,
         "pty": given["pty"] or None,
         "openStdin": given["stdin_open"] or None,
+        "notify": None if _is_conversation(given["thread"]) else False,
     }
     if given["agent"] is not None:
         order |= _agent(what, given)
@@ -120,6 +122,13 @@ def _agent(what: str | list[str], given: dict[str, Any]) -> Wire:
             raise Trouble("--agent takes no -e, --pty, --stdin-open or --retry.", USAGE_HINT, USAGE)
     prompt = what if isinstance(what, str) else " ".join(what)
     return {"agent": given["agent"], "prompt": prompt, "command": None, "environment": None, "env": None}
+
+
+def _is_conversation(thread: str) -> bool:
+    """Whether somebody takes its notices. A person at a shell is nobody's agent: unread notices of what one
+    has seen end would only pile up. Who names a thread means it, whatever its name."""
+    source = click.get_current_context().get_parameter_source("thread")
+    return thread != PERSON or source is ParameterSource.COMMANDLINE
 
 
 def _new(prefix: str) -> str:

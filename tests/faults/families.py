@@ -1,0 +1,72 @@
+"""Every family of faults: how it is played, how much of it, and what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from . import (
+    agentruns,
+    disk,
+    filling,
+    hostile,
+    jumps,
+    kills,
+    launches,
+    links,
+    machine,
+    mcp_clients,
+    mcp_servers,
+    orphans,
+    posts,
+    power,
+    scarce,
+    schedules,
+    strace,
+    toolcalls,
+)
+from .judge import Tally
+
+SEED = "MEANTIME_FAULT_SEED"
+
+
+def nothing() -> str:
+    return ""
+
+
+class Family(NamedTuple):
+    """`play` takes a seed, the sizes, and how to repeat it. `whole` is for `make faults`, `part` for every
+    `make test`. `missing` says why it cannot be played here, or nothing."""
+
+    name: str
+    title: str
+    play: Callable[..., Tally]
+    whole: tuple[int, ...]
+    part: tuple[int, ...]
+    missing: Callable[[], str] = nothing
+
+
+FAMILIES = (
+    Family("1", "state machine with crashes", machine.run, (80, 40), (12, 30)),
+    Family("2", "kill at swept system calls", kills.sweep, (84, 28), (8, 3), strace.missing),
+    Family("3", "kill at random moments under load", kills.at_random, (6, 4), (2, 2)),
+    Family("4", "full and failing disk", disk.run, (24,), (4,), strace.missing),
+    Family("slow", "slow disk", disk.slow, (6,), (1,), strace.missing),
+    Family("power", "power cuts under load", power.run, (3, 3), (1, 1), power.missing),
+    Family("5", "seeded event loop schedules", schedules.run, (600,), (40,)),
+    Family("6", "hostile process trees", hostile.run, (0,), (16,)),
+    Family("7", "kill of owners of running commands", orphans.at_random, (6, 4), (2, 1)),
+    Family("7b", "kill in a command's start", launches.sweep, (28,), (4,), strace.missing),
+    Family("9", "kill of owners and servers of MCP calls", toolcalls.at_random, (6, 4), (2, 2)),
+    Family("agents", "kill in agents' runs", agentruns.sweep, (60,), (6,), strace.missing),
+    Family("link-daemons", "kill of the daemon under load on the link", links.daemons, (4, 5), (1, 1)),
+    Family("link-stops", "SIGSTOP of the daemon under load", links.stops, (3, 3), (1, 1)),
+    Family("link-jumps", "jumps of the wall clock under load", jumps.run, (3, 6), (1, 2), jumps.missing),
+    Family("link-executors", "kill of executors under load", links.executors, (4, 6), (1, 1)),
+    Family("link-cuts", "connections cut with turns open", links.cuts, (4, 50), (1, 10)),
+    Family("writes", "kill in each write over HTTP", posts.sweep, (48,), (2,), strace.missing),
+    Family("mcp-clients", "hostile clients at the MCP door", mcp_clients.run, (0,), (8,)),
+    Family("mcp-servers", "hostile MCP servers", mcp_servers.run, (0,), (4,)),
+    Family("scarce", "a daemon without descriptors", scarce.run, (8,), (2,)),
+    Family("full", "full disk of a daemon", filling.run, (5,), (1,), filling.missing),
+)

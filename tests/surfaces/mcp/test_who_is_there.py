@@ -1,0 +1,55 @@
+"""/v1/info says who is told over MCP, and that it is class C: at least once, with a stable id (P5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from daemon.conftest import Place, eventually
+from meantime import HttpDoor, Meantime
+from meantime.surfaces.mcp import conversation
+
+from .speaking import Raw
+from .test_http import connected, door  # noqa: F401  a fixture
+
+pytestmark = pytest.mark.anyio
+
+
+async def hosts(door: HttpDoor, token: str | None = None) -> list[dict[str, Any]]:  # noqa: F811
+    async with httpx.AsyncClient(base_url=door.url, trust_env=False) as http:
+        headers = {"Authorization": f"Bearer {token or door.token}"}
+        return (await http.get("/v1/info", headers=headers)).json()["hosts"]
+
+
+async def test_P5_a_client_over_http(door: HttpDoor, era: str, mt: Meantime):  # noqa: F811
+    assert await hosts(door) == []
+    async with connected(door, era, path="/mcp?thread=conv-1") as client:
+        await client.call_tool("list", {})
+        assert await hosts(door) == [{"thread": "conv-1", "class": "C", "kind": "mcp"}]
+        assert await hosts(door, door.thread_token("conv-1")) != []
+        assert await hosts(door, door.thread_token("other")) == []
+
+
+async def test_who_has_not_called_for_long_is_not_there(
+    door: HttpDoor,  # noqa: F811
+    era: str,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    async with connected(door, era, path="/mcp?thread=conv-1") as client:
+        await client.call_tool("list", {})
+        monkeypatch.setattr(conversation, "RECENT", 0.0)
+        assert await hosts(door) == []
+
+
+def test_P5_a_client_of_stdio(place: Place):
+    place.up()
+    with Raw(place, "--thread", "conv-1") as raw:
+        raw.hello()
+        told = [{"thread": "conv-1", "class": "C", "kind": "mcp"}]
+        assert place.ask("GET", "/v1/info")["hosts"] == told
+        place.kill()
+        place.up()
+        eventually(lambda: place.ask("GET", "/v1/info")["hosts"] == told, "the next daemon knows it, too")
+    eventually(lambda: place.ask("GET", "/v1/info")["hosts"] == [], "it is gone")
