@@ -23,7 +23,7 @@ EVERYTHING = (
     "[getattr(meantime, name) for name in meantime.__all__];"
     "[importlib.import_module(found.name) for found in pkgutil.walk_packages(meantime.__path__, 'meantime.')"
     " if not found.name.startswith(('meantime.surfaces.', 'meantime.app.verbs.', 'meantime.__main__',"
-    " 'meantime.integrations.mcp.wire.'))]"
+    " 'meantime.integrations.mcp.wire.', 'meantime.integrations.opencode.wire.'))]"
 )
 
 
@@ -63,7 +63,7 @@ def test_import_meantime_loads_only_what_it_needs_itself():
 
 
 def test_everything_needs_msgspec_and_nothing_else():
-    """All but what has extras of its own, and is loaded when it is used: surfaces, verbs and the MCP SDK."""
+    """All but what has extras of its own, and is loaded when it is used: surfaces, verbs and wires."""
     tops = {name.partition(".")[0] for name in loaded(EVERYTHING)}
     optional = {"typing_extensions"}  # msgspec takes it where it is installed, and does without elsewhere
     assert tops - set(sys.stdlib_module_names) - optional == {"meantime", "msgspec"}

@@ -1,0 +1,1 @@
+"""OpenCode: its sessions are told what ended, and work for us."""
