@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from typing import Any, Literal
 
 from meantime.handle import Handle, Ref, Until, ref_of
+from meantime.kernel.conversation import Line
 from meantime.kernel.errors import Closed, InvalidInput
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import BatchCount, InlineLimits, Json, Output, Task
@@ -62,6 +63,8 @@ class Thread:
         on_limit: str | None = None,
         inline: InlineLimits | None = None,
         fork: bool = False,
+        fork_of: Ref | None = None,
+        context: Sequence[Line] = (),
         resume: str | None = None,
         session: str | None = None,
         meta: dict[str, Json] | None = None,
@@ -78,7 +81,9 @@ class Thread:
             retry=retry,
             on_limit=on_limit,
             inline=inline,
-            fork=fork,
+            fork=fork or fork_of is not None or bool(context),
+            fork_of=None if fork_of is None else ref_of(fork_of),
+            context=tuple(context),
             session=session,
             meta={} if meta is None else meta,
         )
@@ -126,6 +131,15 @@ class Thread:
         task = await self._tasks.resume(ref_of(ref), self.id, prompt, Options(timeout=timeout))
         return Handle(self._tasks, self.id, task)
 
+    async def fork(self, ref: Ref, prompt: str, **options: Any) -> Handle:
+        """A new task that begins with all that another one knows, whether it has ended or not."""
+        task = await self._tasks.get(ref_of(ref), self.id)
+        if task.work.kind != "agent":
+            raise InvalidInput(
+                f"{task.work.kind} tasks have no conversation to fork.", code="nothing_to_fork"
+            )
+        return await self.start(Agent(task.work.name, prompt), fork_of=task.id, **options)
+
     async def get(self, ref: Ref) -> Task:
         return await self._tasks.get(ref_of(ref), self.id)
 
@@ -157,9 +171,18 @@ class Thread:
         """What a command says: read, tail or follow it."""
         return Log(self._tasks, ref_of(ref), self.id)
 
-    async def send(self, ref: Ref, data: str | bytes = "", *, eof: bool = False) -> None:
-        """To a running command: more of its stdin; `eof` closes it."""
-        await self._tasks.send(ref_of(ref), self.id, data, eof=eof)
+    async def send(self, ref: Ref, data: str | bytes = "", *, eof: bool = False) -> str:
+        """To a running command: more of its stdin; `eof` closes it. To a running agent: something to hear
+        now, where it can ("steered"), else the follow-up of its next run ("queued")."""
+        return await self._tasks.send(ref_of(ref), self.id, data, eof=eof)
+
+    async def answer(self, ref: Ref, text: str, *, scope: str | None = None, by: str = "agent") -> Task:
+        """To a task that waits for input. A permission is given by a person (by="user"), not by an agent."""
+        return await self._tasks.answer(ref_of(ref), self.id, text, scope=scope, by=by)
+
+    async def lines(self, ref: Ref) -> Sequence[Line]:
+        """What was said in an agent's session, over all runs."""
+        return await self._tasks.lines(ref_of(ref), self.id)
 
     async def result(self, ref: Ref) -> Json:
         return await self._tasks.result(ref_of(ref), self.id)

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 from meantime.integrations.mcp.servers import HttpServer, StdioServer
 from meantime.integrations.mcp.tools import ToolInfo
+from meantime.kernel.conversation import Line
 from meantime.kernel.events import Event
 from meantime.kernel.limits import Limits
 from meantime.kernel.model import BatchCount, Chunk, InlineLimits, Json, Output, Task
@@ -39,6 +40,7 @@ class Meantime:
         settings: Settings | None = None,
         runners: Iterable[Runner] = (),
         servers: Mapping[str, StdioServer | HttpServer] | None = None,
+        agents: Mapping[str, Any] | None = None,
         clock: Clock | None = None,
         store: Store | None = None,
         salvage: bool = False,
@@ -48,7 +50,8 @@ class Meantime:
 
         durability: "full" survives a power cut; "fast" survives a crash, not a power cut.
         link: a unix socket at which other processes of the same user can `connect`.
-        servers: MCP servers by name, whose tools `Tool("name/tool", …)` runs."""
+        servers: MCP servers by name, whose tools `Tool("name/tool", …)` runs.
+        agents: who `Agent("name", …)` is: AgentSettings, a Pydantic AI agent, or an async function."""
 
     @classmethod
     def connect(
@@ -107,8 +110,14 @@ class Meantime:
     def log(self, ref: str) -> Log:
         """What a command says: read, tail or follow it."""
 
-    def send(self, ref: str, data: str | bytes = "", *, eof: bool = False) -> None:
-        """To a running command: more of its stdin; `eof` closes it."""
+    def send(self, ref: str, data: str | bytes = "", *, eof: bool = False) -> str:
+        """To a running command: more of its stdin; `eof` closes it. To a running agent: a text."""
+
+    def answer(self, ref: str, text: str, *, scope: str | None = None) -> Task:
+        """To a task that waits for input, as a person: a text, or one of the offered answers."""
+
+    def lines(self, ref: str) -> Sequence[Line]:
+        """What was said in an agent's session, over all runs."""
 
     def cancel(self, ref: str, *, reason: str = "", wait: bool = False) -> CancelAnswer: ...
     def tools(self, server: str) -> Sequence[ToolInfo]:
@@ -175,6 +184,8 @@ class Thread:
         on_limit: str | None = None,
         inline: InlineLimits | None = None,
         fork: bool = False,
+        fork_of: Ref | None = None,
+        context: Sequence[Line] = (),
         resume: str | None = None,
         session: str | None = None,
         meta: dict[str, Json] | None = None,
@@ -211,6 +222,9 @@ class Thread:
     def resume(self, ref: Ref, prompt: str, *, timeout: float | None = None) -> Handle:
         """A new run of an ended task, in its own session, with all it knows."""
 
+    def fork(self, ref: Ref, prompt: str, **options: Any) -> Handle:
+        """A new task that begins with all that another one knows, whether it has ended or not."""
+
     def get(self, ref: Ref) -> Task: ...
     def list(
         self,
@@ -229,8 +243,15 @@ class Thread:
     def log(self, ref: Ref) -> Log:
         """What a command says: read, tail or follow it."""
 
-    def send(self, ref: Ref, data: str | bytes = "", *, eof: bool = False) -> None:
-        """To a running command: more of its stdin; `eof` closes it."""
+    def send(self, ref: Ref, data: str | bytes = "", *, eof: bool = False) -> str:
+        """To a running command: more of its stdin; `eof` closes it. To a running agent: something to hear
+        now, where it can ("steered"), else the follow-up of its next run ("queued")."""
+
+    def answer(self, ref: Ref, text: str, *, scope: str | None = None, by: str = "agent") -> Task:
+        """To a task that waits for input. A permission is given by a person (by="user"), not by an agent."""
+
+    def lines(self, ref: Ref) -> Sequence[Line]:
+        """What was said in an agent's session, over all runs."""
 
     def result(self, ref: Ref) -> Json: ...
     def wait(self, *refs: Ref, until: Until = "all", timeout: float | None = None) -> Sequence[Task]:
@@ -340,7 +361,7 @@ class Handle:
     def log(self) -> Log:
         """What a command says: read, tail or follow it."""
 
-    def send(self, data: str | bytes = "", *, eof: bool = False) -> None:
+    def send(self, data: str | bytes = "", *, eof: bool = False) -> str:
         """To a running command: more of its stdin; `eof` closes it."""
 
     def cancel(self, *, reason: str = "", wait: bool = False) -> CancelAnswer: ...

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 from msgspec.structs import replace
 
-from meantime.kernel.errors import InvalidInput
+from meantime.kernel.errors import InvalidInput, Refused
 from meantime.kernel.ids import check_id
 from meantime.kernel.model import Json, Progress, Task
 from meantime.kernel.payloads import escape_surrogates, jsonable, short
+from meantime.kernel.questions import Question, Reply
 from meantime.ports.runner import Stopped
 
 MAX_EMITTED = 100  # named values of one run
@@ -22,14 +24,24 @@ _NO_VALUES: dict[str, Json] = {}
 _NO_PROGRESS = Progress()
 
 
+class Asks(Protocol):
+    """Where questions go."""
+
+    def ask(self, question: Question) -> Awaitable[Reply]: ...
+
+    def withdraw(self, question: str) -> None: ...
+
+
 class WorkContext:
     """One per run. Its values are flushed to the ledger now and then, and always with the ending."""
 
     __slots__ = (
+        "_asks",
         "_changed",
         "_loop",
         "_now",
         "_stopping",
+        "children",
         "depth",
         "emitted",
         "noticed",
@@ -46,10 +58,13 @@ class WorkContext:
         loop: asyncio.AbstractEventLoop,
         now: Callable[[], float],
         changed: Callable[[str, bool], object],
+        asks: Asks | None = None,
     ) -> None:
         self.task_id = task.id
         self.thread = task.thread
         self.depth = task.depth
+        self.children = task.children
+        self._asks = asks
         self.said: Progress | None = None
         self.emitted = _NO_VALUES
         self.noticed = False
@@ -100,8 +115,39 @@ class WorkContext:
             tool_calls=calls,
             last_tools=last,
             updated_at=self._now(),
+            turns=was.turns,
+            tokens=was.tokens,
+            cost=was.cost,
         )
         self._say()
+
+    def spent(self, *, turns: int = 0, tokens: int = 0, cost: float = 0.0) -> None:
+        was = self.said or _NO_PROGRESS
+        self.said = replace(
+            was,
+            turns=was.turns + turns,
+            tokens=was.tokens + tokens,
+            cost=was.cost + cost,
+            updated_at=self._now(),
+        )
+        self._say()
+
+    def limit_children(self, depth: int) -> None:
+        if depth >= 0:
+            self.children = depth if self.children < 0 else min(self.children, depth)
+
+    async def ask(self, question: Question) -> Reply:
+        if self._asks is None:
+            raise Refused(
+                "Work of a connected process cannot ask.",
+                code="cannot_ask",
+                hint="Only agents and functions that the owner of the ledger runs can.",
+            )
+        return await self._asks.ask(question)
+
+    def withdraw(self, question: str) -> None:
+        if self._asks is not None:
+            self._asks.withdraw(question)
 
     def in_session(self, id: str) -> None:
         self.session = check_id(id, "session")

@@ -50,9 +50,9 @@ class Handle:
         """What a command says: read, tail or follow it."""
         return Log(self._tasks, self.id, self._thread)
 
-    async def send(self, data: str | bytes = "", *, eof: bool = False) -> None:
+    async def send(self, data: str | bytes = "", *, eof: bool = False) -> str:
         """To a running command: more of its stdin; `eof` closes it."""
-        await self._tasks.send(self.id, self._thread, data, eof=eof)
+        return await self._tasks.send(self.id, self._thread, data, eof=eof)
 
     async def cancel(self, *, reason: str = "", wait: bool = False) -> CancelAnswer:
         return await self._tasks.cancel(self.id, self._thread, by="agent", reason=reason, wait=wait)

@@ -50,7 +50,7 @@ class AgentRunner:
     def can_run(self, task: Any) -> bool:
         return True
 
-    async def exists(self, session: str) -> bool:
+    async def exists(self, task: object) -> bool:
         return True
 
     async def run(self, assignment: Assignment, context: Context) -> Report:

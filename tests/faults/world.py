@@ -39,7 +39,7 @@ class GateRunner:
     def can_run(self, task: Task) -> bool:
         return True
 
-    async def exists(self, session: str) -> bool:
+    async def exists(self, task: Task) -> bool:
         return True
 
     async def run(self, assignment: Assignment, context: Context) -> Report:

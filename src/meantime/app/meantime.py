@@ -17,6 +17,7 @@ from meantime.engines.local import LocalEngine
 from meantime.integrations.mcp.runner import McpRunner
 from meantime.integrations.mcp.servers import HttpServer, StdioServer
 from meantime.integrations.mcp.tools import ToolInfo
+from meantime.kernel.conversation import Line
 from meantime.kernel.errors import Closed, InvalidInput
 from meantime.kernel.events import Event
 from meantime.kernel.ids import check_id
@@ -30,6 +31,7 @@ from meantime.ports.owner import About, HostCount
 from meantime.ports.runner import Runner
 from meantime.ports.store import Store
 from meantime.ports.tasks import CancelAnswer
+from meantime.runners.agent.runner import AgentRunner
 from meantime.runners.function import FunctionRunner
 from meantime.runners.shell.runner import ShellRunner
 from meantime.runtime.runtime import Runtime
@@ -39,6 +41,7 @@ from meantime.stores.sqlite.store import SqliteStore
 from meantime.surfaces.http.door import HttpDoor
 from meantime.surfaces.http.settings import HttpSettings
 
+from .agents import employ
 from .clock import SystemClock
 from .owner import LedgerOwner
 
@@ -70,6 +73,7 @@ class Meantime:
         settings: Settings | None = None,
         runners: Iterable[Runner] = (),
         servers: Mapping[str, StdioServer | HttpServer] | None = None,
+        agents: Mapping[str, Any] | None = None,
         clock: Clock | None = None,
         store: Store | None = None,
         salvage: bool = False,
@@ -80,6 +84,7 @@ class Meantime:
         durability: "full" survives a power cut; "fast" survives a crash, not a power cut.
         link: a unix socket at which other processes of the same user can `connect`.
         servers: MCP servers by name, whose tools `Tool("name/tool", …)` runs.
+        agents: who `Agent("name", …)` is: AgentSettings, a Pydantic AI agent, or an async function.
         """
         settings = settings or Settings()
         clock = clock or SystemClock()
@@ -92,7 +97,8 @@ class Meantime:
 
             shared = share(functions, clock, settings)
             own = shared.runner
-        every = [own, _commands(path, store, settings), McpRunner(servers or {}), *runners]
+        employed = _agents(path, store, agents or {}, clock)
+        every = [own, _commands(path, store, settings), McpRunner(servers or {}), *employed, *runners]
         runtime = Runtime(store, LocalEngine(every), clock, settings)
         opened = cls(runtime)
         if shared is not None and link is not None:
@@ -236,9 +242,17 @@ class Meantime:
         """What a command says: read, tail or follow it."""
         return Log(self._runtime, ref, None)
 
-    async def send(self, ref: str, data: str | bytes = "", *, eof: bool = False) -> None:
-        """To a running command: more of its stdin; `eof` closes it."""
-        await self._runtime.send(ref, None, data, eof=eof)
+    async def send(self, ref: str, data: str | bytes = "", *, eof: bool = False) -> str:
+        """To a running command: more of its stdin; `eof` closes it. To a running agent: a text."""
+        return await self._runtime.send(ref, None, data, eof=eof)
+
+    async def answer(self, ref: str, text: str, *, scope: str | None = None) -> Task:
+        """To a task that waits for input, as a person: a text, or one of the offered answers."""
+        return await self._runtime.answer(ref, None, text, scope=scope)
+
+    async def lines(self, ref: str) -> Sequence[Line]:
+        """What was said in an agent's session, over all runs."""
+        return await self._runtime.lines(ref, None)
 
     async def cancel(self, ref: str, *, reason: str = "", wait: bool = False) -> CancelAnswer:
         return await self._runtime.cancel(ref, None, by="user", reason=reason, wait=wait)
@@ -354,6 +368,17 @@ def _commands(path: str | os.PathLike[str], store: Store, settings: Settings) ->
         inline=max(limits.max_bytes for limits in widest),
         umask=settings.umask,
     )
+
+
+def _agents(
+    path: str | os.PathLike[str], store: Store, agents: Mapping[str, Any], clock: Clock
+) -> list[AgentRunner]:
+    """Their conversations are kept beside a ledger that remembers."""
+    if not agents:
+        return []
+    kept = not isinstance(store, MemoryStore)
+    root = Path(f"{Path(os.fsdecode(os.fspath(path))).resolve()}.agents") if kept else None
+    return [AgentRunner(employ(agents, clock), clock, root)]
 
 
 def _store(path: Any, durability: str, salvage: bool) -> Store:

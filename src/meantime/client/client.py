@@ -34,7 +34,7 @@ from .connection import Asked, Connection
 from .executor import Executor, Held
 
 # Asked twice, these could be done twice.
-_ONCE = frozenset({"call", "resume", "send", "append", "promote"})
+_ONCE = frozenset({"call", "resume", "send", "answer", "append", "promote"})
 ON_ITS_WAY = 0.02  # seconds before another look at what the owner is writing down
 LAST_WORDS = 15.0  # seconds that a close waits for what runs here to stop
 _OWNER = 40  # bits: above them `seen` says which owner counted

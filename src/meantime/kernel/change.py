@@ -23,6 +23,9 @@ from .model import (
     Task,
     TimedOut,
 )
+from .questions import TASK, Question, Reply
+
+LAST_ANSWERS = 20
 
 
 class Disposition(StrEnum):
@@ -46,6 +49,8 @@ class Facts(Struct, frozen=True, gc=False):
     progress: Progress | None = None  # the last it said
     session: str | None = None  # where it worked
     next_run: Run | None = None  # for RESUME and RETRY
+    question: Question | None = None  # for ASK
+    reply: Reply | None = None  # for ANSWER
 
 
 NOTHING = Facts()
@@ -101,6 +106,8 @@ def decide(task: Task, move: Move, facts: Facts, now: float) -> Change:
     if task.status in ENDED and move is not Move.RESUME:
         return _too_late(task, facts, now)
     status = after(task.status, move)
+    if move is Move.ANSWER and not _is_asked(task, facts):
+        status = None
     if status is None:
         cancelling = task.status is Status.CANCELLING and move is Move.CANCEL
         return Change(
@@ -111,10 +118,16 @@ def decide(task: Task, move: Move, facts: Facts, now: float) -> Change:
     return _end(task, move, status, facts, now) if status in ENDED else _go_on(task, move, status, facts, now)
 
 
-def amend(task: Task, now: float, *, event: str = "", **fields: Any) -> Change:
+def _is_asked(task: Task, facts: Facts) -> bool:
+    """An answer is for the question that it answers, and for no later one."""
+    return task.question is not None and facts.reply is not None and facts.reply.question == task.question.id
+
+
+def amend(task: Task, now: float, *, event: str = "", durable: bool = False, **fields: Any) -> Change:
     """A change that is no move: progress, a retrieved time, a cleared listing. Never touches the status."""
     new = replace(task, version=task.version + 1, updated_at=now, **fields)
-    return Change(new, task.version, event=_event(event, new, now) if event else None, durable=False)
+    said = _event(event, new, now) if event else None
+    return Change(new, task.version, event=said, durable=durable)
 
 
 def _go_on(task: Task, move: Move, status: Status, facts: Facts, now: float) -> Change:
@@ -124,7 +137,17 @@ def _go_on(task: Task, move: Move, status: Status, facts: Facts, now: float) -> 
     elif move is Move.CANCEL:
         run = replace(run, cancel=CancelRequest(facts.by, now, facts.reason))
     new = replace(task, status=status, version=task.version + 1, updated_at=now, run=run)
+    if move is Move.ASK:
+        new = replace(new, question=facts.question)
+    elif move is Move.ANSWER:
+        new = replace(new, question=None, answers=_answers(task, facts))
     return Change(new, task.version, event=_event(_EVENTS[move], new, now))
+
+
+def _answers(task: Task, facts: Facts) -> tuple[Reply, ...]:
+    assert facts.reply is not None, "an answer needs its words"
+    lasting = tuple(reply for reply in task.answers[:-LAST_ANSWERS] if reply.scope == TASK)
+    return (*lasting, *task.answers[-LAST_ANSWERS:], facts.reply)
 
 
 def _end(task: Task, move: Move, status: Status, facts: Facts, now: float) -> Change:
@@ -145,6 +168,9 @@ def _end(task: Task, move: Move, status: Status, facts: Facts, now: float) -> Ch
         progress=facts.progress or task.progress,
         session=facts.session or task.session,
         late_result=task.late_result if facts.late is None else facts.late,
+        question=None,
+        # Who cancels a task wants it to be over.
+        follow_up="" if isinstance(outcome, Cancelled) else task.follow_up,
     )
     return Change(new, task.version, event=_event("ended", new, now), ends=True)
 
@@ -161,6 +187,8 @@ def _new_run(task: Task, move: Move, status: Status, facts: Facts, now: float) -
         progress=None,
         late_result=None,
         hidden=False,
+        question=None,
+        follow_up=task.follow_up if move is Move.RETRY else "",
     )
     archives = task if move is Move.RESUME else None
     return Change(new, task.version, event=_event(_EVENTS[move], new, now), archives=archives)

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from .lifecycle import ENDED, Status
+from .questions import Question, Reply
 
 Json: TypeAlias = Any  # JSON as Python holds it: None, bool, int, float, str, list, dict
 
@@ -93,6 +94,9 @@ class Progress(Struct, frozen=True, omit_defaults=True, gc=False):
     tool_calls: dict[str, int] = {}
     last_tools: tuple[str, ...] = ()
     updated_at: float = 0.0
+    turns: int = 0  # of an agent: requests to its model,
+    tokens: int = 0  # what they took,
+    cost: float = 0.0  # and what they cost, where it is reported
 
     @property
     def calls(self) -> int:
@@ -155,6 +159,10 @@ class Task(Struct, frozen=True, omit_defaults=True, gc=False, kw_only=True):
     late_result: Json = None  # what came after the ending; it never changes it
     meta: dict[str, Json] = {}  # what the caller keeps with it: a plugin, a tool, a permission
     executor: str | None = None  # the process that runs it, where that is not the ledger's owner
+    question: Question | None = None  # what it waits for
+    answers: tuple[Reply, ...] = ()  # what it was answered: those for all of this task, and the last ones
+    follow_up: str = ""  # said to it while it ran, and its next run's prompt
+    children: int = -1  # how deep what it starts may go: 0 is that it may start nothing, -1 is any
 
     @property
     def ended(self) -> bool:

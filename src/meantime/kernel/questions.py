@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec import Struct
 
 from .errors import InvalidInput
-from .model import Json
 
 ONCE, TASK = "once", "task"  # how far an answer reaches
 ALLOW, REJECT = "allow", "reject"
@@ -37,7 +38,7 @@ class Question(Struct, frozen=True, omit_defaults=True, gc=False, kw_only=True):
     choices: tuple[Choice, ...] = ()  # none: any text answers it
     several: bool = False  # more than one of the choices may be taken
     subject: str = ""  # of a permission: the tool, and what an answer for this task holds for
-    arguments: Json = None  # of a permission: what the tool would be called with
+    arguments: Any = None  # of a permission: what the tool would be called with
     asked_at: float = 0.0
 
 
@@ -52,7 +53,7 @@ class Reply(Struct, frozen=True, omit_defaults=True, gc=False, kw_only=True):
     at: float = 0.0
 
 
-def reply_to(question: Question, text: str, *, scope: str | None = None, by: str, now: float) -> Reply:
+def reply_to(question: Question, text: object, *, scope: str | None = None, by: str, now: float) -> Reply:
     """The answer in somebody's words: an offered one by id, label or number, or yes, no, always; else the
     text itself, where nothing is offered."""
     if scope not in (None, ONCE, TASK):

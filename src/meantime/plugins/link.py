@@ -5,7 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from meantime.kernel.errors import Refused
 from meantime.kernel.model import Json
+from meantime.kernel.questions import Question, Reply
 from meantime.ports.runner import Context, Stopped
 
 MOST_SAID = 100  # before the link; a call that ends in time has nobody to tell
@@ -17,6 +19,7 @@ class Link:
     noticed = False
     stops = 0
     depth = 0
+    children = -1
 
     def __init__(self, task_id: str, thread: str) -> None:
         self.task_id = task_id
@@ -48,6 +51,21 @@ class Link:
 
     def count_stop(self) -> None:
         """The engine counts on the task's own context."""
+
+    def limit_children(self, depth: int) -> None:
+        """A tool in the foreground has no children of its own."""
+
+    def withdraw(self, question: str) -> None:
+        if self._context is not None:
+            self._context.withdraw(question)
+
+    async def ask(self, question: Question) -> Reply:
+        if self._context is None:
+            raise Refused("A call that somebody waits for cannot ask.", code="in_foreground")
+        return await self._context.ask(question)
+
+    def spent(self, *, turns: int = 0, tokens: int = 0, cost: float = 0.0) -> None:
+        self._say(lambda context: context.spent(turns=turns, tokens=tokens, cost=cost))
 
     def progress(
         self,

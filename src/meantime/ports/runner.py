@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextvars import Context as CallersContext
 from contextvars import ContextVar
 from typing import Any, Protocol
 
 from msgspec import Struct
 
+from meantime.kernel.conversation import Line
 from meantime.kernel.errors import NotInWork
 from meantime.kernel.model import Chunk, Json, Task
 from meantime.kernel.outcomes import Report
+from meantime.kernel.questions import Question, Reply
 
 
 class Stopped(Exception):
@@ -25,6 +27,7 @@ class Abilities(Struct, frozen=True):
     adopt: bool = False  # its work survives this process and can be found again: it is a LastingRunner
     output: bool = False  # it says something while it runs, that can be read: it is a SpeakingRunner
     input: bool = False  # it can be sent something while it runs
+    talk: bool = False  # it holds a conversation: it is a TalkingRunner
 
 
 class Assignment(Struct, frozen=True):
@@ -94,6 +97,28 @@ class Context(Protocol):
         """A named value that is kept with the outcome, whatever the outcome will be."""
         ...
 
+    def spent(self, *, turns: int = 0, tokens: int = 0, cost: float = 0.0) -> None:
+        """More of it, since the last time; part of the progress."""
+        ...
+
+    @property
+    def children(self) -> int:
+        """How deep what this work starts may go: 0 is nothing, -1 is any."""
+        ...
+
+    def limit_children(self, depth: int) -> None:
+        """Never to more than it has."""
+        ...
+
+    def withdraw(self, question: str) -> None:
+        """The open question was answered where it was asked: the task waits no longer."""
+        ...
+
+    async def ask(self, question: Question) -> Reply:
+        """Makes the task wait until somebody answers, at any door. The same question (by its id) asked
+        again after a restart is not asked twice, and gets the answer that it got meanwhile."""
+        ...
+
 
 class Runner(Protocol):
     kind: str
@@ -112,8 +137,8 @@ class Runner(Protocol):
         then decides: it may finish (L7), or raise CancelledError, which means it stopped."""
         ...
 
-    async def exists(self, session: str) -> bool:
-        """Whether a session can still be taken up; only asked where `abilities.resume`."""
+    async def exists(self, task: Task) -> bool:
+        """Whether the task's session can still be taken up; only asked where `abilities.resume`."""
         ...
 
 
@@ -156,6 +181,18 @@ class LastingRunner(Runner, Protocol):
         self, active: Iterable[Task], known: Callable[[str], Awaitable[bool]], older_than: float
     ) -> None:
         """Removes what belongs to no task that is active or known, and stops it where it still runs."""
+        ...
+
+
+class TalkingRunner(Runner, Protocol):
+    """A runner whose work is a conversation."""
+
+    async def steer(self, task: Task, text: str) -> bool:
+        """Says something in the middle of a run. False: not now, and it has not been said."""
+        ...
+
+    async def lines(self, task: Task) -> Sequence[Line]:
+        """All that was said, over all runs, oldest first."""
         ...
 
 

@@ -27,7 +27,7 @@ class AgentSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     description: str = ""  # for the model that chooses an agent
     command: tuple[str, ...] = ()  # acp, cli, opencode: the program and its arguments
     env: dict[str, str] = {}  # more of its environment
-    inherit: tuple[str, ...] = ()  # names of our own variables that it gets, beside PATH, HOME, LANG and the like
+    inherit: tuple[str, ...] = ()  # names of our own variables that it gets, beside PATH, HOME and LANG
     cwd: str = ""  # where it works; else where its task was started
     url: str = ""  # opencode: a server that runs already
     profile: str = ""  # acp, cli: whose habits it has (goose, claude, codex, …); else known by its command
@@ -43,7 +43,7 @@ class AgentSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     depth: int = 0  # how deep what it starts may go: 0 is that it cannot start anything
     budget: Budget = Budget()  # of one run
     tree: Budget = Budget()  # of one run and all that it has started
-    last_turn: float = 30.0  # seconds that it gets to hand in what it has, before a timeout or a limit; 0: none
+    last_turn: float = 30.0  # seconds to hand in what it has, before a timeout or a limit; 0: none
     repeats: int = 12  # the same call with the same arguments so often in a row is a loop; -1: never
     stall: float = 300.0  # seconds of silence after which it is watched; -1: never
     on_stall: str = "warn"  # or "stop"
@@ -80,6 +80,7 @@ class Prompt(Struct, frozen=True):
     text: str
     key: str  # the same for the same prompt, also after a crash: a host that can be idempotent uses it
     last: bool = False  # the agent is to hand in what it has: no tools, where that can be arranged
+    again: int = 0  # how often it was tried before: then the session may hold it already
 
 
 class Turned(Struct, frozen=True):
@@ -88,7 +89,7 @@ class Turned(Struct, frozen=True):
     text: str = ""  # the last thing the agent said
     result: Jsonable | None = None  # where it is more than that text
     error: Failed | None = None
-    retryable: bool = False  # of an error: the provider's fault, and worth another try (429, 5xx, reset, stall)
+    retryable: bool = False  # of an error: the provider's, and worth another try (429, 5xx, reset)
     retry_after: float | None = None  # seconds, where the provider named them
     rate_limited: bool = False  # a 429 or the like: too many at once
     stopped: bool = False  # because it was asked to
@@ -141,6 +142,10 @@ class SessionHost(Protocol):
 
     def check(self, name: str, settings: AgentSettings) -> None:
         """Raises InvalidInput for an agent that can never run: a missing program, extra or option."""
+        ...
+
+    def open(self, folder: Path) -> None:
+        """`folder` is the host's own, and lasts as long as the ledger. Nothing is started yet."""
         ...
 
     async def begin(self, brief: Brief) -> str:

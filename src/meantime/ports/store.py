@@ -136,6 +136,10 @@ class Store(Protocol):
         """Tasks by status and notices by state (as `notices.<state>`)."""
         ...
 
+    async def following(self) -> Sequence[Task]:
+        """Ended tasks that have a follow-up: their next run is still to be recorded."""
+        ...
+
     # -- telling
     async def lease(self, thread: str, turn: str, limit: int, now: float) -> Sequence[Notice]:
         """Leases unread notices to a turn, by completion number. Nothing is leased while another

@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 from msgspec import Struct
 
 from meantime.kernel.change import Disposition
+from meantime.kernel.conversation import Line
 from meantime.kernel.events import Event
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.limits import Limits
@@ -36,7 +37,9 @@ class Options(Struct, frozen=True, kw_only=True):
     retry: str = ""
     on_limit: str | None = None  # "queue" or "reject"; None is what the limits say
     inline: InlineLimits | None = None
-    fork: bool = False
+    fork: bool = False  # go on from a conversation: `fork_of`, `context`, `session`, or the thread's own
+    fork_of: str | None = None  # a task whose session is copied
+    context: tuple[Line, ...] = ()  # the conversation itself
     session: str | None = None
     meta: dict[str, Json] = {}  # a JSON object that is kept with the task
     executor: str | None = None  # the connected process that runs it; None is the ledger's owner
@@ -143,8 +146,20 @@ class Tasks(Protocol):
         """Returns when there is more than `seen` bytes, or when the task has ended."""
         ...
 
-    async def send(self, ref: str, thread: str | None, data: str | bytes, *, eof: bool = False) -> None:
-        """To the stdin of a running command; `eof` closes it."""
+    async def send(self, ref: str, thread: str | None, data: str | bytes, *, eof: bool = False) -> str:
+        """To the stdin of a running command (`eof` closes it), or to a running agent. The answer says what
+        became of it: "written", "steered" into the turn, or "queued" as the follow-up that runs next."""
+        ...
+
+    async def lines(self, ref: str, thread: str | None) -> Sequence[Line]:
+        """An agent's conversation, over all its runs."""
+        ...
+
+    async def answer(
+        self, ref: str, thread: str | None, text: str, *, scope: str | None = None, by: str = "user"
+    ) -> Task:
+        """To a task that waits: one of the offered answers (by id, label or number) or a text. `scope` is
+        "once" or "task". An agent cannot give a permission; a person can."""
         ...
 
     async def result(self, ref: str, thread: str | None) -> Json:

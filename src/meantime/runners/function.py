@@ -39,7 +39,7 @@ class FunctionRunner:
         """After a restart: the arguments must be what they were, and the function must be found."""
         return task.work.faithful and find(task.work.name) is not None
 
-    async def exists(self, session: str) -> bool:
+    async def exists(self, task: Task) -> bool:
         return False
 
     async def run(self, assignment: Assignment, context: Context) -> Report:

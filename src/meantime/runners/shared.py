@@ -44,7 +44,7 @@ class SharedFunctionRunner:
             return self._own.can_run(task)
         return self._executors.may_run(task.executor)
 
-    async def exists(self, session: str) -> bool:
+    async def exists(self, task: Task) -> bool:
         return False
 
     async def run(self, assignment: Assignment, context: Context) -> Report:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 from msgspec.structs import replace
 
+from meantime.kernel.conversation import Line
 from meantime.kernel.errors import InvalidInput, Refused
 from meantime.kernel.given import as_bytes, check_count
 from meantime.kernel.model import Chunk, Task
 from meantime.ports.engine import Engine
-from meantime.ports.runner import SpeakingRunner
+from meantime.ports.runner import SpeakingRunner, TalkingRunner
 
+from .follow import Following
 from .look import Looking
 
 MOST = 1 << 20  # bytes of one answer
@@ -20,8 +23,9 @@ LOOK_AGAIN = 0.5  # seconds
 
 
 class Hearing:
-    def __init__(self, looking: Looking, engine: Engine) -> None:
+    def __init__(self, looking: Looking, following: Following, engine: Engine) -> None:
         self._looking = looking
+        self._following = following
         self._engine = engine
 
     async def read(self, ref: str, thread: str | None, stream: str, offset: int, limit: int) -> Chunk:
@@ -46,24 +50,46 @@ class Hearing:
         if not task.ended and not await self._runner(task).changed(task, stream, seen):
             await self._looking.wait([task.id], None, timeout=LOOK_AGAIN)  # it may be queued, and start
 
-    async def send(self, ref: str, thread: str | None, data: object, *, eof: bool) -> None:
+    async def lines(self, ref: str, thread: str | None) -> Sequence[Line]:
         task = await self._looking.find(ref, thread)
+        runner = self._engine.runner(task.work.kind)
+        if not runner.abilities.talk:
+            raise Refused(f"{_what(task)} hold no conversation.", code="no_lines", hint="Use its log.")
+        return await cast("TalkingRunner", runner).lines(task)
+
+    async def send(self, ref: str, thread: str | None, data: object, *, eof: bool) -> str:
+        """What became of it: \"written\" to a command, \"steered\" into an agent's turn, or \"queued\"."""
+        task = await self._looking.find(ref, thread)
+        runner = self._engine.runner(task.work.kind)
+        if runner.abilities.talk and not task.ended:
+            return await self._following.say(task, data if isinstance(data, str) else as_words(data))
         if isinstance(data, str):
             data = as_bytes(data)
         if not isinstance(data, bytes):
             raise InvalidInput(f"send takes text or bytes, not {type(data).__name__}.")
         if task.ended:
-            raise Refused(f"Task {task.id} has ended.", code="ended", hint="Start a new one.")
-        runner = self._engine.runner(task.work.kind)
+            hint = "Go on with it by resume." if runner.abilities.resume else "Start a new one."
+            raise Refused(f"Task {task.id} has ended.", code="ended", hint=hint)
         if not runner.abilities.input:
             raise Refused(f"{_what(task)} cannot be sent anything while they run.", code="no_input")
         await cast("SpeakingRunner", runner).write(task, data, eof=eof)
+        return "written"
 
     def _runner(self, task: Task) -> SpeakingRunner:
         runner = self._engine.runner(task.work.kind)
         if not runner.abilities.output:
             raise Refused(f"{_what(task)} have no log.", code="no_log", hint="Use output() for their result.")
         return cast("SpeakingRunner", runner)
+
+
+def as_words(data: object) -> object:
+    """Over the link every text comes as bytes."""
+    if not isinstance(data, bytes):
+        return data
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data
 
 
 def _what(task: Task) -> str:

@@ -66,14 +66,21 @@ class Record:
                 await self.sleep(_RETRY[min(tries, len(_RETRY) - 1)])
                 tries += 1
 
-    async def amend(self, id: str, fields: Callable[[Task], dict[str, Any] | None], event: str = "") -> Task:
+    async def amend(
+        self,
+        id: str,
+        fields: Callable[[Task], dict[str, Any] | None],
+        event: str = "",
+        *,
+        durable: bool = False,
+    ) -> Task:
         """Changes what is no status: `fields` looks at the task and says what to change, or None."""
         task = await self.current(id)
         while True:
             changes = fields(task)
             if changes is None:
                 return task
-            change = amend(task, self.clock.now(), event=event, **changes)
+            change = amend(task, self.clock.now(), event=event, durable=durable, **changes)
             if (await self._commit(change)).result is CommitResult.DONE:
                 return change.task
             task = await self._reload(id)

@@ -17,10 +17,12 @@ from meantime.kernel.lifecycle import Move, Status
 from meantime.kernel.model import Completed, Failed, Lost, Outcome, Task
 from meantime.kernel.outcomes import TIMEOUT, Report, abandon, judge, sound
 from meantime.kernel.payloads import as_text, is_over, preview, short, spill_record
+from meantime.kernel.questions import Question, Reply
 from meantime.ports.clock import Alarm
 from meantime.ports.engine import Engine
 from meantime.ports.runner import CURRENT, Assignment, LastingRunner
 
+from .ask import Asking
 from .record import Moved, Record
 from .settings import Settings
 
@@ -44,10 +46,28 @@ class Live:
         self.alarms = ()
 
 
+class _Asks:
+    """The questions of one run."""
+
+    __slots__ = ("_fence", "_runs", "_task")
+
+    def __init__(self, runs: Runs, task: str, fence: tuple[int, int]) -> None:
+        self._runs = runs
+        self._task = task
+        self._fence = fence
+
+    def ask(self, question: Question) -> Awaitable[Reply]:
+        return self._runs.asking.ask(self._task, self._fence, question)
+
+    def withdraw(self, question: str) -> None:
+        self._runs.asking.withdraw(self._task, question, self._runs.beside)
+
+
 class Runs:
-    def __init__(self, record: Record, engine: Engine, settings: Settings) -> None:
+    def __init__(self, record: Record, engine: Engine, settings: Settings, asking: Asking) -> None:
         self._record = record
         self._engine = engine
+        self.asking = asking
         self._settings = settings
         self.live: dict[str, Live] = {}
         self._side: set[asyncio.Task[Any]] = set()  # short work of our own: stops, flushes
@@ -73,7 +93,8 @@ class Runs:
 
     def new_context(self, task: Task) -> WorkContext:
         loop = asyncio.get_running_loop()
-        return WorkContext(task, loop, self._record.clock.now, self._flush_soon)
+        asks = _Asks(self, task.id, (task.run.number, task.run.attempt))
+        return WorkContext(task, loop, self._record.clock.now, self._flush_soon, asks)
 
     def _begin(self, assignment: Assignment, live: Live, coroutine: Any) -> None:
         task = assignment.task
@@ -81,7 +102,7 @@ class Runs:
         if task.run.timeout is not None:
             left = max(0.0, task.run.timeout - (self._record.clock.monotonic() - live.began))
             timing_out = partial(self._time_out, task.id, live)
-            live.alarms = (self._record.clock.call_later(left, lambda: self._beside(timing_out())),)
+            live.alarms = (self._record.clock.call_later(left, lambda: self.beside(timing_out())),)
         live.runner = asyncio.get_running_loop().create_task(coroutine, context=assignment.context)
 
     # -- the pipeline
@@ -186,7 +207,7 @@ class Runs:
         clock, settings = self._record.clock, self._settings
         live.alarms = (
             clock.call_later(settings.stop_grace, lambda: self._ask(task, live)),
-            clock.call_later(settings.stop_deadline, lambda: self._beside(self._abandon(task.id, live))),
+            clock.call_later(settings.stop_deadline, lambda: self.beside(self._abandon(task.id, live))),
         )
 
     def _ask(self, task: Task, live: Live) -> None:
@@ -218,13 +239,13 @@ class Runs:
         if live is None:
             return
         if now:
-            self._beside(self._flush(id, live))
+            self.beside(self._flush(id, live))
             return
         if live.flushing:
             return
         live.flushing = True
         wait = self._settings.progress_every
-        self._record.clock.call_later(wait, lambda: self._beside(self._flush(id, live)))
+        self._record.clock.call_later(wait, lambda: self.beside(self._flush(id, live)))
 
     async def _flush(self, id: str, live: Live) -> None:
         live.flushing = False
@@ -252,7 +273,7 @@ class Runs:
         run = replace(task.run, emitted=context.emitted) if context.emitted else task.run
         return replace(task, progress=context.said, run=run)
 
-    def _beside(self, coroutine: Any) -> None:
+    def beside(self, coroutine: Any) -> None:
         task = asyncio.get_running_loop().create_task(coroutine)
         self._side.add(task)
         task.add_done_callback(self._side.discard)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from meantime.kernel.conversation import Line
 from meantime.kernel.errors import Closed, InvalidInput, NotFound, RetryNotSupported
 from meantime.kernel.events import Event
 from meantime.kernel.given import check_all, check_count, check_scope
@@ -25,9 +26,11 @@ from meantime.push import Pushing
 from .admit import Admission
 from .adopt import Adoption
 from .announce import Announcing
+from .ask import Asking
 from .batches import Batches
 from .call import Calls
 from .clear import Clearing
+from .follow import Following
 from .foreground import is_a_task
 from .hear import Hearing
 from .look import Looking
@@ -47,12 +50,14 @@ class Runtime:
         self.engine = engine
         self.settings = settings
         self.record = Record(store, clock)
-        self.runs = Runs(self.record, engine, settings)
+        self.asking = Asking(self.record)
+        self.runs = Runs(self.record, engine, settings, self.asking)
         self.admission = Admission(self.record, settings.limits, self.runs.launch)
         self.batches = Batches(self.record)
         self.submission = Submission(self.record, self.admission, self.batches, engine, settings)
         self.looking = Looking(self.record, self.runs, engine, settings)
-        self.hearing = Hearing(self.looking, engine)
+        self.following = Following(self.record, self.submission, engine)
+        self.hearing = Hearing(self.looking, self.following, engine)
         self.stopping = Stopping(self.record, self.runs, self.admission, self.looking, engine, settings)
         self.clearing = Clearing(self.record, self.looking, engine)
         self.waking = Waking(store)
@@ -76,7 +81,10 @@ class Runtime:
             self.runs.stop,
         )
         self.runs.requeue = self._requeue
-        stages = (self.batches, self.admission, self.looking, self.waking, self.observing)
+        stages = (
+            self.batches, self.admission, self.asking, self.looking, self.waking, self.observing,
+            self.following,
+        )  # fmt: skip
         self.record.listeners += [stage.heard for stage in stages]
         self._open = False
 
@@ -92,6 +100,7 @@ class Runtime:
             await self.engine.open()
             await self.announcing.open()
             await self.upkeep.recover()
+            await self.following.recover()
         except BaseException:
             await self.engine.close()
             await self.store.close()
@@ -110,6 +119,7 @@ class Runtime:
         try:
             await self.pushing.close()
             await self.calling.close()
+            await self.following.close()
             await self.stopping.everything(keeps=keeps)
             self.looking.close()
             self.waking.close()
@@ -215,9 +225,19 @@ class Runtime:
         self._check_open()
         await self.hearing.wait_output(ref, thread, stream, seen)
 
-    async def send(self, ref: str, thread: str | None, data: str | bytes, *, eof: bool = False) -> None:
+    async def send(self, ref: str, thread: str | None, data: str | bytes, *, eof: bool = False) -> str:
         self._check_open()
-        await self.hearing.send(ref, thread, data, eof=eof)
+        return await self.hearing.send(ref, thread, data, eof=eof)
+
+    async def lines(self, ref: str, thread: str | None) -> Sequence[Line]:
+        self._check_open()
+        return await self.hearing.lines(ref, thread)
+
+    async def answer(
+        self, ref: str, thread: str | None, text: str, *, scope: str | None = None, by: str = "user"
+    ) -> Task:
+        self._check_open()
+        return await self.asking.answer(await self.looking.find(ref, thread), text, scope, by)
 
     async def result(self, ref: str, thread: str | None) -> Json:
         self._check_open()

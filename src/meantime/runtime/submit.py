@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import copy_context
 from typing import Any, cast
 
 from msgspec.structs import replace
 
 from meantime.kernel.change import Disposition, Facts
-from meantime.kernel.errors import Duplicate, InvalidInput, NotResumable
+from meantime.kernel.conversation import Line
+from meantime.kernel.errors import Duplicate, InvalidInput, NotFound, NotResumable, Refused
+from meantime.kernel.forking import seed
 from meantime.kernel.ids import ENTROPY, check_id, task_id
 from meantime.kernel.lifecycle import Move, Status
 from meantime.kernel.model import InlineLimits, Run, Task
@@ -17,7 +20,7 @@ from meantime.kernel.payloads import is_unicode
 from meantime.kernel.timeouts import resolve
 from meantime.kernel.work import Order, check_meta
 from meantime.ports.engine import Engine
-from meantime.ports.runner import CURRENT, Assignment, LastingRunner, Runner
+from meantime.ports.runner import CURRENT, Assignment, Context, LastingRunner, Runner
 from meantime.ports.tasks import Options
 
 from .admit import Admission
@@ -45,6 +48,8 @@ class Submission:
         batch = await self._batches.choose(thread, options.batch)
         # With a free slot the task is created running: one commit, and the work starts after it.
         starts = self._admission.is_open(thread, order.work.kind, on_limit=options.on_limit)
+        if options.fork:
+            order = await self._forking(thread, order, options)
         task = self.new_task(thread, order, options, batch, running=starts)
         assignment = Assignment(task, order.target, order.args, order.kwargs)
         runner.check(task, assignment)
@@ -58,6 +63,25 @@ class Submission:
         then = self._admission.reserve(assignment) if starts else self._enqueue(assignment)
         await self._record.create(task, prepared(then) if prepared else then)
         return task
+
+    async def _forking(self, thread: str, order: Order, options: Options) -> Order:
+        """The conversation that it goes on from, kept with the order: a fork never starts blank."""
+        given = dict(cast("dict[str, Any]", order.work.input or {}))
+        if options.fork_of is not None:
+            source = await self._record.current(options.fork_of)
+            if source.thread != thread or source.session is None:
+                raise NotFound.task(options.fork_of)
+            given["fork_of"] = {"task": source.id, "session": source.session, "agent": source.work.name}
+        elif options.context:
+            given["context"] = seed(options.context)
+        elif options.session is not None:
+            given["fork_of"] = {"task": "", "session": options.session, "agent": ""}
+        else:
+            said = await self._record.store.transcript(thread)
+            lines = [Line(role=entry.message.role, text=entry.message.text) for entry in said]
+            if lines:
+                given["context"] = seed(lines)
+        return order._replace(work=replace(order.work, input=given))
 
     async def _prepare(self, runner: Runner, task: Task) -> Callable[[Then], Then] | None:
         """What outlives us leaves its trace before it is recorded; if it is not recorded, no trace."""
@@ -92,7 +116,7 @@ class Submission:
         return created
 
     async def resume(self, task: Task, prompt: str, options: Options) -> Task:
-        prompt = _text(prompt, "prompt", 1_000_000)
+        prompt = checked_text(prompt, "prompt", 1_000_000)
         timeout = resolve(options.timeout, self._settings.default_timeout, self._settings.max_timeout)
         runner = self._engine.runner(task.work.kind)
         if not task.ended:
@@ -103,7 +127,7 @@ class Submission:
                 code="not_resumable",
                 hint="Start a new task.",
             )
-        if task.session is None or not await runner.exists(task.session):
+        if task.session is None or not await runner.exists(task):
             raise NotResumable(
                 "The session of this task is gone.", code="session_gone", hint="Start a new task instead."
             )
@@ -115,6 +139,23 @@ class Submission:
             timeout_note=timeout.note,
             prompt=prompt,
         )
+        return await self._next_run(task, run)
+
+    async def go_on(self, task: Task) -> None:
+        """The follow-up that was said while it ran is the next run, whatever the limits: it was accepted.
+        A session that is gone is that run's error, and told."""
+        timeout = resolve(None, self._settings.default_timeout, self._settings.max_timeout)
+        run = Run(
+            number=task.run.number + 1,
+            queued_at=self._record.clock.now(),
+            timeout=task.run.timeout or timeout.seconds,
+            timeout_note=task.run.timeout_note or timeout.note,
+            prompt=task.follow_up,
+        )
+        with suppress(NotResumable):  # somebody has resumed it meanwhile, with a prompt of its own
+            await self._next_run(task, run)
+
+    async def _next_run(self, task: Task, run: Run) -> Task:
         enqueue = self._enqueue(Assignment(task))
         moved = await self._record.move(task.id, Move.RESUME, Facts(next_run=run), enqueue)
         if moved.disposition is not Disposition.APPLIED:
@@ -136,6 +177,7 @@ class Submission:
         parent = CURRENT.get(None)
         depth = getattr(parent, "depth", 0) + 1 if parent is not None else 0
         self._admission.check_depth(depth)
+        children = _children(parent)
         return Task(
             id=new_id() if options.id is None else check_id(options.id, "id"),
             thread=thread,
@@ -149,20 +191,33 @@ class Submission:
                 timeout=timeout.seconds,
                 timeout_note=timeout.note,
             ),
-            description=_text(options.description, "description", MAX_DESCRIPTION),
+            description=checked_text(options.description, "description", MAX_DESCRIPTION),
             batch=batch,
             tool_call_id=_optional_id(options.tool_call_id, "tool_call_id"),
             message_id=_optional_id(options.message_id, "message_id"),
             parent=parent.task_id if parent is not None else None,
             depth=depth,
-            session=_optional_id(options.session, "session"),
+            session=None if options.fork else _optional_id(options.session, "session"),
             forked=options.fork,
             notify=options.notify,
             retry=options.retry,
             inline=_inline(options.inline),
             meta=check_meta(options.meta),
             executor=_optional_id(options.executor, "executor"),
+            children=children,
         )
+
+
+def _children(parent: Context | None) -> int:
+    """How deep what the new task starts may go, by what started it."""
+    allowed = -1 if parent is None else parent.children
+    if allowed == 0:
+        raise Refused(
+            "This agent may not start tasks of its own.",
+            code="no_children",
+            hint="Do the work yourself; or allow it with depth=1 in the agent's settings.",
+        )
+    return allowed if allowed < 0 else allowed - 1
 
 
 def new_id() -> str:
@@ -187,7 +242,7 @@ def _optional_id(value: str | None, what: str) -> str | None:
     return None if value is None else check_id(value, what)
 
 
-def _text(value: object, what: str, most: int) -> str:
+def checked_text(value: object, what: str, most: int) -> str:
     if not isinstance(value, str):
         raise InvalidInput(f"{what} must be a text, not {type(value).__name__}.")
     if len(value) > most:

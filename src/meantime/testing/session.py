@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from msgspec import Struct
 
+from meantime.kernel.conversation import Line
 from meantime.kernel.model import Failed, Json, Task
 from meantime.kernel.outcomes import Report
 from meantime.kernel.payloads import jsonable
@@ -49,7 +50,7 @@ class FakeSessionRunner:
     """
 
     kind = "agent"
-    abilities = Abilities(resume=True)
+    abilities = Abilities(resume=True, talk=True)
 
     def __init__(self, replies: Script | dict[str, Script] = "done") -> None:
         self._by_agent: dict[str, Script] = replies if isinstance(replies, dict) else {}
@@ -90,8 +91,15 @@ class FakeSessionRunner:
     def can_run(self, task: Task) -> bool:
         return task.session is None or task.session in self.sessions
 
-    async def exists(self, session: str) -> bool:
-        return session in self.sessions
+    async def exists(self, task: Task) -> bool:
+        return task.session in self.sessions
+
+    async def steer(self, task: Task, text: str) -> bool:
+        return False  # so that what is said becomes a follow-up
+
+    async def lines(self, task: Task) -> Sequence[Line]:
+        session = self.sessions.get(task.session or "")
+        return [Line(role=role, text=text) for role, text in session.history] if session else []
 
     async def run(self, assignment: Assignment, context: Context) -> Report:
         task = assignment.task

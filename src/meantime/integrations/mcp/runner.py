@@ -67,7 +67,7 @@ class McpRunner:
     def can_run(self, task: Task) -> bool:
         return task.work.faithful and _parts(task)[0] in self.servers
 
-    async def exists(self, session: str) -> bool:
+    async def exists(self, task: Task) -> bool:
         return False
 
     async def tools(self, server: str) -> Sequence[ToolInfo]:

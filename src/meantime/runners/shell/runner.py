@@ -76,7 +76,7 @@ class ShellRunner:
     def can_run(self, task: Task) -> bool:
         return can_run(task)
 
-    async def exists(self, session: str) -> bool:
+    async def exists(self, task: Task) -> bool:
         return False
 
     # -- one run

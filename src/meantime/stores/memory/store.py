@@ -112,6 +112,9 @@ class MemoryStore:
     async def active(self) -> Sequence[Task]:
         return self._tasks.active()
 
+    async def following(self) -> Sequence[Task]:
+        return self._tasks.following()
+
     async def batch(self, id: str) -> BatchCount | None:
         return self._tasks.batch(id)
 

@@ -99,6 +99,10 @@ class Tasks:
             self._batches[task.batch].statuses[task.status] += by
 
     # -- reading
+    def following(self) -> Sequence[Task]:
+        """A memory that forgets is asked for these only when it is empty."""
+        return [record.task for record in self.ended.values() if record.task.follow_up]
+
     def called(self, thread: str, tool_call: str | None) -> str | None:
         """The id of the task that this tool call made."""
         return None if tool_call is None else self._calls.get((thread, tool_call))

@@ -99,7 +99,7 @@ def _next_row(change: Change, body: bytes) -> tuple[object, ...]:
     hidden = 1 if task.hidden else 0
     return (
         task.status, task.version, task.run.number, hidden, task.updated_at, body,
-        task.session, task.run.duration, task.id, change.replaces,
+        task.session, task.run.duration, 1 if task.follow_up else 0, task.id, change.replaces,
     )  # fmt: skip
 
 

@@ -6,7 +6,8 @@ INSERT INTO tasks (id, thread, status, version, run, batch, tool_call, hidden, u
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;
 
 -- name: update_task
-UPDATE tasks SET status = ?, version = ?, run = ?, hidden = ?, updated = ?, body = ?, session = ?, duration = ?
+UPDATE tasks SET status = ?, version = ?, run = ?, hidden = ?, updated = ?, body = ?, session = ?, duration = ?,
+  follows = ?
 WHERE id = ? AND version = ? RETURNING seq;
 
 -- name: insert_event
@@ -41,6 +42,10 @@ SELECT body FROM runs WHERE task_id = ? ORDER BY run;
 
 -- name: active_tasks
 SELECT body FROM tasks WHERE status IN ('queued', 'running', 'waiting', 'cancelling') ORDER BY seq;
+
+-- name: tasks_following
+SELECT body FROM tasks INDEXED BY tasks_following
+WHERE follows = 1 AND status IN ('completed', 'failed', 'timed_out', 'lost') ORDER BY seq;
 
 -- name: hot_newest
 SELECT n.number, t.body, t.hidden FROM notices AS n JOIN tasks AS t ON t.seq = n.task AND t.run = n.run

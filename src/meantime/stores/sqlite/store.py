@@ -120,6 +120,9 @@ class SqliteStore:
     async def active(self) -> Sequence[Task]:
         return self._tasks(SQL["active_tasks"], ())
 
+    async def following(self) -> Sequence[Task]:
+        return self._tasks(SQL["tasks_following"], ())
+
     async def batch(self, id: str) -> BatchCount | None:
         return telling.batch_count(id, self._rows(SQL["batch_count"], id))
 

@@ -1,0 +1,1 @@
+"""Runs agents: one driver for every host of sessions."""

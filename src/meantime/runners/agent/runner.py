@@ -1,0 +1,211 @@
+"""Performs `Agent(name, prompt)`: finds who is meant, and drives its host."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, cast
+
+from meantime.kernel.conversation import Line
+from meantime.kernel.errors import InvalidInput, NotFound, Refused
+from meantime.kernel.forking import seed
+from meantime.kernel.model import Chunk, Task
+from meantime.kernel.outcomes import Report
+from meantime.ports.clock import Clock
+from meantime.ports.runner import Abilities, Assignment, Context
+from meantime.ports.session import Brief, SessionHost
+
+from . import journal as journals
+from .capacity import Capacities
+from .drive import Drive, Employed
+from .ear import Ear
+from .journal import Journal
+from .segments import Segments
+from .tally import Tally
+
+
+class AgentRunner:
+    kind = "agent"
+    abilities = Abilities(resume=True, adopt=True, output=True, talk=True)
+
+    def __init__(self, agents: Mapping[str, Employed], clock: Clock, root: Path | None = None) -> None:
+        """`root`: where conversations are kept; None forgets them."""
+        self.agents = dict(agents)
+        self._clock = clock
+        self._root = root
+        self._forgets = root is None
+        self._capacities = Capacities(clock)
+        self._drives: dict[str, Drive] = {}
+        self._journals: dict[str, Journal] = {}
+        self._tallies: dict[str, Tally] = {}
+
+    # -- life
+
+    def open(self) -> None:
+        if self._forgets:
+            self._root = Path(tempfile.mkdtemp(prefix="meantime-agents-"))
+        assert self._root is not None
+        for host in self._hosts():
+            folder = self._root / type(host).__name__
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            host.open(folder)
+
+    def _hosts(self) -> list[SessionHost]:
+        return list({id(employed.host): employed.host for employed in self.agents.values()}.values())
+
+    async def close(self) -> None:
+        await asyncio.gather(*(host.close() for host in self._hosts()), return_exceptions=True)
+        if self._forgets and self._root is not None:
+            shutil.rmtree(self._root, ignore_errors=True)
+
+    def _folder(self, id: str) -> Path:
+        assert self._root is not None, "not open"
+        return self._root / f"@{id}"  # so that no id is a name with a meaning
+
+    def _employed(self, name: str) -> Employed:
+        found = self.agents.get(name)
+        if found is not None:
+            return found
+        near = get_close_matches(name, self.agents, 3) or sorted(self.agents)[:20]
+        known = f"There are: {', '.join(near)}." if near else "Name one: [agents.NAME] in the configuration."
+        raise InvalidInput(f"There is no agent {name!r} here.", hint=known, code="unknown_agent")
+
+    def check(self, task: Task, assignment: Assignment) -> None:
+        employed = self._employed(task.work.name)
+        employed.host.check(task.work.name, employed.settings)
+        given = _input(task)
+        if task.forked and not given.get("context") and not given.get("fork_of"):
+            raise InvalidInput(
+                "There is no conversation to fork.",
+                code="nothing_to_fork",
+                hint="Give its lines as context=[…], or the task to fork as fork_of=….",
+            )
+
+    def can_run(self, task: Task) -> bool:
+        return task.work.faithful and task.work.name in self.agents
+
+    async def exists(self, task: Task) -> bool:
+        employed = self.agents.get(task.work.name)
+        if employed is None or task.session is None or not employed.host.abilities.resume:
+            return False
+        return await employed.host.exists(task.session, employed.settings)
+
+    # -- one run
+
+    async def run(self, assignment: Assignment, context: Context) -> Report:
+        task = assignment.task
+        employed = self._employed(task.work.name)
+        settings = employed.settings
+        context.limit_children(settings.depth)
+        folder = self._folder(task.id)
+        journal = self._journals[task.id] = Journal(folder, self._clock, task.run.number)
+        tally = Tally(settings.budget, settings.tree, self._tallies.get(task.parent or ""))
+        self._tallies[task.id] = tally
+        gate = self._capacities.of(settings.model or settings.url or task.work.name)
+        ear = Ear(
+            settings, journal, context, gate, self._clock, tally, task.answers, lambda text: drive.warn(text)
+        )
+        age = self.age(task) if assignment.again else 0.0
+        drive = Drive(
+            employed, assignment, context, self._brief(task, employed), await self._seed(task, employed),
+            journal, ear, self._clock, age,
+        )  # fmt: skip
+        self._drives[task.id] = drive
+        try:
+            return await drive.run()
+        finally:
+            del self._drives[task.id], self._journals[task.id], self._tallies[task.id]
+            journal.changed.set()
+
+    def _brief(self, task: Task, employed: Employed) -> Brief:
+        cwd = str(_input(task).get("cwd") or employed.settings.cwd or Path.cwd())
+        env = {"MEANTIME_TASK": task.id, "MEANTIME_THREAD": task.thread}
+        folder = self._folder(task.id)
+        return Brief(task.id, task.work.name, employed.settings, cwd, task.title, task.thread, folder, env)
+
+    async def _seed(self, task: Task, employed: Employed) -> str:
+        """The conversation that a fork goes on from, where its host cannot copy it."""
+        given = _input(task)
+        if not task.forked or task.run.number > 1:
+            return ""
+        if given.get("context"):
+            return str(given["context"])
+        source = cast("dict[str, str]", given["fork_of"])
+        if employed.host.abilities.fork and source.get("agent") in ("", task.work.name):
+            return ""
+        lines = journals.lines(self._folder(source["task"]))
+        if not lines:
+            raise Refused("The conversation to fork is gone.", code="nothing_to_fork")
+        return seed(lines)
+
+    async def steer(self, task: Task, text: str) -> bool:
+        drive = self._drives.get(task.id)
+        return drive is not None and await drive.steer(text)
+
+    async def lines(self, task: Task) -> Sequence[Line]:
+        return await asyncio.to_thread(journals.lines, self._folder(task.id))
+
+    # -- what outlives us
+
+    def prepare(self, task: Task) -> None:
+        pass
+
+    def age(self, task: Task) -> float:
+        """By the wall clock, which alone goes on while nobody is here."""
+        began = task.run.started_at
+        return 0.0 if began is None else max(0.0, time.time() - began)
+
+    async def detach(self, task: Task) -> bool:
+        drive = self._drives.get(task.id)
+        return drive is not None and await drive.leave()
+
+    def keep(self, task: Task, kept: bool) -> None:
+        pass
+
+    async def end_leftovers(self, task: Task) -> int:
+        return 0
+
+    def forget(self, task: Task) -> None:
+        shutil.rmtree(self._folder(task.id), ignore_errors=True)
+
+    async def sweep(
+        self, active: Iterable[Task], known: Callable[[str], Awaitable[bool]], older_than: float
+    ) -> None:
+        if self._root is None or not self._root.exists():
+            return
+        spared = {self._folder(task.id) for task in active}
+        for folder in list(self._root.glob("@*")):
+            old = time.time() - folder.stat().st_mtime >= older_than
+            if folder not in spared and old and not await known(folder.name[1:]):
+                shutil.rmtree(folder, ignore_errors=True)
+
+    # -- what it says
+
+    def read(self, task: Task, stream: str, offset: int, most: int) -> Chunk:
+        return Segments(self._folder(task.id), "text").read(offset, most)
+
+    def tail(self, task: Task, stream: str, lines: int, most: int) -> Chunk:
+        return Segments(self._folder(task.id), "text").tail(lines, most)
+
+    async def changed(self, task: Task, stream: str, seen: int) -> bool:
+        journal = self._journals.get(task.id)
+        while journal is not None and journal.total <= seen:
+            if self._journals.get(task.id) is not journal:
+                return False
+            await journal.changed.wait()
+        return journal is not None
+
+    def whole(self, path: str) -> bytes:
+        raise NotFound(f"{path} is not the output of an agent.")
+
+    async def write(self, task: Task, data: bytes, *, eof: bool) -> None:
+        raise Refused("An agent has no stdin.", code="no_input")
+
+
+def _input(task: Task) -> dict[str, Any]:
+    return cast("dict[str, Any]", task.work.input or {})
