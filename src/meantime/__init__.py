@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .handle import Handle
     from .integrations.mcp.servers import HttpServer, StdioServer
     from .integrations.mcp.tools import ToolInfo
-    from .integrations.opencode.host import OpenCodeHost
+    from .integrations.opencode.parent import OpenCodeHost
     from .kernel.errors import (
         Ambiguous,
         Closed,
@@ -72,7 +72,7 @@ _HOMES = {
     "handle": "Handle",
     "integrations.mcp.servers": "HttpServer StdioServer",
     "integrations.mcp.tools": "ToolInfo",
-    "integrations.opencode.host": "OpenCodeHost",
+    "integrations.opencode.parent": "OpenCodeHost",
     "turn": "Transcript Turn",
     "ports.runner": "Context Stopped current",
     "kernel.errors": (

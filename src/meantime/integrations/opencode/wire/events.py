@@ -16,6 +16,7 @@ from .http import Client
 
 GAP = "gap"  # something may have been missed: the stream has begun, broke, or was too much
 MOST = 10_000  # events that a listener may be behind
+SETTLE = 2.0  # seconds
 WAITS = (0.05, 0.2, 0.5, 1.0, 2.0)  # seconds before the first, second, … try to connect again
 
 
@@ -72,6 +73,12 @@ class Feed:
                 self._stream.cancel()
                 self._stream = None
                 self.connected.clear()
+
+    async def settle(self) -> None:
+        """Until all that comes is heard; but without a stream we do not wait for ever."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(SETTLE):
+                await self.connected.wait()
 
     async def _run(self) -> None:
         failures = 0
