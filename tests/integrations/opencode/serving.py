@@ -18,10 +18,15 @@ import httpx
 
 from integrations.agents.installed import OPENCODE, OPENCODE_OFFLINE, configure_opencode
 from integrations.agents.model import Asked, Model
+from integrations.agents.wires.words import Said
 
 T = TypeVar("T")
-PATIENCE = 60.0  # seconds: the machine may be busy
+PATIENCE = 120.0  # seconds: the machine may be busy
 IDS = re.compile(r'<task-notification id="([^"]+)"')
+
+
+def _says(part: Said, word: str) -> bool:
+    return part.role == "user" and word in part.text
 
 
 class Place:
@@ -39,7 +44,7 @@ class Place:
 
     def asked(self, word: str) -> list[Asked]:
         """What one conversation asked the model, titles apart."""
-        return [asked for asked in self.model.turns if word in asked.text]
+        return [asked for asked in self.model.turns if any(_says(part, word) for part in asked.said)]
 
     def told(self, word: str) -> list[str]:
         """The notices in what the model was asked last, as often as they are there."""

@@ -29,6 +29,9 @@ class Memory:
                 self._prompts.setdefault(entry.prompt, entry.at)
             self._heard.add(entry.heard)
 
+    def was_given(self, prompt: str) -> bool:
+        return prompt in self._prompts
+
     def first_given(self, prompt: str) -> float:
         """On disk before it is given for the first time: from it come the ids of its message."""
         if prompt not in self._prompts:

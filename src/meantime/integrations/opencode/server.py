@@ -86,9 +86,8 @@ class Server:
         """Lets go of it. It is ended with all that it runs, unless it is kept for the next owner."""
         async with self._lock:
             await self._drop()
-            if not keep and self._record is not None:
-                await end(self._record)
-                self._path("server.json").unlink(missing_ok=True)
+            if not keep:
+                await end_left(self._folder)
             self._record = None
 
     async def _drop(self) -> None:
@@ -97,7 +96,7 @@ class Server:
         self._client = self._feed = None
 
     async def _found(self) -> str | None:
-        record = self._remembered()
+        record = remembered(self._folder)
         if record is None:
             return None
         if record.process.is_alive:
@@ -159,12 +158,6 @@ class Server:
             return self._path("server.err").read_text(errors="replace").strip()[-500:]
         return ""
 
-    def _remembered(self) -> Record | None:
-        try:
-            return msgspec.json.decode(self._path("server.json").read_bytes(), type=Record)
-        except (OSError, msgspec.MsgspecError):
-            return None
-
     def _remember(self, record: Record) -> None:
         path = self._path("server.json.new")
         with _private(path) as file:
@@ -175,6 +168,21 @@ class Server:
 
     def _path(self, name: str) -> Path:
         return self._folder / name
+
+
+def remembered(folder: Path) -> Record | None:
+    try:
+        return msgspec.json.decode((folder / "server.json").read_bytes(), type=Record)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+async def end_left(folder: Path) -> None:
+    """Ends the server that is remembered here, with all that it runs."""
+    record = remembered(folder)
+    if record is not None:
+        await end(record)
+        (folder / "server.json").unlink(missing_ok=True)
 
 
 async def end(record: Record) -> None:

@@ -17,7 +17,7 @@ from meantime.ports.session import AgentSettings, Brief, Hearer, Prompt, Session
 
 from .remote import Remote
 from .said import all_lines
-from .server import Server
+from .server import Server, end_left
 from .settings import command, environ, rules
 from .troubles import Away, Unknown, check_extra
 from .turn import Turn
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 PAUSE = 0.1  # seconds
 RECENT = 100  # sessions among which one is looked for that a former owner has made
-NOTHING = [{"permission": "*", "pattern": "*", "action": "deny"}]  # as a last turn leaves a session
-RESET = {"meantime-none": False}  # a rule about nothing, in place of those
 
 
 class OpenCodeSessions:
@@ -39,7 +37,7 @@ class OpenCodeSessions:
         self._servers: dict[str, Server | Remote] = {}
         self._turns: dict[str, Turn] = {}
         self._directories: dict[str, str] = {}
-        self._left: set[int] = set()  # servers on which a turn goes on without us
+        self._left: set[str] = set()  # servers on which a turn goes on without us
 
     def check(self, name: str, settings: AgentSettings) -> None:
         check_extra()
@@ -59,9 +57,13 @@ class OpenCodeSessions:
         self._folder = folder
 
     async def close(self) -> None:
-        servers = list(self._servers.values())
-        await asyncio.gather(*(server.close(keep=id(server) in self._left) for server in servers))
-        self._servers.clear()
+        """A server is kept while a turn goes on in it; also one of a former owner, whom nobody followed, is
+        of no more use."""
+        servers, self._servers = self._servers, {}
+        await asyncio.gather(*(one.close(keep=name in self._left) for name, one in servers.items()))
+        if self._folder is not None:
+            folders = [folder for folder in self._folder.iterdir() if folder.name not in self._left]
+            await asyncio.gather(*(end_left(folder) for folder in folders))
 
     # -- sessions
 
@@ -101,19 +103,12 @@ class OpenCodeSessions:
     async def prompt(self, session: str, prompt: Prompt, brief: Brief, hearer: Hearer) -> Turned:
         """A prompt that the session has already is not given again: so this is `follow`, too."""
         server = self._server(brief.settings)
-        try:
-            client, _ = await server.reach()
-            directory = await self._directory(client, session)
-            if not prompt.last:
-                await self._loosen(client, session, directory, brief.settings)
-        except Unknown:
-            raise Refused("The session is gone.", code="session_gone") from None
-        turn = self._turns[session] = Turn(server, session, directory, prompt, brief, hearer)
+        turn = self._turns[session] = Turn(server, session, prompt, brief, hearer)
         try:
             return await turn.run()
         finally:
             if turn.left:
-                self._left.add(id(server))
+                self._left.add(_name(brief.settings))
             del self._turns[session]
 
     follow = prompt
@@ -131,14 +126,6 @@ class OpenCodeSessions:
             turn.left = True
         return turn is not None
 
-    async def _loosen(self, client: Client, session: str, directory: str, settings: AgentSettings) -> None:
-        """A last turn has taken all tools from the session, and what follows it needs them again."""
-        if (await client.session(session)).get("permission") != NOTHING:
-            return
-        await client.note(session, directory, {"parts": [], "tools": RESET})
-        if allowed := rules(settings):
-            await client.change(session, directory, {"permission": allowed})
-
     # -- servers
 
     async def _client(self, settings: AgentSettings) -> Client:
@@ -154,18 +141,16 @@ class OpenCodeSessions:
         raise Refused("The OpenCode server does not answer.", code="server_away")
 
     def _server(self, settings: AgentSettings) -> Server | Remote:
-        given = environ(settings)
-        key = msgspec.json.encode([settings.url, command(settings), sorted(given.items())])
-        name = sha256(key).hexdigest()[:16]
+        name = _name(settings)
         found = self._servers.get(name)
         if found is None:
             assert self._folder is not None, "not open"
             if settings.url:
-                found = Remote(settings.url, given.get("OPENCODE_SERVER_PASSWORD", ""))
+                found = Remote(settings.url, environ(settings).get("OPENCODE_SERVER_PASSWORD", ""))
             else:
                 folder = self._folder / name
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                found = Server(folder, command(settings), given, str(folder))
+                found = Server(folder, command(settings), environ(settings), str(folder))
             self._servers[name] = found
         return found
 
@@ -177,6 +162,12 @@ class OpenCodeSessions:
         if session not in self._directories:
             self._known(await client.session(session))
         return self._directories[session]
+
+
+def _name(settings: AgentSettings) -> str:
+    """One server for all who start it in the same way."""
+    started = [settings.url, command(settings), sorted(environ(settings).items())]
+    return sha256(msgspec.json.encode(started)).hexdigest()[:16]
 
 
 def _marked(brief: Brief) -> dict[str, Any]:

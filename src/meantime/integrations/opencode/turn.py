@@ -14,6 +14,7 @@ from meantime.ports.session import Brief, Hearer, Prompt, Turned
 from .ids import message_id, part_id
 from .memory import Memory
 from .said import lines_of
+from .settings import rules
 from .troubles import Away, Unknown
 from .verdict import Open, verdict
 from .view import View
@@ -32,6 +33,8 @@ PAUSE = 0.1
 WINDOW = 200  # messages
 LOST = "The OpenCode server ended in the middle of the turn. How far the agent came is in its session."
 GONE = "The session is gone."
+NOTHING = [{"permission": "*", "pattern": "*", "action": "deny"}]  # as a last turn leaves a session
+RESET = {"meantime-none": False}  # a rule about nothing, in place of those
 GAP = "gap"
 HINTS = frozenset({GAP, "session.idle", "session.error", "session.deleted"})
 
@@ -43,16 +46,15 @@ class Reached(Protocol):
 
 
 class Turn:
-    def __init__(
-        self, server: Reached, session: str, directory: str, prompt: Prompt, brief: Brief, hearer: Hearer
-    ) -> None:
+    def __init__(self, server: Reached, session: str, prompt: Prompt, brief: Brief, hearer: Hearer) -> None:
         self._server = server
         self._session = session
-        self._directory = directory
+        self._directory = ""
         self._prompt = prompt
         self._settings = brief.settings
         self._hearer = hearer
         self._memory = Memory(brief.folder)
+        self._given = self._memory.was_given(prompt.key)  # also by a former owner: then it may be under way
         at = self._memory.first_given(prompt.key)
         self._message = message_id(session, prompt.key, at)
         self._part = part_id(session, prompt.key, at)
@@ -69,7 +71,7 @@ class Turn:
         try:
             return await self._followed()
         except asyncio.CancelledError:
-            if self.left:
+            if self.left or not self._given:
                 raise
             return await self._stopped()
 
@@ -89,12 +91,14 @@ class Turn:
     async def _follow(self, client: Client, feed: Feed) -> Turned:
         from .asking import Asking
 
+        about = await client.session(self._session)
+        self._directory = about["directory"]
         asking = Asking(client, self._directory, self._hearer)
         self._quiet_since = None
         try:
             with feed.listening(self._session) as ear:
                 await feed.settle()
-                await self._give(client)
+                await self._give(client, about)
                 missed = True
                 while True:
                     if missed:
@@ -110,7 +114,7 @@ class Turn:
 
     # -- saying it
 
-    async def _give(self, client: Client) -> None:
+    async def _give(self, client: Client, about: dict[str, Any]) -> None:
         """Unless it is there. What is given again keeps its ids, and is the same message."""
         known = await client.message(self._session, self._message, self._directory)
         held = known is not None and any(part["id"] == self._part for part in known["parts"])
@@ -119,11 +123,20 @@ class Turn:
         if held:
             view = await self._look(client)
             self._before = {step["info"]["id"] for step in view.after(self._message)}
+        if not self._prompt.last and about.get("permission") == NOTHING:
+            await self._loosen(client)
         await self._say(client)
+
+    async def _loosen(self, client: Client) -> None:
+        """A last turn has taken all tools from the session, and what follows it needs them again."""
+        await client.note(self._session, self._directory, {"parts": [], "tools": RESET})
+        if allowed := rules(self._settings):
+            await client.change(self._session, self._directory, {"permission": allowed})
 
     async def _say(self, client: Client) -> None:
         self._tries += 1
-        self._quiet_since = None
+        self._given = True
+        self._quiet_since = self._problem = None
         part = {"id": self._part, "type": "text", "text": self._prompt.text}
         body: dict[str, Any] = {"messageID": self._message, "parts": [part], **self._voice()}
         if self._prompt.last:
@@ -138,7 +151,7 @@ class Turn:
     async def steer(self, text: str) -> bool:
         """A session that works sees it at its next step."""
         client, _ = await self._server.reach()
-        if self._session not in await client.status(self._directory):
+        if not self._directory or self._session not in await client.status(self._directory):
             return False
         key = f"{self._prompt.key}.{len(self._more) + 1}"
         at = self._memory.first_given(key)
@@ -176,7 +189,7 @@ class Turn:
         elif event.session != self._session:
             self._hearer.alive()  # those that it has started for itself
         elif event.type == "session.error":
-            self._problem = data.get("error")
+            self._problem = self._problem or data.get("error")  # what follows the first says less
         elif event.type == "session.status":
             self._phase(data.get("status") or {})
         elif event.type == "message.updated" and data["info"]["role"] == "assistant":
@@ -256,6 +269,7 @@ class Turn:
         with suppress(TimeoutError, Away, Unknown):
             async with asyncio.timeout(STOP):
                 client, _ = await self._server.reach()
+                self._directory = self._directory or (await client.session(self._session))["directory"]
                 quiet = 0
                 while quiet < 3:
                     await client.abort(self._session, self._directory)

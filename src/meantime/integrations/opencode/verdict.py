@@ -14,6 +14,7 @@ from .said import text_of
 
 GOING_ON = frozenset({"tool-calls", "unknown"})  # ways for a step to end that are not the end of a turn
 TOO_MANY = 429
+STACK = "\n    at "  # how a trace through OpenCode itself begins, which helps nobody
 
 
 class Open(Enum):
@@ -58,6 +59,7 @@ def _failed(error: dict[str, Any]) -> Turned:
         return Turned(stopped=True)
     data: dict[str, Any] = error.get("data") or {}
     message = str(data.get("message") or error.get("message") or error.get("name") or "It says no more.")
+    message = message.partition(STACK)[0]
     status = data.get("statusCode")
     limited = status == TOO_MANY
     worth = bool(data.get("isRetryable")) or limited or (isinstance(status, int) and status >= 500)
