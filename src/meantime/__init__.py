@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .api import Batch, Thread
     from .app.meantime import Meantime
+    from .dialects import dialect
     from .handle import Handle
     from .integrations.mcp.servers import HttpServer, StdioServer
     from .integrations.mcp.tools import ToolInfo
@@ -58,17 +59,20 @@ if TYPE_CHECKING:
     from .kernel.retention import Retention
     from .kernel.work import Agent, Call, Tool
     from .log import Log
+    from .ports.dialect import Dialect, Said
     from .ports.host import Delivery, Host
     from .ports.runner import Context, Stopped, current
     from .runners.background import background
     from .runners.shell.work import ProcessLimits, Shell
     from .runtime.settings import Settings
     from .surfaces.http.door import HttpDoor
+    from .toolset.toolset import Toolset
     from .turn import Transcript, Turn
 
 _HOMES = {
     "api": "Batch Thread",
     "app.meantime": "Meantime",
+    "dialects": "dialect",
     "handle": "Handle",
     "integrations.mcp.servers": "HttpServer StdioServer",
     "integrations.mcp.tools": "ToolInfo",
@@ -89,10 +93,12 @@ _HOMES = {
     "kernel.retention": "Retention",
     "kernel.work": "Agent Call Tool",
     "log": "Log",
+    "ports.dialect": "Dialect Said",
     "ports.host": "Delivery Host",
     "runners.background": "background",
     "runners.shell.work": "ProcessLimits Shell",
     "runtime.settings": "Settings",
+    "toolset.toolset": "Toolset",
     "surfaces.http.door": "HttpDoor",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
@@ -110,6 +116,7 @@ __all__ = [
     "Context",
     "Degraded",
     "Delivery",
+    "Dialect",
     "Disconnected",
     "Duplicate",
     "Failed",
@@ -144,6 +151,7 @@ __all__ = [
     "Retention",
     "RetryNotSupported",
     "Run",
+    "Said",
     "Settings",
     "Shell",
     "Status",
@@ -160,11 +168,13 @@ __all__ = [
     "TimedOut",
     "Tool",
     "ToolInfo",
+    "Toolset",
     "Transcript",
     "Turn",
     "Work",
     "background",
     "current",
+    "dialect",
 ]
 
 

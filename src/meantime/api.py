@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Literal
 
@@ -17,7 +17,10 @@ from meantime.log import Log
 from meantime.ports.adopted import Adopted
 from meantime.ports.runner import Context
 from meantime.ports.tasks import Answer, CancelAnswer, Options, Tasks
+from meantime.toolset.toolset import Toolset
+from meantime.toolset.works import GivenWorks
 from meantime.turn import Transcript, Turn
+from meantime.wording import OWN, Wording, reminder
 
 
 def statuses_of(status: str | Iterable[str] | None) -> frozenset[Status] | None:
@@ -180,9 +183,15 @@ class Thread:
         """To a task that waits for input. A permission is given by a person (by="user"), not by an agent."""
         return await self._tasks.answer(ref_of(ref), self.id, text, scope=scope, by=by)
 
-    async def lines(self, ref: Ref) -> Sequence[Line]:
-        """What was said in an agent's session, over all runs."""
-        return await self._tasks.lines(ref_of(ref), self.id)
+    async def lines(
+        self, ref: Ref, *, kinds: Sequence[str] = (), roles: Sequence[str] = (), last: int | None = None
+    ) -> Sequence[Line]:
+        """What was said in an agent's session, over all runs, oldest first.
+
+        kinds: text, thought, call, result, summary; none is all.
+        roles: user, assistant, tool, system; none is all.
+        last: only so many, the newest."""
+        return await self._tasks.lines(ref_of(ref), self.id, kinds=kinds, roles=roles, last=last)
 
     async def result(self, ref: Ref) -> Json:
         return await self._tasks.result(ref_of(ref), self.id)
@@ -221,9 +230,44 @@ class Thread:
         ids = [ref_of(ref) for ref in refs] or None
         return await self._tasks.clear(self.id, ids, batch=batch, older_than=older_than)
 
-    async def reminder(self) -> str:
+    async def reminder(self, dialect: Wording | None = None) -> str:
         """What runs and what ended but was not told, for every turn; empty when there is nothing."""
-        return await self._tasks.reminder(self.id)
+        return await reminder(self._tasks, self.id, dialect)
+
+    def toolset(
+        self,
+        dialect: Wording = OWN,
+        *,
+        agents: Sequence[str] | None = (),
+        tools: Mapping[str, Callable[..., Any]] | None = None,
+        commands: Callable[..., Orderable] | None = None,
+        turn: Turn | None = None,
+        allow: Collection[str] | None = None,
+        background: bool = True,
+        allow_model_cancel: bool = True,
+        depth: int | None = None,
+    ) -> Toolset:
+        """This thread's verbs as tools for its agent, in the words of a dialect.
+
+        agents: those that may be started, by name; empty is any, None is none.
+        tools: functions that may be started, by name.
+        commands: `Shell`, where the agent may start commands; None is not.
+        turn: reads of endings count as told with its ack, where the dialect says so.
+        allow: only the tools with these names; an empty list is none.
+        background: False takes away what hands work off. So does a depth at which no more may start:
+            `depth` is that of the task that this agent works on; None asks the work that runs here.
+        """
+        return Toolset(
+            self._tasks,
+            GivenWorks(self._tasks, agents, tools, commands),
+            self.id,
+            dialect,
+            turn=turn,
+            allow=allow,
+            background=background,
+            allow_model_cancel=allow_model_cancel,
+            depth=depth,
+        )
 
     def batch(self, id: str) -> Batch:
         return Batch(self, self._tasks, id)

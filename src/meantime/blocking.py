@@ -20,6 +20,7 @@ from meantime import api, handle, log, turn
 from meantime.app import meantime as app
 from meantime.kernel.errors import Closed, InvalidInput
 from meantime.surfaces.http import door
+from meantime.toolset import toolset
 
 __all__ = [
     "Batch",
@@ -28,6 +29,7 @@ __all__ = [
     "Log",
     "Meantime",
     "Thread",
+    "Toolset",
     "Transcript",
     "Turn",
     "begin",
@@ -283,6 +285,9 @@ class Meantime(Proxy, of=app.Meantime):
 
 
 class Thread(Proxy, of=api.Thread): ...
+
+
+class Toolset(Proxy, of=toolset.Toolset): ...
 
 
 class Turn(Proxy, of=turn.Turn): ...

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
@@ -17,12 +17,16 @@ from meantime.kernel.model import BatchCount, Chunk, InlineLimits, Json, Output,
 from meantime.kernel.notices import Message, Notice, Renderer
 from meantime.kernel.work import Orderable
 from meantime.ports.clock import Clock
+from meantime.ports.dialect import Command, Dialect, Said, Tool
 from meantime.ports.host import Host
 from meantime.ports.runner import Context, Runner
 from meantime.ports.store import Entry, Settled, Store
 from meantime.ports.tasks import Answer, CancelAnswer
 from meantime.runtime.settings import Settings
 from meantime.surfaces.http.settings import HttpSettings
+from meantime.toolset.exports import Form
+from meantime.toolset.performing import Beat
+from meantime.wording import Wording
 
 Until = Literal["all", "any"]
 Ref: TypeAlias = str | Handle | Task
@@ -51,7 +55,7 @@ class Meantime:
         durability: "full" survives a power cut; "fast" survives a crash, not a power cut.
         link: a unix socket at which other processes of the same user can `connect`.
         servers: MCP servers by name, whose tools `Tool("name/tool", …)` runs.
-        agents: who `Agent("name", …)` is: AgentSettings, a Pydantic AI agent, or an async function."""
+        agents: who `Agent("name", …)` is: AgentSettings, a Pydantic AI agent, or a function of your own."""
 
     @classmethod
     def connect(
@@ -116,8 +120,10 @@ class Meantime:
     def answer(self, ref: str, text: str, *, scope: str | None = None) -> Task:
         """To a task that waits for input, as a person: a text, or one of the offered answers."""
 
-    def lines(self, ref: str) -> Sequence[Line]:
-        """What was said in an agent's session, over all runs."""
+    def lines(
+        self, ref: str, *, kinds: Sequence[str] = (), roles: Sequence[str] = (), last: int | None = None
+    ) -> Sequence[Line]:
+        """What was said in an agent's session, over all runs, oldest first; see Thread.lines."""
 
     def cancel(self, ref: str, *, reason: str = "", wait: bool = False) -> CancelAnswer: ...
     def tools(self, server: str) -> Sequence[ToolInfo]:
@@ -250,8 +256,14 @@ class Thread:
     def answer(self, ref: Ref, text: str, *, scope: str | None = None, by: str = "agent") -> Task:
         """To a task that waits for input. A permission is given by a person (by="user"), not by an agent."""
 
-    def lines(self, ref: Ref) -> Sequence[Line]:
-        """What was said in an agent's session, over all runs."""
+    def lines(
+        self, ref: Ref, *, kinds: Sequence[str] = (), roles: Sequence[str] = (), last: int | None = None
+    ) -> Sequence[Line]:
+        """What was said in an agent's session, over all runs, oldest first.
+
+        kinds: text, thought, call, result, summary; none is all.
+        roles: user, assistant, tool, system; none is all.
+        last: only so many, the newest."""
 
     def result(self, ref: Ref) -> Json: ...
     def wait(self, *refs: Ref, until: Until = "all", timeout: float | None = None) -> Sequence[Task]:
@@ -273,8 +285,31 @@ class Thread:
 
         older_than: only those that ended at least so many seconds ago."""
 
-    def reminder(self) -> str:
+    def reminder(self, dialect: Wording | None = None) -> str:
         """What runs and what ended but was not told, for every turn; empty when there is nothing."""
+
+    def toolset(
+        self,
+        dialect: Wording = ...,
+        *,
+        agents: Sequence[str] | None = (),
+        tools: Mapping[str, Callable[..., Any]] | None = None,
+        commands: Callable[..., Orderable] | None = None,
+        turn: Turn | None = None,
+        allow: Collection[str] | None = None,
+        background: bool = True,
+        allow_model_cancel: bool = True,
+        depth: int | None = None,
+    ) -> Toolset:
+        """This thread's verbs as tools for its agent, in the words of a dialect.
+
+        agents: those that may be started, by name; empty is any, None is none.
+        tools: functions that may be started, by name.
+        commands: `Shell`, where the agent may start commands; None is not.
+        turn: reads of endings count as told with its ack, where the dialect says so.
+        allow: only the tools with these names; an empty list is none.
+        background: False takes away what hands work off. So does a depth at which no more may start:
+            `depth` is that of the task that this agent works on; None asks the work that runs here."""
 
     def batch(self, id: str) -> Batch: ...
     def turn(self, *, lease: float | None = None, limit: int = 100, reads_settle: bool = True) -> Turn:
@@ -303,6 +338,45 @@ class Batch:
     def cancel(self, *, by: str = "agent") -> Sequence[CancelAnswer]: ...
     def clear(self) -> int: ...
 
+class Toolset:
+    """What one agent is given.
+
+    turn: reads of endings count as told with its ack, where the dialect says so.
+    allow: only the tools with these names; an empty list is none.
+    background: False takes away what hands work off. So does a depth at which no more may be started:
+        `depth` is that of the task that this agent works on, and None is asked of the work that runs here."""
+
+    dialect: Dialect
+
+    def tools(self) -> list[Tool]: ...
+    def schemas(self, form: Form) -> list[dict[str, Any]]:
+        """The tools as "openai", "anthropic", "mcp" or "gemini" wants them."""
+
+    def guidance(self) -> str:
+        """For the system prompt of an agent that has these tools."""
+
+    def call(
+        self,
+        name: str,
+        arguments: object = None,
+        beat: Beat = ...,
+        *,
+        tool_call_id: str | None = None,
+        message_id: str | None = None,
+    ) -> Said:
+        """Never raises for what a model did wrong. `beat` is told how long a wait has lasted, and how long
+        it lasts at most. A second start for the same `tool_call_id` is refused."""
+
+    def starts(self, name: str) -> bool:
+        """Whether this tool can hand work off."""
+
+    def started(self, name: str, arguments: object, **options: Any) -> Task:
+        """The task itself, for those who follow it by themselves. Raises."""
+
+    def commands(self) -> list[Command]: ...
+    def command(self, line: str) -> Said:
+        """A line that a person typed: `/tasks list`. It sees this thread, and settles nothing."""
+
 class Turn:
     """Busy while its block is open. Leaving without `ack()` gives the notices back."""
 
@@ -325,11 +399,13 @@ class Turn:
         With a transcript of ours, what was added to it is saved in the same transaction."""
 
     def renew(self) -> None: ...
-    def render(self, dialect: Renderer | None = None) -> list[Message]: ...
-    def reminder(self) -> str: ...
+    def render(self, dialect: Renderer | str | None = None) -> list[Message]: ...
+    def reminder(self, dialect: Wording | None = None) -> str: ...
     def output(self, ref: Ref, *, wait: float = 0) -> Output: ...
     def wait(self, *refs: Ref, until: Until = "all", timeout: float | None = None) -> Sequence[Task]: ...
     def cancel(self, ref: Ref, *, reason: str = "", wait: bool = True) -> CancelAnswer: ...
+    def read(self, *notices: Notice | str) -> None:
+        """The agent has these endings before its eyes, by whatever way it came to them."""
 
 class Transcript:
     """A small conversation in our own store: the class A host. Add, then save or ack."""

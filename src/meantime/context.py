@@ -29,7 +29,7 @@ class Asks(Protocol):
 
     def ask(self, question: Question) -> Awaitable[Reply]: ...
 
-    def withdraw(self, question: str) -> None: ...
+    def withdraw(self, question: str, reply: Reply | None) -> None: ...
 
 
 class WorkContext:
@@ -50,6 +50,7 @@ class WorkContext:
         "stops",
         "task_id",
         "thread",
+        "warned",
     )
 
     def __init__(
@@ -68,6 +69,7 @@ class WorkContext:
         self.said: Progress | None = None
         self.emitted = _NO_VALUES
         self.noticed = False
+        self.warned = 0  # times, since it was last told to those who watch
         self.stops = 0
         self.session = task.session
         self._stopping = False
@@ -145,9 +147,14 @@ class WorkContext:
             )
         return await self._asks.ask(question)
 
-    def withdraw(self, question: str) -> None:
+    def withdraw(self, question: str, reply: Reply | None = None) -> None:
         if self._asks is not None:
-            self._asks.withdraw(question)
+            self._asks.withdraw(question, reply)
+
+    def warn(self, text: str) -> None:
+        self.warned += 1
+        self.progress(message=text)
+        self._say(now=True)
 
     def in_session(self, id: str) -> None:
         self.session = check_id(id, "session")

@@ -13,6 +13,7 @@ from meantime.kernel.model import Output, Task
 from meantime.kernel.notices import Message, Notice, Part, Renderer, notice_id
 from meantime.ports.store import Entry, Settled
 from meantime.ports.tasks import CancelAnswer, Tasks
+from meantime.wording import Wording, reminder
 
 T = TypeVar("T")
 
@@ -69,11 +70,11 @@ class Turn:
     async def renew(self) -> None:
         await self._tasks.renew(self.id)
 
-    def render(self, dialect: Renderer | None = None) -> list[Message]:
+    def render(self, dialect: Renderer | str | None = None) -> list[Message]:
         return [notice.message(dialect) for notice in self.notices]
 
-    async def reminder(self) -> str:
-        return await self._tasks.reminder(self._thread)
+    async def reminder(self, dialect: Wording | None = None) -> str:
+        return await reminder(self._tasks, self._thread, dialect)
 
     # -- an agent's reads in this turn: they count as told with its ack, if the turn says so
 
@@ -95,6 +96,13 @@ class Turn:
         )
         self._saw(answer.task)
         return answer
+
+    async def read(self, *notices: Notice | str) -> None:
+        """The agent has these endings before its eyes, by whatever way it came to them."""
+        for id in map(ref_of, notices):
+            if self._reads_settle:
+                await self._tasks.output(id.rpartition(".")[0], self._thread, turn=self.id)
+            self._reads.append(id)
 
     def _saw(self, *tasks: Task) -> None:
         self._reads += [notice_id(task.id, task.run.number) for task in tasks if task.ended]

@@ -84,6 +84,8 @@ def _other(default: Any, must: str) -> str:
     if isinstance(default, dict):
         if "command" in must:
             return '{ files = { command = ["serve"] } }'
+        if "table of settings" in must:
+            return '{ explore = { runner = "acp" } }'
         return "{ crawl = { max_lines = 5 } }" if "max_lines" in must else "{ shell = 3 }"
     return str(default + 1) if default != -1 else "7"
 

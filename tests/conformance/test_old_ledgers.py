@@ -13,7 +13,7 @@ from meantime.ports.store import Query
 from meantime.stores.sqlite.changing import SQL
 
 pytestmark = pytest.mark.anyio
-COLUMNS = ("agent", "words", "session", "duration")
+COLUMNS = ("agent", "words", "session", "duration", "follows")
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ async def old(tmp_path: Path) -> Path:
         handle = await mt.thread("a").start(Call(int, "1"), id="kept", description="Über den Fluss")
         await handle.wait()
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
-        for index in ("tasks_by_session", "tasks_hidden", "tasks_numbers"):
+        for index in ("tasks_by_session", "tasks_hidden", "tasks_numbers", "tasks_following"):
             db.execute(f"DROP INDEX {index}")
         for column in COLUMNS:
             db.execute(f"ALTER TABLE tasks DROP COLUMN {column}")
@@ -66,7 +66,9 @@ async def test_H1_a_ledger_of_the_second_schema_is_added_up_from_its_index(tmp_p
         for id in ("one", "two"):
             await (await mt.thread("a").start(Call(int, "1"), id=id)).wait()
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
-        db.execute("DROP INDEX tasks_numbers")
+        for index in ("tasks_numbers", "tasks_following"):
+            db.execute(f"DROP INDEX {index}")
+        db.execute("ALTER TABLE tasks DROP COLUMN follows")
         db.execute("PRAGMA user_version = 2")
     async with Meantime.open(path) as mt:
         assert (await mt._runtime.store.statistics(None)).by_agent == {"call": 2}

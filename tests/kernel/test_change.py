@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from meantime.kernel.change import NOTHING, Disposition, Facts, amend, decide, ending, submit
 from meantime.kernel.lifecycle import ACTIVE, ENDED, Move, Status, after
 from meantime.kernel.model import Cancelled, Completed, Failed, Lost, Progress, Run, Task, TimedOut
+from meantime.kernel.questions import Question, Reply
 
 from .make import OUTCOMES, make_task
 
@@ -26,7 +27,11 @@ def facts_for(task: Task, move: Move, **more: object) -> Facts:
         Move.RESUME: Run(number=run.number + 1, queued_at=NOW),
         Move.RETRY: Run(number=run.number, attempt=run.attempt + 1, queued_at=NOW),
     }.get(move)
-    return Facts(outcome=BY_MOVE.get(move), by="user", next_run=next_run, **more)
+    question = Question(id="q1", text="Which one?") if move is Move.ASK else None
+    reply = Reply(question="q1", text="the red one", by="user") if move is Move.ANSWER else None
+    return Facts(
+        outcome=BY_MOVE.get(move), by="user", next_run=next_run, question=question, reply=reply, **more
+    )
 
 
 def apply(task: Task, move: Move, **more: object):
@@ -84,7 +89,15 @@ def test_L28_a_question_and_its_answer_keep_the_run():
     waiting = apply(make_task(), Move.ASK).task
     running = apply(waiting, Move.ANSWER).task
     assert (waiting.status, running.status) == (Status.WAITING, Status.RUNNING)
+    assert (waiting.question.text, running.question) == ("Which one?", None)
+    assert [(said.text, said.run) for said in running.answers] == [("the red one", 1)]
     assert running.run == make_task().run
+
+
+def test_L28_an_answer_to_another_question_changes_nothing():
+    waiting = decide(make_task(), Move.ASK, Facts(question=Question(id="q1", text="Which?")), NOW).task
+    change = decide(waiting, Move.ANSWER, Facts(reply=Reply(question="q2", text="red")), NOW)
+    assert (change.writes, change.disposition) == (False, Disposition.ILLEGAL)
 
 
 # Ending

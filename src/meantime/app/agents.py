@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, cast
+
+import msgspec
 
 from meantime.kernel.errors import InvalidInput
 from meantime.ports.clock import Clock
@@ -21,6 +24,9 @@ HOSTS = {
 }
 
 
+NAME = re.compile(r"[A-Za-z0-9._-]{1,64}\Z")
+
+
 def employ(agents: Mapping[str, Any], clock: Clock) -> dict[str, Employed]:
     """An agent is given by AgentSettings, as the configuration has them; or, in Python, as itself: a
     Pydantic AI agent, or an async function of messages."""
@@ -32,12 +38,35 @@ def employ(agents: Mapping[str, Any], clock: Clock) -> dict[str, Employed]:
     return employed
 
 
+def checked(tables: Mapping[str, Any]) -> dict[str, AgentSettings]:
+    """Agents as a configuration file names them."""
+    found: dict[str, AgentSettings] = {}
+    for name, table in tables.items():
+        if not NAME.match(name):
+            raise InvalidInput(f"{name!r} is no name for an agent.", hint="Use letters, digits, . _ and -.")
+        try:
+            settings = msgspec.convert(table, AgentSettings)
+        except msgspec.ValidationError as problem:
+            known = ", ".join(AgentSettings.__struct_fields__)
+            raise InvalidInput(
+                f"The agent {name} is not right: {problem}.", hint=f"There are: {known}."
+            ) from None
+        if settings.runner not in HOSTS:
+            raise _unknown_runner(name, settings)
+        found[name] = settings
+    return found
+
+
+def _unknown_runner(name: str, settings: AgentSettings) -> InvalidInput:
+    return InvalidInput(
+        f"runner={settings.runner!r} of the agent {name} is unknown.", hint=f"Use {', '.join(HOSTS)}."
+    )
+
+
 def _employed(name: str, given: Any, hosts: dict[str, SessionHost], clock: Clock) -> Employed:
     if isinstance(given, AgentSettings):
         if given.runner not in HOSTS:
-            raise InvalidInput(
-                f"runner={given.runner!r} of the agent {name} is unknown.", hint=f"Use {', '.join(HOSTS)}."
-            )
+            raise _unknown_runner(name, given)
         return Employed(given, _host(given.runner, hosts, clock))
     if inspect.iscoroutinefunction(given) or inspect.isasyncgenfunction(given) or hasattr(given, "run"):
         host = _host("python", hosts, clock)

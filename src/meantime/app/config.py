@@ -19,6 +19,7 @@ from meantime.surfaces.http.settings import HttpSettings
 
 from .kinds import (
     AGE,
+    AGENTS,
     COUNT,
     DEPTH,
     FLAG,
@@ -56,9 +57,14 @@ class LimitsSection(Struct, frozen=True):
 
 
 class AgentsSection(Struct, frozen=True):
-    """Subagents."""
+    """Subagents. Each has a table of its own: [agents.NAME]."""
 
     task_max_async: Annotated[int, LIMIT, "running subagents in one thread (task-max-async)"] = 5
+    named: Annotated[
+        dict[str, dict[str, Any]],
+        AGENTS,
+        "every [agents.NAME], with its runner and what docs/subagents.md lists",
+    ] = {}
 
 
 class TimeoutsSection(Struct, frozen=True):

@@ -80,6 +80,12 @@ def _are_servers(value: Any) -> bool:
         return False
 
 
+def _are_tables(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(one, dict) for one in cast("dict[str, Any]", value).values()
+    )
+
+
 SIZE = whole(0)
 COUNT = whole(1)
 LIMIT = Kind("a whole number above 0, or -1 for no limit", _is_limit)
@@ -92,6 +98,7 @@ STOP = seconds(0, DAY - 1)
 FLAG = Kind("true or false", _is_flag)
 TEXT = Kind("a text", _is_text)
 TEXTS = Kind("a list of texts", _are_texts)
+AGENTS = Kind("a table of names, each with a table of settings", _are_tables)
 SERVERS = Kind(
     "a table of names, each with a command (a list of texts) or a url, and what docs/mcp.md lists",
     _are_servers,

@@ -19,6 +19,7 @@ from meantime.kernel.errors import LedgerBusy, MeantimeError
 from meantime.leader import READY, served_by_another
 from meantime.ondemand import PAUSE
 
+from . import agents
 from .config import Config, settings_of
 from .doors import open_doors
 from .logbook import Logbook, begin, to_stderr
@@ -89,6 +90,7 @@ async def _opened(home: Home, config: Config, umask: int) -> Meantime | str:
                 settings=settings,
                 link=home.link_socket,
                 servers=checked(config.mcp.servers),
+                agents=agents.checked(config.agents.named),
             )
         except LedgerBusy:
             found = await asyncio.to_thread(served_by_another, home)

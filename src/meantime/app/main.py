@@ -10,16 +10,17 @@ _APP = "meantime.app.verbs."
 # Heading → verb → where its click command lives, and its line in the help.
 VERBS: dict[str, dict[str, tuple[str, str]]] = {
     "Work": {
-        "run": (_CLI + "run:command", "Start a command in the background."),
+        "run": (_CLI + "run:command", "Start a command, or an agent, in the background."),
         "ps": (_CLI + "ps:command", "List tasks."),
         "show": (_CLI + "show:command", "Everything about one task."),
         "logs": (_CLI + "logs:command", "What a command said; -f follows it."),
         "result": (_CLI + "result:command", "The result of a completed task, whole."),
         "wait": (_CLI + "wait:command", "Block until tasks have ended."),
         "cancel": (_CLI + "cancel:command", "Stop tasks."),
-        "send": (_CLI + "send:command", "Write to the stdin of a running command."),
+        "send": (_CLI + "send:command", "Say something to a running agent or command."),
         "answer": (_CLI + "answer:command", "Answer a task that waits for input."),
         "resume": (_CLI + "resume:command", "Give an ended agent a follow-up."),
+        "fork": (_CLI + "fork:command", "Start a new task with all that an agent knows."),
         "batch": (_CLI + "batch:command", "How far a batch is."),
         "prune": (_CLI + "prune:command", "Delete tasks that ended long ago."),
     },

@@ -27,7 +27,7 @@ from meantime.kernel.notices import Notice
 from meantime.log import Log
 from meantime.ports.clock import Clock
 from meantime.ports.host import Host
-from meantime.ports.owner import About, HostCount
+from meantime.ports.owner import About, AgentAbout, HostCount
 from meantime.ports.runner import Runner
 from meantime.ports.store import Store
 from meantime.ports.tasks import CancelAnswer
@@ -84,7 +84,7 @@ class Meantime:
         durability: "full" survives a power cut; "fast" survives a crash, not a power cut.
         link: a unix socket at which other processes of the same user can `connect`.
         servers: MCP servers by name, whose tools `Tool("name/tool", …)` runs.
-        agents: who `Agent("name", …)` is: AgentSettings, a Pydantic AI agent, or an async function.
+        agents: who `Agent("name", …)` is: AgentSettings, a Pydantic AI agent, or a function of your own.
         """
         settings = settings or Settings()
         clock = clock or SystemClock()
@@ -105,12 +105,12 @@ class Meantime:
             opened._link = shared.door(runtime, link)
             runtime.admission.limited = opened._link.tell_limits
         kinds = tuple(sorted(runner.kind for runner in every))
-        opened._standing = About(runners=kinds)
+        opened._standing = About(runners=kinds, agents=_about_agents(employed))
         if not isinstance(store, MemoryStore):
             ledger = Path(os.fsdecode(os.fspath(path))).resolve()
             opened._folder = Path(f"{ledger}.http")
-            opened._standing = About(
-                home=str(ledger.parent), ledger=str(ledger), durability=durability, runners=kinds
+            opened._standing = replace(
+                opened._standing, home=str(ledger.parent), ledger=str(ledger), durability=durability
             )
         return Opening(opened)
 
@@ -250,9 +250,11 @@ class Meantime:
         """To a task that waits for input, as a person: a text, or one of the offered answers."""
         return await self._runtime.answer(ref, None, text, scope=scope)
 
-    async def lines(self, ref: str) -> Sequence[Line]:
-        """What was said in an agent's session, over all runs."""
-        return await self._runtime.lines(ref, None)
+    async def lines(
+        self, ref: str, *, kinds: Sequence[str] = (), roles: Sequence[str] = (), last: int | None = None
+    ) -> Sequence[Line]:
+        """What was said in an agent's session, over all runs, oldest first; see Thread.lines."""
+        return await self._runtime.lines(ref, None, kinds=kinds, roles=roles, last=last)
 
     async def cancel(self, ref: str, *, reason: str = "", wait: bool = False) -> CancelAnswer:
         return await self._runtime.cancel(ref, None, by="user", reason=reason, wait=wait)
@@ -379,6 +381,11 @@ def _agents(
     kept = not isinstance(store, MemoryStore)
     root = Path(f"{Path(os.fsdecode(os.fspath(path))).resolve()}.agents") if kept else None
     return [AgentRunner(employ(agents, clock), clock, root)]
+
+
+def _about_agents(runners: Iterable[AgentRunner]) -> tuple[AgentAbout, ...]:
+    found = [(name, one.settings) for runner in runners for name, one in sorted(runner.agents.items())]
+    return tuple(AgentAbout(name, one.runner, one.description) for name, one in found)
 
 
 def _store(path: Any, durability: str, salvage: bool) -> Store:

@@ -10,16 +10,18 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, NamedTuple, get_origin, get_type_hints
+from typing import Any, NamedTuple, cast, get_origin, get_type_hints
 
 from meantime.home import Home
 from meantime.kernel.errors import InvalidInput
 from meantime.surfaces.http.settings import is_loopback
 
+from . import agents
 from .config import Config
 from .keys import Key, known, sections
 
 DEFAULT, FLAG = "default", "flag"
+NAMED = "agents.named"  # every [agents.NAME]
 MOST_BYTES = 1_000_000  # of a configuration file
 
 
@@ -110,9 +112,24 @@ def _flattened(found: Mapping[str, Any], path: Path, text: str) -> Iterator[tupl
                 hint=f"Write [{name}] above its keys.",
             )
         else:
-            for key, one in value.items():  # pyright: ignore[reportUnknownVariableType]
+            table = cast("dict[str, Any]", value)
+            if name == "agents":
+                table = {**_plain(table), **_agents(table)}
+            for key, one in table.items():
                 _must_be_known(f"{name}.{key}", known(), path, text)
                 yield f"{name}.{key}", one
+
+
+def _agents(section: Mapping[str, Any]) -> dict[str, Any]:
+    """[agents.NAME]: every table of the section is an agent, as if it stood in `named`."""
+    tables: dict[str, Any] = {
+        name: one for name, one in section.items() if isinstance(one, dict) and name != "named"
+    }
+    return {"named": {**section.get("named", {}), **tables}} if tables else {}
+
+
+def _plain(section: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: one for name, one in section.items() if not isinstance(one, dict) or name == "named"}
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Said]:
@@ -174,6 +191,13 @@ def _check_together(said: Mapping[str, Said]) -> None:
         raise BadConfig(
             f"{_named(key, said[key.name])} names the kind agent.", hint="Use agents.task_max_async for it."
         )
+    named = said.get(NAMED)
+    if named is not None:
+        try:
+            agents.checked(named.value)
+        except InvalidInput as problem:
+            place = _named(known()[NAMED], named).replace(NAMED, "[agents]")
+            raise BadConfig(f"{place}: {problem.message}", hint=problem.hint) from None
     host, remote = said.get("http.host"), said.get("http.allow_remote")
     if host is not None and not is_loopback(host.value) and not (remote and remote.value):
         raise BadConfig(

@@ -26,6 +26,7 @@ from .model import (
 from .questions import TASK, Question, Reply
 
 LAST_ANSWERS = 20
+SHUTDOWN = "shutdown"  # `by` of a cancel that comes with the end of the process
 
 
 class Disposition(StrEnum):
@@ -147,7 +148,7 @@ def _go_on(task: Task, move: Move, status: Status, facts: Facts, now: float) -> 
 def _answers(task: Task, facts: Facts) -> tuple[Reply, ...]:
     assert facts.reply is not None, "an answer needs its words"
     lasting = tuple(reply for reply in task.answers[:-LAST_ANSWERS] if reply.scope == TASK)
-    return (*lasting, *task.answers[-LAST_ANSWERS:], facts.reply)
+    return (*lasting, *task.answers[-LAST_ANSWERS:], replace(facts.reply, run=task.run.number))
 
 
 def _end(task: Task, move: Move, status: Status, facts: Facts, now: float) -> Change:
@@ -169,10 +170,14 @@ def _end(task: Task, move: Move, status: Status, facts: Facts, now: float) -> Ch
         session=facts.session or task.session,
         late_result=task.late_result if facts.late is None else facts.late,
         question=None,
-        # Who cancels a task wants it to be over.
-        follow_up="" if isinstance(outcome, Cancelled) else task.follow_up,
+        follow_up=task.follow_up if _goes_on(outcome) else "",
     )
     return Change(new, task.version, event=_event("ended", new, now), ends=True)
+
+
+def _goes_on(outcome: Outcome) -> bool:
+    """Who cancels a task wants it to be over; who closes the process does not."""
+    return not isinstance(outcome, Cancelled) or outcome.by == SHUTDOWN
 
 
 def _new_run(task: Task, move: Move, status: Status, facts: Facts, now: float) -> Change:

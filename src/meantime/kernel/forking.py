@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from .conversation import Kind, Line
-from .payloads import as_text, clean
+from .payloads import as_text, clean, escape_surrogates
 
 WHOLE, SHORTENED = 5, 10  # of the newest tool results: so many whole, and so many of those before them
 SHORT, SHORTEST = 3_000, 500  # characters of the ones after these
@@ -14,6 +16,7 @@ CHARACTERS = 4  # to a token, nearly
 TOKENS = 50_000
 HEAD = 0.8  # of what is kept of command output and errors; the rest is their end
 _COMMANDS = ("bash", "shell", "exec", "terminal", "command", "run")
+_TAG = "conversation"
 PREAMBLE = (
     "You go on from a copy of another agent's conversation, which follows. It is there for you to know; "
     "nobody sees what you do with it, and you do not answer it.{cut} Files may have changed since: read "
@@ -24,22 +27,25 @@ PREAMBLE = (
 class Forked(NamedTuple):
     lines: Sequence[Line]
     dropped: int  # lines at the beginning
-    shortened: int  # tool results
+    shortened: int  # tool results, and a last line that was too long by itself
     compacted: bool  # what was before a summary is left out
 
 
 def fork(lines: Sequence[Line], tokens: int = TOKENS) -> Forked:
     """From the last summary on; tool results the shorter the older; oldest dropped first, never the last."""
     start = max((place for place, line in enumerate(lines) if line.kind is Kind.SUMMARY), default=0)
-    kept = [line for line in lines[start:] if line.kind is not Kind.THOUGHT]
-    kept, shortened = _shortened(kept)
+    kept, shortened = _shortened([line for line in lines[start:] if line.kind is not Kind.THOUGHT])
     left = tokens * CHARACTERS
     first = len(kept)
     for place in range(len(kept) - 1, -1, -1):
-        left -= len(_spoken(kept[place]))
-        if left < 0 and first < len(kept):
+        left -= len(said(kept[place]))
+        if left < 0:
             break
         first = place
+    if kept and first == len(kept):  # the last alone is too long: what fits of it
+        first -= 1
+        kept[first] = _fitting(kept[first], tokens * CHARACTERS)
+        shortened += 1
     return Forked(kept[first:], first, shortened, start > 0)
 
 
@@ -52,14 +58,12 @@ def seed(lines: Sequence[Line], tokens: int = TOKENS) -> str:
         f"{forked.shortened} results of tools are shortened" if forked.shortened else "",
     ]
     cut = "; ".join(part for part in cuts if part)
-    said = "\n\n".join(_spoken(line) for line in forked.lines)
+    spoken = "\n\n".join(said(line) for line in forked.lines)
     preamble = PREAMBLE.format(cut=f" To save room, {cut}." if cut else "")
-    return f"{preamble}\n\n<conversation>\n{said}\n</conversation>"
+    return f"{preamble}\n\n<{_TAG}>\n{spoken}\n</{_TAG}>"
 
 
 def _shortened(lines: Sequence[Line]) -> tuple[list[Line], int]:
-    from msgspec.structs import replace
-
     newer = count = 0
     kept: list[Line] = []
     for line in reversed(lines):
@@ -73,6 +77,22 @@ def _shortened(lines: Sequence[Line]) -> tuple[list[Line], int]:
     return kept[::-1], count
 
 
+def _fitting(line: Line, most: int) -> Line:
+    """Cut so far that with its label and its mark it has at most so many characters."""
+    if line.kind is Kind.CALL:
+        text = as_text(line.arguments)
+        return replace(line, arguments=text[: max(0, most - len(line.tool) - len(line.role) - 10)])
+    over = len(said(line)) - most
+    while over > 0 and line.text:
+        keep = max(0, min(len(line.text) - over - _MARK_ROOM, len(line.text) - 1))
+        line = replace(line, text=_cut(line, keep) if keep else "")
+        over = len(said(line)) - most
+    return line
+
+
+_MARK_ROOM = 50
+
+
 def _cut(line: Line, most: int) -> str:
     gone = len(line.text) - most
     mark = f"\n[… {gone} characters left out …]\n"
@@ -80,14 +100,19 @@ def _cut(line: Line, most: int) -> str:
     if not both_ends:
         return line.text[:most] + mark.rstrip()
     head = int(most * HEAD)
-    return line.text[:head] + mark + line.text[-(most - head) :]
+    return line.text[:head] + mark + line.text[len(line.text) - (most - head) :]
 
 
-def _spoken(line: Line) -> str:
-    text = clean(line.text).replace("</conversation>", "<\\/conversation>")
+def said(line: Line) -> str:
+    """As the new agent reads it. It was said by others: nothing in it can end the conversation."""
+    text = _safe(line.text)
     if line.kind is Kind.CALL:
-        given = clean(as_text(line.arguments)) if line.arguments is not None else ""
+        given = _safe(as_text(line.arguments)) if line.arguments is not None else ""
         return f"[{line.role} calls {line.tool}] {given}".rstrip()
     if line.kind is Kind.RESULT:
         return f"[{line.tool} {'failed' if line.failed else 'answers'}] {text}"
     return f"[{line.kind if line.kind is Kind.SUMMARY else line.role}] {text}"
+
+
+def _safe(text: str) -> str:
+    return clean(escape_surrogates(text)).replace(f"</{_TAG}>", f"<\\/{_TAG}>")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from enum import StrEnum
 from typing import Protocol, assert_never, cast
 
@@ -86,9 +87,14 @@ class Notice(Struct, frozen=True):
         """What the ending carries, as text: the result, or what went wrong."""
         return payload_text(self.outcome)
 
-    def message(self, dialect: Renderer | None = None) -> Message:
-        """The message to put into the conversation, in the words of a dialect or our own."""
-        return dialect.message(self) if dialect is not None else canonical(self)
+    def message(self, dialect: Renderer | str | None = None) -> Message:
+        """The message to put into the conversation: in our own words, or in those of a dialect, which
+        you may name."""
+        if dialect is None:
+            return canonical(self)
+        if isinstance(dialect, str):  # they live above this room, so they are looked up only now
+            dialect = cast("Renderer", importlib.import_module("meantime.dialects").dialect(dialect))
+        return dialect.message(self)
 
 
 def canonical(notice: Notice) -> Message:

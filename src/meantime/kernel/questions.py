@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from .errors import InvalidInput
 
@@ -51,6 +52,14 @@ class Reply(Struct, frozen=True, omit_defaults=True, gc=False, kw_only=True):
     subject: str = ""
     by: str = ""  # "user", "agent", "rule", or "nobody" where it was not answered in time
     at: float = 0.0
+    run: int = 0  # of the task, that was answered
+
+
+def posed(question: Question) -> Question:
+    """A permission can always be given and refused, whoever asks for it."""
+    if question.kind == "permission" and not question.choices:
+        return replace(question, choices=PERMISSION)
+    return question
 
 
 def reply_to(question: Question, text: object, *, scope: str | None = None, by: str, now: float) -> Reply:
@@ -75,8 +84,6 @@ def reply_to(question: Question, text: object, *, scope: str | None = None, by: 
 
 
 def _with(reply: Reply, found: list[Choice], text: str, scope: str | None) -> Reply:
-    from msgspec.structs import replace
-
     first = found[0] if found else None
     return replace(
         reply,
@@ -89,6 +96,8 @@ def _with(reply: Reply, found: list[Choice], text: str, scope: str | None) -> Re
 
 def _choice(question: Question, text: str) -> Choice | None:
     said = text.strip().casefold()
+    if not said:
+        return None
     for number, choice in enumerate(question.choices, 1):
         if said in (choice.id.casefold(), choice.label.casefold(), str(number)):
             return choice

@@ -11,6 +11,7 @@ from .model import Task
 from .payloads import clean
 
 SHOWN = 20  # tasks named; the rest are counted
+ASKED = 200  # characters of what a task asks
 
 
 def reminder(active: Sequence[Task], untold: Sequence[Task], parked: int, now: float) -> str:
@@ -34,6 +35,10 @@ def reminder(active: Sequence[Task], untold: Sequence[Task], parked: int, now: f
 def _active(task: Task, ids: Sequence[str], now: float) -> str:
     since = task.run.started_at or task.run.queued_at
     text = f"{display(task.id, ids)} {task.status} {duration(now - since)}: {_title(task)}"
+    if task.question is not None:
+        asked = f"asks: {_line(task.question.text)[:ASKED]}"
+        choices = ", ".join(choice.id for choice in task.question.choices)
+        return f"{text} ({asked}{f' [{_line(choices)[:100]}]' if choices else ''})"
     progress = task.progress
     if progress is None or task.status is Status.QUEUED:
         return text

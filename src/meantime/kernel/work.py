@@ -77,10 +77,22 @@ class Agent:
 
     def order(self) -> Order:
         stored, faithful = jsonable({**self.input, "prompt": self.prompt})
+        check_input(stored, "An agent's prompt and input")
         return Order(Work("agent", self.name, stored, faithful))
 
     def __repr__(self) -> str:
         return f"Agent({self.name!r})"
+
+
+def check_input(stored: Json, what: str) -> None:
+    """What an agent is told is kept: it goes on from it after a restart."""
+    size = len(msgspec.json.encode(stored))
+    if size > MAX_INPUT:
+        raise InvalidInput(
+            f"{what} have {size} bytes; at most {MAX_INPUT} are kept.",
+            hint="Put what is long into a file, and name it in the prompt.",
+            code="too_big",
+        )
 
 
 class Tool:

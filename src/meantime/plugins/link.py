@@ -55,9 +55,12 @@ class Link:
     def limit_children(self, depth: int) -> None:
         """A tool in the foreground has no children of its own."""
 
-    def withdraw(self, question: str) -> None:
+    def withdraw(self, question: str, reply: Reply | None = None) -> None:
         if self._context is not None:
-            self._context.withdraw(question)
+            self._context.withdraw(question, reply)
+
+    def warn(self, text: str) -> None:
+        self._say(lambda context: context.warn(text))
 
     async def ask(self, question: Question) -> Reply:
         if self._context is None:

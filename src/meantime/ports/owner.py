@@ -22,6 +22,14 @@ class HostCount(Struct, frozen=True):
     kind: str
 
 
+class AgentAbout(Struct, frozen=True):
+    """An agent that can be started by its name."""
+
+    name: str
+    runner: str
+    description: str = ""
+
+
 class About(Struct, frozen=True, kw_only=True):
     """Where the owner keeps its ledger, and what it has."""
 
@@ -29,6 +37,7 @@ class About(Struct, frozen=True, kw_only=True):
     ledger: str = ""
     durability: str = "memory"
     runners: tuple[str, ...] = ()  # kinds of work
+    agents: tuple[AgentAbout, ...] = ()
     hosts: tuple[HostCount, ...] = ()
     executors: tuple[dict[str, Json], ...] = ()  # id, pid and runs of each process that runs work for it
     clients: int = 0  # programs that are linked to it

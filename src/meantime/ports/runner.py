@@ -110,8 +110,13 @@ class Context(Protocol):
         """Never to more than it has."""
         ...
 
-    def withdraw(self, question: str) -> None:
-        """The open question was answered where it was asked: the task waits no longer."""
+    def warn(self, text: str) -> None:
+        """For those who watch: its progress says it, and an event of its own."""
+        ...
+
+    def withdraw(self, question: str, reply: Reply | None = None) -> None:
+        """The open question was answered where it was asked, or is to have this reply: the task waits no
+        longer. Whoever has answered it before is not overruled."""
         ...
 
     async def ask(self, question: Question) -> Reply:
@@ -184,8 +189,19 @@ class LastingRunner(Runner, Protocol):
         ...
 
 
+class Standing(Struct, frozen=True):
+    """What holds for every task of an agent, where its start names nothing else."""
+
+    timeout: float | None = None  # seconds
+    depth: int = -1  # how deep what it starts may go
+
+
 class TalkingRunner(Runner, Protocol):
     """A runner whose work is a conversation."""
+
+    def standing(self, name: str) -> Standing:
+        """Raises InvalidInput for a name that nobody has."""
+        ...
 
     async def steer(self, task: Task, text: str) -> bool:
         """Says something in the middle of a run. False: not now, and it has not been said."""

@@ -151,8 +151,17 @@ class Tasks(Protocol):
         became of it: "written", "steered" into the turn, or "queued" as the follow-up that runs next."""
         ...
 
-    async def lines(self, ref: str, thread: str | None) -> Sequence[Line]:
-        """An agent's conversation, over all its runs."""
+    async def lines(
+        self,
+        ref: str,
+        thread: str | None,
+        *,
+        kinds: Sequence[str] = (),
+        roles: Sequence[str] = (),
+        last: int | None = None,
+    ) -> Sequence[Line]:
+        """An agent's conversation, over all its runs, oldest first; only lines of these kinds and roles
+        (no name is any), and of those the newest `last`."""
         ...
 
     async def answer(

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from contextlib import suppress
 
 from msgspec.structs import replace
 
 from meantime.kernel.change import Change, Disposition, Facts
-from meantime.kernel.errors import Refused
+from meantime.kernel.errors import Closed, NotFound, Refused
 from meantime.kernel.lifecycle import Move, Status
 from meantime.kernel.model import Task
-from meantime.kernel.questions import Question, Reply, reply_to
+from meantime.kernel.questions import Question, Reply, posed, reply_to
 from meantime.ports.runner import Stopped
 from meantime.ports.store import Committed
 
@@ -19,6 +19,7 @@ from .record import Record
 
 ELSEWHERE = "elsewhere"  # `by` of a question that was answered where it was asked
 STOPPED = "This run was asked to stop while it waited for an answer."
+PERSON = "user"
 
 
 class Asking:
@@ -26,9 +27,10 @@ class Asking:
         self._record = record
         self._turns: dict[str, asyncio.Lock] = {}  # one question at a time per task
         self._waiting: dict[str, tuple[str, asyncio.Future[Reply]]] = {}
+        self._unheard: dict[str, Reply] = {}  # answered before the work has asked again
 
     async def ask(self, id: str, fence: tuple[int, int], question: Question) -> Reply:
-        """The answer, once there is one. What was answered before a restart is not asked again."""
+        """The answer, once there is one. What was answered and never heard is not asked again."""
         async with self._turns.setdefault(id, asyncio.Lock()):
             task = self._record.live.get(id)
             if task is None:
@@ -37,16 +39,28 @@ class Asking:
                     code="in_foreground",
                     hint="Start it as a task.",
                 )
-            answered = [reply for reply in task.answers if reply.question == question.id]
-            if answered:
-                return answered[-1]
+            known = self._known(task, fence, question)
+            if known is not None:
+                return known
             answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
             self._waiting[id] = (question.id, answer)
             try:
-                await self._wait_for(task, fence, question)
+                await self._wait_for(task, fence, posed(question))
                 return await answer
             finally:
                 self._waiting.pop(id, None)
+
+    def _known(self, task: Task, fence: tuple[int, int], question: Question) -> Reply | None:
+        """Only what this run was told: a host may number its questions anew in every run."""
+        unheard = self._unheard.pop(task.id, None)
+        if unheard is not None and unheard.question == question.id:
+            return unheard
+        number, attempt = fence
+        if attempt == 1:
+            return None
+        # A retry begins again and asks again: it gets the answers that its former attempt got.
+        own = [said for said in task.answers if said.run == number and said.question == question.id]
+        return own[-1] if own else None
 
     async def _wait_for(self, task: Task, fence: tuple[int, int], question: Question) -> None:
         known = task.question
@@ -58,23 +72,25 @@ class Asking:
             def instead(now: Task) -> dict[str, object] | None:
                 return {"question": question} if now.status is Status.WAITING else None
 
-            await self._record.amend(task.id, instead, event="asked", durable=True)
-            return
+            now = await self._record.amend(task.id, instead, event="asked", durable=True)
+            if now.question is not None and now.question.id == question.id:
+                return
         moved = await self._record.insist(task.id, Move.ASK, Facts(question=question, run=fence))
         if moved.disposition is not Disposition.APPLIED:
             raise Stopped(STOPPED)
 
-    def withdraw(self, id: str, question: str, beside: Callable[[object], None]) -> None:
+    async def withdraw(self, id: str, question: str, reply: Reply | None) -> None:
         """It was answered where it was asked, or is not of interest any more."""
-        reply = Reply(question=question, by=ELSEWHERE, at=self._record.clock.now())
-        beside(self._record.move(id, Move.ANSWER, Facts(reply=reply)))
+        reply = reply or Reply(question=question, by=ELSEWHERE, at=self._record.clock.now())
+        with suppress(Closed, NotFound):
+            await self._record.insist(id, Move.ANSWER, Facts(reply=reply))
 
     async def answer(self, task: Task, text: str, scope: str | None, by: str) -> Task:
         question = task.question
         if task.status is not Status.WAITING or question is None:
             raise _not_waiting(task)
         reply = reply_to(question, text, scope=scope, by=by, now=self._record.clock.now())
-        if by == "agent" and question.kind == "permission" and reply.allows is not False:
+        if by != PERSON and question.kind == "permission" and reply.allows is not False:
             raise Refused(
                 "A permission is given by a person, or by a rule of the agent that asks.",
                 code="needs_a_person",
@@ -87,17 +103,20 @@ class Asking:
 
     def heard(self, change: Change, committed: Committed) -> None:
         """The commit of an answer is what the work hears, whoever gave it."""
-        id = change.task.id
+        task = change.task
         if change.ends:
-            self._turns.pop(id, None)
-        waiting = self._waiting.get(id)
-        if waiting is None or waiting[1].done():
+            self._turns.pop(task.id, None)
+            self._unheard.pop(task.id, None)
+        question, answer = self._waiting.get(task.id, ("", None))
+        answered = change.event is not None and change.event.kind == "answered"
+        if answered and (answer is None or question != task.answers[-1].question):
+            if task.answers[-1].by != ELSEWHERE:
+                self._unheard[task.id] = task.answers[-1]
+        elif answer is None or answer.done():
             return
-        question, answer = waiting
-        replies = change.task.answers
-        if change.task.status is Status.RUNNING and replies and replies[-1].question == question:
-            answer.set_result(replies[-1])
-        elif change.task.status is Status.CANCELLING:
+        elif answered:
+            answer.set_result(task.answers[-1])
+        elif task.status is Status.CANCELLING or task.ended:
             answer.set_exception(Stopped(STOPPED))
 
 

@@ -34,8 +34,8 @@ class Following:
         """In the middle of its run where that is possible, else one follow-up is kept for after it."""
         if isinstance(text, bytes):
             raise InvalidInput("An agent is told a text, not bytes.")
-        said = checked_text(text, "text", MAX_FOLLOW_UP)
-        if not said.strip():
+        said = checked_text(text, "text", MAX_FOLLOW_UP).strip()
+        if not said:
             raise InvalidInput("There is nothing to say in that.", hint="Give a text.")
         runner = cast("TalkingRunner", self._engine.runner(task.work.kind))
         if task.status is Status.RUNNING and await runner.steer(task, said):
@@ -50,9 +50,11 @@ class Following:
             following.add_done_callback(self._beside.discard)
 
     async def recover(self) -> None:
-        """Those whose ending was recorded, and whose next run was not."""
+        """Those whose ending was recorded, and whose next run was not; also now and then: a disk may have
+        been full for a while."""
         for task in await self._record.store.following():
-            await self._go_on(task)
+            if not self.closed:
+                await self._go_on(task)
 
     async def _go_on(self, task: Task) -> None:
         try:
@@ -71,6 +73,10 @@ class Following:
 def _queued(task: Task, text: str) -> dict[str, object]:
     if task.ended:
         raise ended(task)
+    if task.status is Status.CANCELLING:  # a cancelled task has no next run
+        raise Refused(
+            f"Task {task.id} is being cancelled.", code="cancelling", hint="Go on with it by resume, then."
+        )
     if task.follow_up:
         raise Refused(
             f"Task {task.id} has a follow-up already, which comes next.",

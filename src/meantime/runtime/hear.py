@@ -7,9 +7,9 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from meantime.kernel.conversation import Line
+from meantime.kernel.conversation import Line, chosen
 from meantime.kernel.errors import InvalidInput, Refused
-from meantime.kernel.given import as_bytes, check_count
+from meantime.kernel.given import as_bytes, check_all, check_count
 from meantime.kernel.model import Chunk, Task
 from meantime.ports.engine import Engine
 from meantime.ports.runner import SpeakingRunner, TalkingRunner
@@ -50,12 +50,18 @@ class Hearing:
         if not task.ended and not await self._runner(task).changed(task, stream, seen):
             await self._looking.wait([task.id], None, timeout=LOOK_AGAIN)  # it may be queued, and start
 
-    async def lines(self, ref: str, thread: str | None) -> Sequence[Line]:
+    async def lines(
+        self, ref: str, thread: str | None, kinds: Sequence[str], roles: Sequence[str], last: int | None
+    ) -> Sequence[Line]:
+        if last is not None:
+            check_count(last, "last", 0, MOST_LINES)
+        for what, named in (("kinds", kinds), ("roles", roles)):
+            check_all(named, str, what)
         task = await self._looking.find(ref, thread)
         runner = self._engine.runner(task.work.kind)
         if not runner.abilities.talk:
             raise Refused(f"{_what(task)} hold no conversation.", code="no_lines", hint="Use its log.")
-        return await cast("TalkingRunner", runner).lines(task)
+        return chosen(await cast("TalkingRunner", runner).lines(task), kinds, roles, last)
 
     async def send(self, ref: str, thread: str | None, data: object, *, eof: bool) -> str:
         """What became of it: \"written\" to a command, \"steered\" into an agent's turn, or \"queued\"."""

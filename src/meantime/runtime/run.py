@@ -59,8 +59,8 @@ class _Asks:
     def ask(self, question: Question) -> Awaitable[Reply]:
         return self._runs.asking.ask(self._task, self._fence, question)
 
-    def withdraw(self, question: str) -> None:
-        self._runs.asking.withdraw(self._task, question, self._runs.beside)
+    def withdraw(self, question: str, reply: Reply | None) -> None:
+        self._runs.beside(self._runs.asking.withdraw(self._task, question, reply))
 
 
 class Runs:
@@ -79,6 +79,7 @@ class Runs:
         began = self._record.clock.monotonic()
         if assignment.again:
             began -= self._lasting(assignment.task).age(assignment.task)
+            context.said, context.emitted = assignment.task.progress, assignment.task.run.emitted
         live = Live(context, assignment.fence, began)
         self._begin(assignment, live, self._run(assignment, live))
 
@@ -252,6 +253,7 @@ class Runs:
         if id not in self._record.live:
             return
         context = live.context
+        warned, context.warned = context.warned, 0
 
         def said(task: Task) -> dict[str, Any] | None:
             if task.ended or (task.run.number, task.run.attempt) != live.fence:
@@ -260,7 +262,7 @@ class Runs:
             return {"progress": context.said, "run": run, "session": context.session}
 
         with suppress(MeantimeError):  # progress is worth no trouble: the next one, or the ending, has it
-            await self._record.amend(id, said, event="progress")
+            await self._record.amend(id, said, event="warned" if warned else "progress")
 
     def seen(self, task: Task) -> Task:
         """The task with what its work has said since the last flush."""

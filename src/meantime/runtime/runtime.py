@@ -79,6 +79,7 @@ class Runtime:
             engine,
             settings,
             self.runs.stop,
+            self.following.recover,
         )
         self.runs.requeue = self._requeue
         stages = (
@@ -229,9 +230,17 @@ class Runtime:
         self._check_open()
         return await self.hearing.send(ref, thread, data, eof=eof)
 
-    async def lines(self, ref: str, thread: str | None) -> Sequence[Line]:
+    async def lines(
+        self,
+        ref: str,
+        thread: str | None,
+        *,
+        kinds: Sequence[str] = (),
+        roles: Sequence[str] = (),
+        last: int | None = None,
+    ) -> Sequence[Line]:
         self._check_open()
-        return await self.hearing.lines(ref, thread)
+        return await self.hearing.lines(ref, thread, kinds, roles, last)
 
     async def answer(
         self, ref: str, thread: str | None, text: str, *, scope: str | None = None, by: str = "user"

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import cast
 
-from meantime.kernel.change import Disposition, Facts
+from meantime.kernel.change import SHUTDOWN, Disposition, Facts
 from meantime.kernel.lifecycle import Move, Status
 from meantime.kernel.model import Task
 from meantime.kernel.notices import left_running
@@ -84,7 +84,7 @@ class Stopping:
             running = await self._not_kept(kept, keeps)
             if not running:
                 return
-            stops = (self._cancel(task, "shutdown", "this Meantime was closed") for task in running)
+            stops = (self._cancel(task, SHUTDOWN, "this Meantime was closed") for task in running)
             await asyncio.gather(*stops, return_exceptions=True)
             await self._looking.wait([task.id for task in running], None, timeout=left)
 

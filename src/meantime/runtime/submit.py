@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from contextvars import copy_context
 from typing import Any, cast
@@ -13,14 +13,15 @@ from meantime.kernel.change import Disposition, Facts
 from meantime.kernel.conversation import Line
 from meantime.kernel.errors import Duplicate, InvalidInput, NotFound, NotResumable, Refused
 from meantime.kernel.forking import seed
+from meantime.kernel.given import check_all
 from meantime.kernel.ids import ENTROPY, check_id, task_id
 from meantime.kernel.lifecycle import Move, Status
 from meantime.kernel.model import InlineLimits, Run, Task
 from meantime.kernel.payloads import is_unicode
 from meantime.kernel.timeouts import resolve
-from meantime.kernel.work import Order, check_meta
+from meantime.kernel.work import Order, check_input, check_meta
 from meantime.ports.engine import Engine
-from meantime.ports.runner import CURRENT, Assignment, Context, LastingRunner, Runner
+from meantime.ports.runner import CURRENT, Assignment, Context, LastingRunner, Runner, Standing, TalkingRunner
 from meantime.ports.tasks import Options
 
 from .admit import Admission
@@ -45,12 +46,23 @@ class Submission:
 
     async def start(self, thread: str, order: Order, options: Options) -> Task:
         runner = self._engine.runner(order.work.kind)
+        standing = Standing()
+        if runner.abilities.talk:
+            standing = cast("TalkingRunner", runner).standing(order.work.name)
+            if options.timeout is None:
+                options = replace(options, timeout=standing.timeout)
         batch = await self._batches.choose(thread, options.batch)
         # With a free slot the task is created running: one commit, and the work starts after it.
         starts = self._admission.is_open(thread, order.work.kind, on_limit=options.on_limit)
         if options.fork:
+            if not runner.abilities.talk:
+                raise InvalidInput(
+                    f"{order.work.kind} tasks have no conversation to fork.", code="nothing_to_fork"
+                )
             order = await self._forking(thread, order, options)
         task = self.new_task(thread, order, options, batch, running=starts)
+        if standing.depth >= 0 and not 0 <= task.children <= standing.depth:
+            task = replace(task, children=standing.depth)
         assignment = Assignment(task, order.target, order.args, order.kwargs)
         runner.check(task, assignment)
         if task.retry and not runner.can_run(task):
@@ -68,19 +80,26 @@ class Submission:
         """The conversation that it goes on from, kept with the order: a fork never starts blank."""
         given = dict(cast("dict[str, Any]", order.work.input or {}))
         if options.fork_of is not None:
-            source = await self._record.current(options.fork_of)
-            if source.thread != thread or source.session is None:
+            source = await self._record.current(check_id(options.fork_of, "fork_of"))
+            if source.thread != thread:
                 raise NotFound.task(options.fork_of)
+            if source.session is None:
+                raise Refused(
+                    f"Task {source.id} has no conversation to fork.",
+                    code="nothing_to_fork",
+                    hint="Wait until it has begun; or give the conversation as context=[…].",
+                )
             given["fork_of"] = {"task": source.id, "session": source.session, "agent": source.work.name}
         elif options.context:
-            given["context"] = seed(options.context)
+            given["context"] = seed(check_all(options.context, Line, "context"))
         elif options.session is not None:
-            given["fork_of"] = {"task": "", "session": options.session, "agent": ""}
+            given["fork_of"] = {"task": "", "session": check_id(options.session, "session"), "agent": ""}
         else:
             said = await self._record.store.transcript(thread)
             lines = [Line(role=entry.message.role, text=entry.message.text) for entry in said]
             if lines:
                 given["context"] = seed(lines)
+        check_input(given, "An agent's prompt, input and context")
         return order._replace(work=replace(order.work, input=given))
 
     async def _prepare(self, runner: Runner, task: Task) -> Callable[[Then], Then] | None:
@@ -117,8 +136,11 @@ class Submission:
 
     async def resume(self, task: Task, prompt: str, options: Options) -> Task:
         prompt = checked_text(prompt, "prompt", 1_000_000)
-        timeout = resolve(options.timeout, self._settings.default_timeout, self._settings.max_timeout)
         runner = self._engine.runner(task.work.kind)
+        asked = options.timeout
+        if asked is None and runner.abilities.talk:
+            asked = cast("TalkingRunner", runner).standing(task.work.name).timeout
+        timeout = resolve(asked, self._settings.default_timeout, self._settings.max_timeout)
         if not task.ended:
             raise _busy(task)
         if not runner.abilities.resume:
@@ -127,7 +149,15 @@ class Submission:
                 code="not_resumable",
                 hint="Start a new task.",
             )
-        if task.session is None or not await runner.exists(task):
+        if not prompt.strip():
+            raise InvalidInput("prompt must say something.", hint="Say what it is to do next.")
+        if task.session is None:
+            raise NotResumable(
+                "This task never had a session to go on with.",
+                code="session_gone",
+                hint="Start a new task instead.",
+            )
+        if not await runner.exists(task):
             raise NotResumable(
                 "The session of this task is gone.", code="session_gone", hint="Start a new task instead."
             )
@@ -144,12 +174,11 @@ class Submission:
     async def go_on(self, task: Task) -> None:
         """The follow-up that was said while it ran is the next run, whatever the limits: it was accepted.
         A session that is gone is that run's error, and told."""
-        timeout = resolve(None, self._settings.default_timeout, self._settings.max_timeout)
         run = Run(
             number=task.run.number + 1,
             queued_at=self._record.clock.now(),
-            timeout=task.run.timeout or timeout.seconds,
-            timeout_note=task.run.timeout_note or timeout.note,
+            timeout=task.run.timeout,
+            timeout_note=task.run.timeout_note,
             prompt=task.follow_up,
         )
         with suppress(NotResumable):  # somebody has resumed it meanwhile, with a prompt of its own
@@ -177,7 +206,7 @@ class Submission:
         parent = CURRENT.get(None)
         depth = getattr(parent, "depth", 0) + 1 if parent is not None else 0
         self._admission.check_depth(depth)
-        children = _children(parent)
+        children = _children(parent, self._record.live)
         return Task(
             id=new_id() if options.id is None else check_id(options.id, "id"),
             thread=thread,
@@ -208,9 +237,14 @@ class Submission:
         )
 
 
-def _children(parent: Context | None) -> int:
-    """How deep what the new task starts may go, by what started it."""
-    allowed = -1 if parent is None else parent.children
+def _children(parent: Context | None, live: Mapping[str, Task]) -> int:
+    """How deep what the new task starts may go, by what started it: its work here, or its task, where it
+    works in another process."""
+    if parent is None:
+        return -1
+    known = live.get(parent.task_id)
+    limits = [one for one in (parent.children, known.children if known else -1) if one >= 0]
+    allowed = min(limits, default=-1)
     if allowed == 0:
         raise Refused(
             "This agent may not start tasks of its own.",

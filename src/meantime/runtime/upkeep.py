@@ -42,9 +42,11 @@ class Upkeep:
         engine: Engine,
         settings: Settings,
         stop: Callable[[Task], None],
+        follow: Callable[[], Coroutine[Any, Any, None]],
     ) -> None:
         self._record = record
         self._stop = stop
+        self._follow = follow
         self._lasting = frozenset(runner.kind for runner in engine.lasting())
         self._batches = batches
         self._admission = admission
@@ -114,6 +116,7 @@ class Upkeep:
                 await self._try(self._announcing.park_unclaimed())
                 await self._try(self._record.store.forget(self._settings.retention, self._record.clock.now()))
                 await self._try(self._sweep(STRAY))
+                await self._try(self._follow())
             await self._record.sleep(self._settings.reconcile_every)
 
     async def _try(self, step: Coroutine[Any, Any, object]) -> None:

@@ -13,7 +13,7 @@ from meantime.kernel.conversation import Line
 from meantime.kernel.model import Failed, Json, Task
 from meantime.kernel.outcomes import Report
 from meantime.kernel.payloads import jsonable
-from meantime.ports.runner import Abilities, Assignment, Context
+from meantime.ports.runner import Abilities, Assignment, Context, Standing
 
 RETRYABLE = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 
@@ -94,12 +94,20 @@ class FakeSessionRunner:
     async def exists(self, task: Task) -> bool:
         return task.session in self.sessions
 
+    def standing(self, name: str) -> Standing:
+        return Standing()
+
     async def steer(self, task: Task, text: str) -> bool:
         return False  # so that what is said becomes a follow-up
 
     async def lines(self, task: Task) -> Sequence[Line]:
         session = self.sessions.get(task.session or "")
-        return [Line(role=role, text=text) for role, text in session.history] if session else []
+        found: list[Line] = []
+        for role, text in session.history if session else ():
+            begun = role == "user"  # every prompt begins a run
+            run = (found[-1].run if found else 0) + begun
+            found.append(Line(role=role, text=text, run=run))
+        return found
 
     async def run(self, assignment: Assignment, context: Context) -> Report:
         task = assignment.task

@@ -1,90 +1,56 @@
-"""What each tool takes. The schema that a model sees is made from these; a field that is not known is an
+"""What a tool takes. The schema that a model sees is made from a struct; a field that is not known is an
 error, because it would be ignored silently."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from meantime.kernel.errors import InvalidInput
+from meantime.ports.asks import Answer, Ask
+from meantime.ports.dialect import Said, Tool
 
-LONGEST_WAIT = 50.0  # seconds: some hosts cut a call off after 60, whatever it says meanwhile
-MOST_LISTED, MOST_READ = 200, 64_000
-A = TypeVar("A", bound="Arguments")
-
-Id: TypeAlias = Annotated[str, Meta(description="A task's id, or a unique beginning of it.", min_length=1)]
-
-Seconds: TypeAlias = Annotated[float, Meta(description="Seconds until it is stopped.", gt=0)]
-Batch: TypeAlias = Annotated[str, Meta(description="A name for tasks that belong together.")]
+A = TypeVar("A", bound=Struct)
 
 
 class Arguments(Struct, kw_only=True, forbid_unknown_fields=True):
-    pass
+    """Of one tool: a field is a parameter, its Meta the description."""
 
 
-class Start(Arguments):
-    command: Annotated[
-        str | list[str], Meta(description="A line for /bin/sh, or a program and its arguments as a list.")
-    ]
-    cwd: Annotated[str, Meta(description="The folder to run it in.")] | None = None
-    timeout: Seconds | None = None
-    description: Annotated[str, Meta(description="A few words that say what it is for.")] = ""
-    batch: Batch | None = None
-    stdin: Annotated[bool, Meta(description="Keep its stdin open, for send.")] = False
+def tool(
+    name: str,
+    description: str,
+    takes: type[A],
+    ask: Callable[[A], Ask],
+    say: Callable[[Any, Answer], Said],
+    *,
+    reads: bool = False,
+    starts: bool = False,
+    cancels: bool = False,
+    enums: dict[str, tuple[str, ...]] | None = None,
+) -> Tool:
+    """A Tool whose schema is that of `takes`. `enums` lists the values that a parameter can have today."""
+    known = schema(takes)
+    for parameter, values in (enums or {}).items():
+        if values:
+            known["properties"][parameter]["enum"] = list(values)
+    return Tool(
+        name=name,
+        description=description,
+        takes=takes,
+        schema=known,
+        ask=ask,
+        say=say,
+        reads=reads,
+        starts=starts,
+        cancels=cancels,
+    )
 
 
-class StartTool(Arguments):
-    name: Annotated[str, Meta(description="Which tool.")]
-    arguments: Annotated[dict[str, Any], Meta(description="What to call it with.")] = {}
-    timeout: Seconds | None = None
-    description: Annotated[str, Meta(description="A few words that say what it is for.")] = ""
-    batch: Batch | None = None
-
-
-class Output(Arguments):
-    id: Id
-    tail: Annotated[int, Meta(description="The last lines only.", ge=1, le=10_000)] = 100
-    offset: (
-        Annotated[int, Meta(description="Read on from this byte, in place of the last lines.", ge=0)] | None
-    ) = None
-
-
-class List(Arguments):
-    status: Annotated[
-        Literal["active", "ended", "all"], Meta(description="Which of this conversation's tasks.")
-    ] = "active"
-    batch: Annotated[str, Meta(description="Only those of this batch.")] | None = None
-    limit: Annotated[int, Meta(ge=1, le=MOST_LISTED)] = 20
-
-
-class Wait(Arguments):
-    ids: (
-        Annotated[
-            list[str], Meta(description="Which tasks; all that are active, if none is named.", max_length=200)
-        ]
-        | None
-    ) = None
-    until: Annotated[Literal["all", "any"], Meta(description="All of them, or the first.")] = "all"
-    seconds: Annotated[
-        float,
-        Meta(description="At most this long; then it says how far they are.", ge=0, le=LONGEST_WAIT),
-    ] = LONGEST_WAIT
-
-
-class Cancel(Arguments):
-    id: Id
-    reason: Annotated[str, Meta(description="Why; it is kept with the task.", max_length=500)] = ""
-
-
-class Send(Arguments):
-    id: Id
-    text: Annotated[str, Meta(description="It is written as it is: end a line with a line break.")] = ""
-    eof: Annotated[bool, Meta(description="Close its stdin after that.")] = False
-
-
-def schema(kind: type[Arguments]) -> dict[str, Any]:
+def schema(kind: type[Struct]) -> dict[str, Any]:
     """As a tool carries it: one object, without references, and no null where leaving out says the same."""
     found = msgspec.json.schema(kind)["$defs"][kind.__name__]
     properties = {name: _without_null(one) for name, one in found["properties"].items()}
@@ -103,5 +69,5 @@ def parsed(kind: type[A], given: object) -> A:
     try:
         return msgspec.convert({} if given is None else given, kind)
     except msgspec.ValidationError as problem:
-        known = ", ".join(kind.__struct_fields__)
+        known = ", ".join(name for name in schema(kind)["properties"]) or "none"
         raise InvalidInput(f"The arguments are not right: {problem}.", hint=f"There are: {known}.") from None

@@ -41,6 +41,7 @@ POST /v1/tasks/mine/answer        POST /v1/tasks/theirs/answer      POST /v1/tas
 POST /v1/tasks/theirs/promote     POST /v1/threads/conv-1/turns     POST /v1/threads/other/turns
 POST /v1/threads/conv-1/unpark    POST /v1/threads/other/unpark     POST /v1/turns/{theirs}/boundary
 POST /v1/turns/{theirs}/renew     POST /v1/turns/{theirs}/ack       POST /v1/turns/{theirs}/release
+POST /v1/tasks/mine/fork          POST /v1/tasks/theirs/fork
 POST /v1/unknown                  GET  /v1/tasks/mine/cancel        POST /v1/stats
 """
 _WORDS = ROUTES.split()
@@ -63,8 +64,10 @@ FULL = {
     "POST /v1/tasks/theirs/resume": 400,
     "POST /v1/tasks/mine/send": 409,  # it has ended
     "POST /v1/tasks/theirs/send": 409,
-    "POST /v1/tasks/mine/answer": 409,
-    "POST /v1/tasks/theirs/answer": 409,
+    "POST /v1/tasks/mine/answer": 400,  # no answer
+    "POST /v1/tasks/theirs/answer": 400,
+    "POST /v1/tasks/mine/fork": 400,
+    "POST /v1/tasks/theirs/fork": 400,
     "POST /v1/tasks/mine/promote": 409,
     "POST /v1/tasks/theirs/promote": 409,
     "POST /v1/threads/conv-1/turns": 201,
@@ -85,7 +88,6 @@ BOUND = {
     "POST /v1/limits": 403,
     "POST /v1/tasks/theirs/cancel": 404,
     "POST /v1/tasks/theirs/send": 404,
-    "POST /v1/tasks/theirs/answer": 404,
     "POST /v1/tasks/theirs/promote": 404,
     "POST /v1/threads/other/turns": 404,
     "POST /v1/threads/other/unpark": 404,

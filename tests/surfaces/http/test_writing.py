@@ -215,9 +215,9 @@ async def test_L_cancel_all_of_a_thread_or_of_a_batch(write: httpx.AsyncClient, 
 async def test_C_a_command_is_sent_its_stdin(write: httpx.AsyncClient):
     task = await start(write, command=["cat"], openStdin=True)
     path = f"/v1/tasks/{task['id']}/send"
-    assert (await write.post(path, json={"data": "größe "})).status_code == 204
+    assert (await write.post(path, json={"data": "größe "})).json() == {"sent": "written"}
     raw = base64.b64encode(b"\xff\n").decode()
-    assert (await write.post(path, json={"dataBase64": raw, "eof": True})).status_code == 204
+    assert (await write.post(path, json={"dataBase64": raw, "eof": True})).json() == {"sent": "written"}
     await ended(write, task["id"])
     said = (await write.get(f"/v1/tasks/{task['id']}/output?encoding=base64")).json()
     assert base64.b64decode(said["dataBase64"]) == "größe ".encode() + b"\xff\n"

@@ -34,7 +34,7 @@ class Direct:
         self.tasks = mt._runtime
         works = OwnWorks(self.tasks, LedgerOwner(mt._about))
         self.held = Conversation(self.tasks, works, thread, lambda: self.taken)
-        self.door = Door(self, "0.1.0")
+        self.door = Door(self, "0.1.0", self.held.toolset.dialect.guidance(["start"]))
 
     async def conversation(self, ctx: Context) -> Conversation:
         return self.held

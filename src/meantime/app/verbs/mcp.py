@@ -16,7 +16,7 @@ from msgspec import structs
 from meantime import __version__
 from meantime.app.meantime import Meantime
 from meantime.app.owner import LedgerOwner
-from meantime.kernel.errors import Disconnected, MeantimeError
+from meantime.kernel.errors import Disconnected, InvalidInput, MeantimeError
 from meantime.kernel.model import Task
 from meantime.kernel.work import Order
 from meantime.ports.owner import About
@@ -24,14 +24,16 @@ from meantime.ports.tasks import Options, Tasks
 from meantime.surfaces.cli.speaking import Daemon
 from meantime.surfaces.cli.trouble import NO_DAEMON, Refused, Trouble
 from meantime.surfaces.mcp.threads import own_thread
+from meantime.wording import dialect_of
 
 _OPTIONS = {"timeout", "description", "batch", "id", "meta"}  # of those that a tool here can be given
 
 
 @click.command("mcp")
 @click.option("--thread", metavar="ID", help="The conversation; else it is found from who starts this.")
+@click.option("--dialect", metavar="NAME", default="meantime", help="Whose words the tools have.")
 @click.option("--home", metavar="DIR", help="The daemon's folder ($MEANTIME_HOME).")
-def command(thread: str | None, home: str | None) -> int:
+def command(thread: str | None, dialect: str, home: str | None) -> int:
     """An MCP server on stdin and stdout, for a coding agent to start.
 
     The daemon is started if it does not run. Commands get this process's folder and environment.
@@ -41,6 +43,7 @@ def command(thread: str | None, home: str | None) -> int:
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="meantime mcp: %(message)s")
     try:
         own = own_thread(thread)
+        dialect = dialect_of(dialect).name
     except MeantimeError as problem:
         raise Trouble(problem.message, problem.hint, 2) from None
     try:
@@ -49,7 +52,7 @@ def command(thread: str | None, home: str | None) -> int:
         text = f"`mcp` needs {missing.name}, which is not installed."
         raise Trouble(text, "pip install 'meantime[server,mcp]'") from None
     try:
-        asyncio.run(_serve(serve, own))
+        asyncio.run(_serve(serve, own, dialect))
     except Disconnected as problem:
         raise Trouble(problem.message, problem.hint, NO_DAEMON) from None
     except MeantimeError as problem:
@@ -57,11 +60,11 @@ def command(thread: str | None, home: str | None) -> int:
     return 0
 
 
-async def _serve(serve: Any, thread: str) -> None:
+async def _serve(serve: Any, thread: str, dialect: str) -> None:
     start = os.environ.get("MEANTIME_NO_START", "") in ("", "0")
     async with Meantime.connect(start=start) as mt:
         tasks = mt.thread(thread)._tasks  # pyright: ignore[reportPrivateUsage]  the verbs that it speaks to
-        await serve(tasks, ConnectedWorks(tasks), thread, __version__)
+        await serve(tasks, ConnectedWorks(tasks), thread, __version__, dialect)
 
 
 class ConnectedWorks:
@@ -74,14 +77,29 @@ class ConnectedWorks:
     def command(self, command: str | Sequence[str], *, cwd: str | None, open_stdin: bool) -> Order:
         return self._owner.command(command, cwd=cwd, open_stdin=open_stdin)
 
+    commands = True
+
+    async def agents(self) -> Sequence[str] | None:
+        if "agent" not in await self._info("runners"):
+            return None
+        return [one["name"] for one in await self._info("agents")]
+
     async def tools(self) -> Sequence[str]:
-        def names() -> list[str]:
+        return await self._info("tools")
+
+    async def _info(self, key: str) -> list[Any]:
+        def found() -> list[Any]:
             try:
-                return _asked(lambda daemon: daemon.get("/v1/info"))["tools"]
+                return _asked(lambda daemon: daemon.get("/v1/info"))[key]
             except MeantimeError:
                 return []
 
-        return await asyncio.to_thread(names)
+        return await asyncio.to_thread(found)
+
+    def tool(self, name: str, arguments: dict[str, Any]) -> Order:
+        raise InvalidInput(
+            f"{name} can only be started in the background here.", hint="Start it as a background task."
+        )
 
     async def start_tool(self, thread: str, name: str, arguments: dict[str, Any], options: Options) -> Task:
         given = {key: value for key, value in structs.asdict(options).items() if key in _OPTIONS}

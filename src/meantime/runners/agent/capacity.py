@@ -5,55 +5,99 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
-from meantime.ports.clock import Clock
+from meantime.ports.clock import Alarm, Clock
+from meantime.ports.session import Gate
 
 LEAST, MOST = 1.0, 64.0
 PAUSE = 1.0  # seconds, where the provider named none
+LONGEST = 3600.0  # seconds that a provider can keep everybody out
 
 
 class Capacity:
-    """A gate that learns (additive increase, multiplicative decrease)."""
+    """A gate that learns (additive increase, multiplicative decrease). Who waits is let in in order."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._room = MOST
         self._inside = 0
         self._closed_until = 0.0
+        self._opening: Alarm | None = None  # while nobody may go in
+        self._open = asyncio.Event()
+        self._open.set()
         self._waiting: deque[asyncio.Future[None]] = deque()
 
+    @property
+    def _is_closed(self) -> bool:
+        return self._opening is not None
+
     async def enter(self) -> None:
-        while self._inside >= int(self._room) or self._clock.monotonic() < self._closed_until:
-            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append(turn)
-            try:
-                await turn
-            except BaseException:
-                if turn.done() and not turn.cancelled():
-                    self._let_in()  # it was our turn, and we do not take it
-                raise
-            finally:
-                if turn in self._waiting:
-                    self._waiting.remove(turn)
-        self._inside += 1
+        if not self._waiting and not self._is_closed and self._inside < int(self._room):
+            self._inside += 1
+            return
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(place)
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled():  # let in just then
+                self._inside -= 1
+            else:
+                self._waiting.remove(place)
+            self._let_in()
+            raise
 
     def leave(self, *, limited: bool = False, retry_after: float | None = None) -> None:
         self._inside -= 1
+        self.heard(limited=limited, retry_after=retry_after)
+
+    def heard(self, *, limited: bool, retry_after: float | None = None) -> None:
         if limited:
-            self._room = max(LEAST, min(self._room, self._inside + 1) / 2)
-            pause = PAUSE if retry_after is None else max(0.0, retry_after)
-            self._closed_until = max(self._closed_until, self._clock.monotonic() + pause)
-            self._clock.call_later(pause, self._let_in)
+            if not self._is_closed:  # those that went in together are refused together: that counts once
+                self._room = max(LEAST, min(self._room, self._inside + 1) / 2)
+            pause = PAUSE if retry_after is None else min(LONGEST, max(0.0, retry_after))
+            self._close(self._clock.monotonic() + pause)
         else:
             self._room = min(MOST, self._room + 1 / self._room)
-            self._let_in()
+        self._let_in()
+
+    async def wait_open(self) -> None:
+        """Without a place inside: only as long as nobody may go in."""
+        while self._is_closed:
+            await self._open.wait()
+
+    def _close(self, until: float) -> None:
+        if self._opening is not None:
+            if until <= self._closed_until:
+                return
+            self._opening.cancel()
+        self._closed_until = until
+        self._open.clear()
+        self._opening = self._clock.call_later(until - self._clock.monotonic(), self._reopen)
+
+    def _reopen(self) -> None:
+        self._opening = None
+        self._open.set()
+        self._let_in()
 
     def _let_in(self) -> None:
-        free = int(self._room) - self._inside
-        while self._waiting and free > 0:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                free -= 1
+        while self._waiting and not self._is_closed and self._inside < int(self._room):
+            place = self._waiting.popleft()
+            if not place.done():
+                place.set_result(None)
+                self._inside += 1
+
+
+class Beside:
+    """For the child of an agent that is inside: its parent may be waiting for it, so it waits for no room."""
+
+    def __init__(self, capacity: Capacity) -> None:
+        self._capacity = capacity
+
+    async def enter(self) -> None:
+        await self._capacity.wait_open()
+
+    def leave(self, *, limited: bool = False, retry_after: float | None = None) -> None:
+        self._capacity.heard(limited=limited, retry_after=retry_after)
 
 
 class Capacities:
@@ -63,5 +107,6 @@ class Capacities:
         self._clock = clock
         self._by_key: dict[str, Capacity] = {}
 
-    def of(self, key: str) -> Capacity:
-        return self._by_key.setdefault(key, Capacity(self._clock))
+    def of(self, key: str, *, beside: bool = False) -> Gate:
+        capacity = self._by_key.setdefault(key, Capacity(self._clock))
+        return Beside(capacity) if beside else capacity

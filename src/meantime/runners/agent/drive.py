@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any, cast
 
 from msgspec import Struct
@@ -14,16 +15,23 @@ from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Failed, Task
 from meantime.kernel.outcomes import RESTARTED, Report
 from meantime.kernel.payloads import jsonable
-from meantime.ports.clock import Clock
+from meantime.kernel.questions import Question, Reply
+from meantime.ports.clock import Alarm, Clock
 from meantime.ports.runner import Assignment, Context
-from meantime.ports.session import AgentSettings, Brief, LastingHost, Prompt, SessionHost, Turned
+from meantime.ports.session import AgentSettings, Brief, Prompt, SessionHost, Turned
 
-from .ear import Ear, Halt
+from . import journal as journals
+from . import mark as marks
+from .ear import Ear
+from .halt import TIMEOUT, Halt
 from .journal import Journal
+from .mark import Mark
+from .turns import Turns
 from .words import ANSWERED, LAST_TURN, REFUSED, WARNING
 
+GONE = "The session of this task is gone."
+NEW_TASK = "Start a new task instead."
 RESUMABLE = f"{RESTARTED} Its session is kept: resume it to go on."
-PAUSES = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0)  # seconds between tries, where the provider names none
 
 
 class Employed(Struct, frozen=True):
@@ -40,247 +48,252 @@ class Drive:
         assignment: Assignment,
         context: Context,
         brief: Brief,
-        seed: str,
+        mark: Mark | None,
         journal: Journal,
         ear: Ear,
         clock: Clock,
-        age: float,
     ) -> None:
         self._host = employed.host
         self._settings = employed.settings
         self._task = assignment.task
-        self._again = assignment.again
         self._context = context
         self._brief = brief
-        self._seed = seed
         self._journal = journal
         self._ear = ear
         self._clock = clock
-        self._began = clock.monotonic() - age
+        self._begun = mark  # what a former owner did of this run
+        self._began = clock.monotonic() - marks.age(mark, self._task, clock)
+        self._mark = mark or replace(marks.new(self._task, clock), began=self._began)
+        self._turns = Turns(self._host, brief, ear, clock)
+        self._alarms: list[Alarm] = []
+        self._me: asyncio.Task[Any] | None = None
         self._left = False
-        self._turning: asyncio.Future[Turned] | None = None
-        self.session = ""
+        self._warning: asyncio.Future[Any] | None = None
+        ear.asked = self._asked
+        ear.remember(self._task.answers)
+
+    @property
+    def session(self) -> str:
+        return self._mark.session
 
     # -- the whole
 
-    async def run(self) -> Report:
-        task = self._task
+    async def run(self, seed: str) -> Report:
+        """`seed`: the conversation that a fork goes on from, where its host cannot copy it."""
+        self._me = asyncio.current_task()
         try:
-            first = await self._first()
-            if isinstance(first, Report):
-                return first
-        except MeantimeError as problem:
-            return self._ended(Report(error=Failed(str(problem), problem.code)))
-        self._context.in_session(self.session)
-        alarm = self._near_the_end()
-        self._ear.watch()
-        try:
-            follows = self._again and self._host.abilities.lasting and task.status is not Status.WAITING
-            turned = await self._persist(first, follows=follows)
+            return await self._run(seed)
+        except asyncio.CancelledError as problem:
             if self._left:
                 return Report(detached=True)
-            if self._ear.halt is not None and not turned.stopped and turned.text:
-                return self._result(turned)  # it was done just then
-            if self._ear.halt is not None and not self._context.cancelled:
-                return await self._last_turn(self._ear.halt)
-            return self._result(turned)
+            return self._ended(Report(stopped=self._context.stops > 0, exception=problem))
+        except MeantimeError as problem:
+            return self._ended(Report(error=Failed(str(problem), problem.code)))
+        except OSError as problem:
+            text = f"What this run has to keep could not be written: {problem.strerror}."
+            return self._ended(Report(error=Failed(text, "not_kept")))
         finally:
-            if alarm is not None:
+            for alarm in self._alarms:
                 alarm.cancel()
             self._ear.close()
-            self._journal.sync()
+            if self._warning is not None:
+                self._warning.cancel()
 
-    async def _first(self) -> Prompt | Report:
-        """The session is there, and what is to be said in it first; or why there is nothing to be said."""
+    async def _run(self, seed: str) -> Report:
+        self._ear.look()
+        if self._ear.halt is not None:  # all that it may spend is spent by others
+            return self._ended(Report(error=Failed(self._ear.halt.message, self._ear.halt.code)))
+        begun = self._begun is not None and self._begun.prompt is not None
+        first = await (self._taken_up() if begun else self._first(seed))
+        if isinstance(first, Report):
+            return first
+        self._context.in_session(self.session)
+        self._set_alarms()
+        self._ear.watch()
+        follows = begun and self._host.abilities.lasting
+        if self._mark.halt is not None and follows:
+            return await self._last_turn(self._mark.halt, first)
+        turned = await self._turns.persist(self.session, first, follows=follows)
+        return await self._after(turned)
+
+    async def _after(self, turned: Turned) -> Report:
+        halt = self._ear.halt
+        if self._left:
+            return Report(detached=True)
+        if halt is None or self._context.cancelled or turned.lost:
+            return self._result(turned)
+        if turned.text and not turned.stopped and turned.error is None:
+            return self._result(turned)  # it was done just then
+        return await self._last_turn(halt)
+
+    # -- the beginning
+
+    async def _first(self, seed: str) -> Prompt | Report:
+        """The session is there, and its first prompt is on disk as given: it is never given twice."""
         task = self._task
-        if self._again:
-            return await self._taken_up()
+        if task.status is Status.CANCELLING:
+            return self._ended(Report(stopped=True))  # it was cancelled before anything was begun
         text = task.run.prompt or str(_input(task)["prompt"])
         if task.run.number > 1 or (task.session is not None and not task.forked):
             if task.session is None or not await self._host.exists(task.session, self._settings):
-                return Report(error=Failed("The session of this task is gone.", "session_gone"))
-            self.session = task.session
+                return self._ended(Report(error=Failed(f"{GONE} {NEW_TASK}", "session_gone")))
+            session = task.session
         else:
-            self.session = await self._begin()
-            if self._settings.instructions:
-                text = f"{self._settings.instructions}\n\n{text}"
-            if self._seed:
-                text = f"{self._seed}\n\n{text}"
-        self._journal.line(Line(role="user", text=text))
-        return Prompt(text, self._key("prompt"))
+            session = await self._begin(seed)
+            text = "\n\n".join(part for part in (self._settings.instructions, seed, text) if part)
+        self._mark = replace(self._mark, session=session)
+        return await self._give(Prompt(text, self._key("prompt")))
 
-    async def _begin(self) -> str:
+    async def _begin(self, seed: str) -> str:
         source = _input(self._task).get("fork_of") if self._task.forked else None
-        if source and self._host.abilities.fork and not self._seed:
+        if source and not seed:
             return await self._host.fork(str(source["session"]), self._brief)
         return await self._host.begin(self._brief)
 
+    async def _give(self, prompt: Prompt, halt: Halt | None = None) -> Prompt:
+        self._journal.line(Line(role="user", text=prompt.text))
+        mark = self._mark = replace(self._mark, prompt=prompt, question=None, halt=halt)
+        await asyncio.to_thread(_keep, self._brief.folder, self._journal, mark)
+        return prompt
+
+    def _asked(self, question: Question | None) -> None:
+        self._mark = replace(self._mark, question=question)
+        with self._ear.keeping():
+            marks.save(self._brief.folder, self._mark)
+
+    def _key(self, what: str) -> str:
+        return f"{self._task.id}.{self._task.run.number}.{what}"
+
     async def _taken_up(self) -> Prompt | Report:
-        """A former owner began this run."""
-        task = self._task
-        if task.session is None:
-            return Report(lost=RESTARTED)
-        self.session = task.session
+        """A former owner gave the prompt."""
+        assert self._mark.prompt is not None
+        question, reply = self._open_question()
         if self._host.abilities.lasting:
-            return Prompt(task.run.prompt or str(_input(task)["prompt"]), self._key("prompt"))
-        if task.question is None:
-            return Report(lost=RESUMABLE, session=task.session, partial=None)
-        question = task.question
+            self._ear.unheard = reply
+            return self._mark.prompt
+        if question is None:
+            partial = journals.said_last(self._brief.folder, self._task.run.number)
+            return self._ended(Report(lost=RESUMABLE, partial=partial or None))
+        if not await self._host.exists(self.session, self._settings):
+            return self._ended(Report(lost=f"{RESTARTED} Its session is gone, too."))
         self._context.in_session(self.session)
-        reply = await self._ear.ask(question)
+        reply = reply or await self._ear.ask(question)
         if reply.allows and reply.scope == "once":
             self._ear.grant_once(question.subject)
         words = REFUSED if reply.allows is False else ANSWERED
         answer = reply.text or ", ".join(reply.choices)
         text = words.format(question=question.text, answer=answer)
-        self._journal.line(Line(role="user", text=text))
-        return Prompt(text, self._key(f"answer.{question.id}"))
+        return await self._give(Prompt(text, self._key(f"answer.{question.id}")))
 
-    def _key(self, what: str) -> str:
-        return f"{self._task.id}.{self._task.run.number}.{what}"
+    def _open_question(self) -> tuple[Question | None, Reply | None]:
+        """What it still waits for, or what was answered and perhaps never reached it."""
+        if self._task.question is not None:
+            return self._task.question, None
+        asked = self._mark.question
+        if asked is None:
+            return None, None
+        replies = [reply for reply in self._task.answers if reply.question == asked.id]
+        mine = [reply for reply in replies if reply.run == self._task.run.number]
+        return (asked, mine[-1]) if mine else (None, None)
 
-    # -- turns
-
-    async def _persist(self, prompt: Prompt, *, follows: bool = False) -> Turned:
-        """A provider's troubles are waited out, and nobody hears of them."""
-        while True:
-            turned = await self._paced(prompt, follows=follows)
-            if turned.error is None or not turned.retryable or self._ear.halt or self._context.cancelled:
-                return turned
-            self._ear.phase(f"waits for the provider (try {prompt.again + 2})")
-            pause = PAUSES[min(prompt.again, len(PAUSES) - 1)]
-            await self._sleep(pause if turned.retry_after is None else turned.retry_after)
-            if self._ear.halt:
-                return turned
-            prompt, follows = replace(prompt, again=prompt.again + 1), False
-
-    async def _paced(self, prompt: Prompt, *, follows: bool) -> Turned:
-        if self._host.abilities.paced:
-            return await self._turn(prompt, follows=follows)
-        await self._ear.gate.enter()
-        turned = Turned()
-        try:
-            turned = await self._turn(prompt, follows=follows)
-            return turned
-        finally:
-            self._ear.gate.leave(limited=turned.rate_limited, retry_after=turned.retry_after)
-
-    async def _turn(self, prompt: Prompt, *, follows: bool = False) -> Turned:
-        """To its end, or to a halt. A stop of ours is passed on, and a second one again: harder."""
-        host = self._host
-        say = cast("LastingHost", host).follow if follows else host.prompt
-        turning = asyncio.ensure_future(say(self.session, prompt, self._brief, self._ear))
-        halting = asyncio.ensure_future(self._ear.halted.wait())
-        self._turning = turning
-        try:
-            if not prompt.last:
-                await asyncio.wait({turning, halting}, return_when=asyncio.FIRST_COMPLETED)
-                if not turning.done():
-                    turning.cancel()
-            await self._outlast(turning)
-        except asyncio.CancelledError:
-            turning.cancel()
-            await self._outlast(turning)
-        finally:
-            halting.cancel()
-            self._turning = None
-        return Turned(stopped=True) if turning.cancelled() else turning.result()
-
-    async def _outlast(self, turning: asyncio.Future[Turned]) -> None:
-        while not turning.done():
-            try:
-                await asyncio.wait({turning})
-            except asyncio.CancelledError:
-                turning.cancel()
+    # -- while it goes on
 
     async def leave(self) -> bool:
-        """We go; the turn goes on, where it can."""
-        if not self._host.abilities.lasting or not self.session or self._turning is None:
+        """We go; the turn goes on, or is begun by the next owner."""
+        lasting = self._host.abilities.lasting and self._mark.prompt is not None and self._me is not None
+        if not lasting:
             return False
         self._ear.leaving = True
-        if not await cast("LastingHost", self._host).leave(self.session):
+        if not await self._turns.leave(self.session):
             self._ear.leaving = False
             return False
         self._left = True
-        self._turning.cancel()
+        assert self._me is not None
+        self._me.cancel()
         return True
 
     async def steer(self, text: str) -> bool:
-        if not self._host.abilities.steer or self._turning is None or self._turning.done():
+        if not self._host.abilities.steer or not self._turns.is_turning or self._ear.last:
             return False
         if not await self._host.steer(self.session, text):
             return False
-        self._journal.line(Line(role="user", text=text))
+        with self._ear.keeping():
+            self._journal.line(Line(role="user", text=text))
         return True
 
     def warn(self, text: str) -> None:
         """The agent itself is told, where it can hear it."""
-        if self._host.abilities.steer and self.session:
-            warning = asyncio.ensure_future(self._host.steer(self.session, WARNING.format(text=text)))
-            self._warning = warning  # kept, so that it is not collected before it is done
+        if self._host.abilities.steer and self._turns.is_turning:
+            self._warning = asyncio.ensure_future(self._say(WARNING.format(text=text)))
+
+    async def _say(self, text: str) -> None:
+        try:
+            await self.steer(text)
+        except Exception as problem:  # the host's own troubles; it is only a warning
+            self._ear.noted(f"it could not be warned: {type(problem).__name__}")
 
     # -- the end
 
-    def _near_the_end(self) -> Any:
-        """Before its time is up, it hands in what it has."""
-        limits = [self._task.run.timeout, self._settings.budget.seconds]
-        ends = [end for end in limits if end is not None and end > 0]
-        if not ends or (last := self._settings.last_turn) <= 0:
-            return None
-        left = min(ends) - last - (self._clock.monotonic() - self._began)
-        if left <= 0:
-            return None  # too short for a last turn
-        timed = self._task.run.timeout is not None and min(ends) == self._task.run.timeout
-        halt = Halt("timeout" if timed else "budget_spent", "Its time is nearly up.", "TIMEOUT")
-        return self._clock.call_later(left, lambda: self._ear.stop(halt))
+    def _set_alarms(self) -> None:
+        """Before its time is up, it is warned, and hands in what it has."""
+        now = self._clock.monotonic()
+        if (timeout := self._task.run.timeout) is not None:
+            halt = Halt(TIMEOUT, "Its time is nearly up.", "TIMEOUT")
+            left = timeout - (now - self._began) - self._settings.last_turn
+            if self._settings.last_turn > 0 and left > 0:  # else it is too short for a last turn
+                self._alarms.append(self._clock.call_later(left, lambda: self._ear.stop(halt)))
+        budget = self._ear.seconds_left(now)
+        if budget is not None:
+            over, warning = budget
+            spent = Halt("budget_spent", "The budget of time is spent.", "TIMEOUT")
+            early = over - max(0.0, self._settings.last_turn)
+            end = early if early > 0 else max(0.0, over)
+            self._alarms.append(self._clock.call_later(end, lambda: self._ear.stop(spent)))
+            if 0 < warning < end:
+                text = "80 % of its time are spent"
+                self._alarms.append(self._clock.call_later(warning, lambda: self._ear.warn("time", text)))
 
-    async def _last_turn(self, halt: Halt) -> Report:
-        said = self._ear.partial
+    async def _last_turn(self, halt: Halt, follows: Prompt | None = None) -> Report:
+        said, seconds = self._ear.partial, self._settings.last_turn
         self._ear.last = True
-        if self._settings.last_turn > 0:
+        if seconds > 0:
             self._ear.phase("hands in what it has")
-            prompt = Prompt(LAST_TURN.format(reason=halt.message), self._key("last"), last=True)
-            self._journal.line(Line(role="user", text=prompt.text))
-            alarm = self._clock.call_later(self._settings.last_turn, self._end_turn)
+            text = LAST_TURN.format(reason=halt.message)
+            prompt = follows or await self._give(Prompt(text, self._key("last"), last=True), halt)
+            alarm = self._clock.call_later(seconds, self._turns.end)
             try:
-                turned = await self._turn(prompt)
+                turned = await self._turns.take(self.session, prompt, follows=follows is not None)
             finally:
                 alarm.cancel()
             said = turned.text or self._ear.partial or said
-        partial = said or None
-        if halt.code == "timeout":
-            return self._ended(Report(timed_out=True, partial=partial, final_message=said))
-        error = Failed(halt.message, halt.code, partial=partial, final_message=said,
-                       terminate_reason=halt.terminate_reason)  # fmt: skip
-        return self._ended(Report(error=error, partial=partial))
-
-    def _end_turn(self) -> None:
-        if self._turning is not None:
-            self._turning.cancel()
+        if self._left:
+            return Report(detached=True)
+        if self._context.cancelled:
+            return self._ended(Report(stopped=True, partial=said or None))
+        if halt.code == TIMEOUT:
+            return self._ended(Report(timed_out=True, partial=said or None, final_message=said))
+        reason = halt.terminate_reason
+        error = Failed(halt.message, halt.code, final_message=said, terminate_reason=reason)
+        return self._ended(Report(error=error, partial=said or None))
 
     def _result(self, turned: Turned) -> Report:
-        partial = self._ear.partial or None
         if turned.error is not None:
-            return self._ended(Report(error=turned.error, partial=partial))
+            return self._ended(Report(error=turned.error))
         if turned.lost:
-            return self._ended(Report(lost=turned.lost, partial=partial))
+            return self._ended(Report(lost=turned.lost))
         if turned.stopped:
-            return self._ended(Report(stopped=True, partial=partial))
+            return self._ended(Report(stopped=True))
         result = turned.result or jsonable(turned.text)
         return self._ended(Report(result=result, final_message=turned.text))
 
     def _ended(self, report: Report) -> Report:
-        return replace(report, session=self.session or None)
+        partial = report.partial if report.result or report.partial else self._ear.partial or None
+        return replace(report, session=self.session or self._task.session, partial=partial)
 
-    async def _sleep(self, seconds: float) -> None:
-        """Until then, or until the run is to end."""
-        halting = asyncio.ensure_future(self._ear.halted.wait())
-        alarm = self._clock.call_later(seconds, halting.cancel)
-        try:
-            await asyncio.wait({halting})
-        finally:
-            alarm.cancel()
-            halting.cancel()
+
+def _keep(folder: Path, journal: Journal, mark: Mark) -> None:
+    journal.sync()
+    marks.save(folder, mark, durable=True)
 
 
 def _input(task: Task) -> dict[str, Any]:

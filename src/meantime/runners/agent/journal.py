@@ -10,14 +10,16 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from meantime.kernel.conversation import Kind, Line, spoken
-from meantime.kernel.payloads import escape_surrogates, short
+from meantime.kernel.conversation import Kind, Line, spoken, storable
+from meantime.kernel.payloads import escape_surrogates
 from meantime.ports.clock import Clock
 
 from .segments import Segments
 
-MOST = 64 << 20  # bytes of lines; beyond, what tools answered is cut short
+MOST = 64 << 20  # bytes of lines; beyond, each is cut to its beginning
+END = 2 * MOST  # and beyond this none is kept
 LINE = 256 << 10  # characters of one line's text
+BRIEF = 500
 SHOWN = 2_000  # of a tool's answer in the text for people
 CUT = " […]"
 _encode = msgspec.json.Encoder().encode
@@ -31,46 +33,75 @@ class Journal:
         self._clock = clock
         self._run = run
         self._text = Segments(folder, "text")
-        self._open = ""  # what was said and not ended with a line break
-        self._size = self._file.stat().st_size if self._file.exists() else 0
+        self._said = ""  # of a message that comes in pieces: what has come, as far as it is compared
+        self._coming = False
+        self._size = self._mend()
         self.changed = asyncio.Event()
 
-    def line(self, line: Line) -> None:
-        most = LINE if self._size < MOST else 0
-        text = escape_surrogates(line.text)
-        if len(text) > most and line.kind is Kind.RESULT:
-            text = text[:most] + CUT
-        line = replace(line, text=text, at=line.at or self._clock.now(), run=self._run)
-        self._append(_encode(line) + b"\n")
+    def _mend(self) -> int:
+        """A line that a crash cut in two is ended: what follows is a line of its own."""
+        try:
+            with self._file.open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                if not size:
+                    return 0
+                file.seek(-1, os.SEEK_END)
+                whole = file.read(1) == b"\n"
+        except FileNotFoundError:
+            return 0
+        if not whole:
+            self._append(b"\n")
+        return size + (not whole)
+
+    def line(self, line: Line) -> Line:
+        """As it is kept."""
+        most = LINE if self._size < MOST else BRIEF
+        line = replace(storable(line), at=line.at or self._clock.now(), run=self._run)
+        if len(line.text) > most:
+            line = replace(line, text=line.text[:most] + CUT)
+        if self._size < END:
+            data = _encode(line) + b"\n"
+            self._append(data)
+            self._size += len(data)
         self._show(line)
+        return line
 
     def _append(self, data: bytes) -> None:
         fd = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
-            os.write(fd, data)
+            rest = memoryview(data)
+            while rest:
+                rest = rest[os.write(fd, rest) :]
         finally:
             os.close(fd)
-        self._size += len(data)
 
     def _show(self, line: Line) -> None:
         """What came in pieces is there already, and is not shown twice."""
-        text = spoken(line)
-        if line.role == "assistant" and line.kind is Kind.TEXT and self._open:
-            text = text.removeprefix(self._open) if text.startswith(self._open) else ""
-            self.said(f"{text}\n")
-            self._open = ""
+        text, pieces, coming = spoken(line), self._said, self._coming
+        self._said, self._coming = "", False
+        if line.kind is Kind.THOUGHT:
+            return
+        if coming and line.role == "assistant" and line.kind is Kind.TEXT:
+            rest = text[len(pieces) :] if text.startswith(pieces) else f"\n{text}"
+            self._say(f"{rest}\n")
             return
         if line.kind is not Kind.TEXT and len(text) > SHOWN:
             text = text[:SHOWN] + CUT
-        self._open = ""
-        self._say(f"{text}\n")
+        self._say(f"\n{text}\n" if coming else f"{text}\n")
 
     def said(self, text: str) -> None:
-        self._open += text
+        text = escape_surrogates(text)
+        self._coming = True
+        if len(self._said) <= LINE:
+            self._said += text
         self._say(text)
 
     def _say(self, text: str) -> None:
-        self._text.append(escape_surrogates(text).encode())
+        self._text.append(text.encode())
+        self.stir()
+
+    def stir(self) -> None:
+        """Who waits for more looks again."""
         self.changed.set()
         self.changed = asyncio.Event()
 
@@ -79,7 +110,7 @@ class Journal:
         return self._text.total
 
     def sync(self) -> None:
-        """Also over a power cut: at the end of a turn."""
+        """Also over a power cut."""
         fd = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             os.fsync(fd)
@@ -88,7 +119,7 @@ class Journal:
 
 
 def lines(folder: Path) -> Sequence[Line]:
-    """As far as they can be read: a last one that was cut by a crash is left out."""
+    """As far as they can be read: one that was cut by a crash is left out."""
     try:
         data = (folder / "lines.jsonl").read_bytes()
     except OSError:
@@ -102,5 +133,7 @@ def lines(folder: Path) -> Sequence[Line]:
     return found
 
 
-def brief(line: Line) -> Line:
-    return replace(line, text=str(short(line.text)))
+def said_last(folder: Path, run: int) -> str:
+    """What the agent has said in a run that nobody heard the end of."""
+    own = [line for line in lines(folder) if line.run == run and line.role == "assistant"]
+    return "\n\n".join(line.text for line in own if line.kind is Kind.TEXT and line.text)

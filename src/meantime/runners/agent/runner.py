@@ -6,27 +6,32 @@ import asyncio
 import shutil
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, cast
 
+from meantime.kernel.budgets import Spending
 from meantime.kernel.conversation import Line
-from meantime.kernel.errors import InvalidInput, NotFound, Refused
+from meantime.kernel.errors import InvalidInput, MeantimeError, NotFound, Refused
 from meantime.kernel.forking import seed
-from meantime.kernel.model import Chunk, Task
+from meantime.kernel.model import Chunk, Failed, Task
 from meantime.kernel.outcomes import Report
 from meantime.ports.clock import Clock
-from meantime.ports.runner import Abilities, Assignment, Context
-from meantime.ports.session import Brief, SessionHost
+from meantime.ports.runner import Abilities, Assignment, Context, Standing
+from meantime.ports.session import AgentSettings, Brief, SessionHost
 
 from . import journal as journals
+from . import mark as marks
 from .capacity import Capacities
 from .drive import Drive, Employed
 from .ear import Ear
 from .journal import Journal
 from .segments import Segments
 from .tally import Tally
+
+TALLIES = 1_000  # of runs that are over, for what they have started
 
 
 class AgentRunner:
@@ -50,8 +55,11 @@ class AgentRunner:
         if self._forgets:
             self._root = Path(tempfile.mkdtemp(prefix="meantime-agents-"))
         assert self._root is not None
+        names: Counter[str] = Counter()
         for host in self._hosts():
-            folder = self._root / type(host).__name__
+            name = type(host).__name__
+            names[name] += 1
+            folder = self._root / (name if names[name] == 1 else f"{name}.{names[name]}")
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             host.open(folder)
 
@@ -85,6 +93,13 @@ class AgentRunner:
                 code="nothing_to_fork",
                 hint="Give its lines as context=[…], or the task to fork as fork_of=….",
             )
+        source, abilities = given.get("fork_of"), employed.host.abilities
+        if task.forked and source and not source["task"] and not (abilities.fork or abilities.history):
+            raise InvalidInput(
+                f"{task.work.name} cannot fork a session that it has not worked in here.",
+                code="nothing_to_fork",
+                hint="Give the conversation as context=[…].",
+            )
 
     def can_run(self, task: Task) -> bool:
         return task.work.faithful and task.work.name in self.agents
@@ -95,32 +110,50 @@ class AgentRunner:
             return False
         return await employed.host.exists(task.session, employed.settings)
 
+    def standing(self, name: str) -> Standing:
+        settings = self._employed(name).settings
+        return Standing(settings.timeout, settings.depth)
+
     # -- one run
 
     async def run(self, assignment: Assignment, context: Context) -> Report:
         task = assignment.task
         employed = self._employed(task.work.name)
-        settings = employed.settings
+        settings, folder = employed.settings, self._folder(task.id)
         context.limit_children(settings.depth)
-        folder = self._folder(task.id)
-        journal = self._journals[task.id] = Journal(folder, self._clock, task.run.number)
-        tally = Tally(settings.budget, settings.tree, self._tallies.get(task.parent or ""))
-        self._tallies[task.id] = tally
-        gate = self._capacities.of(settings.model or settings.url or task.work.name)
-        ear = Ear(
-            settings, journal, context, gate, self._clock, tally, task.answers, lambda text: drive.warn(text)
-        )
-        age = self.age(task) if assignment.again else 0.0
-        drive = Drive(
-            employed, assignment, context, self._brief(task, employed), await self._seed(task, employed),
-            journal, ear, self._clock, age,
-        )  # fmt: skip
-        self._drives[task.id] = drive
+        mark = marks.load(folder, task) if assignment.again else None
+        began = self._clock.monotonic() - marks.age(mark, task, self._clock)
+        journal = Journal(folder, self._clock, task.run.number)
+        tally = self._tally(task, settings, began)
+        key = settings.model or settings.url or task.work.name
+        gate = self._capacities.of(key, beside=task.parent in self._drives)
+        ear = Ear(settings, journal, context, gate, self._clock, tally, lambda text: drive.warn(text))
+        brief = self._brief(task, employed)
+        drive = Drive(employed, assignment, context, brief, mark, journal, ear, self._clock)
+        self._journals[task.id], self._tallies[task.id], self._drives[task.id] = journal, tally, drive
         try:
-            return await drive.run()
+            return await drive.run(await self._seed(task, employed))
+        except MeantimeError as problem:
+            return Report(error=Failed(str(problem), problem.code))
         finally:
-            del self._drives[task.id], self._journals[task.id], self._tallies[task.id]
-            journal.changed.set()
+            del self._drives[task.id], self._journals[task.id]
+            self._let_go(task.id)
+            journal.stir()
+
+    def _tally(self, task: Task, settings: AgentSettings, began: float) -> Tally:
+        """What was spent before a restart is spent."""
+        tally = Tally(settings.budget, settings.tree, self._tallies.get(task.parent or ""), began)
+        if (was := task.progress) is not None:
+            tally.add(Spending(was.turns, was.calls, was.tokens, was.cost))
+        return tally
+
+    def _let_go(self, id: str) -> None:
+        """What it has started may go on, or not even have begun, and still belongs to its tree."""
+        self._tallies[id] = self._tallies.pop(id)
+        if len(self._tallies) > TALLIES:
+            done = next((one for one in self._tallies if one not in self._drives), None)
+            if done is not None:
+                del self._tallies[done]
 
     def _brief(self, task: Task, employed: Employed) -> Brief:
         cwd = str(_input(task).get("cwd") or employed.settings.cwd or Path.cwd())
@@ -136,12 +169,30 @@ class AgentRunner:
         if given.get("context"):
             return str(given["context"])
         source = cast("dict[str, str]", given["fork_of"])
-        if employed.host.abilities.fork and source.get("agent") in ("", task.work.name):
+        same_host = self._host_of(source, task) is employed.host
+        if employed.host.abilities.fork and same_host:
             return ""
-        lines = journals.lines(self._folder(source["task"]))
+        lines = await self._said_in(source, task)
         if not lines:
-            raise Refused("The conversation to fork is gone.", code="nothing_to_fork")
-        return seed(lines)
+            raise Refused(
+                "The conversation to fork is gone.", code="nothing_to_fork", hint="Give it as context=[…]."
+            )
+        return await asyncio.to_thread(seed, lines)
+
+    def _host_of(self, source: dict[str, str], task: Task) -> SessionHost | None:
+        found = self.agents.get(source["agent"] or task.work.name)
+        return None if found is None else found.host
+
+    async def _said_in(self, source: dict[str, str], task: Task) -> Sequence[Line]:
+        """What its host has of it, which may be more than what we heard; else what we heard."""
+        found = self.agents.get(source["agent"] or task.work.name)
+        if found is not None and found.host.abilities.history:
+            lines = await found.host.lines(source["session"], found.settings)
+            if lines:
+                return lines
+        if not source["task"]:
+            return []
+        return await asyncio.to_thread(journals.lines, self._folder(source["task"]))
 
     async def steer(self, task: Task, text: str) -> bool:
         drive = self._drives.get(task.id)
@@ -156,9 +207,7 @@ class AgentRunner:
         pass
 
     def age(self, task: Task) -> float:
-        """By the wall clock, which alone goes on while nobody is here."""
-        began = task.run.started_at
-        return 0.0 if began is None else max(0.0, time.time() - began)
+        return marks.age(marks.load(self._folder(task.id), task), task, self._clock)
 
     async def detach(self, task: Task) -> bool:
         drive = self._drives.get(task.id)

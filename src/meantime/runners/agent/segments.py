@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from meantime.kernel.model import Chunk
+from meantime.runners.shell.characters import last_lines, trim
 
 SIZE = 1 << 20  # bytes of a segment
 KEPT = 4  # segments at the end, beside the first
@@ -34,7 +35,9 @@ class Segments:
             part, data = data[: SIZE - filled], data[SIZE - filled :]
             fd = os.open(self._path(number), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             try:
-                os.write(fd, part)
+                rest = memoryview(part)
+                while rest:
+                    rest = rest[os.write(fd, rest) :]
             finally:
                 os.close(fd)
             self.total += len(part)
@@ -42,23 +45,28 @@ class Segments:
                 self._path(number - KEPT).unlink(missing_ok=True)
 
     def read(self, offset: int, most: int) -> Chunk:
+        """Whole characters, as far as there are any; what is still to come of one is left for later."""
         asked = offset = min(offset, self.total)
         data = b""
         while offset < self.total and len(data) < most:
             number, place = divmod(offset, SIZE)
             part = self._part(number, place, most - len(data))
-            if not part:
-                if data:
-                    break
-                kept = [known for known in self._numbers() if known > number]
-                offset = asked_from = kept[0] * SIZE if kept else self.total
-                if asked_from == self.total:
-                    break
-                continue
-            data += part
-            offset += len(part)
+            if part:
+                data += part
+                offset += len(part)
+            elif data or (later := self._after(number)) is None:
+                break
+            else:
+                offset = later
         begin = offset - len(data)
+        whole, _, back = trim(data, begin=False)
+        if whole:
+            data, offset = whole, offset - back
         return Chunk(data, begin, offset, self.total, begin - asked)
+
+    def _after(self, number: int) -> int | None:
+        """Where it goes on behind what is no longer kept."""
+        return next((later * SIZE for later in self._numbers() if later > number), None)
 
     def _part(self, number: int, place: int, most: int) -> bytes:
         try:
@@ -70,11 +78,7 @@ class Segments:
 
     def tail(self, lines: int, most: int) -> Chunk:
         chunk = self.read(max(0, self.total - most), most)
-        ends = [place for place, byte in enumerate(chunk.data) if byte == 10 and place < len(chunk.data) - 1]
-        if len(ends) < lines:
-            return chunk if chunk.offset == 0 or not ends else _from(chunk, ends[0] + 1)
-        return _from(chunk, ends[-lines] + 1)
-
-
-def _from(chunk: Chunk, place: int) -> Chunk:
-    return Chunk(chunk.data[place:], chunk.offset + place, chunk.next, chunk.total)
+        data, front, _ = trim(chunk.data, begin=chunk.offset > 0, end=False)
+        kept = last_lines(data, lines)
+        offset = chunk.offset + front + len(data) - len(kept)
+        return Chunk(kept, offset, offset + len(kept), self.total)

@@ -45,7 +45,7 @@ SELECT body FROM tasks WHERE status IN ('queued', 'running', 'waiting', 'cancell
 
 -- name: tasks_following
 SELECT body FROM tasks INDEXED BY tasks_following
-WHERE follows = 1 AND status IN ('completed', 'failed', 'timed_out', 'lost') ORDER BY seq;
+WHERE follows = 1 AND status IN ('completed', 'failed', 'cancelled', 'timed_out', 'lost') ORDER BY seq;
 
 -- name: hot_newest
 SELECT n.number, t.body, t.hidden FROM notices AS n JOIN tasks AS t ON t.seq = n.task AND t.run = n.run

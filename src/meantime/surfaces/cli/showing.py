@@ -105,6 +105,8 @@ def doing(task: Wire) -> str:
         return plain(task["error"])
     if task.get("state") == "queued":
         return "waits for a slot"
+    if task.get("question"):
+        return "asks: " + plain(task["question"]["text"])
     progress: Wire = task.get("progress") or {}
     percent = progress.get("percent")
     said = plain(progress.get("message") or progress.get("phase") or "")

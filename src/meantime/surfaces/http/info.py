@@ -87,6 +87,7 @@ class Info:
                 "degraded": bool((await self._tasks.stats()).get("degraded")),
                 "runners": about.runners,
                 "tools": self._parts.owner.tools(),
+                "agents": about.agents,
                 "delivery": DELIVERY,
                 "hosts": [{"thread": host.thread, "class": host.grade, "kind": host.kind} for host in hosts],
                 "executors": about.executors if thread is None else (),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from meantime.kernel.conversation import Kind, Line
 from meantime.kernel.errors import MeantimeError, Refused
 from meantime.kernel.model import Chunk, Completed, Failed, Task
 from meantime.kernel.notices import payload_text
@@ -17,6 +18,9 @@ from .wire import error_of, iso, prompt_of
 
 MOST = 8_000_000  # bytes of a command's output in one answer; the last message says where to read on
 PIECE = 1 << 20
+MOST_LINES = 10_000
+ROLES = ("user", "assistant", "tool", "system")
+TYPES = tuple(Kind)
 STREAMS: tuple[Stream, ...] = ("both", "stdout", "stderr")
 Message = dict[str, Any]
 
@@ -24,6 +28,9 @@ Message = dict[str, Any]
 async def history(tasks: Tasks, task: Task, given: Mapping[str, str]) -> list[Message]:
     """Run by run, oldest first. `offset`, `limit` and `stream` choose a part of a command's output."""
     runs = await tasks.runs_of(task.id, None)
+    if task.work.kind == "agent" and (lines := await _conversation(tasks, task)):
+        chosen = asking_for(lines, given)
+        return [*(_line(task, line) for line in chosen), *_said_aside(runs[-1]), *_ending(runs[-1])]
     found: list[Message] = []
     for run in runs:
         found.append(_told(run))
@@ -34,6 +41,31 @@ async def history(tasks: Tasks, task: Task, given: Mapping[str, str]) -> list[Me
             found.append(_result(run, payload_text(run.outcome)))
         found += _ending(run)
     return found
+
+
+async def _conversation(tasks: Tasks, task: Task) -> Sequence[Line]:
+    """Empty where its runner keeps none: then there is its result, as of any task."""
+    try:
+        return await tasks.lines(task.id, None)
+    except Refused:
+        return ()
+
+
+def asking_for(lines: Sequence[Line], given: Mapping[str, str]) -> Sequence[Line]:
+    """Those of a role or a type, from an offset, and only so many of them."""
+    for name, values in (("role", ROLES), ("type", TYPES)):
+        if name in given:
+            wanted = choice(given, name, values)
+            lines = [line for line in lines if wanted == (line.role if name == "role" else line.kind)]
+    offset = number(given, "offset", 0)
+    return lines[offset : offset + number(given, "limit", MOST_LINES, least=1, most=MOST)]
+
+
+def _line(task: Task, line: Line) -> Message:
+    more = {"name": line.tool, "call": line.call, "arguments": line.arguments} if line.tool else {}
+    failed = {"failed": True} if line.failed else {}
+    found = _message(task, line.role, str(line.kind), line.text, at=line.at, **more, **failed)
+    return {**found, "run": line.run}
 
 
 def _told(task: Task) -> Message:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from meantime.kernel.model import Json
+
 
 class WireProgress(Struct, frozen=True, rename="camel"):
     tool_calls: int
@@ -13,6 +15,29 @@ class WireProgress(Struct, frozen=True, rename="camel"):
     percent: float | None
     phase: str
     message: str
+    turns: int = 0  # of an agent
+    tokens: int = 0
+    cost: float = 0.0
+
+
+class WireChoice(Struct, frozen=True):
+    id: str
+    label: str
+    allows: bool | None
+    scope: str
+
+
+class WireQuestion(Struct, frozen=True, rename="camel"):
+    """What a task waits for; POST …/answer gives it."""
+
+    id: str
+    kind: str  # permission or question
+    text: str
+    choices: tuple[WireChoice, ...]
+    several: bool
+    subject: str
+    arguments: Json
+    asked_at: str | None
 
 
 class WireTask(
@@ -35,6 +60,7 @@ class WireTask(
         "result_truncated": "resultTruncated",
         "error_detail": "errorDetail",
         "exit_code": "exitCode",
+        "follow_up": "followUp",
     },
 ):
     """Seed 001's fields first; from `id` on they are ours."""
@@ -67,3 +93,5 @@ class WireTask(
     error_detail: str | None
     exit_code: int | None
     restartable: bool  # what it needs to be started is stored
+    question: WireQuestion | None = None
+    follow_up: str | None = None  # said to an agent while it ran: its next run

@@ -38,6 +38,8 @@ class StartBody(Body):
     arguments: dict[str, Any] | None = None
     agent: str | None = None
     prompt: str | None = None
+    fork: bool | None = None
+    fork_of: str | None = None
     # what every work can have
     timeout: float | None = None
     description: str = ""
@@ -56,6 +58,12 @@ class ResumeBody(Body):
     timeout: float | None = None
 
 
+class ForkBody(Body):
+    prompt: str
+    timeout: float | None = None
+    description: str = ""
+
+
 class PromoteBody(Body):
     pass
 
@@ -64,7 +72,7 @@ class PromoteBody(Body):
 _WORK = {
     "command": ("cwd", "env", "environment", "stdin", "open_stdin", "pty", "merge"),
     "tool": ("arguments",),
-    "agent": ("prompt",),
+    "agent": ("prompt", "cwd", "fork", "fork_of"),
 }
 _OPTIONS = ("timeout", "description", "batch", "tool_call_id", "message_id", "id", "notify", "retry",
             "on_limit", "meta")  # fmt: skip
@@ -80,6 +88,7 @@ class Starting:
         return {
             "POST /v1/tasks": self.start,
             "POST /v1/tasks/{id}/resume": self.resume,
+            "POST /v1/tasks/{id}/fork": self.fork,
             "POST /v1/tasks/{id}/promote": self.promote,
         }
 
@@ -87,7 +96,9 @@ class Starting:
         body = await self._parts.body(request, StartBody)
         own = thread_of(request)
         thread = asking.own_thread(body.thread or own or THREAD, own)
-        options = Options(**{name: getattr(body, name) for name in _OPTIONS})
+        given = {name: getattr(body, name) for name in _OPTIONS}
+        fork = bool(body.fork) or body.fork_of is not None
+        options = Options(**given, fork=fork, fork_of=await self._source(body.fork_of, thread))
         return _created(await self._tasks.start(thread, ordered(body, self._parts.owner), options))
 
     async def resume(self, request: Request) -> Response:
@@ -95,6 +106,19 @@ class Starting:
         task = await self._parts.task(request)
         options = Options(timeout=body.timeout)
         return _created(await self._tasks.resume(task.id, thread_of(request), body.prompt, options))
+
+    async def fork(self, request: Request) -> Response:
+        """A new task that goes on from all that this one knows; in its thread."""
+        body = await self._parts.body(request, ForkBody)
+        source = await self._parts.task(request)
+        if source.work.kind != "agent":
+            raise InvalidInput(f"{source.work.kind} tasks hold no conversation.", code="nothing_to_fork")
+        options = Options(timeout=body.timeout, description=body.description, fork=True, fork_of=source.id)
+        order = Agent(source.work.name, body.prompt).order()
+        return _created(await self._tasks.start(source.thread, order, options))
+
+    async def _source(self, ref: str | None, thread: str) -> str | None:
+        return None if ref is None else (await self._tasks.get(ref, thread)).id
 
     async def promote(self, request: Request) -> Response:
         await self._parts.body(request, PromoteBody)
@@ -109,7 +133,7 @@ def ordered(body: StartBody, owner: Owner) -> Order:
         raise InvalidInput(f"A task is exactly one of command, tool and agent, not {given}.")
     (kind,) = kinds
     for other, fields in _WORK.items():
-        strange = [name for name in fields if other != kind and getattr(body, name) is not None]
+        strange = [name for name in fields if name not in _WORK[kind] and getattr(body, name) is not None]
         if strange:
             raise InvalidInput(f"{_CAMEL[strange[0]]} belongs to {other}, not to {kind}.")
     given = {name: getattr(body, name) for name in _WORK[kind] if getattr(body, name) is not None}
@@ -117,7 +141,8 @@ def ordered(body: StartBody, owner: Owner) -> Order:
         return owner.command(body.command, **given)
     if body.tool is not None:
         return owner.tool(body.tool, body.arguments or {})
-    return Agent(body.agent or "", body.prompt or "").order()
+    where = {"cwd": body.cwd} if body.cwd is not None else {}
+    return Agent(body.agent or "", body.prompt or "", **where).order()
 
 
 def _created(task: Task) -> Response:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import base64
 import binascii
 import contextlib
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from meantime.kernel.errors import Closed, InvalidInput, Refused
-from meantime.kernel.lifecycle import ENDED, Status
+from meantime.kernel.errors import Closed, InvalidInput
+from meantime.kernel.lifecycle import ENDED
 from meantime.kernel.timeouts import check_age
 from meantime.ports.store import Query
 from meantime.ports.tasks import CancelAnswer
@@ -23,6 +22,7 @@ from .endpoint import Table, person_only, thread_of
 from .parts import Parts
 from .sweep import sweep
 from .waiting import DEFAULT
+from .wire import wire_task
 from .wire_notices import wire_cancel
 
 AT_ONCE = 100  # tasks of one deletion, so that nobody waits long behind it
@@ -47,7 +47,8 @@ class SendBody(Body):
 
 
 class AnswerBody(Body):
-    answer: Any = None
+    answer: str
+    scope: str | None = None
 
 
 class ClearBody(Body):
@@ -104,15 +105,15 @@ class Stopping:
     async def send(self, request: Request) -> Response:
         body = await self._parts.body(request, SendBody)
         task = await self._parts.task(request)
-        await self._tasks.send(task.id, None, _data(body), eof=body.eof)
-        return Response(status_code=204)
+        became = await self._tasks.send(task.id, None, _data(body), eof=body.eof)
+        return answers.json({"sent": became})
 
     async def answer(self, request: Request) -> Response:
-        await self._parts.body(request, AnswerBody)
+        """A permission is a person's to give: the token of a thread may only refuse one."""
+        body = await self._parts.body(request, AnswerBody)
         task = await self._parts.task(request)
-        if task.status is not Status.WAITING:
-            raise Refused(f"Task {task.id} waits for no answer; it is {task.status}.", code="not_waiting")
-        raise Refused(f"{task.work.kind} tasks cannot be answered.", code="no_answer")
+        task = await self._tasks.answer(task.id, None, body.answer, scope=body.scope, by=_who(request))
+        return answers.json(wire_task(task, whole=True))
 
     async def clear(self, request: Request) -> Response:
         body = await self._parts.body(request, ClearBody)

@@ -12,8 +12,9 @@ from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Completed, Failed, Lost, Progress, Task, TimedOut
 from meantime.kernel.notices import payload_text
 from meantime.kernel.payloads import preview
+from meantime.kernel.questions import Question
 
-from .shapes import WireProgress, WireTask
+from .shapes import WireChoice, WireProgress, WireQuestion, WireTask
 
 SHORT = 2_000  # characters of a result that a list or an event carries
 WORDS: dict[str, frozenset[Status]] = {
@@ -59,6 +60,8 @@ def wire_task(task: Task, *, whole: bool = False) -> WireTask:
         error_detail=(failed.detail if whole else preview(failed.detail)) or None if failed else None,
         exit_code=exit_code(task),
         restartable=task.work.faithful or task.executor is not None,
+        question=wire_question(task.question),
+        follow_up=task.follow_up or None,
     )
 
 
@@ -166,4 +169,25 @@ def _progress(progress: Progress | None) -> WireProgress | None:
         progress.percent,
         progress.phase,
         progress.message,
+        progress.turns,
+        progress.tokens,
+        progress.cost,
+    )
+
+
+def wire_question(question: Question | None) -> WireQuestion | None:
+    if question is None:
+        return None
+    choices = tuple(
+        WireChoice(one.id, one.label or one.id, one.allows, one.scope) for one in question.choices
+    )
+    return WireQuestion(
+        question.id,
+        question.kind,
+        question.text,
+        choices,
+        question.several,
+        question.subject,
+        question.arguments,
+        iso(question.asked_at),
     )

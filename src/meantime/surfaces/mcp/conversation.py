@@ -8,26 +8,34 @@ from contextlib import asynccontextmanager
 
 from meantime.kernel.errors import MeantimeError, NotFound
 from meantime.kernel.lifecycle import ACTIVE, ENDED
-from meantime.kernel.model import Task
+from meantime.kernel.model import InlineLimits, Task
 from meantime.kernel.notices import Notice, notice_id
 from meantime.ports.tasks import Tasks
-from meantime.toolset.toolset import Toolset, Works
+from meantime.toolset.toolset import Toolset
+from meantime.toolset.works import Works
+from meantime.wording import OWN, Wording
 
 from . import wire
 from .inbox import Inbox
 
 LISTED = 50  # tasks of this conversation that are named as resources
+INLINE = InlineLimits(8_000, 200)  # of a notice's payload: hosts cut long results, and then nobody is told
 LOOK = 2.0  # seconds between two looks at a task that somebody listens for
 
 
 class Conversation:
     def __init__(
-        self, tasks: Tasks, works: Works, thread: str, taken: Callable[[], bool | None] = lambda: None
+        self,
+        tasks: Tasks,
+        works: Works,
+        thread: str,
+        taken: Callable[[], bool | None] = lambda: None,
+        dialect: Wording = OWN,
     ) -> None:
         self.thread = thread
         self.tasks = tasks
-        self.toolset = Toolset(tasks, works, thread)
-        self.inbox = Inbox(tasks, thread, taken)
+        self.toolset = Toolset(tasks, works, thread, dialect, inline=INLINE)
+        self.inbox = Inbox(tasks, thread, taken, self.toolset.dialect)
         self._settled: dict[str, None] = {}
 
     @asynccontextmanager

@@ -23,13 +23,14 @@ from meantime.surfaces.cli.conversation import named
 from meantime.surfaces.http.gate import LOCAL_NAMES
 from meantime.surfaces.http.settings import HttpSettings
 from meantime.surfaces.http.tokens import Caller
+from meantime.wording import OWN, dialect_of
 
 from .conversation import Conversation
 from .inbox import Inbox, Ride
 from .server import Context, Door
 
 RIDING = "meantime.riding"
-THREAD = "meantime.thread"
+THREAD, DIALECT = "meantime.thread", "meantime.dialect"
 MOST_SESSIONS, MOST_CONVERSATIONS = 256, 1_000
 SESSION = "mcp-session-id"
 
@@ -77,21 +78,19 @@ class Riding:
                 inbox.give_back(ride)
 
 
-class HttpMcp:
-    def __init__(self, tasks: Tasks, owner: Owner, settings: HttpSettings) -> None:
-        self._tasks = tasks
-        self._works = OwnWorks(tasks, owner)
-        self._conversations: OrderedDict[tuple[str, str], Conversation] = OrderedDict()
-        self._closing = asyncio.Event()
-        self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._keeping: asyncio.Task[None] | None = None
-        self._beside: set[asyncio.Task[None]] = set()
-        self._sessions = StreamableHTTPSessionManager(
-            Door(self, settings.version).server,
+class Sessions:
+    """The SDK's sessions at one door."""
+
+    def __init__(self, door: Door, settings: HttpSettings) -> None:
+        self.manager = StreamableHTTPSessionManager(
+            door.server,
             security_settings=_security(settings),
             max_request_body_size=settings.body_bytes,
             max_sessions=MOST_SESSIONS,
         )
+        self._closing = asyncio.Event()
+        self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._keeping: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         self._keeping = asyncio.get_running_loop().create_task(self._keep())
@@ -99,7 +98,7 @@ class HttpMcp:
 
     async def _keep(self) -> None:
         """In one asyncio task, as the SDK's cancel scopes want it."""
-        async with self._sessions.run():
+        async with self.manager.run():
             self._ready.set_result(None)
             await self._closing.wait()
 
@@ -107,6 +106,34 @@ class HttpMcp:
         self._closing.set()
         if self._keeping is not None:
             await asyncio.wait([self._keeping])
+
+
+class HttpMcp:
+    def __init__(self, tasks: Tasks, owner: Owner, settings: HttpSettings) -> None:
+        self._tasks = tasks
+        self._works = OwnWorks(tasks, owner)
+        self._settings = settings
+        self._conversations: OrderedDict[tuple[str, str, str], Conversation] = OrderedDict()
+        self._beside: set[asyncio.Task[None]] = set()
+        self._opening = asyncio.Lock()
+        self._doors: dict[str, Sessions] = {}  # by dialect: a server of the SDK has one guidance for all
+
+    async def open(self) -> None:
+        await self._door(OWN)
+
+    async def _door(self, dialect: str) -> Sessions:
+        async with self._opening:
+            if dialect not in self._doors:
+                found = Conversation(self._tasks, self._works, "-", dialect=dialect)
+                door = Door(self, self._settings.version, await found.toolset.guidance())
+                sessions = Sessions(door, self._settings)
+                await sessions.open()
+                self._doors[dialect] = sessions
+            return self._doors[dialect]
+
+    async def close(self) -> None:
+        for door in self._doors.values():
+            await door.close()
         for conversation in self._conversations.values():
             await conversation.close()
         if self._beside:
@@ -118,11 +145,13 @@ class HttpMcp:
         thread = caller.thread or Request(scope).query_params.get("thread")
         if thread is not None:
             thread = check_id(thread, "thread")
+        dialect = dialect_of(Request(scope).query_params.get("dialect") or OWN).name
+        door = await self._door(dialect)
         # A session belongs to whoever opened it: to another token it does not exist.
         token = AccessToken(token="-", client_id=f"thread {thread}" if thread else "person", scopes=[])
-        inside = {**scope, RIDING: riding, THREAD: thread, "user": AuthenticatedUser(token)}
+        own = {RIDING: riding, THREAD: thread, DIALECT: dialect, "user": AuthenticatedUser(token)}
         try:
-            await self._sessions.handle_request(inside, receiving, sending)
+            await door.manager.handle_request({**scope, **own}, receiving, sending)
         finally:
             riding.end()
             if scope["method"] == "DELETE":
@@ -136,18 +165,19 @@ class HttpMcp:
         client = ctx.session.client_params
         name = named(client.client_info.name) if client is not None else "anybody"
         thread = request.scope[THREAD] or (f"mcp-{named(session)}" if session else f"mcp-{name}")
-        return self._kept(thread, session or name)
+        return self._kept(thread, session or name, request.scope[DIALECT])
 
     def carries(self, ctx: Context, conversation: Conversation, ride: Ride) -> None:
         request: Any = ctx.request  # Streamable HTTP always has one
         request.scope[RIDING].add(conversation.inbox, ride)
 
-    def _kept(self, thread: str, client: str) -> Conversation:
+    def _kept(self, thread: str, client: str, dialect: str) -> Conversation:
         """One for each client of a thread: what one has read, another has not."""
-        key = (thread, client)
+        key = (thread, client, dialect)
         found = self._conversations.get(key)
         if found is None:
-            found = self._conversations[key] = Conversation(self._tasks, self._works, thread)
+            found = Conversation(self._tasks, self._works, thread, dialect=dialect)
+            self._conversations[key] = found
         self._conversations.move_to_end(key)
         if len(self._conversations) > MOST_CONVERSATIONS:
             self._drop(next(iter(self._conversations)))
@@ -158,7 +188,7 @@ class HttpMcp:
         for key in [key for key in self._conversations if session and key[1] == session]:
             self._drop(key)
 
-    def _drop(self, key: tuple[str, str]) -> None:
+    def _drop(self, key: tuple[str, str, str]) -> None:
         closing = asyncio.get_running_loop().create_task(self._conversations.pop(key).close())
         self._beside.add(closing)
         closing.add_done_callback(self._beside.discard)
@@ -171,6 +201,15 @@ class OwnWorks:
         self._tasks = tasks
         self._owner = owner
 
+    commands = True
+
+    async def agents(self) -> Sequence[str] | None:
+        about = self._owner.about()
+        return [one.name for one in about.agents] if "agent" in about.runners else None
+
+    def tool(self, name: str, arguments: dict[str, Any]) -> Order:
+        return self._owner.tool(name, arguments)
+
     def command(self, command: str | Sequence[str], *, cwd: str | None, open_stdin: bool) -> Order:
         return self._owner.command(command, cwd=cwd, open_stdin=open_stdin)
 
@@ -178,7 +217,7 @@ class OwnWorks:
         return self._owner.tools()
 
     async def start_tool(self, thread: str, name: str, arguments: dict[str, Any], options: Options) -> Task:
-        return await self._tasks.start(thread, self._owner.tool(name, arguments), options)
+        return await self._tasks.start(thread, self.tool(name, arguments), options)
 
 
 def _security(settings: HttpSettings) -> TransportSecuritySettings:

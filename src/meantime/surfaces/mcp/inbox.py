@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 from meantime.kernel.errors import MeantimeError
-from meantime.kernel.notices import Notice
+from meantime.kernel.notices import Notice, Renderer
 from meantime.ports.tasks import OpenTurn, Tasks
 
 LOG = logging.getLogger("meantime.mcp")
@@ -40,8 +40,15 @@ class Ride:
 class Inbox:
     """`taken` says whether the client has read all that was written to it; None is not known."""
 
-    def __init__(self, tasks: Tasks, thread: str, taken: Callable[[], bool | None] = lambda: None) -> None:
+    def __init__(
+        self,
+        tasks: Tasks,
+        thread: str,
+        taken: Callable[[], bool | None] = lambda: None,
+        dialect: Renderer | None = None,
+    ) -> None:
         self._tasks = tasks
+        self._dialect = dialect
         self._thread = thread
         self._taken = taken
         self._calls = 0  # that are under way
@@ -91,7 +98,7 @@ class Inbox:
         if not fresh and not any(notice.id in reads for notice in opened.notices):
             self._begin(self._close(opened.id))
             return None
-        texts = [_text(notice) for notice in fresh]
+        texts = [self._text(notice) for notice in fresh]
         count = _fitting(texts)
         told = [notice.id for notice in opened.notices if notice.id in reads]
         told += [notice.id for notice in fresh[:count]]
@@ -109,6 +116,9 @@ class Inbox:
                 del self._had[id]
         fresh = [notice for notice in opened.notices if notice.id not in reads and notice.id not in had]
         return [notice for notice in fresh if not self._is_followed(notice.task_id)]
+
+    def _text(self, notice: Notice) -> str:
+        return (AGAIN if notice.delivery > 1 else "") + notice.message(self._dialect).text
 
     def _is_followed(self, task: str) -> bool:
         """One that has not asked for long may have forgotten it."""
@@ -192,10 +202,6 @@ class Inbox:
         self._beside.add(task)
         task.add_done_callback(self._beside.discard)
         return task
-
-
-def _text(notice: Notice) -> str:
-    return (AGAIN if notice.delivery > 1 else "") + notice.message().text
 
 
 def _fitting(texts: list[str]) -> int:

@@ -40,8 +40,9 @@ async def listed(conversation: Conversation) -> list[tuple[str, str, str]]:
 
 async def text(conversation: Conversation, uri: str) -> str:
     if uri == INBOX:
-        notices = await conversation.unread()
-        return "\n\n".join(notice.message().text for notice in notices) or "Nothing is unread."
+        dialect = conversation.toolset.dialect
+        texts = [notice.message(dialect).text for notice in await conversation.unread()]
+        return "\n\n".join(texts) or "Nothing is unread."
     task = await conversation.tasks.get(id_of(uri), conversation.thread)
     head = words.line(task, time.time())
     if task.work.kind == "shell":

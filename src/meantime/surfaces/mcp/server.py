@@ -13,8 +13,8 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from meantime.kernel.errors import MeantimeError
+from meantime.ports.dialect import Said, Tool
 from meantime.toolset import words
-from meantime.toolset.toolset import STARTING, Said, Tool
 
 from . import resources, wire
 from .conversation import Conversation, shown
@@ -51,7 +51,7 @@ class MeantimeServer(Server[Any]):
 
 
 class Door:
-    def __init__(self, carrier: Carrier, version: str, instructions: str = words.INSTRUCTIONS) -> None:
+    def __init__(self, carrier: Carrier, version: str, instructions: str) -> None:
         self._carrier = carrier
         self.listening = Listening(carrier.conversation)
         self.server = MeantimeServer(
@@ -81,7 +81,8 @@ class Door:
 
     async def _call(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         conversation = await self._carrier.conversation(ctx)
-        if params.name in STARTING and ctx.protocol_version in MODERN_PROTOCOL_VERSIONS and declares(ctx):
+        modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS and declares(ctx)
+        if modern and await conversation.toolset.starts(params.name):
             return await self._as_task(conversation, params)
         async with conversation.call() as inbox:
             said = await conversation.toolset.call(params.name, params.arguments, _beat(ctx))

@@ -11,8 +11,8 @@ import mcp_types as types
 from mcp.shared.message import SessionMessage
 
 from meantime.ports.tasks import Tasks
-from meantime.toolset import words
-from meantime.toolset.toolset import Works
+from meantime.toolset.works import Works
+from meantime.wording import OWN
 
 from .conversation import Conversation
 from .inbox import Ride
@@ -20,22 +20,22 @@ from .pipes import Lines, Out, TooLong, own_pipes
 from .server import Context, Door
 
 LONGEST = 4 << 20  # bytes of a line
+THREAD = "This conversation is the thread {thread} of Meantime."
 LAST_WORDS = 2.0  # seconds for what is still asked when the client closes our stdin
 
 
-async def serve(tasks: Tasks, works: Works, thread: str, version: str) -> None:
+async def serve(tasks: Tasks, works: Works, thread: str, version: str, dialect: str = OWN) -> None:
     """Until the client closes our stdin, or is gone."""
     async with own_pipes(LONGEST) as (lines, out):
-        conversation = Conversation(tasks, works, thread, out.is_taken)
-        await StdioDoor(conversation, version).run(lines, out)
+        conversation = Conversation(tasks, works, thread, out.is_taken, dialect)
+        guidance = await conversation.toolset.guidance()
+        await StdioDoor(conversation, version, guidance).run(lines, out)
 
 
 class StdioDoor:
-    def __init__(self, conversation: Conversation, version: str) -> None:
+    def __init__(self, conversation: Conversation, version: str, guidance: str) -> None:
         self._conversation = conversation
-        self._door = Door(
-            self, version, f"{words.INSTRUCTIONS} {words.THREAD.format(thread=conversation.thread)}"
-        )
+        self._door = Door(self, version, f"{guidance} {THREAD.format(thread=conversation.thread)}".strip())
         self._riding: dict[Any, Ride] = {}  # by the request whose answer takes them along
         self._asked: set[Any] = set()  # requests without an answer
         self._quiet = anyio.Event()  # there are none, and there will be none

@@ -10,13 +10,14 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import Field
 
 from meantime.kernel.errors import Ambiguous, InvalidInput, MeantimeError, NotFound
 from meantime.kernel.model import Task
-from meantime.toolset.toolset import STARTING
 
 from . import wire
 from .conversation import Conversation, shown
+from .questions import answer_of
 
 Context = ServerRequestContext[Any, Any]
 OLDER = "2025-11-25"  # the one version that has tasks of its own
@@ -25,6 +26,10 @@ LOOK = 20.0  # seconds of one wait for a result
 
 class TaskParams(types.RequestParams):
     task_id: str
+
+
+class UpdateParams(TaskParams):
+    input_responses: dict[str, Any] = Field(default_factory=dict)
 
 
 def declares(ctx: Context) -> bool:
@@ -38,8 +43,9 @@ class TaskMethods:
         self._conversation = conversation
 
     def serve(self, server: Server[Any]) -> None:
-        for name in ("get", "cancel", "update", "result"):
+        for name in ("get", "cancel", "result"):
             server.add_request_handler(f"tasks/{name}", TaskParams, getattr(self, f"_{name}"))
+        server.add_request_handler("tasks/update", UpdateParams, self._update)
         server.add_request_handler("tasks/list", types.PaginatedRequestParams, self._list)
 
     async def calls_of_2025(self, ctx: Context, call_next: CallNext) -> HandlerResult:
@@ -50,10 +56,11 @@ class TaskMethods:
         if ctx.session.client_params is None:  # it has not shaken hands: that is said further in
             return await call_next(ctx)
         params = types.CallToolRequestParams.model_validate(dict(ctx.params or {}), by_name=False)
-        if params.name not in STARTING:
+        conversation = await self._conversation(ctx)
+        if not await conversation.toolset.starts(params.name):
             raise MCPError(types.METHOD_NOT_FOUND, f"{params.name} cannot be called as a task.")
         try:
-            task = await (await self._conversation(ctx)).start(params.name, params.arguments)
+            task = await conversation.start(params.name, params.arguments)
         except MeantimeError as problem:
             raise _refused(problem) from None
         return {"task": wire.state_2025(task)}
@@ -89,11 +96,21 @@ class TaskMethods:
             raise MCPError(types.INVALID_PARAMS, f"The task has ended: it is {task.status}.")
         return {} if _is_modern(ctx) else wire.state_2025(task)
 
-    async def _update(self, ctx: Context, params: TaskParams) -> dict[str, Any]:
-        """Answers to questions. No task of ours asks any yet, so there is nothing that they belong to."""
+    async def _update(self, ctx: Context, params: UpdateParams) -> dict[str, Any]:
+        """Answers to what it asks. An elicitation is answered by a person, by the protocol's own rule. One
+        to a question that is not open any more is passed over: the client may be late."""
         if not _is_modern(ctx):
             raise MCPError(types.METHOD_NOT_FOUND, "Method not found", "tasks/update")
-        await self._asked(ctx, params)
+        conversation, task = await self._asked(ctx, params)
+        question = task.question
+        if question is None or question.id not in params.input_responses:
+            return {}
+        answer = answer_of(question, params.input_responses[question.id])
+        if answer is not None:
+            try:
+                await conversation.tasks.answer(task.id, conversation.thread, answer, by="user")
+            except MeantimeError as problem:
+                raise _refused(problem) from None
         return {}
 
     async def _list(self, ctx: Context, params: types.PaginatedRequestParams) -> dict[str, Any]:

@@ -19,6 +19,8 @@ from meantime.kernel.payloads import as_text, clean
 from meantime.ports.tasks import Tasks
 from meantime.toolset.words import progress
 
+from .questions import input_requests
+
 EXTENSION = "io.modelcontextprotocol/tasks"
 RELATED = "io.modelcontextprotocol/related-task"
 MARK = "mcp"  # in a task's meta: it was made as a task of MCP
@@ -65,6 +67,8 @@ async def whole_state(tasks: Tasks, task: Task) -> dict[str, Any]:
         found["error"] = {"code": NO_RESULT, "message": ending_text(task)}
     elif found["status"] == "completed":
         found["result"] = {"resultType": "complete", **await result(tasks, task)}
+    elif task.question is not None:
+        found["inputRequests"] = input_requests(task.question)
     return found
 
 

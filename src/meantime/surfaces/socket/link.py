@@ -181,7 +181,7 @@ class Link:
 
     async def _answer(self, ask: Ask, verb: Verb) -> None:
         if ask.work is not None:
-            CURRENT.set(cast("Context", SimpleNamespace(task_id=ask.work[0], depth=ask.work[1])))
+            CURRENT.set(cast("Context", SimpleNamespace(task_id=ask.work[0], depth=ask.work[1], children=-1)))
         try:
             value = encode(await self._perform(ask, verb))
             if len(value) > MAX_FRAME - 1_000:

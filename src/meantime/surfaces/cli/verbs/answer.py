@@ -13,12 +13,20 @@ from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
 @verb("answer")
 @one_task
 @click.argument("words", nargs=-1, required=True, metavar="TEXT…")
+@click.option("--task", "scope", flag_value="task", help="For all of this task, not only this once.")
+@click.option("--once", "scope", flag_value="once", help="Only this once.")
 @as_json
-def command(ref: str, words: tuple[str, ...], as_json: bool) -> None:
-    """Answer a task that waits for input."""
+def command(ref: str, words: tuple[str, ...], scope: str | None, as_json: bool) -> None:
+    """Answer a task that waits for input: one of the offered answers, or a text.
+
+    `meantime show` says what it asks. A permission takes allow, always (for this task) and reject;
+    "reject: why" tells the agent why.
+    """
     with_daemon = daemon()
     id = finding.task(with_daemon, ref)["id"]
-    task = with_daemon.post(f"/v1/tasks/{part(id)}/answer", {"answer": " ".join(words)})
+    task = with_daemon.post(
+        f"/v1/tasks/{part(id)}/answer", {"answer": " ".join(words), **({"scope": scope} if scope else {})}
+    )
     if as_json:
         say_json(task)
     else:

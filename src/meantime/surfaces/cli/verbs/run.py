@@ -27,6 +27,7 @@ LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 @verb("run", context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
 @click.argument("argv", nargs=-1, metavar="[--] COMMAND…")
 @click.option("-c", "line", metavar="TEXT", help="A line for /bin/sh, in place of COMMAND.")
+@click.option("-a", "--agent", metavar="NAME", help="Start this agent; COMMAND is its prompt.")
 @click.option("-n", "--name", metavar="TEXT", help="What to call it.")
 @click.option("-t", "--timeout", type=DURATION, metavar="TIME", help="Stop it after 90, 90s, 5m; 0: never.")
 @click.option("-b", "--batch", metavar="ID", help="The batch that it belongs to.")
@@ -50,7 +51,7 @@ LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 @click.option("-q", "--quiet", is_flag=True, help="Print the id and nothing else.")
 @as_json
 def command(argv: tuple[str, ...], line: str | None, wait: bool, **given: Any) -> int:
-    """Start a command in the background.
+    """Start a command, or with --agent a configured agent, in the background.
 
     It gets your folder and your environment, and nothing to read on its stdin; for that there is
     --stdin-open with `meantime send`. The daemon keeps the names of the variables that -e sets,
@@ -96,6 +97,8 @@ def _order(what: str | list[str], given: dict[str, Any]) -> Wire:
         "pty": given["pty"] or None,
         "openStdin": given["stdin_open"] or None,
     }
+    if given["agent"] is not None:
+        order |= _agent(what, given)
     order = {name: value for name, value in order.items() if value is not None}
     for word in [order["cwd"], *([what] if isinstance(what, str) else what)]:
         if not _is_text(word):
@@ -108,6 +111,15 @@ def _order(what: str | list[str], given: dict[str, Any]) -> Wire:
             USAGE,
         )
     return order
+
+
+def _agent(what: str | list[str], given: dict[str, Any]) -> Wire:
+    """In place of a command: it has neither a stdin nor an environment of the caller's."""
+    for name in ("variables", "pty", "stdin_open", "retry"):
+        if given[name]:
+            raise Trouble("--agent takes no -e, --pty, --stdin-open or --retry.", USAGE_HINT, USAGE)
+    prompt = what if isinstance(what, str) else " ".join(what)
+    return {"agent": given["agent"], "prompt": prompt, "command": None, "environment": None, "env": None}
 
 
 def _new(prefix: str) -> str:

@@ -1,4 +1,4 @@
-"""`meantime send`: more for the stdin of a running command."""
+"""`meantime send`: more for the stdin of a running command, or a word to a running agent."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ from meantime.surfaces.cli.trouble import USAGE, Trouble
 from meantime.surfaces.cli.verb import daemon, verb
 
 PIECE = 1 << 19
+SAID = {
+    "steered": "said: it hears it in its turn",
+    "queued": "queued: it is what runs next, when this run has ended",
+}
 
 
 @verb("send")
@@ -24,7 +28,8 @@ PIECE = 1 << 19
 def command(ref: str, words: tuple[str, ...], eof: bool, no_newline: bool) -> None:
     """Write TEXT and a new line to a running command; without TEXT, or with -, what stdin gives.
 
-    The command must have been started with --stdin-open.
+    A command must have been started with --stdin-open. An agent hears it in its turn, where it can; else
+    it is the follow-up that runs next.
     """
     with_daemon = daemon()
     path = f"/v1/tasks/{part(finding.task(with_daemon, ref)['id'])}/send"
@@ -34,7 +39,11 @@ def command(ref: str, words: tuple[str, ...], eof: bool, no_newline: bool) -> No
         return
     if not piped:
         text = " ".join(words) + ("" if no_newline else "\n")
-        with_daemon.post(path, {"dataBase64": _packed(text.encode(errors="surrogateescape")), "eof": eof})
+        sent = with_daemon.post(
+            path, {"dataBase64": _packed(text.encode(errors="surrogateescape")), "eof": eof}
+        )
+        if sent["sent"] in SAID:
+            click.echo(SAID[sent["sent"]])
         return
     while data := _read():
         with_daemon.post(path, {"dataBase64": _packed(data)})

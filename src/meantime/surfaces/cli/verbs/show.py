@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import click
@@ -34,6 +35,8 @@ def command(ref: str, as_json: bool) -> None:
     for name, value in facts.items():
         first, *rest = _shortened(value)
         click.echo("\n".join([f"{name:<{wide}}  {first}", *(" " * (wide + 2) + line for line in rest)]))
+    if task.get("question"):
+        click.echo(f"  meantime answer {showing.short(task['id'])} TEXT")
 
 
 def _facts(task: Wire) -> dict[str, str]:
@@ -43,6 +46,8 @@ def _facts(task: Wire) -> dict[str, str]:
         "task": showing.title(task),
         "status": showing.paint(showing.status(task), task),
         "now": "" if ended else showing.doing(task),
+        "asks": _question(task.get("question")),
+        "next": plain_lines(task.get("followUp") or ""),
         "agent" if task["agent"] != task["kind"] else "kind": plain(task["agent"]),
         "command" if task["kind"] == "shell" else "prompt": plain_lines(task.get("prompt") or ""),
         "thread": plain(task["parentSessionID"]),
@@ -58,6 +63,18 @@ def _facts(task: Wire) -> dict[str, str]:
         "result": plain_lines(task.get("result") or ""),
     }
     return {name: value for name, value in facts.items() if value.strip()}
+
+
+def _question(question: Wire | None) -> str:
+    """What is asked, and how to answer it."""
+    if not question:
+        return ""
+    given = question.get("arguments")
+    lines = [plain_lines(question["text"])]
+    if given is not None:
+        lines.append(plain(json.dumps(given, ensure_ascii=False))[:500])
+    lines += [f"  {plain(one['id'])}: {plain(one['label'])}" for one in question["choices"]]
+    return "\n".join(lines)
 
 
 def _run(task: Wire) -> str:

@@ -1,0 +1,32 @@
+"""Seed 000: background_task and its four companions. A notification carries the full result, and reading a
+result does not replace it."""
+
+from __future__ import annotations
+
+from meantime.kernel.durations import duration
+from meantime.kernel.notices import Message, Notice, Part, payload_text
+from meantime.toolset import words
+
+from ._sessions import texts
+from ._sessions.dialect import SessionDialect
+
+__all__ = ["DIALECT"]
+
+
+class Background(SessionDialect):
+    def message(self, notice: Notice) -> Message:
+        task = notice.task
+        what = f"Resume #{task.resume_count} of background task" if task.resumed else "Background task"
+        lines = [
+            f'{what} {task.id} "{words.flat(task.title)}" ended after {duration(task.run.duration or 0.0)}.',
+            f"Status: {texts.word(task)}",
+        ]
+        body = payload_text(notice.outcome)
+        if body:
+            lines.append(words.fenced(body, notice.nonce))
+        if notice.outcome.spill is not None:
+            lines.append(f"This is a part; the whole output is in {notice.outcome.spill.path}")
+        return Message("user", (Part("\n".join([*lines, texts.EVENT])),))
+
+
+DIALECT = Background("background", forks=False, reads_settle=False)

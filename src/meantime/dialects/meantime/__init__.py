@@ -1,0 +1,216 @@
+"""Our own words: few tools, short texts that tell a model not to poll, endings as `<task-notification>`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from meantime.kernel.change import Disposition
+from meantime.kernel.lifecycle import ACTIVE, ENDED, Status
+from meantime.kernel.model import Task
+from meantime.kernel.notices import Message, Notice, canonical
+from meantime.kernel.reminder import reminder
+from meantime.ports import asks
+from meantime.ports.asks import Answer
+from meantime.ports.dialect import Command, Offer, Policy, Problem, Said, Standing, Tool
+from meantime.toolset import words
+from meantime.toolset.arguments import tool
+from meantime.toolset.performing import MOST_READ
+
+from . import arguments as taking
+from . import texts
+from .arguments import LONGEST_WAIT
+
+
+class Meantime:
+    name = "meantime"
+    policy = Policy()
+
+    def status(self, status: Status, run: int) -> str:
+        return status.value
+
+    def tools(self, offer: Offer) -> Sequence[Tool]:
+        found = [*self._starting(offer)] if offer.background else []
+        found += [
+            tool("output", texts.OUTPUT, taking.Output, _read, _output, reads=True),
+            tool("list", texts.LIST, taking.List, _list, _listed, reads=True),
+            tool("wait", texts.WAIT.format(seconds=LONGEST_WAIT), taking.Wait, _wait, _waited, reads=True),
+        ]
+        if offer.cancel:
+            found.append(tool("cancel", texts.CANCEL, taking.Cancel, _cancel, _cancelled, cancels=True))
+        if offer.commands or offer.agents is not None:
+            text = texts.SEND if offer.agents is None else texts.SEND_AGENT
+            found.append(tool("send", text, taking.Send, _send, _sent))
+        if offer.agents is not None:
+            found.append(tool("answer", texts.ANSWER, taking.Answer, _respond, _responded))
+        return found
+
+    def _starting(self, offer: Offer) -> Sequence[Tool]:
+        found: list[Tool] = []
+        if offer.commands:
+            found.append(tool("start", texts.START, taking.Start, _start, _started, starts=True))
+        if offer.tools:
+            enums = {"name": offer.tools}
+            found.append(
+                tool(
+                    "start_tool",
+                    texts.START_TOOL,
+                    taking.StartTool,
+                    _start_tool,
+                    _started,
+                    starts=True,
+                    enums=enums,
+                )
+            )
+        if offer.agents is not None:
+            enums = {"agent": offer.agents}
+            text = texts.START_AGENT
+            found.append(
+                tool("start_agent", text, taking.StartAgent, _start_agent, _started, starts=True, enums=enums)
+            )
+            found.append(tool("resume", texts.RESUME, taking.Resume, _resume, _started, starts=True))
+        return found
+
+    def commands(self) -> Sequence[Command]:
+        return ()  # people have the command line and the dashboard
+
+    def guidance(self, tools: Sequence[str]) -> str:
+        start = next((name for name in tools if name.startswith("start")), "")
+        return texts.INSTRUCTIONS.format(start=start) if start else ""
+
+    def message(self, notice: Notice) -> Message:
+        return canonical(notice)
+
+    def reminder(self, standing: Standing) -> str:
+        return reminder(standing.active, standing.untold, standing.parked, standing.now)
+
+    def problem(self, problem: Problem) -> Said:
+        return words.refusal(problem.error)
+
+
+DIALECT = Meantime()
+
+
+# -- what a call asks
+
+
+def _start(given: taking.Start) -> asks.StartCommand:
+    return asks.StartCommand(
+        command=given.command,
+        cwd=given.cwd,
+        stdin=given.stdin,
+        timeout=given.timeout,
+        description=given.description,
+        batch=given.batch,
+    )
+
+
+def _start_tool(given: taking.StartTool) -> asks.StartTool:
+    return asks.StartTool(
+        name=given.name,
+        arguments=given.arguments,
+        timeout=given.timeout,
+        description=given.description,
+        batch=given.batch,
+    )
+
+
+def _start_agent(given: taking.StartAgent) -> asks.StartAgent:
+    return asks.StartAgent(
+        agent=given.agent,
+        prompt=given.prompt,
+        timeout=given.timeout,
+        description=given.description,
+        batch=given.batch,
+    )
+
+
+def _resume(given: taking.Resume) -> asks.Resume:
+    return asks.Resume(ref=given.id, prompt=given.prompt)
+
+
+def _read(given: taking.Output) -> asks.Read:
+    return asks.Read(ref=given.id, tail=given.tail, offset=given.offset)
+
+
+def _list(given: taking.List) -> asks.List:
+    statuses = {"active": ACTIVE, "ended": ENDED, "all": ACTIVE | ENDED}[given.status]
+    return asks.List(statuses=statuses, batch=given.batch, limit=given.limit)
+
+
+def _wait(given: taking.Wait) -> asks.Wait:
+    return asks.Wait(refs=given.ids or (), until=given.until, seconds=given.seconds)
+
+
+def _cancel(given: taking.Cancel) -> asks.Cancel:
+    return asks.Cancel(ref=given.id, reason=given.reason)
+
+
+def _send(given: taking.Send) -> asks.Send:
+    return asks.Send(ref=given.id, text=given.text, eof=given.eof)
+
+
+def _respond(given: taking.Answer) -> asks.Respond:
+    return asks.Respond(ref=given.id, text=given.text)
+
+
+# -- what its answer says
+
+
+def _started(ask: asks.Ask, answer: Answer) -> Said:
+    return Said(f"Started {words.line(answer.task, answer.now)}\n{texts.STARTED}", data=_data(answer.task))
+
+
+def _output(ask: asks.Read, answer: Answer) -> Said:
+    head = words.line(answer.task, answer.now)
+    if answer.chunk is not None:
+        body = words.said(answer.chunk)
+    else:
+        body = words.block(answer.output.text if answer.output else "")
+    return Said(f"{head}\n{body}".rstrip(), reads=words.endings(answer.task), data=_data(answer.task))
+
+
+def _listed(ask: asks.List, answer: Answer) -> Said:
+    nothing = "Nothing runs." if ask.statuses == ACTIVE else "There are no such tasks."
+    data = {"tasks": [_data(task) for task in answer.tasks]}
+    return Said(words.listed(answer.tasks, answer.now) or nothing, data=data)
+
+
+def _waited(ask: asks.Wait, answer: Answer) -> Said:
+    """Endings as whole as there is room for. The others are a line each, and are told by their notices."""
+    if not answer.tasks:
+        return Said("Nothing runs, so there is nothing to wait for.", data={"tasks": []})
+    lines: list[str] = []
+    reads: list[str] = []
+    room = MOST_READ
+    for task in answer.tasks:
+        text = words.shown(task, answer.now)
+        if task.ended and (room == MOST_READ or len(text) <= room):
+            room -= len(text)
+            reads += words.endings(task)
+        else:
+            text = words.line(task, answer.now)
+        lines.append(text)
+    if not all(task.ended for task in answer.tasks):
+        lines.append(texts.STILL)
+    data = {"tasks": [_data(task) for task in answer.tasks]}
+    return Said("\n".join(lines), reads=tuple(reads), data=data)
+
+
+def _cancelled(ask: asks.Cancel, answer: Answer) -> Said:
+    task = answer.task
+    late = "\nIt had ended before." if Disposition.ALREADY_ENDED in answer.dispositions else ""
+    text = f"{words.shown(task, answer.now)}{late}"
+    return Said(text, reads=words.endings(task), data=_data(task))
+
+
+def _sent(ask: asks.Send, answer: Answer) -> Said:
+    said = texts.SENT.get(answer.sent) or ("Sent." if not ask.eof else "Sent, and closed.")
+    return Said(said, data=_data(answer.task))
+
+
+def _responded(ask: asks.Respond, answer: Answer) -> Said:
+    return Said(f"Answered {words.line(answer.task, answer.now)}", data=_data(answer.task))
+
+
+def _data(task: Task) -> dict[str, object]:
+    return {"id": task.id, "status": task.status.value, "run": task.run.number}

@@ -1,0 +1,133 @@
+"""A dialect is one vocabulary on the one kernel: data, text and policy, without a lifecycle of its own.
+
+It holds no state, starts nothing and waits for nothing: the same values give the same words. A model's
+arguments become an ask (ports/asks.py), the toolset performs it, the Answer becomes text. What goes wrong
+is a text with a stable code, never an exception. Whatever a task said is cleaned (kernel.payloads.clean)
+before it is put into a text. `meantime.testing.exercise_dialect` proves all this.
+
+Agents see their own thread, in every dialect; another thread's task is not found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from msgspec import Struct
+
+from meantime.kernel.errors import MeantimeError
+from meantime.kernel.lifecycle import ENDED, Status
+from meantime.kernel.model import Json, Task
+from meantime.kernel.notices import Message, Notice
+
+from .asks import Answer, Ask
+
+
+class Said(NamedTuple):
+    """What a call answers. `reads` are the notices of endings that it shows whole: where the policy lets
+    reads settle, they need not be told again."""
+
+    text: str
+    code: str = ""  # of an error
+    reads: tuple[str, ...] = ()
+    data: Json = None  # the same for programs
+
+
+class Tool(Struct, frozen=True, kw_only=True):
+    """One tool for a model."""
+
+    name: str
+    description: str
+    takes: type[Struct]  # its arguments, checked before `ask` sees them
+    schema: dict[str, Any]  # the same as JSON schema, without references
+    ask: Callable[[Any], Ask]  # may raise a MeantimeError
+    say: Callable[[Any, Answer], Said]  # of the ask and its answer
+    reads: bool = False  # it changes nothing
+    starts: bool = False  # it can hand work off
+    cancels: bool = False
+
+
+class Command(Struct, frozen=True, kw_only=True):
+    """One command that a person types, with a slash before it. What it reads settles nothing."""
+
+    name: str  # words: "tasks list"
+    description: str
+    usage: str
+    ask: Callable[[str], Ask | Said]  # of the rest of the line
+    say: Callable[[Any, Answer], Said]
+    aliases: tuple[str, ...] = ()
+
+
+class Policy(Struct, frozen=True, kw_only=True):
+    reads_settle: bool = True  # an agent's read of an ending counts as told, with the ack of its turn
+    resumable: frozenset[Status] = ENDED
+    cancel_waits: bool = True  # a cancel answers with the ending; else with the request
+    model_cancels: bool = True  # there is a tool for it
+    on_limit: str | None = None  # "queue" or "reject"; None is what the limits say
+    # How long ended tasks are listed. None is the thread's newest, as its retention says; "cleared" is
+    # until somebody clears them.
+    listed: str | None = None
+    listed_seconds: float | None = None  # and not longer than this after their end
+    listed_per_slot: int | None = None  # and at most so many for each agent that may run,
+    listed_most: int | None = None  # or so many, where there is no such limit
+
+
+class Offer(Struct, frozen=True, kw_only=True):
+    """What there is to offer, here and to this agent."""
+
+    agents: tuple[str, ...] | None = None  # by name; empty is any name, None is no runner for agents
+    tools: tuple[str, ...] = ()  # registered ones, by name
+    commands: bool = True
+    background: bool = True  # False: nothing may be handed off (F17, F20)
+    cancel: bool = True
+
+
+class Problem(Struct, frozen=True, kw_only=True):
+    """Why a call did not do what it was asked."""
+
+    tool: str
+    error: MeantimeError  # .code is stable; NotResumable has "not_completed", "being_resumed", …
+    ask: Any = None  # None where the arguments themselves were wrong
+    candidates: Sequence[Task] = ()  # of an id that fits several
+    task: Task | None = None  # the one that the ask names, where the answer is no
+
+
+class Standing(Struct, frozen=True, kw_only=True):
+    """How a thread stands at the beginning of a turn."""
+
+    active: Sequence[Task] = ()
+    untold: Sequence[Task] = ()  # ended, and not yet told
+    parked: int = 0
+    now: float = 0.0
+
+
+class Dialect(Protocol):
+    name: str
+    policy: Policy
+
+    def status(self, status: Status, run: int) -> str:
+        """Its word for where a task stands, in its first run or a later one. Total."""
+        ...
+
+    def tools(self, offer: Offer) -> Sequence[Tool]:
+        """Without background, none that `starts` (a parameter that asks for it is gone from its schema);
+        without cancel, none that `cancels`."""
+        ...
+
+    def commands(self) -> Sequence[Command]: ...
+
+    def guidance(self, tools: Sequence[str]) -> str:
+        """For the system prompt of an agent that has these tools; empty where it has none."""
+        ...
+
+    def message(self, notice: Notice) -> Message:
+        """What the conversation is told: parts that people see, and parts for the model only."""
+        ...
+
+    def reminder(self, standing: Standing) -> str:
+        """The status text for every turn; empty where there is nothing to say."""
+        ...
+
+    def problem(self, problem: Problem) -> Said:
+        """Never without a code."""
+        ...

@@ -1,0 +1,86 @@
+"""How far a run has come, in a small file beside its journal: what the next owner has to know."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from meantime.kernel.model import Task
+from meantime.kernel.questions import Question
+from meantime.ports.clock import Clock
+from meantime.ports.session import Prompt
+
+from .halt import Halt
+
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_encode = msgspec.json.Encoder().encode
+
+
+class Mark(Struct, frozen=True, omit_defaults=True):
+    run: tuple[int, int]  # number and attempt
+    boot: str  # the monotonic clock begins anew with every start of the machine
+    began: float
+    session: str = ""
+    prompt: Prompt | None = None  # that may have been given: it is never given a second time unasked
+    question: Question | None = None  # that was asked, and whose answer the agent may not have heard
+    halt: Halt | None = None  # why the prompt is the last
+
+
+_decode = msgspec.json.Decoder(Mark).decode
+
+
+def new(task: Task, clock: Clock) -> Mark:
+    return Mark((task.run.number, task.run.attempt), boot(), clock.monotonic())
+
+
+def load(folder: Path, task: Task) -> Mark | None:
+    """None: this run was never begun, as far as anybody knows."""
+    try:
+        mark = _decode((folder / "mark.json").read_bytes())
+    except (OSError, msgspec.MsgspecError):
+        return None
+    return mark if mark.run == (task.run.number, task.run.attempt) else None
+
+
+def save(folder: Path, mark: Mark, *, durable: bool = False) -> None:
+    """By rename: it is there whole or not at all. `durable`: also over a power cut."""
+    draft = folder / "mark.draft"
+    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        data = memoryview(_encode(mark))
+        while data:
+            data = data[os.write(fd, data) :]
+        if durable:
+            os.fsync(fd)
+    finally:
+        os.close(fd)
+    draft.replace(folder / "mark.json")
+    if durable:
+        _sync(folder)
+
+
+def _sync(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def age(mark: Mark | None, task: Task, clock: Clock) -> float:
+    """By the monotonic clock while the machine has not been restarted; else only the wall clock is left."""
+    if mark is None:
+        return 0.0
+    if mark.boot and mark.boot == boot():
+        return max(0.0, clock.monotonic() - mark.began)
+    return max(0.0, clock.now() - (task.run.started_at or clock.now()))
+
+
+def boot() -> str:
+    try:
+        return BOOT_ID.read_text().strip()
+    except OSError:
+        return ""  # another system: nothing is known to be of this start of the machine

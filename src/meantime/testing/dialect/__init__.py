@@ -1,0 +1,7 @@
+"""Proves that a dialect keeps the contract of ports/dialect.py."""
+
+from __future__ import annotations
+
+from .suite import DIALECT_CHECKS, exercise_dialect
+
+__all__ = ["DIALECT_CHECKS", "exercise_dialect"]

@@ -1,0 +1,72 @@
+"""Tools as other systems write them down. What a model calls is the same in all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeAlias, cast
+
+from meantime.kernel.errors import InvalidInput
+from meantime.ports.dialect import Tool
+
+Form: TypeAlias = Literal["openai", "anthropic", "mcp", "gemini"]
+
+
+def exported(tools: Sequence[Tool], form: Form) -> list[dict[str, Any]]:
+    if form not in FORMS:
+        raise InvalidInput(f"There is no form {form!r}.", hint=f"There are: {', '.join(FORMS)}.")
+    return [FORMS[form](tool) for tool in tools]
+
+
+def openai(tool: Tool) -> dict[str, Any]:
+    """A function of chat completions."""
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.schema}
+    return {"type": "function", "function": function}
+
+
+def anthropic(tool: Tool) -> dict[str, Any]:
+    return {"name": tool.name, "description": tool.description, "input_schema": tool.schema}
+
+
+def mcp(tool: Tool) -> dict[str, Any]:
+    hints = {"readOnlyHint": tool.reads, "openWorldHint": tool.starts}
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "inputSchema": tool.schema,
+        "annotations": hints,
+    }
+
+
+def gemini(tool: Tool) -> dict[str, Any]:
+    """A function declaration, as seed 003 writes them: types in upper case."""
+    return {"name": tool.name, "description": tool.description, "parameters": _declared(tool.schema)}
+
+
+# What a Schema of Gemini has; the rest of JSON schema it refuses.
+_LIMITS = ("minimum", "maximum", "minItems", "maxItems", "minLength", "maxLength")
+_KEPT = ("description", "enum", "required", *_LIMITS)
+
+
+def _declared(schema: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if "type" in schema:
+        found["type"] = str(schema["type"]).upper()
+    elif "enum" in schema:
+        found["type"] = "STRING"
+    found |= {key: schema[key] for key in _KEPT if key in schema}
+    if "properties" in schema:
+        properties = cast("dict[str, dict[str, Any]]", schema["properties"])
+        found["properties"] = {name: _declared(one) for name, one in properties.items()}
+    if isinstance(schema.get("items"), dict):
+        found["items"] = _declared(schema["items"])
+    if "anyOf" in schema:
+        found["anyOf"] = [_declared(one) for one in schema["anyOf"]]
+    return found
+
+
+FORMS: dict[str, Callable[[Tool], dict[str, Any]]] = {
+    "openai": openai,
+    "anthropic": anthropic,
+    "mcp": mcp,
+    "gemini": gemini,
+}

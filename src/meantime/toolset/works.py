@@ -1,0 +1,81 @@
+"""How words become work, where the calls arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from meantime.kernel.errors import InvalidInput, NotFound
+from meantime.kernel.model import Task
+from meantime.kernel.work import Call, Order, Orderable
+from meantime.ports.tasks import Options, Tasks
+
+
+class Works(Protocol):
+    async def agents(self) -> Sequence[str] | None:
+        """By name; empty is any name, None is no runner for agents."""
+        ...
+
+    def command(self, command: str | Sequence[str], *, cwd: str | None, open_stdin: bool) -> Order:
+        """Refused where `commands` is False."""
+        ...
+
+    @property
+    def commands(self) -> bool: ...
+
+    async def tools(self) -> Sequence[str]:
+        """The registered ones, by name."""
+        ...
+
+    async def start_tool(
+        self, thread: str, name: str, arguments: dict[str, Any], options: Options
+    ) -> Task: ...
+
+    def tool(self, name: str, arguments: dict[str, Any]) -> Order:
+        """For a call that waits for its result; where it cannot be ordered from here, it is refused."""
+        ...
+
+
+class GivenWorks:
+    """What a program lets its agent start: agents by name, functions of its own, and commands only where
+    it hands over what makes them (`Shell`)."""
+
+    def __init__(
+        self,
+        tasks: Tasks,
+        agents: Sequence[str] | None = (),
+        tools: Mapping[str, Callable[..., Any] | Orderable] | None = None,
+        commands: Callable[..., Orderable] | None = None,
+    ) -> None:
+        self._tasks = tasks
+        self._agents = agents
+        self._tools = dict(tools or {})
+        self._commands = commands
+
+    @property
+    def commands(self) -> bool:
+        return self._commands is not None
+
+    async def agents(self) -> Sequence[str] | None:
+        return self._agents
+
+    def command(self, command: str | Sequence[str], *, cwd: str | None, open_stdin: bool) -> Order:
+        if self._commands is None:
+            raise InvalidInput("Commands are not allowed here.")
+        return self._commands(command, cwd=cwd, open_stdin=open_stdin).order()
+
+    async def tools(self) -> Sequence[str]:
+        return sorted(self._tools)
+
+    async def start_tool(self, thread: str, name: str, arguments: dict[str, Any], options: Options) -> Task:
+        return await self._tasks.start(thread, self.tool(name, arguments), options)
+
+    def tool(self, name: str, arguments: dict[str, Any]) -> Order:
+        found = self._tools.get(name)
+        if found is None:
+            there = ", ".join(sorted(self._tools)) or "none"
+            raise NotFound(f"There is no tool {name[:100]!r} to start.", hint=f"There are: {there}.")
+        strange = next((key for key in arguments if not key.isidentifier()), None)
+        if strange is not None:
+            raise InvalidInput(f"arguments: {strange[:40]!r} is not a name.")
+        return Call(found, **arguments).order()  # type: ignore[arg-type]

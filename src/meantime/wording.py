@@ -1,0 +1,40 @@
+"""Dialects by their names, for rooms below the one that has them; and a thread's reminder in one."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from typing import TypeAlias
+
+from meantime.kernel.lifecycle import ACTIVE
+from meantime.ports.dialect import Dialect, Standing
+from meantime.ports.tasks import Tasks
+
+OWN = "meantime"
+MOST = 1_000
+Wording: TypeAlias = "str | Dialect"
+
+
+def dialect_of(given: Wording) -> Dialect:
+    """NotFound, with those there are, for a name that is none."""
+    if isinstance(given, str):
+        return importlib.import_module("meantime.dialects").dialect(given)
+    return given
+
+
+async def reminder(tasks: Tasks, thread: str, dialect: Wording | None) -> str:
+    if dialect is None or dialect == OWN:
+        return await tasks.reminder(thread)  # its owner has the clock
+    return dialect_of(dialect).reminder(await standing(tasks, thread, time.time()))
+
+
+async def standing(tasks: Tasks, thread: str, now: float) -> Standing:
+    untold = [notice.task for notice in await tasks.notices(thread, ("unread", "leased"))]
+    ended = {(task.id, task.run.number) for task in untold}
+    active = await tasks.list(thread, ACTIVE, limit=MOST)
+    return Standing(
+        active=[task for task in reversed(active) if (task.id, task.run.number) not in ended],
+        untold=untold,
+        parked=len(await tasks.notices(thread, ("parked",))),
+        now=now,
+    )

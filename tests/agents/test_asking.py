@@ -1,0 +1,292 @@
+"""A question from the background makes its task wait, visibly and durably, until somebody answers."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from meantime import Call, InvalidInput, Meantime, Refused, current
+from meantime.kernel.questions import Choice, Question, posed, reply_to
+from meantime.testing import FakeClock
+from meantime.testing.sessions import LastingScriptedHost
+
+from .stage import events, permission, start, waits, working
+
+pytestmark = pytest.mark.anyio
+
+
+def asking(*questions: Question):
+    """A turn that asks, one after the other, and says what it was answered."""
+
+    async def turn(prompt, hearer):
+        if prompt.text.startswith("You were interrupted"):
+            return prompt.text
+        replies = [await hearer.ask(question) for question in questions]
+        return "; ".join(f"{reply.by} {reply.allows} {reply.text}".strip() for reply in replies)
+
+    return turn
+
+
+WHICH = Question(id="q1", text="Which colour?", choices=(Choice("red", "Red"), Choice("blue", "Blue")))
+OPEN = Question(id="q2", text="What is your name?")
+
+
+async def test_L28_waiting_is_shown_everywhere(tmp_path: Path):
+    async with working(tmp_path, asking(WHICH)) as mt:
+        handle = await start(mt)
+        task = await waits(mt, handle.id)
+        assert (task.status, task.question.text) == ("waiting", "Which colour?")
+        assert [listed.question.id for listed in await mt.list("waiting")] == ["q1"]
+        reminder = await mt.thread("conv-1").reminder()
+        assert "asks: Which colour? [red, blue]" in reminder
+        await mt.thread("conv-1").answer(handle, "2")
+        assert await handle.result() == "agent None"
+        assert (await handle.get()).answers[0].choices == ("blue",)
+        kinds = await events(mt, handle.id)
+        assert [kind for kind in kinds if kind in ("asked", "answered", "ended")] == [
+            "asked", "answered", "ended",
+        ]  # fmt: skip
+
+
+async def test_L28_any_text_answers_an_open_question(tmp_path: Path):
+    async with working(tmp_path, asking(OPEN)) as mt:
+        handle = await start(mt)
+        await waits(mt, handle.id)
+        with pytest.raises(InvalidInput, match="needs words"):
+            await mt.answer(handle.id, " ")
+        await mt.answer(handle.id, "Ada")
+        assert await handle.result() == "user None Ada"
+
+
+async def test_L28_an_answer_that_is_none_of_those_offered_is_refused(tmp_path: Path):
+    async with working(tmp_path, asking(WHICH)) as mt:
+        handle = await start(mt)
+        await waits(mt, handle.id)
+        for wrong in ("green", "3", ":", ": red"):
+            with pytest.raises(InvalidInput, match="none of the answers"):
+                await mt.answer(handle.id, wrong)
+        assert (await mt.answer(handle.id, "Red")).status == "running"
+        with pytest.raises(Refused) as caught:
+            await mt.answer(handle.id, "red")
+        assert caught.value.code == "not_waiting"
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        ({"allow": ("bash",)}, "rule True"),
+        ({"allow": ("*",), "deny": ("ba*",)}, "rule False The rules of this agent do not allow it."),
+        ({"otherwise": "deny"}, "rule False The rules of this agent do not allow it."),
+        ({"otherwise": "allow"}, "rule True"),
+    ],
+)
+async def test_F18_a_permission_that_a_rule_decides_asks_nobody_and_is_written_down(
+    tmp_path: Path, rules: dict[str, object], said: str
+):
+    async with working(tmp_path, asking(permission()), **rules) as mt:
+        handle = await start(mt)
+        assert await handle.result() == said
+        assert "asked" not in await events(mt, handle.id)
+        (noted,) = await mt.lines(handle.id, roles=["system"])
+        assert noted.text.startswith("permission ") and noted.text.endswith("by rule: bash")
+
+
+async def test_F18_an_answer_for_the_task_holds_for_all_of_it_and_one_for_once_does_not(tmp_path: Path):
+    questions = [permission("p1"), permission("p2"), permission("p3", "write"), permission("p4", "write")]
+    async with working(tmp_path, asking(*questions)) as mt:
+        handle = await start(mt)
+        await waits(mt, handle.id)
+        await mt.answer(handle.id, "always")  # p1, and with it p2
+        assert (await waits(mt, handle.id)).question.id == "p3"
+        await mt.answer(handle.id, "yes")
+        assert (await waits(mt, handle.id)).question.id == "p4"
+        await mt.answer(handle.id, "no: not there", scope="task")
+        assert await handle.result() == "user True; rule True; user True; user False not there"
+        again = await mt.thread("conv-1").resume(handle, "more")
+        assert (await again.wait()).outcome.result.startswith("rule True; rule True; rule False")
+
+
+async def test_L28_an_agent_cannot_give_a_permission_but_can_refuse_it(tmp_path: Path):
+    async with working(tmp_path, asking(permission())) as mt:
+        handle = await start(mt)
+        await waits(mt, handle.id)
+        for by in ("agent", "interrupt", ""):
+            with pytest.raises(Refused) as caught:
+                await mt.thread("conv-1").answer(handle, "allow", by=by)
+            assert caught.value.code == "needs_a_person"
+        await mt.thread("conv-1").answer(handle, "no")
+        assert await handle.result() == "agent False"
+
+
+async def test_L28_nobody_answers_in_time_and_the_agent_goes_on(tmp_path: Path):
+    clock = FakeClock(quiet=0.02)
+    async with working(tmp_path, asking(permission(), WHICH), clock=clock, answer_within=900.0) as mt:
+        handle = await start(mt)
+        for _ in range(2):
+            await clock.advance_to_alarm(900.0)
+        await clock.advance(0)
+        nobody = "nobody False Nobody answered within 15m 0s."
+        assert await handle.result() == f"{nobody}; {nobody}"
+        assert [reply.by for reply in (await handle.get()).answers] == ["nobody", "nobody"]
+
+
+async def test_L28_questions_of_one_run_are_asked_one_after_the_other(tmp_path: Path):
+    async def turn(prompt, hearer):
+        replies = await asyncio.gather(*(hearer.ask(permission(f"p{n}", f"tool{n}")) for n in range(3)))
+        return " ".join(f"{reply.question}={reply.allows}" for reply in replies)
+
+    async with working(tmp_path, turn) as mt:
+        handle = await start(mt)
+        for n, answer in enumerate(("allow", "reject", "allow")):
+            assert (await waits(mt, handle.id)).question.id == f"p{n}"
+            await mt.answer(handle.id, answer)
+        assert await handle.result() == "p0=True p1=False p2=True"
+
+
+async def test_L28_an_answer_for_the_task_settles_the_same_questions_beside_it(tmp_path: Path):
+    async def turn(prompt, hearer):
+        replies = await asyncio.gather(*(hearer.ask(permission(f"p{n}")) for n in range(3)))
+        return " ".join(reply.by for reply in replies)
+
+    async with working(tmp_path, turn) as mt:
+        handle = await start(mt)
+        await waits(mt, handle.id)
+        await mt.answer(handle.id, "always")
+        assert await handle.result() == "user rule rule"
+
+
+async def test_L28_cancel_while_waiting(tmp_path: Path):
+    async with working(tmp_path, asking(WHICH)) as mt:
+        handle = await start(mt)
+        await waits(mt, handle.id)
+        answer = await handle.cancel(wait=True)
+        assert (answer.task.status, answer.task.question) == ("cancelled", None)
+
+
+async def test_L28_the_timeout_goes_on_while_it_waits(tmp_path: Path):
+    clock = FakeClock(quiet=0.02)
+    async with working(tmp_path, asking(WHICH), clock=clock, last_turn=0) as mt:
+        handle = await start(mt, timeout=60)
+        await clock.until(lambda: mt._runtime.record.live[handle.id].question)
+        await clock.advance(60)
+        assert (await handle.wait()).status == "timed_out"
+
+
+async def test_L15_L28_a_last_turn_comes_in_place_of_an_answer_when_the_time_is_nearly_up(tmp_path: Path):
+    async def turn(prompt, hearer):
+        if prompt.last:
+            return "as far as I came"
+        return str(await hearer.ask(WHICH))
+
+    clock = FakeClock(quiet=0.02)
+    async with working(tmp_path, turn, clock=clock, last_turn=30) as mt:
+        handle = await start(mt, timeout=60)
+        await clock.until(lambda: mt._runtime.record.live[handle.id].question)
+        await clock.advance(30)
+        task = await handle.wait()
+        assert (task.status, task.outcome.partial) == ("timed_out", "as far as I came")
+
+
+async def test_L28_the_same_id_in_a_later_run_is_another_question(tmp_path: Path):
+    """Hosts may number their questions anew: an old answer is never given to a new question."""
+    async with working(tmp_path, asking(permission("1"))) as mt:
+        handle = await start(mt)
+        await waits(mt, handle.id)
+        await mt.answer(handle.id, "allow")
+        await handle.wait()
+        again = await mt.thread("conv-1").resume(handle, "more")
+        assert (await waits(mt, handle.id)).question.id == "1"
+        await mt.answer(handle.id, "reject")
+        assert await again.result() == "user False"
+
+
+async def test_L28_a_question_that_is_withdrawn_is_open_no_longer(tmp_path: Path):
+    """It was answered where it was asked, in the agent's own window."""
+
+    async def turn(prompt, hearer):
+        answering = asyncio.ensure_future(hearer.ask(permission()))
+        await asyncio.wait({answering}, timeout=0.2)
+        answering.cancel()
+        await asyncio.wait({answering})
+        return "somebody clicked there"
+
+    async with working(tmp_path, turn) as mt:
+        handle = await start(mt)
+        await waits(mt, handle.id)
+        assert await handle.result() == "somebody clicked there"
+        assert [reply.by for reply in (await handle.get()).answers] == ["elsewhere"]
+
+
+async def test_L27_L28_an_answer_after_a_close_goes_to_the_agent_with_the_next_owner(tmp_path: Path):
+    """A host whose turns go on asks again; the person answers once."""
+    host = LastingScriptedHost(asking(WHICH, permission()))
+    async with working(tmp_path, host) as mt:
+        handle = await start(mt)
+        await waits(mt, handle.id)
+    async with working(tmp_path, host) as mt:
+        assert (await mt.get(handle.id)).status == "waiting"
+        await mt.answer(handle.id, "blue")
+        await waits(mt, handle.id)
+        await mt.answer(handle.id, "allow")
+        task = (await mt.thread("conv-1").wait(handle.id))[0]
+        assert task.outcome.result == "user None; user True"
+        assert len(host.prompts) == 1
+
+
+# From functions
+
+
+async def ask_and_tell() -> str:
+    reply = await current().ask(WHICH)
+    return f"{reply.choices[0]} by {reply.by}"
+
+
+async def test_L28_a_function_can_ask_too(tmp_path: Path):
+    async with Meantime.open(tmp_path / "work.db") as mt:
+        handle = await mt.thread("conv-1").start(Call(ask_and_tell))
+        await waits(mt, handle.id)
+        await mt.answer(handle.id, "red")
+        assert await handle.result() == "red by user"
+
+
+async def test_L28_a_call_that_somebody_waits_for_cannot_ask(tmp_path: Path):
+    async with Meantime.open(tmp_path / "work.db") as mt:
+        with pytest.raises(Refused, match="somebody waits for"):
+            await mt.thread("conv-1").call(Call(ask_and_tell))
+
+
+async def test_L28_a_cancelled_function_hears_it_while_it_waits(tmp_path: Path):
+    async with Meantime.open(tmp_path / "work.db") as mt:
+        handle = await mt.thread("conv-1").start(Call(ask_and_tell))
+        await waits(mt, handle.id)
+        assert (await handle.cancel(wait=True)).task.status == "cancelled"
+
+
+# The words of an answer
+
+
+@pytest.mark.parametrize(
+    ("said", "allows", "scope"),
+    [
+        ("allow", True, "once"), ("YES", True, "once"), ("1", True, "once"), ("Allow once", True, "once"),
+        ("always", True, "task"), ("2", True, "task"), ("all", True, "task"),
+        ("no", False, "once"), ("reject: too dangerous", False, "once"), ("3", False, "once"),
+    ],
+)  # fmt: skip
+def test_L28_a_permission_in_somebodys_words(said: str, allows: bool, scope: str):
+    reply = reply_to(permission(), said, by="user", now=1.0)
+    assert (reply.allows, reply.scope, reply.subject) == (allows, scope, "bash")
+
+
+def test_L28_a_permission_without_choices_has_the_usual_ones():
+    bare = posed(Question(id="p", text="May I?", kind="permission"))
+    assert reply_to(bare, "yes", by="user", now=1.0).allows is True
+    with pytest.raises(InvalidInput):
+        reply_to(bare, "perhaps", by="user", now=1.0)
+
+
+def test_L28_several_choices_at_once():
+    several = Question(id="q", text="Which?", choices=(Choice("a"), Choice("b"), Choice("c")), several=True)
+    assert reply_to(several, "a, 3", by="user", now=1.0).choices == ("a", "c")

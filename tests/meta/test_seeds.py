@@ -1,0 +1,49 @@
+"""Every scenario of the seeds has a test, or stands on the one list of those that have none yet."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+TOOL = Path(__file__).resolve().parents[2] / "tools" / "write_seeds.py"
+
+
+@pytest.fixture(scope="module")
+def tool():
+    spec = importlib.util.spec_from_file_location("write_seeds", TOOL)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_scenario_is_proved_or_pending(tool):
+    assert list(tool.problems()) == []
+
+
+def test_there_are_as_many_as_the_seeds_have(tool):
+    counts: dict[str, int] = {}
+    for one in tool.scenarios():
+        counts[one.seed] = counts.get(one.seed, 0) + 1
+    assert counts == {"000": 22, "001": 74, "002": 19, "003": 14, "004": 31}
+
+
+def test_the_page_is_fresh(tool):
+    assert tool.PAGE.read_text("utf-8") == tool.write(), "stale: run `python tools/write_seeds.py`"
+
+
+def test_a_scenario_without_a_test_is_noticed(tool, monkeypatch: pytest.MonkeyPatch):
+    lost = tool.Scenario("000", "A requirement", "Nobody has thought of this")
+    every = tool.scenarios()
+    monkeypatch.setattr(tool, "scenarios", lambda: [*every, lost])
+    assert list(tool.problems()) == [
+        "000 nobody_has_thought_of_this: nothing proves it, and it is not in pending.toml"
+    ]
+
+
+def test_a_pending_scenario_that_has_its_test_is_noticed(tool, monkeypatch: pytest.MonkeyPatch):
+    listed = {**tool.read("pending"), "004": {"n1": "nothing"}}
+    own = tool.read
+    monkeypatch.setattr(tool, "read", lambda file: listed if file == "pending" else own(file))
+    assert list(tool.problems()) == ["004 n1: it has its test, so take it out of pending.toml"]

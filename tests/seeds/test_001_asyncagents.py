@@ -1,0 +1,228 @@
+"""Seed 001: what its dialect alone says. Its HTTP API is tested in tests/surfaces/http."""
+
+from __future__ import annotations
+
+import pytest
+from speaking import PATIENCE, Speaker, until
+
+from meantime import Meantime
+from meantime.kernel.model import Failed
+from meantime.testing import FakeSessionRunner, Reply
+
+pytestmark = pytest.mark.anyio
+RUNNING = [
+    "You can continue working or just say 'waiting' and halt.",
+    "WATCH OUT for leftovers, you will likely WANT to wait for all agents to complete.",
+]
+
+
+@pytest.fixture
+def agents() -> FakeSessionRunner:
+    return FakeSessionRunner({"explore": "4 modules", "broken": Reply(error=Failed("The disk is full."))})
+
+
+@pytest.fixture
+def agent(mt: Meantime, monkeypatch: pytest.MonkeyPatch) -> Speaker:
+    for name in ("NODE_ENV", "MEANTIME_ENV"):
+        monkeypatch.delenv(name, raising=False)
+    return Speaker(mt, "asyncagents")
+
+
+async def test_H22_its_five_tools(agent: Speaker) -> None:
+    tools = {tool.name: sorted(tool.schema["properties"]) for tool in await agent.toolset.tools()}
+    assert tools == {
+        "asyncagents_task": ["agent", "description", "fork", "prompt", "resume"],
+        "asyncagents_output": ["block", "task_id", "timeout"],
+        "asyncagents_list": ["batch_id"],
+        "asyncagents_cancel": ["batch_id", "task_id"],
+        "asyncagents_clear": ["batch_id", "task_id"],
+    }
+
+
+# -- forks
+
+
+async def test_F12_a_fork_is_launched_and_marked(agent: Speaker, agents: FakeSessionRunner) -> None:
+    """It returns at once with a task that is marked. What the fork inherits is its runner's affair."""
+    agents.hold()
+    said = await agent.call("task", description="go on", prompt="Go on.", agent="explore", fork=True)
+    assert (said.data["status"], said.data["isForked"]) == ("running", True)
+    assert (await agent.thread.get(said.data["task_id"])).forked
+
+
+@pytest.mark.parametrize("more", [{}, {"description": "both", "agent": "explore"}])
+async def test_001_validate_mutually_exclusive_modes(agent: Speaker, more: dict[str, str]) -> None:
+    id = await agent.done()
+    said = await agent.call("task", fork=True, resume=id, prompt="Go on.", **more)
+    assert said.code == "fork_and_resume"
+    assert "mutually exclusive" in said.text
+    assert [task.id for task in await agent.thread.list("all")] == [id]
+    assert (await agent.thread.get(id)).resume_count == 0
+
+
+async def test_001_reject_fork_with_resume(agent: Speaker) -> None:
+    """At once: nothing is looked up first."""
+    said = await agent.call("task", fork=True, resume="t_nothing", prompt="Go on.")
+    assert said.code == "fork_and_resume"
+    assert said.text.startswith("fork_and_resume: fork and resume are mutually exclusive")
+
+
+async def test_001_show_forked_indicator(agent: Speaker) -> None:
+    id = await agent.done(fork=True)
+    assert f"- {id} (forked) [completed] explore:" in (await agent.call("list")).text
+
+
+async def test_001_fork_indicator_in_task_list(agent: Speaker) -> None:
+    """After the id, also where it was resumed; others have none."""
+    plain, id = await agent.done(), await agent.done(fork=True)
+    await agent.call("task", resume=id, prompt="More.")
+    await agent.thread.wait(id, timeout=PATIENCE)
+    listed = (await agent.call("list")).text
+    assert f"- {id} (resumed) (forked) [completed]" in listed
+    assert f"- {plain} [completed]" in listed
+
+
+# -- lists
+
+
+async def test_001_filter_by_parent_session(agent: Speaker, mt: Meantime) -> None:
+    mine = await agent.done()
+    other = Speaker(mt, "asyncagents", "conv-2")
+    theirs = await other.done()
+    listed = (await agent.call("list")).text
+    assert mine in listed
+    assert theirs not in listed
+    hidden = await agent.call("output", task_id=theirs)
+    assert hidden.code == "not_found"
+
+
+async def test_001_empty_list_for_no_children(agent: Speaker, mt: Meantime) -> None:
+    await Speaker(mt, "asyncagents", "conv-2").done()
+    assert (await agent.call("list")).text == "No background tasks found"
+
+
+# -- notifications
+
+
+async def test_001_task_completion_notification_format(agent: Speaker) -> None:
+    await agent.done()
+    (told,) = await agent.told()
+    visible, hidden = told.parts
+    assert (visible.hidden, hidden.hidden) == (False, True)
+    assert visible.text == '✓ **Agent "find the tests" finished in 0s.**\nTask Progress: 1/1'
+    assert "4 modules" in hidden.text, "the result is for the model"
+
+
+async def test_001_task_failure_notification_format(agent: Speaker) -> None:
+    await agent.done(agent="broken")
+    (told,) = await agent.told()
+    visible, hidden = told.parts
+    assert visible.text == '✗ **Agent "find the tests" failed in 0s.**\nTask Progress: 1/1'
+    assert "Error: The disk is full." in hidden.text
+    assert "Decide whether to try it in another way" in hidden.text
+
+
+async def test_001_task_cancellation_notification_format(agent: Speaker, agents: FakeSessionRunner) -> None:
+    agents.hold()
+    id = await agent.launch()
+    await agent.call("cancel", task_id=id)
+    (told,) = await agent.told()
+    visible, hidden = told.parts
+    assert visible.text == '⊘ **Agent "find the tests" cancelled after 0s.**\nTask Progress: 1/1'
+    assert "do not start it again" in hidden.text
+
+
+async def test_001_resume_completion_notification_format(agent: Speaker) -> None:
+    id = await agent.done()
+    await agent.told()
+    await agent.call("task", resume=id, prompt="More.")
+    await agent.thread.wait(id, timeout=PATIENCE)
+    (told,) = await agent.told()
+    assert told.visible == "✓ **Resume #1 completed in 0s.**\nTask Progress: 1/1"
+    assert told.parts[1].hidden
+    assert "Use asyncagents_output tools to see agent responses." in told.parts[1].text
+
+
+async def test_001_resume_failure_notification_format(agent: Speaker, agents: FakeSessionRunner) -> None:
+    id = await agent.done()
+    await agent.told()
+    agents.fail_requests(400)
+    await agent.call("task", resume=id, prompt="More.")
+    await agent.thread.wait(id, timeout=PATIENCE)
+    (told,) = await agent.told()
+    assert told.visible == "✗ **Resume #1 failed in 0s.**\nTask Progress: 1/1"
+    assert "Error: The model answered HTTP 400." in told.parts[1].text
+
+
+async def test_001_hidden_hint_when_tasks_still_running(agent: Speaker, agents: FakeSessionRunner) -> None:
+    agents.hold("slow")
+    await agent.launch("the slow one", agent="slow")
+    id = await agent.done()
+    (told,) = await agent.told()
+    assert told.visible.endswith("Task Progress: 1/2")
+    hint = f'If you need results immediately, use asyncagents_output(task_id="{id}").'
+    assert "\n".join([hint, *RUNNING]) in told.parts[1].text
+    assert "tasks finished" not in told.parts[1].text
+
+
+async def test_001_hidden_hint_when_all_tasks_complete(agent: Speaker, agents: FakeSessionRunner) -> None:
+    agents.hold("slow")
+    slow = await agent.launch("the slow one", agent="slow")
+    await agent.done()
+    await agent.told()
+    agents.release()
+    await agent.thread.wait(slow, timeout=PATIENCE)
+    (told,) = await agent.told()
+    assert told.visible.endswith("Task Progress: 2/2")
+    done = "All 2 tasks finished.\nUse asyncagents_output tools to see agent responses."
+    assert done in told.parts[1].text
+    assert RUNNING[0] not in told.parts[1].text
+
+
+async def test_N14_what_is_resumed_counts_as_running(agent: Speaker, agents: FakeSessionRunner) -> None:
+    """Two of a batch are done; one of them is resumed: 1/2 while it runs."""
+    agents.hold("slow")
+    slow = await agent.launch("the slow one", agent="slow")
+    first = await agent.done()
+    await agent.told()
+    agents.hold("explore")
+    await agent.call("task", resume=first, prompt="More.")
+    await until(lambda: first in agents.at_gate)
+    agents.release("slow")
+    await agent.thread.wait(slow, timeout=PATIENCE)
+    (told,) = await agent.told()
+    assert told.visible.endswith("Task Progress: 1/2")
+    assert RUNNING[0] in told.parts[1].text
+
+
+@pytest.mark.parametrize("name", ["NODE_ENV", "MEANTIME_ENV"])
+async def test_001_show_indicator_in_development_mode(
+    agent: Speaker, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "development")
+    await agent.done()
+    (told,) = await agent.told()
+    assert told.visible.endswith("[hint attached]")
+
+
+@pytest.mark.parametrize("value", [None, "production", "Development"])
+async def test_001_hide_indicator_in_production_mode(
+    agent: Speaker, monkeypatch: pytest.MonkeyPatch, value: str | None
+) -> None:
+    if value is not None:
+        monkeypatch.setenv("NODE_ENV", value)
+    await agent.done()
+    (told,) = await agent.told()
+    assert "[hint attached]" not in told.text
+
+
+async def test_N19_an_ending_that_the_agent_read_is_not_told_again(agent: Speaker) -> None:
+    """Together with the ack of the turn that held the read; without it, the notice comes."""
+    for acked in (False, True):
+        async with agent.thread.turn() as turn:
+            id = await agent.done()
+            said = await agent.in_turn(turn).call("output", task_id=id)
+            assert said.reads == (f"{id}.1",)
+            if acked:
+                await turn.ack()
+        assert len(await agent.told()) == (0 if acked else 1)
