@@ -17,6 +17,8 @@ NAMES = (
     "history",
     "mcp_tools",
     "mcp_server",
+    "opencode",
+    "subagents",
     "peers",
     "starting",
     "serving",

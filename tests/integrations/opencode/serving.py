@@ -32,14 +32,16 @@ def _says(part: Said, word: str) -> bool:
 class Place:
     """A home and a project; `environ` and `command` are what starts OpenCode there."""
 
-    def __init__(self, folder: Path, model: Model, **config: object) -> None:
+    def __init__(
+        self, folder: Path, model: Model, environ: dict[str, str] | None = None, **config: object
+    ) -> None:
         self.model = model
         self.folder = folder
         self.project = folder / "project"
         home = folder / "home"
         self.project.mkdir()
         home.mkdir()
-        self.environ = {"PATH": os.environ["PATH"], "HOME": str(home), **OPENCODE_OFFLINE}
+        self.environ = {"PATH": os.environ["PATH"], "HOME": str(home), **OPENCODE_OFFLINE, **(environ or {})}
         configure_opencode(self.project, model, **config)
 
     def asked(self, word: str) -> list[Asked]:
@@ -54,8 +56,10 @@ class Place:
 class Running(Place):
     """With a server, always at the same address."""
 
-    def __init__(self, folder: Path, model: Model, **config: object) -> None:
-        super().__init__(folder, model, **config)
+    def __init__(
+        self, folder: Path, model: Model, environ: dict[str, str] | None = None, **config: object
+    ) -> None:
+        super().__init__(folder, model, environ, **config)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
