@@ -20,7 +20,7 @@ from .scripted import Asked, Model, Running, needs_opencode, script
 
 CHILDREN = 4
 THINKS = 2.0  # seconds, of each child's model
-PATIENCE = 20.0  # seconds that a notice is waited for after the last child ended
+PATIENCE = 60.0  # seconds that a notice is waited for after the last child ended
 NATIVE = {"OPENCODE_EXPERIMENTAL_BACKGROUND_SUBAGENTS": "true"}
 NOTICES = re.compile(r'<task-notification id="([^"]+)"|<task id="([^"]+)"')
 

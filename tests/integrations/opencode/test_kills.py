@@ -26,7 +26,7 @@ from meantime.integrations.opencode.server import Record
 from meantime.integrations.opencode.wire.http import Client
 from meantime.ports.session import AgentSettings
 
-from .serving import PATIENCE, Place, eventually, soon
+from .serving import PATIENCE, Place, Running, eventually, soon
 
 pytestmark = [needs(OPENCODE), pytest.mark.xdist_group("opencode-kills"), pytest.mark.anyio]
 OWNER = Path(__file__).with_name("working.py")
@@ -107,14 +107,16 @@ async def test_P4_a_turn_outlives_its_owner(work: Workplace):
 
 
 @pytest.mark.parametrize("place", ["prompt before", "prompt during", "prompt after"])
-async def test_P3_a_prompt_is_given_once(work: Workplace, place: str):
-    """Whether or not the server got it before its owner was killed."""
-    with work.owner("once " + script({"text": "Done."}), place) as owner:
+async def test_P3_a_prompt_is_given_once(work: Workplace, server: Running, place: str):
+    """Whether or not the server got it before the owner of the ledger was killed."""
+    word = f"once-{place}".replace(" ", "-")
+    work.settings = AgentSettings(runner="opencode", url=server.url, cwd=str(server.project))
+    with work.owner(f"{word} " + script({"text": "Done."}), place) as owner:
         assert owner.wait(PATIENCE) == -signal.SIGKILL
     async with work.opened() as mt:
         task = await ended(mt)
         assert task.outcome.result == "Done."
-    assert len(work.asked("once")) == 1
+    assert len(work.asked(word)) == 1
 
 
 async def test_L28_a_permission_is_answered_after_a_restart(work: Workplace):

@@ -6,6 +6,7 @@ as told when the model was asked with it: a server that is killed in between is 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from .wire.http import Client
 
 WINDOW = 50  # messages, beside those that we send
-AGAIN = (3.0, 6.0, 12.0)  # seconds in which an idle session must have begun a turn
+AGAIN = (5.0, 15.0, 30.0)  # seconds in which an idle session must have begun a turn
 FRESH = 0.5  # seconds that a look holds for questions
 LOOK = 10.0  # seconds between looks without any event
 HINTS = frozenset({"gap", "message.updated", "session.idle", "session.status", "session.error"})
@@ -33,6 +34,7 @@ class Letter(NamedTuple):
 
     message: str
     parts: list[dict[str, Any]]
+    tried: bool  # it may have been sent before, long ago
 
     def is_in(self, view: View) -> bool:
         """A server that is killed may have kept the message, and not all of its parts."""
@@ -62,13 +64,13 @@ class OpenCodeHost:
         self._dialect = dialect
         self._wire: tuple[Client, Feed] | None = None
         self._directory = ""
-        self._looked = (-FRESH, View([]))
+        self._looked = (-math.inf, View([]))
 
     async def has(self, thread: str, notice: str) -> bool:
         """Asked for one after the other: one look answers for all of them. `deliver` looks again."""
-        now = asyncio.get_running_loop().time()
-        if now - self._looked[0] > FRESH:
-            self._looked = (now, await self._look([]))
+        if not self._is_fresh():
+            view = await self._look([])
+            self._looked = (asyncio.get_running_loop().time(), view)
         view = self._looked[1]
         return any(view.was_seen(message) for message in view.marked(notice))
 
@@ -77,14 +79,13 @@ class OpenCodeHost:
         letters = [self._letter(notice) for notice in notices]
         _, feed = self._connection()
         tries, due = 0, -1.0
+        # What was never sent is not there: then the look of just now, for `has`, is enough to begin with.
+        known = None if any(letter.tried for letter in letters) or not self._is_fresh() else self._looked[1]
         with feed.listening(self.session) as ear:
             while True:
-                view = await self._look(letters)
+                view, known = known or await self._look(letters), None
                 missing = [letter for letter in letters if not letter.is_in(view)]
-                seen = [
-                    letter for letter in letters if letter not in missing and view.was_seen(letter.message)
-                ]
-                if len(seen) == len(letters):
+                if not missing and all(view.was_seen(letter.message) for letter in letters):
                     return
                 now = asyncio.get_running_loop().time()
                 if due < 0 and not missing:  # a former owner has sent them, perhaps just now
@@ -96,6 +97,9 @@ class OpenCodeHost:
                     due = now + AGAIN[tries]
                     tries += 1
                 await _hint(ear, LOOK if view.is_busy else 1.0)
+
+    def _is_fresh(self) -> bool:
+        return asyncio.get_running_loop().time() - self._looked[0] < FRESH
 
     def _letter(self, notice: Notice) -> Letter:
         """By the time of the ending, which is on record: the same however often it is sent."""
@@ -112,7 +116,7 @@ class OpenCodeHost:
             }
             for place, part in enumerate(said)
         ]
-        return Letter(message, parts)
+        return Letter(message, parts, notice.delivery > 1)
 
     async def _look(self, letters: Sequence[Letter]) -> View:
         """Waits for a server that is away."""
