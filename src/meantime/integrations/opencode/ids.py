@@ -22,7 +22,7 @@ def part_id(session: str, key: str, at: float, number: int = 0) -> str:
 def _tail(session: str, key: str, at: float, number: int) -> str:
     """The same for the same arguments. Ids are unique over all sessions of a server, so the session is in
     them. `at` and `number` give the order, of parts and on servers that sort messages by their ids."""
-    moment = (int(at * 1000) * PER_MILLISECOND + number % PER_MILLISECOND) % (1 << 48)
+    moment = (round(at * 1000) * PER_MILLISECOND + number % PER_MILLISECOND) % (1 << 48)
     return f"{moment:012x}{_letters(f'{session} {key}')}"
 
 
