@@ -56,7 +56,7 @@ class Feed:
         self._ears = set[Ear]()
         self._stream: asyncio.Task[None] | None = None
         self.connected = asyncio.Event()
-        self.gaps = 0
+        self.breaks = 0  # how often the stream ended by itself
 
     @contextlib.contextmanager
     def listening(self, session: str) -> Generator[Ear]:
@@ -92,13 +92,13 @@ class Feed:
                             self._tell_gap()
                         self._hear(data)
             self.connected.clear()
+            self.breaks += 1
             self._tell_gap()
             failures = max(failures, 0)
             await asyncio.sleep(WAITS[min(failures, len(WAITS) - 1)])
             failures += 1
 
     def _tell_gap(self) -> None:
-        self.gaps += 1
         for ear in self._ears:
             ear.hear(Event(GAP, "", {}))
 
