@@ -29,7 +29,7 @@ from meantime.runners.background import BackgroundFunction
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "reference.md"
 WIDTH = 100
-OBJECTS = ["Meantime", "Thread", "Turn", "Handle", "Log", "Batch", "Transcript", "HttpDoor"]
+OBJECTS = ["Meantime", "Thread", "Turn", "Handle", "Log", "Batch", "Transcript", "Toolset", "HttpDoor"]
 SETTINGS = ["Settings", "Limits", "ProcessLimits", "InlineLimits", "Retention"]
 SERVERS = ["StdioServer", "HttpServer"]
 OUTCOMES = ["Completed", "Failed", "Cancelled", "TimedOut", "Lost"]
@@ -45,7 +45,7 @@ VALUES = [
     "CancelAnswer",
     "BatchCount",
 ]
-VALUES += ["ToolInfo", "Notice", "Message", "Part", "Settled", "Entry", "Event", "Delivery"]
+VALUES += ["Said", "ToolInfo", "Notice", "Message", "Part", "Settled", "Entry", "Event", "Delivery"]
 HOMES = [meantime, model, tasks, store, events, change]  # where a value that is handed out may live
 SKIPPED = {  # public in the code, but not for who uses Meantime
     "Agent.order",
@@ -81,7 +81,7 @@ TEXTS = {
     "start.retry": '`"idempotent"`: it may run again after a crash. Else it ends `lost`.',
     "start.on_limit": 'With no slot free: `"queue"` or `"reject"`; None is what `Limits.on_limit` says.',
     "start.inline": "How much of the result stays in the message; None is what `Settings` says.",
-    "start.fork": "For agents: begin with a conversation, not blank: `fork_of`, `context`, `session`, else the"
+    "start.fork": "For agents: begin with a conversation, not blank: `fork_of`, `context`, `session`, or the"
     " thread's own transcript. Kept as `task.forked`. Not together with `resume`.",
     "start.fork_of": "For agents: a task whose conversation it goes on from, ended or not.",
     "start.context": "For agents: the lines of the conversation it goes on from.",
@@ -130,6 +130,9 @@ TEXTS = {
     "Transcript.has": "Whether the conversation holds this notice already.",
     "Transcript.messages": "The conversation so far.",
     "Transcript.entries": "The same, with the notice that each message carries.",
+    "Toolset.dialect": "Whose words it speaks.",
+    "Toolset.tools": "What the model is offered now: name, description, schema.",
+    "Toolset.commands": "What a person can type, with a slash before it.",
     "BackgroundFunction.work": "The work to hand over: `thread.start(fn.work(1, 2))`.",
     "Context.task_id": "The task that this run belongs to.",
     "Context.thread": "The id of the thread that asked.",
@@ -395,6 +398,11 @@ def _values() -> str:
     made = _block([_signature("OpenCodeHost", meantime.OpenCodeHost)])
     says = "A session of OpenCode as such a host; see [OpenCode](opencode.md)."
     parts.append(f"### OpenCodeHost\n\n{says}\n\n{made}")
+    spoken = meantime.Dialect
+    lines = [f"{one.name}: {one.kind}" for one in _fields(spoken)]
+    lines += [_signature(name, fn) + _below(_doc(fn)) for name, fn, _ in _callables(spoken)]
+    where = "[dialects](dialects.md) shows how to write one; `dialect(name)` gives one of ours."
+    parts.append(f"### Dialect\n\nThe words of a `Toolset`: {where}\n\n{_block(lines)}")
     return "\n".join(parts)
 
 

@@ -246,6 +246,8 @@ class Thread:
         background: bool = True,
         allow_model_cancel: bool = True,
         depth: int | None = None,
+        session: str | None = None,
+        context: Callable[[], Sequence[Line]] | None = None,
     ) -> Toolset:
         """This thread's verbs as tools for its agent, in the words of a dialect.
 
@@ -256,6 +258,8 @@ class Thread:
         allow: only the tools with these names; an empty list is none.
         background: False takes away what hands work off. So does a depth at which no more may start:
             `depth` is that of the task that this agent works on; None asks the work that runs here.
+        session, context: what a fork of this agent goes on from: its session, where the host of the new
+            agent can copy it, or a function that gives what was said; else the thread's transcript.
         """
         return Toolset(
             self._tasks,
@@ -267,6 +271,8 @@ class Thread:
             background=background,
             allow_model_cancel=allow_model_cancel,
             depth=depth,
+            session=session,
+            context=context,
         )
 
     def batch(self, id: str) -> Batch:

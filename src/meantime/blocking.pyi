@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from meantime.integrations.mcp.servers import HttpServer, StdioServer
 from meantime.integrations.mcp.tools import ToolInfo
 from meantime.kernel.conversation import Line
+from meantime.kernel.errors import MeantimeError
 from meantime.kernel.events import Event
 from meantime.kernel.limits import Limits
 from meantime.kernel.model import BatchCount, Chunk, InlineLimits, Json, Output, Task
@@ -300,6 +301,8 @@ class Thread:
         background: bool = True,
         allow_model_cancel: bool = True,
         depth: int | None = None,
+        session: str | None = None,
+        context: Callable[[], Sequence[Line]] | None = None,
     ) -> Toolset:
         """This thread's verbs as tools for its agent, in the words of a dialect.
 
@@ -309,7 +312,9 @@ class Thread:
         turn: reads of endings count as told with its ack, where the dialect says so.
         allow: only the tools with these names; an empty list is none.
         background: False takes away what hands work off. So does a depth at which no more may start:
-            `depth` is that of the task that this agent works on; None asks the work that runs here."""
+            `depth` is that of the task that this agent works on; None asks the work that runs here.
+        session, context: what a fork of this agent goes on from: its session, where the host of the new
+            agent can copy it, or a function that gives what was said; else the thread's transcript."""
 
     def batch(self, id: str) -> Batch: ...
     def turn(self, *, lease: float | None = None, limit: int = 100, reads_settle: bool = True) -> Turn:
@@ -344,7 +349,9 @@ class Toolset:
     turn: reads of endings count as told with its ack, where the dialect says so.
     allow: only the tools with these names; an empty list is none.
     background: False takes away what hands work off. So does a depth at which no more may be started:
-        `depth` is that of the task that this agent works on, and None is asked of the work that runs here."""
+        `depth` is that of the task that this agent works on, and None is asked of the work that runs here.
+    session, context: what a fork of this agent goes on from: its session, where the host of the new agent
+        can copy it, or a function that gives what was said. Else it is the thread's own transcript."""
 
     dialect: Dialect
 
@@ -370,12 +377,16 @@ class Toolset:
     def starts(self, name: str) -> bool:
         """Whether this tool can hand work off."""
 
-    def started(self, name: str, arguments: object, **options: Any) -> Task:
-        """The task itself, for those who follow it by themselves. Raises."""
+    def started(self, name: str, arguments: object, **options: Any) -> Task | None:
+        """The task itself, for those who follow it by themselves; None for a call that starts no new one.
+        Raises."""
 
     def commands(self) -> list[Command]: ...
     def command(self, line: str) -> Said:
         """A line that a person typed: `/tasks list`. It sees this thread, and settles nothing."""
+
+    def refusal(self, name: str, error: MeantimeError, ask: Any = None) -> Said:
+        """An error in the words of the dialect."""
 
 class Turn:
     """Busy while its block is open. Leaving without `ack()` gives the notices back."""

@@ -90,7 +90,8 @@ async def test_F18_a_permission_that_a_rule_decides_asks_nobody_and_is_written_d
         assert await handle.result() == said
         assert "asked" not in await events(mt, handle.id)
         (noted,) = await mt.lines(handle.id, roles=["system"])
-        assert noted.text.startswith("permission ") and noted.text.endswith("by rule: bash")
+        assert noted.text.startswith("permission ")
+        assert noted.text.endswith("by rule: bash")
 
 
 async def test_F18_an_answer_for_the_task_holds_for_all_of_it_and_one_for_once_does_not(tmp_path: Path):

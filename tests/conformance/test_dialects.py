@@ -9,9 +9,12 @@ from meantime.dialects.meantime import Meantime
 from meantime.kernel.errors import NotFound
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.notices import Message, Notice, Part
-from meantime.ports.dialect import Offer, Policy
+from meantime.ports import asks
+from meantime.ports.dialect import Offer, Policy, Said
+from meantime.surfaces.http.wire import word
 from meantime.testing import DIALECT_CHECKS, exercise_dialect
 from meantime.testing.dialect.suite import Check
+from meantime.toolset.arguments import Arguments, tool
 
 pytestmark = pytest.mark.anyio
 
@@ -69,3 +72,45 @@ async def test_a_dialect_that_breaks_the_contract_is_noticed(planted: Meantime, 
 
 async def test_the_toolset_keeps_a_policy_that_the_dialect_forgets() -> None:
     await exercise_dialect(Settling())
+
+
+STATUSES = {
+    # DESIGN: one table for all; "resumed" is running in a later run
+    "background": "running running resumed running running completed error cancelled error error",
+    "asyncagents": "running running resumed running running completed error cancelled error error",
+    "meantime": "queued running running waiting cancelling completed failed cancelled timed_out lost",
+    "llxprt": "running running running running running completed failed cancelled failed failed",
+    "jaato": "pending running running running running completed failed cancelled timeout failed",
+    "psi": "running running running running pending_cancel completed failed cancelled timed_out failed",
+}
+KERNEL = [
+    (Status.QUEUED, 1), (Status.RUNNING, 1), (Status.RUNNING, 2), (Status.WAITING, 1), (Status.CANCELLING, 1),
+    (Status.COMPLETED, 1), (Status.FAILED, 1), (Status.CANCELLED, 1), (Status.TIMED_OUT, 1), (Status.LOST, 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", names())
+def test_H22_every_status_is_called_what_the_seed_calls_it(name: str) -> None:
+    assert " ".join(dialect(name).status(status, run) for status, run in KERNEL) == STATUSES[name]
+
+
+def test_the_wire_of_seed_001_and_its_dialect_say_the_same() -> None:
+    for status in Status:
+        for run in (1, 2):
+            assert word(status, run > 1) == dialect("asyncagents").status(status, run)
+
+
+class Loose(Meantime):
+    """Keeps its texts clean, and not its data."""
+
+    def tools(self, offer: Offer):
+        def say(ask: asks.List, answer: asks.Answer) -> Said:
+            return Said("done", data=[{"title": task.title} for task in answer.tasks])
+
+        every = asks.List(statuses=frozenset(Status))
+        return [tool("look", "Looks.", Arguments, lambda given: every, say, reads=True)]
+
+
+async def test_data_that_is_not_cleaned_is_noticed() -> None:
+    with pytest.raises(AssertionError, match="what_tasks_said_is_cleaned: the data of look lets"):
+        await exercise_dialect(Loose())

@@ -15,15 +15,13 @@ class Speaker:
     """`speaker.task(prompt=…)` calls `background_task`, where its dialect is background."""
 
     def __init__(self, mt: Meantime, dialect: str, thread: str = "conv-1", **options: Any) -> None:
+        self._mt = mt
         self.dialect = dialect
         self.thread = mt.thread(thread)
-        self.toolset = self.thread.toolset(dialect, agents=None, **options)
+        self.toolset = self.thread.toolset(dialect, **options)
 
     def in_turn(self, turn: Turn) -> Speaker:
-        speaker = Speaker.__new__(Speaker)
-        speaker.dialect, speaker.thread = self.dialect, self.thread
-        speaker.toolset = self.thread.toolset(self.dialect, turn=turn)
-        return speaker
+        return Speaker(self._mt, self.dialect, self.thread.id, turn=turn)
 
     async def call(self, verb: str, **arguments: Any) -> Said:
         return await self.toolset.call(f"{self.dialect}_{verb}", arguments, message_id="m-1")

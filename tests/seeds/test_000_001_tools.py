@@ -81,7 +81,9 @@ async def test_000_001_cancel_running_tasks__that_finish_all_the_same(mt: Meanti
 async def test_000_001_track_resumed_status(agent: Speaker, agents: FakeSessionRunner) -> None:
     id = await agent.done()
     agents.hold()
-    await agent.call("task", resume=id, prompt="And the docs?")
+    said = await agent.call("task", resume=id, prompt="And the docs?")
+    assert "Status: resumed" in said.text
+    assert said.data["status"] == "resumed"
     await until(lambda: agents.at_gate)
     assert (await agent.call("output", task_id=id)).data["status"] == "resumed"
     agents.release()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from functools import cache
 from pkgutil import iter_modules
 
 from meantime.kernel.errors import NotFound
@@ -11,10 +12,13 @@ from meantime.ports.dialect import Dialect
 __all__ = ["dialect", "names"]
 
 
-def names() -> list[str]:
-    return sorted(found.name for found in iter_modules(__path__) if not found.name.startswith("_"))
+@cache
+def names() -> tuple[str, ...]:
+    """Those of ours; what begins with an underscore is only a part of some."""
+    return tuple(sorted(found.name for found in iter_modules(__path__) if found.name[0] != "_"))
 
 
+@cache
 def dialect(name: str) -> Dialect:
     """A dialect of ours; one of your own is handed over as it is, and needs no name here."""
     if name not in names():

@@ -30,7 +30,7 @@ class Said(NamedTuple):
     text: str
     code: str = ""  # of an error
     reads: tuple[str, ...] = ()
-    data: Json = None  # the same for programs
+    data: Json = None  # the same for programs, as clean as the text: some show it to the model
 
 
 class Tool(Struct, frozen=True, kw_only=True):

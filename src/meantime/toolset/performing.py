@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from msgspec import structs
 
+from meantime.kernel.conversation import Line
 from meantime.kernel.errors import InvalidInput, NotResumable
 from meantime.kernel.lifecycle import ACTIVE
 from meantime.kernel.limits import NO_LIMIT
@@ -26,6 +27,18 @@ LONGEST = 600.0  # seconds of one wait
 Beat = Callable[[float, float, str], Awaitable[None]]
 
 
+class Forking(NamedTuple):
+    """What a fork goes on from: a session that its host copies, or what was said; else the transcript of
+    the thread that we keep ourselves."""
+
+    session: str | None = None
+    context: Callable[[], Sequence[Line]] | None = None
+
+    def options(self) -> dict[str, Any]:
+        said = tuple(self.context()) if self.context is not None and self.session is None else ()
+        return {"fork": True, "session": self.session, "context": said}
+
+
 async def silent(spent: float, most: float, message: str) -> None:
     """Nobody wants to hear how long a wait has lasted."""
 
@@ -41,6 +54,7 @@ class Performer:
         policy: Policy,
         inline: InlineLimits | None,
         now: Callable[[], float],
+        forking: Forking,
     ) -> None:
         self._tasks = tasks
         self._works = works
@@ -48,6 +62,7 @@ class Performer:
         self._policy = policy
         self._inline = inline
         self._now = now
+        self._forking = forking
         self._doing: dict[type[Ask], Callable[..., Awaitable[Answer]]] = {
             asks.Resume: self._resume,
             asks.Send: self._send,
@@ -93,12 +108,13 @@ class Performer:
 
     def _options(self, ask: Starting, more: dict[str, Any]) -> Options:
         known: dict[str, Any] = {"meta": ask.meta, **more}
+        if isinstance(ask, asks.StartAgent) and ask.fork:
+            known |= self._forking.options()
         return Options(
             timeout=ask.timeout,
             description=ask.description,
             batch=ask.batch,
             on_limit=self._policy.on_limit,
-            fork=isinstance(ask, asks.StartAgent) and ask.fork,
             **known,
         )
 

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from meantime.kernel.errors import Ambiguous, InvalidInput, MeantimeError, NotFound, Refused
+from meantime.kernel.conversation import Line
+from meantime.kernel.errors import Ambiguous, MeantimeError, NotFound, Refused
 from meantime.kernel.limits import NO_LIMIT
 from meantime.kernel.model import InlineLimits, Task
 from meantime.ports.asks import Ask, Starting
@@ -18,7 +19,7 @@ from meantime.ports.runner import CURRENT
 from meantime.ports.tasks import Tasks
 from meantime.toolset.arguments import parsed
 from meantime.toolset.exports import Form, exported
-from meantime.toolset.performing import Beat, Performer, silent
+from meantime.toolset.performing import Beat, Forking, Performer, silent
 from meantime.toolset.works import Works
 from meantime.turn import Turn
 from meantime.wording import OWN, Wording, dialect_of
@@ -33,6 +34,8 @@ class Toolset:
     allow: only the tools with these names; an empty list is none.
     background: False takes away what hands work off. So does a depth at which no more may be started:
         `depth` is that of the task that this agent works on, and None is asked of the work that runs here.
+    session, context: what a fork of this agent goes on from: its session, where the host of the new agent
+        can copy it, or a function that gives what was said. Else it is the thread's own transcript.
     """
 
     def __init__(
@@ -47,6 +50,8 @@ class Toolset:
         background: bool = True,
         allow_model_cancel: bool = True,
         depth: int | None = None,
+        session: str | None = None,
+        context: Callable[[], Sequence[Line]] | None = None,
         inline: InlineLimits | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
@@ -58,7 +63,8 @@ class Toolset:
         self._background = background
         self._cancel = allow_model_cancel
         self._depth = depth
-        self._performer = Performer(tasks, works, thread, self.dialect.policy, inline, now)
+        forking = Forking(session, context)
+        self._performer = Performer(tasks, works, thread, self.dialect.policy, inline, now, forking)
         self._offered: dict[str, Tool] | None = None
 
     # -- for models
@@ -105,9 +111,9 @@ class Toolset:
             )
             said = tool.say(ask, answer)
         except MeantimeError as error:
-            return await self._refusal(name, ask, error)
+            return await self.refusal(name, error, ask)
         except Exception:
-            return await self._refusal(name, ask, _internal(name))
+            return await self.refusal(name, _internal(name), ask)
         return await self._settled(said)
 
     async def starts(self, name: str) -> bool:
@@ -117,12 +123,13 @@ class Toolset:
         except NotFound:
             return False
 
-    async def started(self, name: str, arguments: object, **options: Any) -> Task:
-        """The task itself, for those who follow it by themselves. Raises."""
+    async def started(self, name: str, arguments: object, **options: Any) -> Task | None:
+        """The task itself, for those who follow it by themselves; None for a call that starts no new one.
+        Raises."""
         tool = await self._tool(name)
         ask = tool.ask(parsed(tool.takes, arguments))
         if not isinstance(ask, Starting) or not ask.background:
-            raise InvalidInput(f"{name} starts nothing.")
+            return None
         return await self._performer.start(ask, **options)
 
     # -- for people
@@ -141,9 +148,9 @@ class Toolset:
                 return ask
             said = command.say(ask, await self._performer.perform(ask, by="user"))
         except MeantimeError as error:
-            return await self._refusal(f"/{words}", ask, error)
+            return await self.refusal(f"/{words}", error, ask)
         except Exception:
-            return await self._refusal(f"/{words}", ask, _internal(words))
+            return await self.refusal(f"/{words}", _internal(words), ask)
         return said._replace(reads=())
 
     def _command(self, words: str) -> tuple[Command, str]:
@@ -168,7 +175,8 @@ class Toolset:
             raise NotFound(f"There is no tool {name[:100]!r}.", hint=f"There are: {there}.")
         return found
 
-    async def _refusal(self, name: str, ask: Any, error: MeantimeError) -> Said:
+    async def refusal(self, name: str, error: MeantimeError, ask: Any = None) -> Said:
+        """An error in the words of the dialect."""
         candidates: list[Task] = []
         task: Task | None = None
         try:
@@ -185,8 +193,11 @@ class Toolset:
     async def _settled(self, said: Said) -> Said:
         if not self.dialect.policy.reads_settle:
             return said._replace(reads=())
-        if self._turn is not None:
-            await self._turn.read(*said.reads)
+        if self._turn is not None and said.reads:
+            try:
+                await self._turn.read(*said.reads)
+            except MeantimeError as problem:  # its turn is over: the notice tells it again, with the same id
+                LOG.warning("What was read here will be told again: %s", problem)
         return said
 
     def _may_start(self) -> bool:

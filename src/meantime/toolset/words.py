@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import cast
 
 from meantime.kernel.durations import duration
 from meantime.kernel.errors import MeantimeError
 from meantime.kernel.ids import crockford
-from meantime.kernel.model import Chunk, Task
+from meantime.kernel.model import Chunk, Json, Task
 from meantime.kernel.notices import Notice, notice_id, summary
 from meantime.kernel.payloads import clean
 from meantime.ports.dialect import Said
@@ -77,6 +78,18 @@ def refusal(error: MeantimeError) -> Said:
 
 def listed(tasks: Sequence[Task], now: float) -> str:
     return "\n".join(line(task, now) for task in tasks)
+
+
+def cleaned(value: Json) -> Json:
+    """Every text in it, keys too: a model may be shown what is meant for programs."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, Mapping):
+        pairs = cast("Mapping[str, Json]", value).items()
+        return {clean(key): cleaned(one) for key, one in pairs}
+    if isinstance(value, list | tuple):
+        return [cleaned(one) for one in cast("list[Json]", value)]
+    return value
 
 
 def flat(text: str, most: int = 200) -> str:

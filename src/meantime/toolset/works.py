@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -44,7 +45,7 @@ class GivenWorks:
         self,
         tasks: Tasks,
         agents: Sequence[str] | None = (),
-        tools: Mapping[str, Callable[..., Any] | Orderable] | None = None,
+        tools: Mapping[str, Callable[..., Any]] | None = None,
         commands: Callable[..., Orderable] | None = None,
     ) -> None:
         self._tasks = tasks
@@ -78,4 +79,17 @@ class GivenWorks:
         strange = next((key for key in arguments if not key.isidentifier()), None)
         if strange is not None:
             raise InvalidInput(f"arguments: {strange[:40]!r} is not a name.")
-        return Call(found, **arguments).order()  # type: ignore[arg-type]
+        _check(found, name, arguments)
+        return Call(found, **arguments).order()
+
+
+def _check(function: Callable[..., Any], name: str, arguments: dict[str, Any]) -> None:
+    """A wrong argument is refused before anything is recorded."""
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # written in C, and does not say what it takes
+        return
+    try:
+        signature.bind(**arguments)
+    except TypeError as problem:
+        raise InvalidInput(f"{name}{signature}: {problem}.") from None

@@ -27,14 +27,15 @@ QUICK = Settings(stop_grace=0.5, stop_deadline=8.0)
 class Direct:
     """A carrier whose answers arrive at once, unless it is told otherwise."""
 
-    def __init__(self, mt: Meantime, thread: str = "conv-1") -> None:
+    def __init__(self, mt: Meantime, thread: str = "conv-1", dialect: str = "meantime") -> None:
         self.taken: bool | None = None
         self.arrives = True
         self.rides: list[Ride] = []
         self.tasks = mt._runtime
         works = OwnWorks(self.tasks, LedgerOwner(mt._about))
-        self.held = Conversation(self.tasks, works, thread, lambda: self.taken)
-        self.door = Door(self, "0.1.0", self.held.toolset.dialect.guidance(["start"]))
+        self.held = Conversation(self.tasks, works, thread, lambda: self.taken, dialect)
+        guidance = self.held.toolset.dialect.guidance(["start", f"{dialect}_task"])
+        self.door = Door(self, "0.1.0", guidance)
 
     async def conversation(self, ctx: Context) -> Conversation:
         return self.held

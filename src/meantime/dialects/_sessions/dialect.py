@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from meantime.kernel.change import Disposition
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.lifecycle import ACTIVE, ENDED, Status
+from meantime.kernel.model import Task
+from meantime.kernel.reminder import SHOWN
 from meantime.ports import asks
 from meantime.ports.asks import Answer, Ask
 from meantime.ports.dialect import Command, Offer, Policy, Problem, Said, Standing, Tool
@@ -89,13 +91,18 @@ class SessionDialect:
         )
 
     def reminder(self, standing: Standing) -> str:
-        if not (standing.active or standing.untold):
-            return ""
-        rows = [texts.row(task, standing.now, forks=self._forks) for task in standing.active]
-        untold = [texts.row(task, standing.now, forks=self._forks) for task in standing.untold]
-        lines = ["Background tasks that run:", *rows] if rows else []
-        lines += ["Background tasks that ended, with a notification on its way:", *untold] if untold else []
-        return "\n".join([*lines, "You are notified when a task ends; do not poll."])
+        lines = self._some("Background tasks that run:", standing.active, standing.now)
+        ended = "Background tasks that ended, with a notification on its way:"
+        lines += self._some(ended, standing.untold, standing.now)
+        if standing.parked:
+            lines.append(f"{standing.parked} notifications could not be delivered and are parked.")
+        return "\n".join([*lines, "You are notified when a task ends; do not poll."]) if lines else ""
+
+    def _some(self, head: str, tasks: Sequence[Task], now: float) -> list[str]:
+        """The first of them as rows; the rest are counted."""
+        rows = [texts.row(task, now, forks=self._forks) for task in tasks[:SHOWN]]
+        more = [f"- and {len(tasks) - SHOWN} more"] if len(tasks) > SHOWN else []
+        return [head, *rows, *more] if rows else []
 
     # -- what a call asks
 
@@ -123,17 +130,20 @@ class SessionDialect:
 
     def _started(self, ask: Ask, answer: Answer) -> Said:
         task = answer.task
-        what = f"Resume #{task.resume_count} started" if isinstance(ask, asks.Resume) else "Task launched"
+        resumed = isinstance(ask, asks.Resume)
+        what = f"Resume #{task.resume_count} started" if resumed else "Task launched"
+        # It may be on its way to a slot, for which there is no word: to who asked, it is being resumed.
+        word = "resumed" if resumed else texts.word(task)
         lines = [
             f"{what} in the background.",
             f"Task ID: {texts.marked(task, forks=self._forks)}",
             f"Description: {words.flat(task.title)}",
             f"Agent: {words.flat(task.agent_or_kind, 60)}",
-            f"Status: {'resumed' if isinstance(ask, asks.Resume) else texts.word(task)}",
+            f"Status: {word}",
             "You are notified when it ends. Do not poll; go on with other work, or end your turn. To wait "
             f'for it, use {self.name}_output(task_id="{task.id}", block=true).',
         ]
-        return Said("\n".join(lines), data=texts.data_of(task))
+        return Said("\n".join(lines), data={**texts.data_of(task), "status": word})
 
     def _detail(self, ask: asks.Read, answer: Answer) -> Said:
         task = answer.task

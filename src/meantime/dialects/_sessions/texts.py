@@ -11,7 +11,7 @@ from meantime.kernel.model import Cancelled, Completed, Failed, Lost, Outcome, T
 from meantime.kernel.notices import payload_text
 from meantime.kernel.payloads import as_text, clean
 from meantime.ports.asks import Answer
-from meantime.toolset.words import flat
+from meantime.toolset.words import cleaned, flat
 
 EVENT = "This is an automatic event; no human approved anything."
 
@@ -146,7 +146,7 @@ def data_of(task: Task) -> dict[str, Any]:
         found["result"] = payload_text(outcome)
     elif outcome is not None:
         found["error"] = error_of(outcome) or None
-    return found
+    return cleaned(found)
 
 
 def iso(seconds: float | None) -> str | None:

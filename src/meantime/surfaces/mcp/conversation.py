@@ -51,10 +51,11 @@ class Conversation:
 
     # -- tasks of MCP
 
-    async def start(self, name: str, arguments: object) -> Task:
-        """Recorded before this returns, under an id that nobody guesses."""
+    async def start(self, name: str, arguments: object) -> Task | None:
+        """Recorded before this returns, under an id that nobody guesses; None for a call that is none."""
         task = await self.toolset.started(name, arguments, id=wire.new_id(), meta={wire.MARK: "task"})
-        self.inbox.follows(task.id)
+        if task is not None:
+            self.inbox.follows(task.id)
         return task
 
     async def task(self, id: str) -> Task:

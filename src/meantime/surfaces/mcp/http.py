@@ -23,6 +23,7 @@ from meantime.surfaces.cli.conversation import named
 from meantime.surfaces.http.gate import LOCAL_NAMES
 from meantime.surfaces.http.settings import HttpSettings
 from meantime.surfaces.http.tokens import Caller
+from meantime.toolset.toolset import Toolset
 from meantime.wording import OWN, dialect_of
 
 from .conversation import Conversation
@@ -124,8 +125,8 @@ class HttpMcp:
     async def _door(self, dialect: str) -> Sessions:
         async with self._opening:
             if dialect not in self._doors:
-                found = Conversation(self._tasks, self._works, "-", dialect=dialect)
-                door = Door(self, self._settings.version, await found.toolset.guidance())
+                guidance = await Toolset(self._tasks, self._works, "anybody", dialect).guidance()
+                door = Door(self, self._settings.version, guidance)
                 sessions = Sessions(door, self._settings)
                 await sessions.open()
                 self._doors[dialect] = sessions

@@ -14,7 +14,6 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from meantime.kernel.errors import MeantimeError
 from meantime.ports.dialect import Said, Tool
-from meantime.toolset import words
 
 from . import resources, wire
 from .conversation import Conversation, shown
@@ -83,7 +82,9 @@ class Door:
         conversation = await self._carrier.conversation(ctx)
         modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS and declares(ctx)
         if modern and await conversation.toolset.starts(params.name):
-            return await self._as_task(conversation, params)
+            made = await self._as_task(conversation, params)
+            if made is not None:
+                return made
         async with conversation.call() as inbox:
             said = await conversation.toolset.call(params.name, params.arguments, _beat(ctx))
             ride = await inbox.ride(said.reads)
@@ -95,8 +96,8 @@ class Door:
         try:
             task = await conversation.start(params.name, params.arguments)
         except MeantimeError as problem:
-            return result(Said(words.problem(problem), problem.code), None)
-        return {"resultType": "task", **wire.state(task)}
+            return result(await conversation.toolset.refusal(params.name, problem), None)
+        return None if task is None else {"resultType": "task", **wire.state(task)}
 
     # -- resources
 

@@ -57,12 +57,13 @@ class TaskMethods:
             return await call_next(ctx)
         params = types.CallToolRequestParams.model_validate(dict(ctx.params or {}), by_name=False)
         conversation = await self._conversation(ctx)
-        if not await conversation.toolset.starts(params.name):
-            raise MCPError(types.METHOD_NOT_FOUND, f"{params.name} cannot be called as a task.")
         try:
-            task = await conversation.start(params.name, params.arguments)
+            starts = await conversation.toolset.starts(params.name)
+            task = await conversation.start(params.name, params.arguments) if starts else None
         except MeantimeError as problem:
             raise _refused(problem) from None
+        if task is None:
+            raise MCPError(types.METHOD_NOT_FOUND, f"{params.name} cannot be called as a task.")
         return {"task": wire.state_2025(task)}
 
     async def _get(self, ctx: Context, params: TaskParams) -> dict[str, Any]:

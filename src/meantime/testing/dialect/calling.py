@@ -21,7 +21,7 @@ from meantime.toolset.works import GivenWorks
 from ..clock import FakeClock
 from ..session import FakeSessionRunner, Reply
 from .samples import HOSTILE, examples
-from .wording import assert_clean
+from .wording import assert_clean, assert_clean_data
 
 THREAD = "conv-1"
 
@@ -96,7 +96,9 @@ async def what_tasks_said_is_cleaned(dialect: Dialect) -> None:
                 if tool.starts or tool.cancels:
                     continue
                 for given in examples(tool.schema, task.id):
-                    assert_clean((await toolset.call(tool.name, given)).text, tool.name)
+                    said = await toolset.call(tool.name, given)
+                    assert_clean(said.text, tool.name)
+                    assert_clean_data(said.data, tool.name)
 
 
 async def reads_settle_only_where_the_policy_says_so(dialect: Dialect) -> None:

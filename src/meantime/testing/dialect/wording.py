@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any, cast
 
 from meantime.kernel.errors import (
     Ambiguous,
@@ -29,6 +30,18 @@ OFFERS = [
 def assert_clean(text: str, where: str) -> None:
     found = [mark for mark in RAW if mark in text]
     assert not found, f"{where} lets {found} of a task's own text through: {text[:200]!r}"
+
+
+def assert_clean_data(value: Any, where: str) -> None:
+    if isinstance(value, str):
+        assert_clean(value, f"the data of {where}")
+    elif isinstance(value, dict):
+        for key, one in cast("dict[str, Any]", value).items():
+            assert_clean_data(key, where)
+            assert_clean_data(one, where)
+    elif isinstance(value, list | tuple):
+        for one in cast("list[Any]", value):
+            assert_clean_data(one, where)
 
 
 async def every_status_has_a_word(dialect: Dialect) -> None:

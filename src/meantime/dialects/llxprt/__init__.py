@@ -1,0 +1,249 @@
+"""Seed 002: `task` with async, and check_async_tasks. The model has no cancel; a person has /task end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from msgspec import Meta, field
+
+from meantime.kernel.change import Disposition
+from meantime.kernel.errors import InvalidInput, LimitReached
+from meantime.kernel.ids import display
+from meantime.kernel.lifecycle import Status
+from meantime.kernel.notices import Message, Notice, Part
+from meantime.kernel.payloads import as_text
+from meantime.ports import asks
+from meantime.ports.asks import Answer, Ask
+from meantime.ports.dialect import Command, Offer, Policy, Problem, Said, Standing, Tool
+from meantime.toolset import words
+from meantime.toolset.arguments import Arguments, tool
+
+from . import texts
+
+__all__ = ["DIALECT"]
+
+TASK = (
+    "Launches a named subagent with a goal. By default you wait for its output; with async it runs beside "
+    "you, and you are notified when it completes."
+)
+CHECK = (
+    "Check the status of async subagent tasks. With no arguments, lists all async tasks and their status. "
+    "With a task_id, shows detailed status and emitted output for that specific task (useful for peeking at "
+    "progress)."
+)
+ASYNC = (
+    "When true, launches the subagent asynchronously without blocking. The foreground agent continues "
+    "immediately and receives a notification when the task completes. Use check_async_tasks tool to monitor "
+    "status."
+)
+WHICH = (
+    "Optional. The ID (or ID prefix) of a specific task to inspect. If provided, shows detailed status and "
+    "any emitted output. If omitted, lists all async tasks with their status."
+)
+
+
+class Task(Arguments):
+    subagent_name: Annotated[str, Meta(description="Name of the subagent.", min_length=1)]
+    goal_prompt: Annotated[str, Meta(description="What it is to achieve.", min_length=1)]
+    behaviour_prompts: Annotated[list[str], Meta(description="How it is to go about it.")] = []  # noqa: RUF012  a Struct copies it
+    tool_whitelist: Annotated[list[str], Meta(description="The only tools that it may use.")] | None = None
+    output_spec: Annotated[dict[str, str], Meta(description="Values that it is to emit, by name.")] | None = (
+        None
+    )
+    context: Annotated[dict[str, Any], Meta(description="What it is to know.")] | None = None
+    timeout_seconds: (
+        Annotated[float, Meta(description="Seconds until it is stopped; -1 for as long as is allowed.")]
+        | None
+    ) = None
+
+
+class AsyncTask(Task):
+    is_async: Annotated[bool, Meta(description=ASYNC)] = field(default=False, name="async")
+
+
+class Check(Arguments):
+    task_id: Annotated[str, Meta(description=WHICH)] | None = None
+
+
+class Llxprt:
+    name = "llxprt"
+    policy = Policy(
+        reads_settle=False,
+        resumable=frozenset(),
+        model_cancels=False,
+        on_limit="reject",
+        listed_per_slot=2,
+        listed_most=10,
+    )
+
+    def status(self, status: Status, run: int) -> str:
+        return texts.WORDS[status]
+
+    def tools(self, offer: Offer) -> Sequence[Tool]:
+        check = tool("check_async_tasks", CHECK, Check, _check, _checked, reads=True)
+        if offer.agents is None:
+            return [check] if offer.background else []
+        takes = AsyncTask if offer.background else Task
+        enums = {"subagent_name": offer.agents}
+        task = tool("task", TASK, takes, _task, _ran, starts=offer.background, enums=enums)
+        return [task, check] if offer.background else [task]
+
+    def commands(self) -> Sequence[Command]:
+        return (
+            Command(
+                name="tasks list",
+                aliases=("tasks",),
+                description="List all async tasks and their status",
+                usage="/tasks list",
+                ask=lambda rest: asks.List(statuses=frozenset(Status)),
+                say=_on_screen,
+            ),
+            Command(
+                name="task end",
+                description="Cancel a running async task. Usage: /task end <id>",
+                usage="/task end <id>",
+                ask=_end,
+                say=_ended,
+            ),
+            Command(
+                name="set task-max-async",
+                description="Maximum number of concurrent async tasks (default: 5, -1 for unlimited)",
+                usage="/set task-max-async <n>",
+                ask=_set,
+                say=_is_set,
+            ),
+        )
+
+    def guidance(self, tools: Sequence[str]) -> str:
+        if "check_async_tasks" not in tools or "task" not in tools:
+            return ""
+        return (
+            "Use task with async=true for subagents whose result you do not need at once. You see the status "
+            "of async tasks on every turn, and the output of each when it completes: do not poll "
+            "check_async_tasks, and do not launch the same task again."
+        )
+
+    def message(self, notice: Notice) -> Message:
+        return Message("user", (Part(texts.ended(notice.task)),))
+
+    def reminder(self, standing: Standing) -> str:
+        """Completed and failed as the seed says; cancelled in a line of its own."""
+        short = texts.ids([*standing.active, *standing.untold])
+        ended = [task for task in standing.untold if task.status is not Status.CANCELLED]
+        gone = [task for task in standing.untold if task.status is Status.CANCELLED]
+        lines = ["Async tasks status:"]
+        for title, tasks in (
+            ("Running", standing.active),
+            ("Completed (pending acknowledgement)", ended),
+            ("Cancelled (pending acknowledgement)", gone),
+        ):
+            if tasks:
+                lines.append(
+                    f"{title}: " + ", ".join(f"[{short[one.id]}] {texts.name(one)}" for one in tasks)
+                )
+        return texts.note("\n".join(lines)) if len(lines) > 1 else ""
+
+    def problem(self, problem: Problem) -> Said:
+        error = problem.error
+        ref = words.flat(str(getattr(problem.ask, "ref", "") or ""), 128)
+        if isinstance(error, LimitReached):
+            return _refused(texts.full(error.limit, error.running), error.code)
+        if error.code == "not_found" and ref:
+            return _refused(f"Task not found: {ref}", error.code)
+        if error.code == "ambiguous":
+            bullet = "  " if problem.tool.startswith("/") else "- "
+            return _refused(texts.several(ref, problem.candidates, bullet), error.code)
+        return words.refusal(error)
+
+
+DIALECT = Llxprt()
+
+
+# -- what a call asks
+
+
+def _task(given: Task) -> asks.StartAgent:
+    kept = {
+        "tool_whitelist": given.tool_whitelist,
+        "output_spec": given.output_spec,
+        "context": given.context,
+    }
+    more = {name: value for name, value in kept.items() if value is not None}
+    prompt = "\n\n".join([given.goal_prompt, *given.behaviour_prompts])
+    return asks.StartAgent(
+        agent=given.subagent_name,
+        prompt=prompt,
+        timeout=given.timeout_seconds,
+        background=isinstance(given, AsyncTask) and given.is_async,
+        input=more,
+    )
+
+
+def _check(given: Check) -> Ask:
+    return asks.List(statuses=frozenset(Status)) if given.task_id is None else asks.Read(ref=given.task_id)
+
+
+def _end(rest: str) -> Ask | Said:
+    return asks.Cancel(ref=rest) if rest else Said(texts.USAGE)
+
+
+def _set(rest: str) -> Ask:
+    try:
+        most = int(rest)
+    except ValueError:
+        most = 0
+    if most != -1 and most <= 0:
+        raise InvalidInput(texts.MAX_ASYNC)
+    return asks.SetLimit(kind="agent", most=most)
+
+
+# -- what its answer says
+
+
+def _ran(ask: asks.StartAgent, answer: Answer) -> Said:
+    if answer.inline:
+        said = str(words.cleaned(as_text(answer.result)))
+        found: dict[str, Any] = {"terminate_reason": "GOAL", "emitted_vars": {}, "final_message": said}
+        return Said(texts.as_json(found), data=found)
+    task = answer.task
+    short = display(task.id)
+    data = {
+        "agentId": task.id,
+        "async": True,
+        "status": texts.word(task),
+        "returnDisplay": f" Launched async task: **{texts.name(task)}** (`{short}`)",
+    }
+    return Said(texts.launched(task), data=data)
+
+
+def _checked(ask: Ask, answer: Answer) -> Said:
+    if isinstance(ask, asks.List):
+        tasks = list(reversed(answer.tasks))
+        return Said(texts.listed(tasks), data={"count": len(tasks)})
+    task = answer.task
+    emitted = answer.output.emitted if answer.output else {}
+    text = texts.peek(task, emitted, answer.now)
+    return Said(text, reads=words.endings(task), data={"taskId": task.id, "status": texts.word(task)})
+
+
+def _on_screen(ask: Ask, answer: Answer) -> Said:
+    tasks = list(reversed(answer.tasks))
+    return Said(texts.on_screen(tasks, answer.now), data={"count": len(tasks)})
+
+
+def _ended(ask: asks.Cancel, answer: Answer) -> Said:
+    task, short = answer.task, display(answer.task.id)
+    if Disposition.ALREADY_ENDED in answer.dispositions:
+        return _refused(f"Task {short} is not running (status: {texts.word(task)})", "not_running")
+    if task.status is not Status.CANCELLED and task.ended:
+        return _refused(f"Failed to cancel task: {short}", "not_cancelled")
+    return Said(f"Cancelled task: {texts.name(task)} ({short})", data={"taskId": task.id})
+
+
+def _is_set(ask: asks.SetLimit, answer: Answer) -> Said:
+    return Said(f"task-max-async set to {ask.most}", data={"task-max-async": ask.most})
+
+
+def _refused(text: str, code: str) -> Said:
+    return Said(text, code, data={"error": code, "message": text})

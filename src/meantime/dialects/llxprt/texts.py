@@ -1,0 +1,183 @@
+"""Seed 002's texts, to the letter. What a task said is cleaned before it is put into one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, cast
+
+from meantime.kernel.ids import display
+from meantime.kernel.lifecycle import Status
+from meantime.kernel.model import Completed, Failed, Lost, Task, TimedOut
+from meantime.kernel.notices import payload_text
+from meantime.toolset import words
+
+WORDS = {
+    Status.QUEUED: "running",
+    Status.RUNNING: "running",
+    Status.WAITING: "running",
+    Status.CANCELLING: "running",
+    Status.COMPLETED: "completed",
+    Status.FAILED: "failed",
+    Status.CANCELLED: "cancelled",
+    Status.TIMED_OUT: "failed",
+    Status.LOST: "failed",
+}
+TAGS = {"running": "[RUNNING]", "completed": "[DONE]", "failed": "[FAILED]", "cancelled": "[CANCELLED]"}
+ICONS = {"running": "", "completed": "[OK]", "failed": "[ERROR]", "cancelled": ""}
+NOT_AVAILABLE = "Async task execution is not available in this environment."
+USAGE = "Usage: /task end <task-id>\n\nUse /tasks list to see task IDs."
+MAX_ASYNC = "task-max-async must be a positive number or -1 for unlimited"
+
+
+def word(task: Task) -> str:
+    return WORDS[task.status]
+
+
+def name(task: Task) -> str:
+    return words.flat(task.agent_or_kind, 100)
+
+
+def ids(tasks: Sequence[Task]) -> dict[str, str]:
+    """The first eight characters of each, more where two would be the same."""
+    every = [task.id for task in tasks]
+    return {id: display(id, every) for id in every}
+
+
+def note(message: str) -> str:
+    return f"---\nSystem Note: {message}\n---"
+
+
+def goal(task: Task) -> str:
+    given = task.work.input
+    first = cast("dict[str, Any]", given).get("prompt", "") if isinstance(given, dict) else ""
+    return str(words.cleaned(task.run.prompt or str(first)))
+
+
+def launched(task: Task) -> str:
+    return (
+        f"Async task '{name(task)}' launched with ID {task.id}. The task is now running in the background. "
+        "You will be notified when it completes. Use check_async_tasks to monitor progress."
+    )
+
+
+def full(most: int, running: int) -> str:
+    return (
+        f"Cannot launch async task: maximum concurrent async tasks ({most}) reached. "
+        f"Currently {running} tasks running. Wait for tasks to complete or use check_async_tasks to review."
+    )
+
+
+def listed(tasks: Sequence[Task]) -> str:
+    short = ids(tasks)
+    rows = [f"- {word(task)}: {name(task)} ({short[task.id]})" for task in tasks]
+    return "\n".join(["Async Tasks:", *rows]) if rows else "No async tasks."
+
+
+def several(ref: str, tasks: Sequence[Task], bullet: str) -> str:
+    short = ids(tasks)
+    rows = [f"{bullet}{short[task.id]}: {name(task)} ({word(task)})" for task in tasks]
+    return "\n".join([f"Multiple tasks match '{ref}'. Be more specific:", *rows])
+
+
+def summary(tasks: Sequence[Task]) -> str:
+    """For a system instruction; empty where there is nothing."""
+    if not tasks:
+        return ""
+    found = [word(task) for task in tasks]
+    counts = ", ".join(f"{found.count(one)} {one}" for one in ("running", "completed", "failed"))
+    short = ids(tasks)
+    rows = [
+        f"[{place}] {name(task)} ({short[task.id]}) - {TAGS[word(task)]} {word(task)}"
+        for place, task in enumerate(tasks, 1)
+    ]
+    return "\n".join([f"\n[ASYNC TASKS: {len(tasks)} total - {counts}]", *rows])
+
+
+def on_screen(tasks: Sequence[Task], now: float) -> str:
+    """`/tasks list`."""
+    if not tasks:
+        return "No async tasks"
+    short = ids(tasks)
+    lines = ["Async Tasks:", ""]
+    for place, task in enumerate(tasks, 1):
+        took = f"{seconds(task, now):.1f}s" + ("" if task.ended else " elapsed")
+        lines += [
+            f"{place}. {ICONS[word(task)]} [{short[task.id]}] {name(task)}",
+            f"   Status: {word(task)} | Duration: {took}",
+            f"   Goal: {goal(task)[:60]}...",
+            "",
+        ]
+    return "\n".join(lines)
+
+
+def seconds(task: Task, now: float) -> float:
+    run = task.run
+    if run.duration is not None:
+        return run.duration
+    return max(0.0, now - (run.started_at or run.queued_at))
+
+
+def output(task: Task) -> dict[str, Any]:
+    """An ending in the form of the synchronous answer."""
+    match task.outcome:
+        case Completed() as done:
+            said = done.final_message or payload_text(done)
+            found = {
+                "agent_id": task.id,
+                "terminate_reason": done.terminate_reason or "GOAL",
+                "emitted_vars": words.cleaned(done.emitted_vars),
+            }
+            return {**found, **({"final_message": words.cleaned(said)} if said else {})}
+        case outcome:
+            reason = "TIMEOUT" if isinstance(outcome, TimedOut) else "ERROR"
+            return {
+                "agent_id": task.id,
+                "terminate_reason": getattr(outcome, "terminate_reason", reason) or reason,
+                "emitted_vars": words.cleaned(outcome.emitted_vars if outcome else {}),
+                "error": words.cleaned(error(task)),
+            }
+
+
+def error(task: Task) -> str:
+    match task.outcome:
+        case Failed(message=message):
+            return message
+        case TimedOut(seconds=limit):
+            return f"Timed out after {limit:g} seconds."
+        case Lost(reason=reason):
+            return reason
+        case _:
+            return ""
+
+
+def ended(task: Task) -> str:
+    """What the model is told of an ending."""
+    if task.status is Status.CANCELLED:
+        return note(f"Async task '{name(task)}' was cancelled ({task.id}).")
+    how = "completed" if task.status is Status.COMPLETED else "failed"
+    return note(f"Async task '{name(task)}' {how}:\n{as_json(output(task))}")
+
+
+def peek(task: Task, emitted: dict[str, Any], now: float) -> str:
+    lines = [
+        f"Task: {name(task)} ({task.id})",
+        f"Status: {word(task)}",
+        f"{'Duration' if task.ended else 'Elapsed'}: {seconds(task, now):.1f}s",
+        f"Goal: {goal(task)}",
+        "",
+    ]
+    if not task.ended:
+        some = words.cleaned(emitted)
+        lines += ["Emitted so far:", as_json(some)] if emitted else ["Emitted so far: (none)"]
+    elif task.status is Status.COMPLETED:
+        lines += ["Output:", as_json(output(task))]
+    elif task.status is Status.CANCELLED:
+        lines.append("Task was cancelled.")
+    else:
+        lines.append(f"Error: {words.cleaned(error(task))}")
+    return "\n".join(lines)
+
+
+def as_json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)

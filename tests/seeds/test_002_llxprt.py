@@ -1,0 +1,326 @@
+"""Seed 002 in its own words: one test for each numbered section and each design decision."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from meantime import Agent, Meantime, Settings
+from meantime.dialects import dialect
+from meantime.dialects.llxprt import bus, texts
+from meantime.kernel.model import Failed
+from meantime.testing import FakeClock, FakeSessionRunner
+from meantime.testing.session import Reply
+from meantime.toolset.toolset import Toolset
+
+pytestmark = pytest.mark.anyio
+
+
+class World:
+    def __init__(self, mt: Meantime, agents: FakeSessionRunner, clock: FakeClock) -> None:
+        self.mt, self.agents, self.clock = mt, agents, clock
+        self.thread = mt.thread("conv-1")
+        self.tools: Toolset = self.thread.toolset("llxprt")
+
+    async def launch(self, name: str = "researcher", goal: str = "find it") -> str:
+        given = {"subagent_name": name, "goal_prompt": goal, "async": True}
+        said = await self.tools.call("task", given)
+        assert not said.code, said
+        return said.data["agentId"]
+
+    async def short(self, id: str) -> str:
+        return id.removeprefix("t_")[:8]
+
+    async def held(self) -> None:
+        while not self.agents.at_gate:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+
+
+REPLIES = {
+    "researcher": Reply("found it", emits={"files": 3}, final_message="All found."),
+    "broken": Reply(error=Failed("no such file")),
+}
+
+
+@pytest.fixture
+async def world():
+    agents, clock = FakeSessionRunner(REPLIES), FakeClock()
+    async with Meantime.open(":memory:", runners=[agents], clock=clock, settings=Settings()) as mt:
+        yield World(mt, agents, clock)
+
+
+async def test_002_section_1_the_four_messages_of_the_bus(world: World):
+    await world.thread.wait(await world.launch())
+    await world.thread.wait(await world.launch("broken"))
+    world.agents.hold()
+    id = await world.launch()
+    await world.held()
+    await world.tools.command(f"/task end {id}")
+    found = []
+    async for event in world.mt.events():
+        if (message := bus.message(event, await world.mt.get(event.task_id))) is not None:
+            found.append(message)
+        if len(found) == 6:
+            break
+    assert [message["type"] for message in found] == [
+        "async-task-launched", "async-task-completed", "async-task-launched", "async-task-failed",
+        "async-task-launched", "async-task-cancelled",
+    ]  # fmt: skip
+    launched, completed, _, failed = found[:4]
+    assert (launched["subagentName"], launched["goalPrompt"]) == ("researcher", "find it")
+    assert completed["output"] == {
+        "terminate_reason": "GOAL", "emitted_vars": {"files": 3}, "final_message": "All found.",
+    }  # fmt: skip
+    assert failed["error"] == "no such file"
+    assert all(isinstance(message["timestamp"], int) for message in found)
+
+
+async def test_002_section_2_the_status_summary(world: World):
+    assert texts.summary([]) == ""
+    done = await world.launch()
+    await world.thread.wait(done)
+    broken = await world.launch("broken")
+    await world.thread.wait(broken)
+    world.agents.hold()
+    runs = await world.launch()
+    tasks = [await world.mt.get(id) for id in (done, broken, runs)]
+    short = [await world.short(id) for id in (done, broken, runs)]
+    assert texts.summary(tasks) == (
+        "\n[ASYNC TASKS: 3 total - 1 running, 1 completed, 1 failed]\n"
+        f"[1] researcher ({short[0]}) - [DONE] completed\n"
+        f"[2] broken ({short[1]}) - [FAILED] failed\n"
+        f"[3] researcher ({short[2]}) - [RUNNING] running"
+    )
+
+
+async def test_002_section_3_async_is_a_parameter_and_can_be_switched_off(world: World):
+    (task, _) = await world.tools.tools()
+    described = task.schema["properties"]["async"]
+    assert described["type"] == "boolean"
+    assert described["description"] == (
+        "When true, launches the subagent asynchronously without blocking. The foreground agent continues "
+        "immediately and receives a notification when the task completes. Use check_async_tasks tool to "
+        "monitor status."
+    )
+    (alone,) = await world.thread.toolset("llxprt", background=False).tools()
+    assert "async" not in alone.schema["properties"]
+    refused = await world.thread.toolset("llxprt", background=False).call(
+        "task", {"subagent_name": "researcher", "goal_prompt": "x", "async": True}
+    )
+    assert refused.code == "invalid_input"
+
+
+async def test_002_section_4_a_launch_returns_at_once_and_says_so(world: World):
+    world.agents.hold()
+    said = await world.tools.call("task", {"subagent_name": "researcher", "goal_prompt": "x", "async": True})
+    id = said.data["agentId"]
+    assert said.text == (
+        f"Async task 'researcher' launched with ID {id}. The task is now running in the background. "
+        "You will be notified when it completes. Use check_async_tasks to monitor progress."
+    )
+    shown = f" Launched async task: **researcher** (`{await world.short(id)}`)"
+    assert said.data == {"agentId": id, "async": True, "status": "running", "returnDisplay": shown}
+
+
+async def test_002_section_4_without_async_the_output_is_the_answer(world: World):
+    said = await world.tools.call("task", {"subagent_name": "researcher", "goal_prompt": "x"})
+    assert json.loads(said.text) == {
+        "terminate_reason": "GOAL", "emitted_vars": {}, "final_message": "found it",
+    }  # fmt: skip
+
+
+async def test_002_section_5_tasks_are_listed_and_peeked_at(world: World):
+    assert (await world.tools.call("check_async_tasks", {})).text == "No async tasks."
+    world.agents.hold()
+    id = await world.launch()
+    await world.held()
+    short = await world.short(id)
+    listed = await world.tools.call("check_async_tasks", {})
+    assert (listed.text, listed.data) == (f"Async Tasks:\n- running: researcher ({short})", {"count": 1})
+    await world.clock.advance(1.5)
+    peeked = (await world.tools.call("check_async_tasks", {"task_id": short[:5]})).text
+    head = f"Task: researcher ({id})\nStatus: running\nElapsed: 1.5s\nGoal: find it\n\n"
+    assert peeked == f'{head}Emitted so far:\n{{\n  "files": 3\n}}'
+    world.agents.release()
+    await world.thread.wait(id)
+    done = (await world.tools.call("check_async_tasks", {"task_id": id})).text
+    head = f"Task: researcher ({id})\nStatus: completed\nDuration: 1.5s\nGoal: find it\n\nOutput:\n"
+    assert done == head + json.dumps(
+        {"agent_id": id, "terminate_reason": "GOAL", "emitted_vars": {"files": 3},
+         "final_message": "All found."}, indent=2,
+    )  # fmt: skip
+    failed = await world.launch("broken")
+    await world.thread.wait(failed)
+    said = (await world.tools.call("check_async_tasks", {"task_id": failed})).text
+    assert said.endswith("\n\nError: no such file")
+    missing = await world.tools.call("check_async_tasks", {"task_id": "zzz"})
+    assert (missing.text, missing.code) == ("Task not found: zzz", "not_found")
+
+
+async def test_002_section_6_tasks_list_and_task_end(world: World):
+    assert (await world.tools.command("/tasks")).text == "No async tasks"
+    assert (await world.tools.command("/task end")).text == (
+        "Usage: /task end <task-id>\n\nUse /tasks list to see task IDs."
+    )
+    world.agents.hold()
+    id = await world.launch(goal="g" * 80)
+    await world.held()
+    short = await world.short(id)
+    await world.clock.advance(2)
+    for line in ("/tasks", "/tasks list"):
+        assert (await world.tools.command(line)).text == (
+            f"Async Tasks:\n\n1.  [{short}] researcher\n   Status: running | Duration: 2.0s elapsed\n"
+            f"   Goal: {'g' * 60}...\n"
+        )
+    assert (await world.tools.command("/task end nope")).text == "Task not found: nope"
+    assert (await world.tools.command(f"/task end {short}")).text == f"Cancelled task: researcher ({short})"
+    again = await world.tools.command(f"/task end {short}")
+    assert (again.text, again.code) == (f"Task {short} is not running (status: cancelled)", "not_running")
+
+
+async def test_002_section_7_task_max_async_is_set_and_checked(world: World):
+    for wrong in ("0", "-2", "many", ""):
+        said = await world.tools.command(f"/set task-max-async {wrong}")
+        assert "task-max-async must be a positive number or -1 for unlimited" in said.text
+        assert said.code
+    await world.tools.command("/set task-max-async 7")
+    assert world.mt.limits().for_kind("agent") == 7
+    await world.tools.command("/set task-max-async -1")
+    assert world.mt.limits().for_kind("agent") == -1
+
+
+async def test_002_section_8_the_reminder_and_the_notes_of_endings(world: World):
+    speaks = dialect("llxprt")
+    assert await world.thread.reminder("llxprt") == ""
+    done, broken = await world.launch(), await world.launch("broken")
+    await world.thread.wait(done, broken)
+    world.agents.hold()
+    runs = await world.launch()
+    short = [await world.short(id) for id in (runs, done, broken)]
+    assert await world.thread.reminder("llxprt") == (
+        "---\nSystem Note: Async tasks status:\n"
+        f"Running: [{short[0]}] researcher\n"
+        f"Completed (pending acknowledgement): [{short[1]}] researcher, [{short[2]}] broken\n---"
+    )
+    async with world.thread.turn() as turn:
+        completed, failed = (speaks.message(notice).text for notice in turn.notices)
+        await turn.ack()
+    whole = {
+        "agent_id": done, "terminate_reason": "GOAL", "emitted_vars": {"files": 3},
+        "final_message": "All found.",
+    }  # fmt: skip
+    assert completed == (
+        f"---\nSystem Note: Async task 'researcher' completed:\n{json.dumps(whole, indent=2)}\n---"
+    )
+    error = {"agent_id": broken, "terminate_reason": "ERROR", "emitted_vars": {}, "error": "no such file"}
+    assert failed == f"---\nSystem Note: Async task 'broken' failed:\n{json.dumps(error, indent=2)}\n---"
+
+
+async def test_002_section_9_every_turn_sees_the_status_until_it_was_told(world: World):
+    id = await world.launch()
+    await world.thread.wait(id)
+    assert "pending acknowledgement" in await world.thread.reminder("llxprt")
+    async with world.thread.turn() as turn:
+        assert [notice.task_id for notice in turn.notices] == [id]
+        await turn.ack()
+    assert await world.thread.reminder("llxprt") == ""
+
+
+async def test_002_section_10_an_idle_thread_is_woken_and_a_busy_one_is_told_at_its_boundary(world: World):
+    woken = asyncio.ensure_future(anext(aiter(world.thread.wakeups())))
+    await world.thread.wait(await world.launch())
+    await asyncio.wait_for(woken, 10)
+    async with world.thread.turn() as turn:
+        await turn.ack()
+        second = await world.launch()
+        await world.thread.wait(second)
+        assert [notice.task_id for notice in await turn.boundary()] == [second]
+        await turn.ack()
+
+
+async def test_002_section_11_the_limit_is_five_unless_it_is_set(world: World):
+    assert world.mt.limits().for_kind("agent") == 5
+
+
+async def test_002_decision_1_over_the_limit_a_launch_is_refused_and_says_how_many_run(world: World):
+    world.agents.hold()
+    await world.tools.command("/set task-max-async 2")
+    for _ in range(2):
+        await world.launch()
+    said = await world.tools.call("task", {"subagent_name": "researcher", "goal_prompt": "x", "async": True})
+    assert (said.code, said.text) == (
+        "limit_reached",
+        "Cannot launch async task: maximum concurrent async tasks (2) reached. Currently 2 tasks running. "
+        "Wait for tasks to complete or use check_async_tasks to review.",
+    )
+    assert len(await world.mt.list("all")) == 2
+
+
+async def test_002_decision_2_a_timeout_ends_it_as_it_ends_any_task(world: World):
+    world.agents.hold()
+    given = {"subagent_name": "researcher", "goal_prompt": "x", "async": True, "timeout_seconds": 2}
+    id = (await world.tools.call("task", given)).data["agentId"]
+    await world.held()
+    await world.clock.advance(3)
+    (task,) = await world.thread.wait(id)
+    assert texts.word(task) == "failed"
+    assert texts.output(task)["terminate_reason"] == "TIMEOUT"
+
+
+async def test_002_decision_3_a_failure_is_told_like_a_completion(world: World):
+    await world.thread.wait(await world.launch("broken"))
+    async with world.thread.turn() as turn:
+        assert "failed:" in turn.notices[0].message("llxprt").text
+
+
+async def test_002_decision_4_the_model_has_no_cancel_and_a_person_has(world: World):
+    assert [tool.name for tool in await world.tools.tools()] == ["task", "check_async_tasks"]
+    world.agents.hold()
+    id = await world.launch()
+    await world.held()
+    assert (await world.tools.command(f"/task end {id}")).code == ""
+    assert "Cancelled (pending acknowledgement)" in await world.thread.reminder("llxprt")
+
+
+async def test_002_decision_5_a_store_in_memory_forgets(world: World):
+    await world.thread.wait(await world.launch())
+    async with Meantime.open(":memory:", runners=[FakeSessionRunner()]) as other:
+        assert await other.list("all") == []
+
+
+async def test_002_decision_6_what_an_async_agent_says_is_the_same_as_what_a_sync_one_says(world: World):
+    id = await world.launch()
+    await world.thread.wait(id)
+    said = [(line.role, line.text) for line in await world.thread.lines(id)]
+    answer = await world.thread.call(Agent("researcher", "find it"))
+    assert said[-1] == ("assistant", answer.result)
+
+
+async def test_002_decision_7_twice_as_many_ended_ones_as_may_run_are_listed(world: World):
+    await world.tools.command("/set task-max-async 1")
+    ids = []
+    for _ in range(4):
+        ids.append(await world.launch())
+        await world.thread.wait(ids[-1])
+    listed = (await world.tools.call("check_async_tasks", {})).data["count"]
+    assert listed == 2
+    await world.tools.command("/set task-max-async -1")
+    for _ in range(8):
+        await world.thread.wait(await world.launch())
+    assert (await world.tools.call("check_async_tasks", {})).data["count"] == 10
+
+
+async def test_002_decision_8_a_prefix_that_fits_several_lists_them(world: World):
+    world.agents.hold()
+    for id in ("t_aaaaaaaa11", "t_aaaaaaaa22"):
+        await world.thread.start(Agent("researcher", "x"), id=id)
+    said = await world.tools.call("check_async_tasks", {"task_id": "aaaa"})
+    assert said.code == "ambiguous"
+    assert said.text.splitlines()[0] == "Multiple tasks match 'aaaa'. Be more specific:"
+    assert sorted(said.text.splitlines()[1:]) == [
+        "- aaaaaaaa1: researcher (running)", "- aaaaaaaa2: researcher (running)",
+    ]  # fmt: skip
+    typed = await world.tools.command("/task end aaaa")
+    assert typed.text.splitlines()[1].startswith("  aaaaaaaa")

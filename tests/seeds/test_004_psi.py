@@ -1,0 +1,124 @@
+"""Seed 004 in its own words: the psi dialect. What the kernel does for each row is in the other files."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from meantime import InlineLimits, Meantime, Settings, Shell
+from meantime.toolset.toolset import Toolset
+
+pytestmark = pytest.mark.anyio
+SLOW = {"tool": "shell", "arguments": {"command": "sleep 60"}, "background": True}
+
+
+@pytest.fixture
+async def mt():
+    async with Meantime.open(":memory:", settings=Settings(inline=InlineLimits(200, 10))) as opened:
+        yield opened
+
+
+@pytest.fixture
+def jobs(mt: Meantime) -> Toolset:
+    return mt.thread("conv-1").toolset("psi", commands=Shell)
+
+
+async def started(jobs: Toolset, command: str) -> str:
+    said = await jobs.call(
+        "run_tool", {"tool": "shell", "arguments": {"command": command}, "background": True}
+    )
+    assert not said.code, said
+    return said.data["job_id"]
+
+
+async def test_004_N1_a_quick_tool_answers_synchronous_and_leaves_no_job(mt: Meantime, jobs: Toolset):
+    said = await jobs.call("run_tool", {"tool": "shell", "arguments": {"command": "echo hi"}})
+    assert (said.data["mode"], "job_id" in said.data) == ("synchronous", False)
+    assert said.data["result"].strip() == "hi"
+    assert await mt.list("all") == []
+
+
+async def test_004_N2_a_background_start_answers_with_a_job_that_runs(mt: Meantime, jobs: Toolset):
+    said = await jobs.call("run_tool", SLOW)
+    assert (said.data["mode"], said.data["status"]) == ("background", "running")
+    assert [task.id for task in await mt.list("all")] == [said.data["job_id"]]
+
+
+async def test_004_N4_N5_endings_are_synthetic_messages_of_the_assistant_in_order(
+    mt: Meantime, jobs: Toolset
+):
+    thread = mt.thread("conv-1")
+    ids: list[str] = []
+    for word in ("one", "two"):
+        ids.append(await started(jobs, f"echo {word}"))
+        await thread.wait(ids[-1])
+    async with thread.turn() as turn:
+        told = [notice.message("psi") for notice in turn.notices]
+        await turn.ack()
+    assert [message.role for message in told] == ["assistant", "assistant"]
+    assert [id in message.text for id, message in zip(ids, told, strict=True)] == [True, True]
+    assert "is completed after" in told[0].text
+    async with thread.turn() as turn:
+        assert turn.notices == []
+
+
+async def test_004_N6_a_cancel_is_pending_for_user_and_agent(mt: Meantime, jobs: Toolset):
+    by_agent, by_user = await started(jobs, "trap '' TERM; sleep 60"), await started(jobs, "sleep 60")
+    said = await jobs.call("cancel_job", {"job_id": by_agent})
+    assert (said.data["status"], said.data["cancel_requested_by"]) == ("pending_cancel", "agent")
+    typed = await jobs.command(f"/cancel-job {by_user}")
+    assert typed.data["cancel_requested_by"] == "user"
+
+
+async def test_004_N7_an_oversize_payload_is_a_reference_to_a_file(mt: Meantime, jobs: Toolset):
+    id = await started(jobs, "seq 1000")
+    await mt.thread("conv-1").wait(id)
+    record = await jobs.call("inspect_job", {"job_id": id})
+    path = record.data["payload_file"]
+    assert Path(path).read_text().split()[-1] == "1000"
+    async with mt.thread("conv-1").turn() as turn:
+        assert path in turn.notices[0].message("psi").text
+
+
+async def test_004_N8_N9_jobs_are_listed_by_default_while_they_are_not_over_or_by_status(
+    mt: Meantime, jobs: Toolset
+):
+    runs, done = await started(jobs, "sleep 60"), await started(jobs, "true")
+    await mt.thread("conv-1").wait(done)
+
+    async def listed(**given: object) -> list[str]:
+        return [job["job_id"] for job in (await jobs.call("list_jobs", given)).data["jobs"]]
+
+    assert await listed() == [runs]
+    assert await listed(statuses=["completed"]) == [done]
+    assert set(await listed(statuses=["completed", "running"])) == {runs, done}
+    assert (await jobs.call("list_jobs", {"statuses": ["odd"]})).code == "invalid_input"
+
+
+async def test_004_N10_E8_E9_a_job_is_its_threads_own(mt: Meantime, jobs: Toolset):
+    id = await started(jobs, "sleep 60")
+    assert (await jobs.call("inspect_job", {"job_id": id})).data["thread_id"] == "conv-1"
+    elsewhere = mt.thread("other").toolset("psi", commands=Shell)
+    for name in ("inspect_job", "cancel_job"):
+        said = await elsewhere.call(name, {"job_id": id})
+        assert (said.code, said.text) == ("not_found_in_thread", f"Job {id} not found in this thread.")
+    assert (await elsewhere.call("list_jobs", {})).data == {"jobs": []}
+
+
+async def test_004_E11_manual_retry_is_not_supported(jobs: Toolset):
+    said = await jobs.command("/retry-job t_1")
+    assert (said.code, said.text) == ("retry_not_supported", "Manual retry not supported.")
+
+
+async def test_004_B1_a_result_or_a_job_never_both(mt: Meantime, jobs: Toolset, monkeypatch):
+    monkeypatch.setattr("meantime.dialects.psi.INLINE", 0.05)
+    said = [
+        await jobs.call("run_tool", {"tool": "shell", "arguments": {"command": command}})
+        for command in ("sleep 60", "sleep 0.05", "true")
+    ]
+    for one in said:
+        assert ("result" in one.data) != ("job_id" in one.data)
+    await asyncio.sleep(0)
+    assert said[0].data["mode"] == "background"

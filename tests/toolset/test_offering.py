@@ -1,0 +1,132 @@
+"""What an agent is offered: by what there is, what it may, and how deep it works."""
+
+from __future__ import annotations
+
+import pytest
+
+from meantime import Agent, Call, InvalidInput, Limits, Meantime, NotFound, Settings, Shell, Thread, Toolset
+from meantime.testing import FakeSessionRunner
+
+pytestmark = pytest.mark.anyio
+
+
+def index(folder: str) -> str:
+    return f"indexed {folder}"
+
+
+async def names(toolset: Toolset) -> list[str]:
+    return [tool.name for tool in await toolset.tools()]
+
+
+async def test_commands_and_functions_only_where_they_are_handed_over(thread: Thread) -> None:
+    assert await names(thread.toolset(agents=None)) == ["output", "list", "wait", "cancel"]
+    given = await names(thread.toolset(agents=None, tools={"index": index}, commands=Shell))
+    assert given == ["start", "start_tool", "output", "list", "wait", "cancel", "send"]
+    refused = await thread.toolset(agents=None).call("start", {"command": "rm -rf /"})
+    assert refused.code == "not_found"
+
+
+async def test_F2_a_function_by_its_name(thread: Thread) -> None:
+    toolset = thread.toolset(tools={"index": index})
+    said = await toolset.call("start_tool", {"name": "index", "arguments": {"folder": "src"}})
+    assert await thread.wait(said.data["id"])
+    assert "indexed src" in (await toolset.call("output", {"id": said.data["id"]})).text
+    wrong = await toolset.call("start_tool", {"name": "delete"})
+    assert (wrong.code, "There are: index." in wrong.text) == ("not_found", True)
+    for arguments in ({}, {"file": "x"}, {"no name": 1}):
+        refused = await toolset.call("start_tool", {"name": "index", "arguments": arguments})
+        assert refused.code == "invalid_input"
+    assert len(await thread.list("all")) == 1
+
+
+async def test_F19_a_whitelist_and_empty_means_none(thread: Thread) -> None:
+    toolset = thread.toolset("background", allow=["background_list", "background_output"])
+    assert await names(toolset) == ["background_output", "background_list"]
+    refused = await toolset.call("background_task", {"description": "x", "prompt": "x", "agent": "explore"})
+    assert refused.code == "not_found"
+    assert await names(thread.toolset("background", allow=[])) == []
+    assert await thread.toolset("background", allow=[]).guidance() == ""
+
+
+async def test_F20_async_switched_off_takes_away_what_hands_off(thread: Thread) -> None:
+    for dialect in ("meantime", "background", "asyncagents"):
+        toolset = thread.toolset(dialect, tools={"index": index}, commands=Shell, background=False)
+        assert not [tool.name for tool in await toolset.tools() if tool.starts]
+        assert await toolset.guidance() == ""
+
+
+async def test_the_model_may_not_cancel(thread: Thread) -> None:
+    toolset = thread.toolset("asyncagents", allow_model_cancel=False)
+    assert "asyncagents_cancel" not in await names(toolset)
+    assert (await toolset.call("asyncagents_cancel", {"task_id": "t_x"})).code == "not_found"
+
+
+@pytest.mark.parametrize(
+    ("deepest", "depth", "may"), [(0, None, True), (0, 0, False), (2, 1, True), (2, 2, False)]
+)
+async def test_F17_children_start_children_only_so_deep(deepest: int, depth: int | None, may: bool) -> None:
+    """`depth` is that of the task that the agent works on; a conversation has none."""
+    settings = Settings(limits=Limits(depth=deepest))
+    async with Meantime.open(":memory:", settings=settings) as mt:
+        toolset = mt.thread("conv-1").toolset("background", depth=depth)
+        assert ("background_task" in await names(toolset)) is may
+
+
+@pytest.mark.embedded
+async def test_F17_work_that_runs_here_knows_how_deep_it_is() -> None:
+    async with Meantime.open(":memory:", settings=Settings(limits=Limits(depth=0))) as mt:
+        thread = mt.thread("conv-1")
+
+        async def child() -> list[str]:
+            return await names(thread.toolset("background"))
+
+        assert "background_task" in await child()
+        handle = await thread.start(Call(child))
+        verbs = ("output", "list", "cancel", "clear")
+        assert await handle.result() == [f"background_{verb}" for verb in verbs]
+
+
+async def test_exports(thread: Thread) -> None:
+    toolset = thread.toolset("background", agents=["explore"], allow=["background_output"])
+    (openai,) = await toolset.schemas("openai")
+    assert openai["type"] == "function"
+    assert openai["function"]["parameters"]["required"] == ["task_id"]
+    (anthropic,) = await toolset.schemas("anthropic")
+    assert anthropic["input_schema"] == openai["function"]["parameters"]
+    (mcp,) = await toolset.schemas("mcp")
+    assert mcp["annotations"] == {"readOnlyHint": True, "openWorldHint": False}
+    (gemini,) = await toolset.schemas("gemini")
+    assert gemini["parameters"] == {
+        "type": "OBJECT",
+        "required": ["task_id"],
+        "properties": {
+            "task_id": {"type": "STRING", "description": "ID of the task.", "minLength": 1},
+            "block": {"type": "BOOLEAN", "description": "Wait until the task has ended. Default: false."},
+            "timeout": {
+                "type": "NUMBER",
+                "description": "Seconds to wait at most, with block.",
+                "maximum": 600.0,
+            },
+        },
+    }
+    with pytest.raises(InvalidInput, match="openai, anthropic, mcp, gemini"):
+        await toolset.schemas("cohere")  # type: ignore[arg-type]
+
+
+async def test_agents_that_are_known_are_listed(thread: Thread) -> None:
+    for agents, known in ((["explore", "review"], ["explore", "review"]), ([], None)):
+        tools = {tool.name: tool for tool in await thread.toolset("asyncagents", agents=agents).tools()}
+        assert tools["asyncagents_task"].schema["properties"]["agent"].get("enum") == known
+
+
+async def test_a_name_that_is_no_dialect(thread: Thread, agents: FakeSessionRunner) -> None:
+    with pytest.raises(NotFound, match="There are: asyncagents, background"):
+        thread.toolset("klingon")
+    with pytest.raises(NotFound, match="klingon"):
+        await thread.reminder("klingon")
+    await (await thread.start(Agent("explore", "look"))).wait()
+    async with thread.turn() as turn:
+        with pytest.raises(NotFound, match="klingon"):
+            turn.render("klingon")
+        assert turn.render("background")[0].text.startswith("Background task ")
+        assert turn.render() == turn.render("meantime")

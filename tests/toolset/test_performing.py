@@ -1,0 +1,247 @@
+"""What a toolset does with an ask, in a dialect that has one tool for each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from meantime import Agent, Call, Meantime, Said, Thread, Toolset, blocking
+from meantime.dialects.meantime import Meantime as Own
+from meantime.ports import asks
+from meantime.ports.asks import Answer
+from meantime.ports.dialect import Command, Offer, Policy, Tool
+from meantime.testing import FakeClock, FakeSessionRunner
+from meantime.toolset.arguments import Arguments, tool
+from meantime.toolset.works import GivenWorks
+
+pytestmark = pytest.mark.anyio
+
+
+class Anything(Arguments):
+    """Nothing."""
+
+
+class Asking(Own):
+    """Performs the ask that it was made for, and keeps the answer."""
+
+    name = "asking"
+
+    def __init__(self, ask: asks.Ask, policy: Policy | None = None) -> None:
+        self.ask = ask
+        self.policy = policy or Policy()
+        self.answers: list[Answer] = []
+
+    def tools(self, offer: Offer) -> Sequence[Tool]:
+        return [tool("do", "Does it.", Anything, lambda given: self.ask, self._say)]
+
+    def commands(self) -> Sequence[Command]:
+        say = Command(
+            name="limit",
+            aliases=("set limit",),
+            description="Sets the limit.",
+            usage="/limit NUMBER",
+            ask=self._limit,
+            say=self._say,
+        )
+        return [say]
+
+    def _limit(self, rest: str) -> asks.Ask | Said:
+        return asks.SetLimit(kind="agent", most=int(rest)) if rest else Said("Usage: /limit NUMBER")
+
+    def _say(self, ask: asks.Ask, answer: Answer) -> Said:
+        self.answers.append(answer)
+        return Said("done")
+
+
+def made(thread: Thread, clock: FakeClock, dialect: Asking, **tools: Any) -> Toolset:
+    works = GivenWorks(thread._tasks, tools=tools)
+    return Toolset(thread._tasks, works, thread.id, dialect, now=clock.now)
+
+
+async def performed(
+    thread: Thread, clock: FakeClock, ask: asks.Ask, policy: Policy | None = None, **tools: Any
+) -> Answer:
+    dialect = Asking(ask, policy)
+    said = await made(thread, clock, dialect, **tools).call("do")
+    assert said.text == "done", said
+    return dialect.answers[0]
+
+
+async def test_F6_a_call_that_ends_in_time_has_a_result_and_no_task(thread: Thread, clock: FakeClock) -> None:
+    ask = asks.StartTool(name="add", arguments={"a": 1}, background=False, threshold=30)
+    answer = await performed(thread, clock, ask, add=lambda a: a + 1)
+    assert (answer.inline, answer.result, answer.tasks) == (True, 2, ())
+    assert await thread.list("all") == []
+
+
+async def test_F5_a_call_that_is_slow_goes_on_as_a_task(thread: Thread, clock: FakeClock) -> None:
+    gate = asyncio.Event()
+    ask = asks.StartTool(name="slow", background=False, threshold=5)
+    calling = asyncio.ensure_future(performed(thread, clock, ask, slow=gate.wait))
+    await clock.advance_to_alarm(5)
+    answer = await calling
+    assert (answer.inline, answer.result, answer.task.status) == (False, None, "running")
+    gate.set()
+
+
+async def test_F7_one_task_for_one_tool_call(thread: Thread) -> None:
+    toolset = thread.toolset("background")
+    given = {"description": "x", "prompt": "x", "agent": "explore"}
+    first = await toolset.call("background_task", given, tool_call_id="call-1", message_id="m-7")
+    second = await toolset.call("background_task", given, tool_call_id="call-1")
+    assert second.code.startswith("duplicate")
+    assert first.data["task_id"] in second.text
+    assert (await thread.get(first.data["task_id"])).message_id == "m-7"
+
+
+async def test_I3_a_wait_is_over_after_its_time_and_says_that_it_lives(
+    thread: Thread, clock: FakeClock, agents: FakeSessionRunner
+) -> None:
+    agents.hold()
+    toolset = thread.toolset("background")
+    id = (await thread.start(Agent("explore", "look"))).id
+    heard: list[tuple[float, float, str]] = []
+
+    async def beat(*said: Any) -> None:
+        heard.append(said)
+
+    waiting = asyncio.ensure_future(
+        toolset.call("background_output", {"task_id": id, "block": True, "timeout": 20}, beat)
+    )
+    await clock.advance_to_alarm(15)
+    await clock.advance_to_alarm(5)
+    said = await waiting
+    assert heard == [(15.0, 20.0, "0 of 1 have ended")]
+    assert said.data["status"] == "running"
+    assert said.text.endswith("You are notified when it ends.")
+
+
+@pytest.mark.parametrize(
+    ("policy", "listed"),
+    [
+        (Policy(), 3),
+        (Policy(listed_most=2), 2),
+        (Policy(listed_seconds=15), 1),
+        (Policy(listed_per_slot=1, listed_most=9), 2),
+        (Policy(listed="cleared"), 3),
+    ],
+)
+async def test_I14_how_long_ended_tasks_are_listed(
+    thread: Thread, mt: Meantime, clock: FakeClock, policy: Policy, listed: int
+) -> None:
+    await mt.set_limits(per_kind={"agent": 2})
+    for _ in range(3):
+        await clock.advance(10)
+        await (await thread.start(Call(int, "1"))).wait()
+    await clock.advance(10)
+    every = asks.List(statuses=frozenset({"completed"}))  # type: ignore[arg-type]
+    answer = await performed(thread, clock, every, policy)
+    assert len(answer.tasks) == listed
+    newest = await thread.list("all")
+    assert list(answer.tasks) == list(newest[:listed])
+
+
+async def test_a_list_of_tasks_with_the_same_mark(thread: Thread, clock: FakeClock) -> None:
+    for plugin in ("cli", "mcp"):
+        await (await thread.start(Call(int, "1"), id=plugin, meta={"plugin": plugin})).wait()
+    every = asks.List(statuses=frozenset({"completed"}), meta={"plugin": "mcp"})  # type: ignore[arg-type]
+    assert [task.id for task in (await performed(thread, clock, every)).tasks] == ["mcp"]
+
+
+async def test_L5_a_cancel_that_does_not_wait_answers_with_the_request(
+    thread: Thread, clock: FakeClock, agents: FakeSessionRunner
+) -> None:
+    agents.hold()
+    id = (await thread.start(Agent("explore", "look"))).id
+    await clock.until(lambda: agents.at_gate)
+    answer = await performed(thread, clock, asks.Cancel(ref=id), Policy(cancel_waits=False))
+    assert answer.task.status == "cancelling"
+
+
+async def test_M4_over_the_limit_by_the_policy(
+    thread: Thread, mt: Meantime, clock: FakeClock, agents: FakeSessionRunner
+) -> None:
+    await mt.set_limits(per_kind={"agent": 1})
+    agents.hold()
+    ask = asks.StartAgent(agent="explore", prompt="look")
+    await performed(thread, clock, ask)
+    assert (await performed(thread, clock, ask, Policy(on_limit="queue"))).task.status == "queued"
+    said = await made(thread, clock, Asking(ask, Policy(on_limit="reject"))).call("do")
+    assert said.code == "limit_reached"
+
+
+async def test_N2_a_read_in_a_turn_that_is_over_settles_nothing(
+    thread: Thread, agents: FakeSessionRunner
+) -> None:
+    handle = await thread.start(Agent("explore", "look"))
+    await handle.wait()
+    async with thread.turn() as turn:
+        pass
+    said = await thread.toolset("asyncagents", turn=turn).call("asyncagents_output", {"task_id": handle.id})
+    assert (said.code, said.data["result"]) == ("", "done")
+    async with thread.turn() as turn:
+        assert [notice.task_id for notice in turn.notices] == [handle.id]
+
+
+async def test_what_a_person_types(thread: Thread, mt: Meantime, clock: FakeClock) -> None:
+    toolset = made(thread, clock, Asking(asks.Tools()))
+    assert (await toolset.command("/limit")).text == "Usage: /limit NUMBER"
+    assert (await toolset.command("  /set   limit 7 ")).text == "done"
+    assert mt.limits().for_kind("agent") == 7
+    wrong = await toolset.command("/limit 0")
+    assert (wrong.code, mt.limits().for_kind("agent")) == ("invalid_input", 7)
+    unknown = await toolset.command("/limits 3")
+    assert (unknown.code, "There are: /limit, /set limit." in unknown.text) == ("not_found", True)
+
+
+async def test_a_fault_of_a_dialect_is_said_without_its_insides(
+    thread: Thread, clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Broken(Asking):
+        def _say(self, ask: asks.Ask, answer: Answer) -> Said:
+            raise RuntimeError("secret")
+
+    said = await made(thread, clock, Broken(asks.Tools())).call("do")
+    assert said.code == "internal"
+    assert "secret" not in said.text
+    assert "secret" in caplog.text
+
+
+async def test_N7_the_reminder_in_a_dialect(thread: Thread, agents: FakeSessionRunner) -> None:
+    assert await thread.reminder("background") == ""
+    agents.hold("slow")
+    slow = await thread.start(Agent("slow", "look"), description="the slow one")
+    quick = await thread.start(Agent("explore", "look"), description="the quick one")
+    await quick.wait()
+    said = await thread.reminder("background")
+    assert f'- {slow.id} [running] slow: "the slow one"' in said
+    assert f'- {quick.id} [completed] explore: "the quick one"' in said
+    async with thread.turn() as turn:
+        assert await turn.reminder("background")
+        await turn.ack()
+    assert quick.id not in await thread.reminder("background")
+    assert await thread.reminder("meantime") == await thread.reminder()
+    for number in range(25):
+        await thread.start(Agent("slow", "look"), description=f"number {number}")
+    said = await thread.reminder("background")
+    assert said.count("\n- t_") == 20
+    assert "\n- and 6 more\n" in said
+
+
+def test_a_toolset_without_async() -> None:
+    with blocking.Meantime.open(":memory:", runners=[FakeSessionRunner("found")]) as mt:
+        thread = mt.thread("conv-1")
+        toolset = thread.toolset("asyncagents")
+        assert "asyncagents_task" in [tool.name for tool in toolset.tools()]
+        given = {"description": "x", "prompt": "x", "agent": "explore"}
+        id = toolset.call("asyncagents_task", given).data["task_id"]
+        with thread.turn() as turn:
+            speaking = thread.toolset("asyncagents", turn=turn)
+            said = speaking.call("asyncagents_output", {"task_id": id, "block": True})
+            assert said.data["result"] == "found"
+            turn.ack()
+        with thread.turn() as turn:
+            assert turn.notices == []
