@@ -14,6 +14,7 @@ from integrations.agents.model import script
 from meantime import Agent, Cancelled, Completed, Failed, Handle, Meantime, OpenCodeHost, Thread
 from meantime.integrations.opencode.troubles import Away
 from meantime.integrations.opencode.wire.http import Client
+from meantime.kernel.budgets import Budget
 from meantime.kernel.conversation import Kind
 from meantime.ports.session import AgentSettings
 
@@ -38,6 +39,7 @@ async def mt(tmp_path: Path, server: Running) -> AsyncIterator[Meantime]:
         "careful": AgentSettings(**at, options={"permission": {"bash": "ask"}}),
         "nobody": AgentSettings(**at, agent="no-such-agent"),
         "bare": AgentSettings(**at, tools=("read",)),
+        "brief": AgentSettings(**at, budget=Budget(turns=1)),
     }
     async with Meantime.open(tmp_path / "work.db", agents=agents) as mt:
         yield mt
@@ -206,6 +208,22 @@ def _session(server: Running, word: str) -> str:
 async def test_F19_an_agent_has_the_tools_that_it_is_given(server: Running, thread: Thread):
     assert await (await start(thread, "tools", {"text": "Hello."}, agent="bare")).result() == "Hello."
     assert server.asked("tools")[-1].tools == ("read",)
+
+
+async def test_L15_a_last_turn_has_no_tools_and_what_follows_it_has_them_again(
+    server: Running, thread: Thread
+):
+    steps = [bash("true"), bash("sleep 60"), {"text": "Never."}]
+    handle = await start(thread, "spends", *steps, agent="brief")
+    task = await handle.wait()
+    assert isinstance(task.outcome, Failed)
+    assert task.outcome.code == "budget_spent"
+    last = next(asked for asked in reversed(server.model.asked) if "Do not call any more tools" in asked.text)
+    assert last.tools == ()
+    assert task.outcome.final_message == last.answer["text"]
+    again = await thread.resume(handle, "spends-more " + script({"text": "With tools."}))
+    assert await again.result() == "With tools."
+    assert "bash" in server.asked("spends-more")[-1].tools
 
 
 async def test_H20_without_any_event_it_is_looked_for(
