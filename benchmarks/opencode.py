@@ -10,13 +10,14 @@ from typing import Any
 
 import httpx
 
-from meantime import Agent, Handle, Meantime
+from meantime import Agent, Handle, Limits, Meantime, Settings
 from meantime.ports.session import AgentSettings
 
-from .measure import UNLIMITED, folder, p50, table
+from .measure import folder, p50, table
 from .scripted import Asked, Model, Running, needs_opencode, script
 
 SESSIONS = 30
+AT_ONCE = Settings(limits=Limits(per_thread=-1, total=-1, per_kind={"agent": -1}))
 THINKS = 1.0  # seconds, of the model
 
 
@@ -71,7 +72,7 @@ async def _ours(server: Running, path: Path) -> list[str]:
     server.model.before_answer = last_word
     settings = AgentSettings(runner="opencode", url=server.url, cwd=str(server.project))
     began = time.perf_counter()
-    async with Meantime.open(path / "work.db", settings=UNLIMITED, agents={"worker": settings}) as mt:
+    async with Meantime.open(path / "work.db", settings=AT_ONCE, agents={"worker": settings}) as mt:
         thread = mt.thread("bench")
         started = [await thread.start(Agent("worker", _steps(number))) for number in range(SESSIONS)]
         tasks = [await _ended(handle) for handle in started]
