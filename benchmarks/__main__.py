@@ -18,6 +18,8 @@ NAMES = (
     "history",
     "mcp_tools",
     "mcp_server",
+    "opencode",
+    "subagents",
     "peers",
     "starting",
     "serving",

@@ -399,6 +399,9 @@ def _values() -> str:
     lines = [f"{one.name}: {one.kind}" for one in _fields(host)]
     lines += [_signature(name, fn) + _below(_doc(fn)) for name, fn, _ in _callables(host)]
     parts.append(f"### Host\n\nWhat `Meantime.attach` takes: your side, as a class.\n\n{_block(lines)}")
+    made = _block([_signature("OpenCodeHost", meantime.OpenCodeHost)])
+    says = "A session of OpenCode as such a host; see [OpenCode](opencode.md)."
+    parts.append(f"### OpenCodeHost\n\n{says}\n\n{made}")
     spoken = meantime.Dialect
     lines = [f"{one.name}: {one.kind}" for one in _fields(spoken)]
     lines += [_signature(name, fn) + _below(_doc(fn)) for name, fn, _ in _callables(spoken)]

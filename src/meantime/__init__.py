@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .handle import Handle
     from .integrations.loops.agent import PythonAgent
     from .integrations.mcp.servers import HttpServer, StdioServer
+    from .integrations.opencode.parent import OpenCodeHost
     from .kernel.errors import (
         Ambiguous,
         Closed,
@@ -78,6 +79,7 @@ _HOMES = {
     "integrations.loops.agent": "PythonAgent",
     "integrations.mcp.servers": "HttpServer StdioServer",
     "kernel.tools": "ToolInfo",
+    "integrations.opencode.parent": "OpenCodeHost",
     "turn": "Transcript Turn",
     "ports.runner": "Context Stopped current",
     "kernel.errors": (
@@ -145,6 +147,7 @@ __all__ = [
     "NotInWork",
     "NotResumable",
     "Notice",
+    "OpenCodeHost",
     "Output",
     "Part",
     "ProcessLimits",

@@ -24,7 +24,7 @@ EVERYTHING = (
     "[importlib.import_module(found.name) for found in pkgutil.walk_packages(meantime.__path__, 'meantime.')"
     " if not found.name.startswith(('meantime.surfaces.', 'meantime.app.verbs.', 'meantime.__main__',"
     " 'meantime.integrations.mcp.wire.', 'meantime.integrations.acp.wire',"
-    " 'meantime.integrations.pydantic_ai.'))]"
+    " 'meantime.integrations.opencode.wire.', 'meantime.integrations.pydantic_ai.'))]"
 )
 
 
@@ -64,8 +64,8 @@ def test_import_meantime_loads_only_what_it_needs_itself():
 
 
 def test_everything_needs_msgspec_and_nothing_else():
-    """All but what has extras of its own, and is loaded when it is used: surfaces, verbs, and what speaks
-    to the SDKs of MCP and ACP or to Pydantic AI."""
+    """All but what has extras of its own, and is loaded when it is used: surfaces, verbs, wires, and what
+    speaks to Pydantic AI."""
     tops = {name.partition(".")[0] for name in loaded(EVERYTHING)}
     optional = {"typing_extensions"}  # msgspec takes it where it is installed, and does without elsewhere
     assert tops - set(sys.stdlib_module_names) - optional == {"meantime", "msgspec"}

@@ -29,6 +29,11 @@ MEANTIME = Path(sys.executable).with_name("meantime")
 PATIENCE = 60.0
 
 
+OPENCODE_OFFLINE = {
+    "OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1",
+    "OPENCODE_DISABLE_LSP_DOWNLOAD": "1", "npm_config_registry": "http://127.0.0.1:9",
+    "npm_config_fetch_retries": "0",
+}  # fmt: skip
 TESTED = (OPENCODE, GOOSE)  # with these, `make test` tests wherever there is npm
 
 
@@ -107,21 +112,8 @@ class ClaudeCode(Agent):
 class OpenCode(Agent):
     def __init__(self, person: Person, model: Model) -> None:
         super().__init__(person, model)
-        self.environ |= {
-            "OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1",
-            "OPENCODE_DISABLE_LSP_DOWNLOAD": "1", "npm_config_registry": "http://127.0.0.1:9",
-            "npm_config_fetch_retries": "0",
-        }  # fmt: skip
-        provider = {
-            "npm": "@ai-sdk/openai-compatible", "name": "S", "models": {"m": {"name": "m"}},
-            "options": {"baseURL": f"{model.url}/v1", "apiKey": "none"},
-        }  # fmt: skip
-        config = {
-            "autoupdate": False, "share": "disabled", "snapshot": False, "model": "scripted/m",
-            "small_model": "scripted/m", "enabled_providers": ["scripted"],
-            "provider": {"scripted": provider},
-        }  # fmt: skip
-        (self.project / "opencode.json").write_text(json.dumps(config, indent=2))
+        self.environ |= OPENCODE_OFFLINE
+        configure_opencode(self.project, model)
 
     @contextlib.contextmanager
     def session(self) -> Iterator[Any]:
@@ -137,6 +129,21 @@ class OpenCode(Agent):
                 _posted(f"{url}/session/{id}/prompt_async", {"parts": [{"type": "text", "text": text}]})
 
             yield prompt
+
+
+def configure_opencode(project: Path, model: Model, **more: object) -> None:
+    """It speaks to the scripted model alone, for a price."""
+    provider = {
+        "npm": "@ai-sdk/openai-compatible", "name": "S",
+        "models": {"m": {"name": "m", "cost": {"input": 1000, "output": 1000}}},
+        "options": {"baseURL": f"{model.url}/v1", "apiKey": "none"},
+    }  # fmt: skip
+    config = {
+        "autoupdate": False, "share": "disabled", "snapshot": False, "model": "scripted/m",
+        "small_model": "scripted/m", "enabled_providers": ["scripted"],
+        "provider": {"scripted": provider}, **more,
+    }  # fmt: skip
+    (project / "opencode.json").write_text(json.dumps(config, indent=2))
 
 
 class Codex(Agent):

@@ -1,0 +1,72 @@
+"""What we must not forget of one task's session: when each prompt was first given, and what was heard."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+
+class Entry(Struct, omit_defaults=True):
+    prompt: str = ""
+    at: float = 0.0
+    heard: str = ""
+
+
+class Memory:
+    """A file that only grows, in the task's own folder."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._file = folder / "opencode.jsonl"
+        self._prompts: dict[str, float] = {}
+        self._heard = set[str]()
+        for entry in _entries(self._file):
+            if entry.prompt:
+                self._prompts.setdefault(entry.prompt, entry.at)
+            self._heard.add(entry.heard)
+
+    def was_given(self, prompt: str) -> bool:
+        return prompt in self._prompts
+
+    def first_given(self, prompt: str) -> float:
+        """On disk before it is given for the first time: from it come the ids of its message."""
+        if prompt not in self._prompts:
+            self._prompts[prompt] = time.time()
+            self._append(Entry(prompt=prompt, at=self._prompts[prompt]), sync=True)
+        return self._prompts[prompt]
+
+    def is_news(self, id: str) -> bool:
+        """True once for each: what a former owner has heard is not said again."""
+        if id in self._heard:
+            return False
+        self._heard.add(id)
+        self._append(Entry(heard=id))
+        return True
+
+    def _append(self, entry: Entry, *, sync: bool = False) -> None:
+        fd = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(fd, msgspec.json.encode(entry) + b"\n")
+            if sync:
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+def _entries(path: Path) -> list[Entry]:
+    """A last one that a crash has cut is left out."""
+    found = list[Entry]()
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return found
+    for line in data.splitlines():
+        try:
+            found.append(msgspec.json.decode(line, type=Entry))
+        except msgspec.MsgspecError:
+            continue
+    return found

@@ -1,0 +1,214 @@
+"""An OpenCode server of our own: started when it is needed, and found again by whoever comes after us.
+
+It has a session of its own, so it outlives us, and the turns in it go on. What is needed to find it lies in
+our folder. Nothing is asked of it before it says where it listens: such a question is never answered."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import secrets
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct
+
+from .processes import Process, end_marked, process
+from .troubles import Away, Denied, NotStarted
+
+if TYPE_CHECKING:
+    from .wire.events import Feed
+    from .wire.http import Client
+
+ARGUMENTS = ("serve", "--port", "0", "--hostname", "127.0.0.1")
+LISTENING = re.compile(r"listening on (http://\S+)\s")
+START_TIMEOUT = 60.0  # seconds
+PAUSE = 0.02
+GRACE = 5.0  # seconds between asking it to end and ending it
+MARK = "MEANTIME_OPENCODE"  # in the environment of the server, and of all that it starts
+
+
+class Record(Struct, frozen=True):
+    """What is kept of a server; its owner alone can read it."""
+
+    process: Process
+    password: str
+    mark: str
+
+
+class Server:
+    def __init__(self, folder: Path, command: Sequence[str], environ: Mapping[str, str], cwd: str) -> None:
+        self._folder = folder
+        self._command = (*command, *ARGUMENTS)
+        self._environ = environ
+        self._cwd = cwd
+        self._record: Record | None = None
+        self._child: subprocess.Popen[bytes] | None = None
+        self._client: Client | None = None
+        self._feed: Feed | None = None
+        self._lock = asyncio.Lock()
+        self.starts = 0
+
+    @property
+    def record(self) -> Record | None:
+        return self._record
+
+    @property
+    def is_alive(self) -> bool:
+        if self._child is not None:
+            self._child.poll()  # else it stays as a zombie
+        return self._record is not None and self._record.process.is_alive
+
+    async def reach(self) -> tuple[Client, Feed]:
+        """One that answers: the same as before, the one that a former owner has left, or a new one."""
+        async with self._lock:
+            if self._client is not None and self._feed is not None and self.is_alive:
+                return self._client, self._feed
+            await self._drop()
+            url = await self._found()
+            if url is None:
+                url = await self._started()
+            from .wire.events import Feed
+            from .wire.http import Client
+
+            assert self._record is not None
+            self._client = Client(url, self._record.password)
+            self._feed = Feed(self._client)
+            return self._client, self._feed
+
+    async def close(self, *, keep: bool) -> None:
+        """Lets go of it. It is ended with all that it runs, unless it is kept for the next owner."""
+        async with self._lock:
+            await self._drop()
+            if not keep:
+                await end_left(self._folder)
+            self._record = None
+
+    async def _drop(self) -> None:
+        if self._client is not None:
+            await self._client.close()
+        self._client = self._feed = None
+
+    async def _found(self) -> str | None:
+        record = remembered(self._folder)
+        if record is None:
+            return None
+        if record.process.is_alive:
+            url = self._address()
+            if url is not None and await _answers(url, record.password):
+                self._record = record
+                return url
+        await end(record)  # of no use, or dead: but not what it has left running
+        return None
+
+    async def _started(self) -> str:
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        password, mark = secrets.token_urlsafe(24), secrets.token_hex(8)
+        environ = {**self._environ, "OPENCODE_SERVER_PASSWORD": password, MARK: mark}
+        with (
+            _private(self._path("server.out")) as out,
+            _private(self._path("server.err")) as errors,
+        ):
+            try:
+                self._child = subprocess.Popen(  # noqa: ASYNC220  which takes a moment only
+                    self._command, env=environ, cwd=self._cwd, stdin=subprocess.DEVNULL, stdout=out,
+                    stderr=errors, start_new_session=True,
+                )  # fmt: skip
+            except OSError as problem:
+                raise NotStarted(
+                    f"OpenCode could not be started: {problem}.",
+                    hint="Install it, or name its program in the agent's `command`.",
+                ) from None
+        self._record = Record(process(self._child.pid), password, mark)
+        self._remember(self._record)  # before it listens: a next owner must know of it
+        self.starts += 1
+        return await self._said(self._child)
+
+    async def _said(self, child: subprocess.Popen[bytes]) -> str:
+        until = asyncio.get_running_loop().time() + START_TIMEOUT
+        while (url := self._address()) is None:
+            late = asyncio.get_running_loop().time() > until
+            if late or child.poll() is not None:
+                record, self._record = self._record, None
+                if record is not None:
+                    await end(record)
+                why = "It said nothing in time." if late else f"It ended with {child.returncode}."
+                raise NotStarted(
+                    f"OpenCode could not be started. {why} {self._complaint()}".strip(),
+                    hint=f"Look into {self._path('server.err')}.",
+                )
+            await asyncio.sleep(PAUSE)
+        return url
+
+    def _address(self) -> str | None:
+        try:
+            found = LISTENING.search(self._path("server.out").read_text(errors="replace"))
+        except OSError:
+            return None
+        return found[1] if found else None
+
+    def _complaint(self) -> str:
+        with contextlib.suppress(OSError):
+            return self._path("server.err").read_text(errors="replace").strip()[-500:]
+        return ""
+
+    def _remember(self, record: Record) -> None:
+        path = self._path("server.json.new")
+        with _private(path) as file:
+            file.write(msgspec.json.encode(record))
+            file.flush()
+            os.fsync(file.fileno())
+        path.rename(self._path("server.json"))
+
+    def _path(self, name: str) -> Path:
+        return self._folder / name
+
+
+def remembered(folder: Path) -> Record | None:
+    try:
+        return msgspec.json.decode((folder / "server.json").read_bytes(), type=Record)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+async def end_left(folder: Path) -> None:
+    """Ends the server that is remembered here, with all that it runs."""
+    record = remembered(folder)
+    if record is not None:
+        await end(record)
+        (folder / "server.json").unlink(missing_ok=True)
+
+
+async def end(record: Record) -> None:
+    """Asks, waits, forces it; and ends what it has left."""
+    record.process.signal(signal.SIGTERM)
+    until = asyncio.get_running_loop().time() + GRACE
+    while record.process.is_alive:
+        if asyncio.get_running_loop().time() > until:
+            record.process.signal(signal.SIGKILL)
+        await asyncio.sleep(PAUSE)
+    end_marked(f"{MARK}={record.mark}")
+
+
+async def _answers(url: str, password: str) -> bool:
+    from .wire.http import Client
+
+    client = Client(url, password)
+    try:
+        return bool((await client.health()).get("healthy"))
+    except (Away, Denied):
+        return False
+    finally:
+        await client.close()
+
+
+def _private(path: Path):
+    """A new file that only we can read."""
+    path.unlink(missing_ok=True)
+    return open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND, 0o600), "wb")

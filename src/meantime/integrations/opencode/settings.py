@@ -1,0 +1,38 @@
+"""What the settings of an agent mean to OpenCode."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, cast
+
+from meantime.ports.session import AgentSettings
+
+PROGRAM = ("opencode",)
+INHERITED = (
+    "PATH", "HOME", "LANG", "LC_ALL", "USER", "LOGNAME", "SHELL", "TZ", "TMPDIR",
+    "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME",
+)  # fmt: skip
+
+
+def command(settings: AgentSettings) -> Sequence[str]:
+    return settings.command or PROGRAM
+
+
+def environ(settings: AgentSettings) -> dict[str, str]:
+    names = (*INHERITED, *settings.inherit)
+    return {name: os.environ[name] for name in names if name in os.environ} | settings.env
+
+
+def rules(settings: AgentSettings) -> list[dict[str, str]]:
+    """The tools that it has at all, and what is allowed and denied without being asked for. What OpenCode
+    asks for beyond that is for its own configuration to say, or `options = {permission = {bash = "ask"}}`."""
+    said: dict[str, str] = {}
+    if settings.tools is not None:
+        usual = "allow" if settings.otherwise == "allow" else "ask"
+        said = {"*": "deny"} | dict.fromkeys(settings.tools, usual)
+    given = settings.options.get("permission")
+    if isinstance(given, dict):
+        said |= {str(name): str(action) for name, action in cast("dict[Any, Any]", given).items()}
+    said |= dict.fromkeys(settings.allow, "allow") | dict.fromkeys(settings.deny, "deny")
+    return [{"permission": name, "pattern": "*", "action": action} for name, action in said.items()]

@@ -1,0 +1,1 @@
+"""Real OpenCode servers, with a scripted model behind them."""

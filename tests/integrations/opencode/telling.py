@@ -1,0 +1,66 @@
+"""An owner of a ledger that tells an OpenCode session, and dies by `kill -9` at a chosen place:
+`python telling.py PLACE LEDGER URL SESSION`. Without a place it goes on until everything is told."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from typing import Any
+
+from meantime import Call, Meantime, OpenCodeHost
+from meantime.integrations.opencode.wire.http import Client
+
+COUNT = 4
+
+
+def work(number: int) -> str:
+    return f"result {number}"
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def dying(place: str) -> None:
+    """Makes the client die: before or after one of its calls, or while the server has it in hand."""
+    name, _, when = place.rpartition(" ")
+    if not name:
+        return
+    call = getattr(Client, name)
+
+    async def instead(self: Client, *arguments: Any) -> Any:
+        if when == "before":
+            die()
+        if when == "during":
+            asyncio.get_running_loop().call_later(0.004, die)
+        answer = await call(self, *arguments)
+        if when == "after":
+            die()
+        return answer
+
+    setattr(Client, name, instead)
+
+
+class Dies(OpenCodeHost):
+    async def deliver(self, *arguments: Any) -> None:
+        await super().deliver(*arguments)
+        die()
+
+
+async def main(place: str, ledger: str, url: str, session: str) -> None:
+    dying(place)
+    async with Meantime.open(ledger) as mt:
+        thread = mt.thread(session)
+        for number in range(COUNT - len(await mt.list())):
+            await (await thread.start(Call(work, number))).wait()
+        kind = Dies if place == "told" else OpenCodeHost
+        mt.attach(session, kind(url, session))
+        while await mt.notices():  # noqa: ASYNC110  from outside
+            await asyncio.sleep(0.02)
+        print(*[notice.id for notice in await mt.notices("told")])
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))
