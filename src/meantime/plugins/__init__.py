@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from meantime.dialects.jaato.config import BackgroundConfig
+
 from .capable import RunsInBackground
 from .cli import CLIPlugin
-from .config import BackgroundConfig
 from .executor import InlineCall, ToolExecutor
 from .mcp import MCPPlugin
 from .permission import Decision

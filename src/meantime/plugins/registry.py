@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from meantime.blocking import Meantime
+from meantime.dialects.jaato.config import BackgroundConfig, check_threshold
 from meantime.kernel.errors import InvalidInput, NotFound
 
 from .capable import RunsInBackground
-from .config import BackgroundConfig, check_threshold
 from .protocol import BackgroundCapable
 from .workshop import Workshop
 
