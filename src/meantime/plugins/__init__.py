@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from meantime.dialects.jaato.config import BackgroundConfig
 
+from .background import BackgroundPlugin, UserCommand, create_plugin
 from .capable import RunsInBackground
 from .cli import CLIPlugin
 from .executor import InlineCall, ToolExecutor
@@ -16,6 +17,7 @@ __all__ = [
     "BackgroundCapable",
     "BackgroundConfig",
     "BackgroundExtras",
+    "BackgroundPlugin",
     "CLIPlugin",
     "CapableTool",
     "Decision",
@@ -29,4 +31,6 @@ __all__ = [
     "Tool",
     "ToolExecutor",
     "ToolPlugin",
+    "UserCommand",
+    "create_plugin",
 ]

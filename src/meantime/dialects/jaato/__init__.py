@@ -19,6 +19,7 @@ from meantime.ports.asks import Answer
 from meantime.ports.dialect import Command, Offer, Policy, Problem, Said, Standing, Tool
 from meantime.toolset import words
 from meantime.toolset.arguments import tool
+from meantime.toolset.exports import exported
 from meantime.toolset.performing import LONGEST
 
 from . import commands, declared, tasks, texts
@@ -26,7 +27,7 @@ from .config import BackgroundConfig
 from .starting import Capable, capable_of, run_command, start
 from .texts import AUTO_APPROVED
 
-__all__ = ["AUTO_APPROVED", "DIALECT", "BackgroundConfig", "Jaato", "tools_of"]
+__all__ = ["AUTO_APPROVED", "DIALECT", "BackgroundConfig", "Jaato", "declarations"]
 
 START, RUN = "startBackgroundTask", commands.TOOL
 _NOT_THERE = frozenset({"not_found", "unknown_server", "unknown_agent"})
@@ -47,7 +48,7 @@ class Jaato:
         return tasks.WORDS[status]
 
     def tools(self, offer: Offer) -> Sequence[Tool]:
-        found = tools_of(capable_of(offer) if offer.background else None, offer.cancel, self._config)
+        found = _six(capable_of(offer) if offer.background else None, offer.cancel, self._config)
         if offer.commands:
             takes = declared.HandedOffCommand if offer.background else declared.Command
             ask = partial(run_command, self._config)
@@ -91,7 +92,7 @@ class Jaato:
         return _said(texts.not_started(text) if problem.tool == START else {"error": text}, error.code)
 
 
-def tools_of(capable: Capable | None, cancel: bool, config: BackgroundConfig) -> list[Tool]:
+def _six(capable: Capable | None, cancel: bool, config: BackgroundConfig) -> list[Tool]:
     """The six tools of the seed; None is that nothing may be started, and then there are fewer."""
     found = [
         tool("getBackgroundTaskStatus", texts.STATUS, declared.Status, _read, _status, reads=True),
@@ -107,6 +108,11 @@ def tools_of(capable: Capable | None, cancel: bool, config: BackgroundConfig) ->
         found.insert(0, tool(START, texts.START, declared.Start, ask, _started, starts=True))
         found.append(tool(name, texts.CAPABLE, declared.Capable, lambda given: asks.Tools(), say, reads=True))
     return found
+
+
+def declarations() -> list[dict[str, Any]]:
+    """The six as Gemini takes them."""
+    return exported(_six(Capable(True, (), None), True, BackgroundConfig()), "gemini")
 
 
 DIALECT = Jaato()

@@ -74,7 +74,7 @@ def run_command(config: BackgroundConfig, given: declared.Command) -> asks.Start
         timeout = NO_LIMIT if timeout is None else timeout
         return _command(arguments, timeout=timeout, meta=meta, background=False)
     threshold = config.background_threshold_seconds
-    if given.background or split_background(given.command)[1]:
+    if given.background or split_background(given.command)[1] or threshold == 0:
         return _command(arguments, timeout=default if timeout is None else timeout, meta=meta)
     if timeout is None:
         timeout = default if default == NO_LIMIT else default + threshold
