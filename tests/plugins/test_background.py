@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from toolbox import SETTINGS, Files, Foreign
 
-from meantime import Settings
+from meantime import Settings, Shell
 from meantime.blocking import Meantime
 from meantime.dialects.jaato import declarations
 from meantime.plugins import (
@@ -202,6 +202,19 @@ def test_people_have_tasks_and_cancel(background: BackgroundPlugin, tools: Any, 
     assert cancel.run("") == "Usage: /cancel <task_id>"
     assert cancel.run(id) == f"Task '{id}' is cancelled."
     assert cancel.run("x") == "Task 'x' not found"
+
+
+def test_003_the_dialect_calls_tasks_of_plugins_by_their_own_names(mt: Meantime, tools: Any, files: Files):
+    """And what it starts as cli, the plugin of that name knows."""
+    toolset = mt.thread("conv-1").toolset("jaato", commands=Shell, agents=None)
+    id = start(tools, "files", "slow")["task_id"]
+    (listed,) = toolset.call("listBackgroundTasks").data["tasks"]
+    assert (listed["task_id"], listed["plugin_name"], listed["tool_name"]) == (id, "files", "slow")
+    order = {"plugin_name": "cli", "tool_name": "runCommand", "arguments": {"command": "echo hi"}}
+    started = toolset.call("startBackgroundTask", order).data
+    answer = tools["getBackgroundTaskResult"]({"task_id": started["task_id"], "wait": True})
+    assert answer["result"] == {"returncode": 0, "output": "hi\n"}
+    assert answer == toolset.call("getBackgroundTaskResult", {"task_id": started["task_id"]}).data
 
 
 def test_a_shutdown_hides_what_has_ended(background: BackgroundPlugin, tools: Any, files: Files):

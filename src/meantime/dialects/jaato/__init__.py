@@ -24,13 +24,13 @@ from meantime.toolset.performing import LONGEST
 
 from . import commands, declared, tasks, texts
 from .config import BackgroundConfig
-from .starting import Capable, capable_of, run_command, start
+from .starting import NOT_CAPABLE, Capable, StartNamed, capable_of, run_command, start
 from .texts import AUTO_APPROVED
 
 __all__ = ["AUTO_APPROVED", "DIALECT", "BackgroundConfig", "Jaato", "declarations"]
 
 START, RUN = "startBackgroundTask", commands.TOOL
-_NOT_THERE = frozenset({"not_found", "unknown_server", "unknown_agent"})
+_NOT_THERE = frozenset({"not_found", "unknown_server"})
 
 
 class Jaato:
@@ -88,8 +88,8 @@ class Jaato:
             shown = commands.exit_of(error.task.outcome)  # of a command that was waited for
             if shown is not None:
                 return _said(shown, error.code)
-        text = _why(problem)
-        return _said(texts.not_started(text) if problem.tool == START else {"error": text}, error.code)
+        text, code = _why(problem)
+        return _said(texts.not_started(text) if problem.tool == START else {"error": text}, code)
 
 
 def _six(capable: Capable | None, cancel: bool, config: BackgroundConfig) -> list[Tool]:
@@ -219,26 +219,21 @@ def _line(task: Task, now: float) -> str:
 # -- what went wrong
 
 
-def _why(problem: Problem) -> str:
+def _why(problem: Problem) -> tuple[str, str]:
+    """As a text, and as a code."""
     error, ask = problem.error, problem.ask
-    if isinstance(ask, asks.Starting) and error.code in _NOT_THERE:
-        return _not_capable(ask)
     ref = words.flat(str(getattr(ask, "ref", "") or ""), 128)
+    text = str(error)
+    if isinstance(ask, StartNamed) and error.code in _NOT_THERE:
+        plugin, name = (words.flat(str(ask.meta[key]), 128) for key in ("plugin", "tool"))
+        return texts.not_capable(plugin, name, ask.capable), NOT_CAPABLE
     if error.code == "not_found" and ref:
-        return texts.not_found(ref)
-    if error.code == "ambiguous":
-        return f"Task '{ref}' is one of several: {', '.join(one.id for one in problem.candidates)}"
-    if isinstance(error, LimitReached):
-        return f"{error.message} Wait for one to end, or cancel one."
-    return str(error)
-
-
-def _not_capable(ask: asks.Starting) -> str:
-    plugin, name = (words.flat(str(ask.meta.get(key, "")), 128) for key in ("plugin", "tool"))
-    capable = getattr(ask, "capable", ())
-    if plugin in capable:
-        return texts.tool_not_capable(plugin, name)
-    return texts.plugin_not_capable(plugin, [words.flat(one, 128) for one in capable])
+        text = texts.not_found(ref)
+    elif error.code == "ambiguous":
+        text = f"Task '{ref}' is one of several: {', '.join(one.id for one in problem.candidates)}"
+    elif isinstance(error, LimitReached):
+        text = f"{error.message} Wait for one to end, or cancel one."
+    return text, error.code
 
 
 def _said(data: dict[str, Any], code: str = "") -> Said:

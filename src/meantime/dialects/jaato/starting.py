@@ -17,6 +17,8 @@ from . import commands, declared, texts
 from .config import NO_LIMIT, BackgroundConfig
 from .tasks import AGENTS, FUNCTIONS, full_name, named
 
+NOT_CAPABLE = "not_capable"  # the code of that refusal
+
 
 class Capable(NamedTuple):
     """What can be started here."""
@@ -33,8 +35,13 @@ class Capable(NamedTuple):
 
     @property
     def plugins(self) -> tuple[str, ...]:
-        found = dict.fromkeys(plugin for plugin, _ in self.now(self.functions, ()))
-        return (*found, *(() if self.agents is None else (AGENTS,)))
+        return tuple(dict.fromkeys((*(plugin for plugin, _ in self.now(self.functions, ())), *self.own)))
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """Those whose tools are all known here; of the others, who starts them knows."""
+        cli = (commands.PLUGIN,) if self.commands else ()
+        return cli if self.agents is None else (*cli, AGENTS)
 
 
 class StartNamed(asks.StartTool, frozen=True, kw_only=True):
@@ -56,10 +63,10 @@ def start(capable: Capable, config: BackgroundConfig, given: declared.Start) -> 
     meta: dict[str, Json] = {"plugin": plugin, "tool": tool}
     if plugin == commands.PLUGIN and capable.commands and tool == commands.TOOL:
         return _command(arguments, timeout=timeout, meta=meta)
-    if plugin == AGENTS and capable.agents is not None:
-        return _agent(capable, tool, arguments, timeout, meta)
-    if plugin == commands.PLUGIN and capable.commands:
-        raise Refused(texts.tool_not_capable(plugin, tool[:128]), code="not_capable")
+    if plugin == AGENTS and capable.agents is not None and tool in (capable.agents or (tool,)):
+        return _agent(tool, arguments, timeout, meta)
+    if plugin in (*capable.own, "") or not tool:
+        raise Refused(texts.not_capable(plugin[:128], tool[:128], capable.plugins), code=NOT_CAPABLE)
     return StartNamed(
         name=full_name(plugin, tool), arguments=arguments, timeout=timeout, meta=meta, capable=capable.plugins
     )
@@ -90,11 +97,7 @@ def _command(arguments: dict[str, Any], **options: Any) -> asks.StartCommand:
     return asks.StartCommand(command=command, cwd=cwd, description=description, **options)
 
 
-def _agent(
-    capable: Capable, name: str, arguments: dict[str, Any], timeout: float, meta: dict[str, Json]
-) -> asks.StartAgent:
-    if capable.agents and name not in capable.agents:
-        raise Refused(texts.tool_not_capable(AGENTS, name[:128]), code="not_capable")
+def _agent(name: str, arguments: dict[str, Any], timeout: float, meta: dict[str, Json]) -> asks.StartAgent:
     prompt = arguments.get("prompt")
     if not isinstance(prompt, str) or not prompt.strip():
         raise InvalidInput('An agent needs a "prompt": a text that is not empty.')

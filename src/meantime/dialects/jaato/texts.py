@@ -81,6 +81,10 @@ def tool_not_capable(plugin: str, tool: str) -> str:
     return f"Tool '{tool}' in plugin '{plugin}' does not support background execution"
 
 
+def not_capable(plugin: str, tool: str, capable: Sequence[str]) -> str:
+    return tool_not_capable(plugin, tool) if plugin in capable else plugin_not_capable(plugin, capable)
+
+
 def not_started(why: str) -> dict[str, Any]:
     return {"success": False, "error": why}
 
