@@ -24,7 +24,7 @@ from meantime.toolset.performing import LONGEST
 
 from . import commands, declared, tasks, texts
 from .config import BackgroundConfig
-from .starting import NOT_CAPABLE, Capable, StartNamed, capable_of, run_command, start
+from .starting import Capable, StartNamed, capable_of, run_command, start
 from .texts import AUTO_APPROVED
 
 __all__ = ["AUTO_APPROVED", "DIALECT", "BackgroundConfig", "Jaato", "declarations"]
@@ -226,7 +226,7 @@ def _why(problem: Problem) -> tuple[str, str]:
     text = str(error)
     if isinstance(ask, StartNamed) and error.code in _NOT_THERE:
         plugin, name = (words.flat(str(ask.meta[key]), 128) for key in ("plugin", "tool"))
-        return texts.not_capable(plugin, name, ask.capable), NOT_CAPABLE
+        return texts.not_capable(plugin, name, ask.capable), "not_capable"
     if error.code == "not_found" and ref:
         text = texts.not_found(ref)
     elif error.code == "ambiguous":

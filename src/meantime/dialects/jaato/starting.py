@@ -17,8 +17,6 @@ from . import commands, declared, texts
 from .config import NO_LIMIT, BackgroundConfig
 from .tasks import AGENTS, FUNCTIONS, full_name, named
 
-NOT_CAPABLE = "not_capable"  # the code of that refusal
-
 
 class Capable(NamedTuple):
     """What can be started here."""
@@ -66,7 +64,7 @@ def start(capable: Capable, config: BackgroundConfig, given: declared.Start) -> 
     if plugin == AGENTS and capable.agents is not None and tool in (capable.agents or (tool,)):
         return _agent(tool, arguments, timeout, meta)
     if plugin in (*capable.own, "") or not tool:
-        raise Refused(texts.not_capable(plugin[:128], tool[:128], capable.plugins), code=NOT_CAPABLE)
+        raise Refused(texts.not_capable(plugin[:128], tool[:128], capable.plugins), code="not_capable")
     return StartNamed(
         name=full_name(plugin, tool), arguments=arguments, timeout=timeout, meta=meta, capable=capable.plugins
     )
