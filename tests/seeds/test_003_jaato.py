@@ -228,7 +228,7 @@ async def test_003_tool_startbackgroundtask_says_what_is_not_capable(agent: Agen
     assert (await agent.call("listBackgroundTasks"))["count"] == 0
 
 
-async def test_003_tool_startbackgroundtask_starts_functions_and_agents(mt: Meantime):
+async def test_003_tool_startbackgroundtask_starts_functions_and_agents():
     async with Meantime.open(":memory:", runners=[FakeSessionRunner("4 modules")]) as other:
         agent = Agent(other, agents=["explore"])
         found = await agent.start("tools", "search", {"text": "a"})
@@ -236,6 +236,8 @@ async def test_003_tool_startbackgroundtask_starts_functions_and_agents(mt: Mean
         asked = await agent.start("agents", "explore", {"prompt": "Count the modules."})
         assert (asked["plugin_name"], asked["tool_name"]) == ("agents", "explore")
         assert (await agent.result(asked["task_id"]))["result"] == "4 modules"
+        for wrong in ({}, {"prompt": "?", "name": "x"}):
+            assert (await agent.start("agents", "explore", wrong))["error"].startswith("An agent ")
         assert (await agent.start("agents", "nobody", {"prompt": "?"}))["error"].startswith("Tool 'nobody'")
 
 
@@ -457,6 +459,12 @@ async def test_an_exit_code_of_a_call_that_is_waited_for_is_its_answer(agent: Ag
     assert (said.code, said.data) == ("task_failed", {"returncode": 3, "output": "no\n"})
 
 
+async def test_what_a_call_has_said_before_its_timeout_is_in_its_answer(agent: Agent):
+    said = await agent.said("runCommand", command="echo half; sleep 60", timeout_seconds=0.5)
+    assert said.code == "task_timed_out"
+    assert said.data == {"error": "The task did not end within 0.5 s.", "output": "half\n"}
+
+
 # -- the configuration
 
 
@@ -482,6 +490,10 @@ async def test_003_field_default_timeout_seconds_is_for_tasks_that_name_none(mt:
     short = Agent(mt, dialect=Jaato(BackgroundConfig(default_timeout_seconds=0.05)))
     answer = await short.result((await short.run("echo half; sleep 60"))["task_id"])
     assert (answer["status"], answer["error"]) == ("timeout", "The task did not end within 0.05 s.")
+    named = await agent.start("cli", "runCommand", {"command": "sleep 60", "timeout_seconds": 70})
+    assert (await agent.thread.get(named["task_id"])).run.timeout == 70
+    odd = await agent.start("cli", "runCommand", {"command": "true", "timeout_seconds": "soon"})
+    assert odd["success"] is False
     for wrong in (0, -2):
         assert (await agent.run("true", timeout_seconds=wrong))["success"] is False
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from meantime.kernel.change import Disposition
 from meantime.kernel.durations import duration
-from meantime.kernel.errors import LimitReached, TaskFailed
+from meantime.kernel.errors import LimitReached, TaskEnded
 from meantime.kernel.lifecycle import ACTIVE, Status
-from meantime.kernel.model import Completed, Failed, Task
+from meantime.kernel.model import Completed, Task
 from meantime.kernel.notices import Message, Notice, Part, payload_text
 from meantime.ports import asks
 from meantime.ports.asks import Answer
@@ -84,10 +84,8 @@ class Jaato:
 
     def problem(self, problem: Problem) -> Said:
         error = problem.error
-        if isinstance(error, TaskFailed) and isinstance(error.task.outcome, Failed):
-            shown = commands.exit_of(error.task.outcome)  # of a command that was waited for
-            if shown is not None:
-                return _said(shown, error.code)
+        if isinstance(error, TaskEnded) and error.task.outcome is not None:  # of a call that was waited for
+            return _said(tasks.unfinished(error.task.outcome), error.code)
         text, code = _why(problem)
         return _said(texts.not_started(text) if problem.tool == START else {"error": text}, code)
 

@@ -60,6 +60,8 @@ def start(capable: Capable, config: BackgroundConfig, given: declared.Start) -> 
     timeout = config.default_timeout_seconds if given.timeout_seconds is None else given.timeout_seconds
     meta: dict[str, Json] = {"plugin": plugin, "tool": tool}
     if plugin == commands.PLUGIN and capable.commands and tool == commands.TOOL:
+        if given.timeout_seconds is None:  # the command may name its own
+            timeout = arguments.get("timeout_seconds", timeout)
         return _command(arguments, timeout=timeout, meta=meta)
     if plugin == AGENTS and capable.agents is not None and tool in (capable.agents or (tool,)):
         return _agent(tool, arguments, timeout, meta)
@@ -100,4 +102,6 @@ def _agent(name: str, arguments: dict[str, Any], timeout: float, meta: dict[str,
     if not isinstance(prompt, str) or not prompt.strip():
         raise InvalidInput('An agent needs a "prompt": a text that is not empty.')
     input = {key: value for key, value in arguments.items() if key != "prompt"}
+    if taken := {"name", "self"} & set(input):
+        raise InvalidInput(f"An agent takes no argument {', '.join(sorted(taken))}.")
     return asks.StartAgent(agent=name, prompt=prompt, input=input, timeout=timeout, meta=meta)

@@ -81,6 +81,15 @@ def result(task: Task, output: Output | None) -> dict[str, Any]:
     return answer if spill is None else {**answer, "result_file": spill.path}
 
 
+def unfinished(outcome: Outcome) -> dict[str, Any]:
+    """What a command that was waited for answers where it did not complete: its exit code, or why there is
+    none; its output in any case."""
+    found = commands.exit_of(outcome) if isinstance(outcome, Failed) else None
+    if found is not None:
+        return found
+    return {"error": error_of(outcome), "output": commands.shown(outcome)}
+
+
 def error_of(outcome: Outcome | None) -> str | None:
     match outcome:
         case None | Completed():
