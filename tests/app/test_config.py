@@ -18,7 +18,7 @@ from meantime.app.sources import BadConfig, Configuration, load
 from meantime.app.verbs.config import discreet
 from meantime.home import Home
 from meantime.kernel.errors import MeantimeError
-from meantime.plugins.config import BackgroundConfig
+from meantime.plugins import BackgroundConfig
 from meantime.runtime.settings import Settings
 from meantime.surfaces.http.settings import HttpSettings, in_force
 

@@ -14,6 +14,7 @@ from meantime.kernel.model import Failed
 from meantime.testing import FakeClock, FakeSessionRunner
 from meantime.testing.session import Reply
 from meantime.toolset.toolset import Toolset
+from meantime.toolset.works import GivenWorks
 
 pytestmark = pytest.mark.anyio
 
@@ -22,7 +23,8 @@ class World:
     def __init__(self, mt: Meantime, agents: FakeSessionRunner, clock: FakeClock) -> None:
         self.mt, self.agents, self.clock = mt, agents, clock
         self.thread = mt.thread("conv-1")
-        self.tools: Toolset = self.thread.toolset("llxprt")
+        works = GivenWorks(self.thread._tasks)
+        self.tools = Toolset(self.thread._tasks, works, "conv-1", "llxprt", now=clock.now)
 
     async def launch(self, name: str = "researcher", goal: str = "find it") -> str:
         given = {"subagent_name": name, "goal_prompt": goal, "async": True}

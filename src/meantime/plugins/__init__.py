@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from meantime.dialects.jaato.config import BackgroundConfig
+
+from .background import BackgroundPlugin, UserCommand, create_plugin
 from .capable import RunsInBackground
 from .cli import CLIPlugin
-from .config import BackgroundConfig
 from .executor import InlineCall, ToolExecutor
 from .mcp import MCPPlugin
 from .permission import Decision
@@ -15,6 +17,7 @@ __all__ = [
     "BackgroundCapable",
     "BackgroundConfig",
     "BackgroundExtras",
+    "BackgroundPlugin",
     "CLIPlugin",
     "CapableTool",
     "Decision",
@@ -28,4 +31,6 @@ __all__ = [
     "Tool",
     "ToolExecutor",
     "ToolPlugin",
+    "UserCommand",
+    "create_plugin",
 ]

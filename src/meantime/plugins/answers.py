@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from meantime.dialects.jaato import texts
 from meantime.kernel.model import Json
 
 from .capable import RunsInBackground
@@ -11,16 +12,7 @@ from .protocol import TaskHandle
 
 
 def backgrounded(handle: TaskHandle, threshold: float | None, *, by_hand: bool) -> dict[str, Any]:
-    """The call goes on as a task; where a person was quicker than the threshold, it says so."""
-    why = f"Task exceeded {threshold}s threshold, continuing in background. "
-    if by_hand:
-        why = "Task was sent to the background. "
-    return {
-        "auto_backgrounded": True,
-        "task_id": handle.task_id,
-        "threshold_seconds": threshold,
-        "message": f"{why}Use task_id '{handle.task_id}' to check status.",
-    }
+    return texts.backgrounded(handle.task_id, threshold, by_hand=by_hand)
 
 
 def started(
@@ -30,12 +22,11 @@ def started(
     try:
         handle = plugin.start_task(name, arguments, meta=meta)
     except Exception as problem:
-        return {"success": False, "error": str(problem)}
-    return {
-        "success": True,
-        "task_id": handle.task_id,
-        "plugin_name": handle.plugin_name,
-        "tool_name": handle.tool_name,
-        "estimated_duration_seconds": handle.estimated_duration_seconds,
-        "message": f"Task started in background. Use task_id '{handle.task_id}' to check status.",
-    }
+        return texts.not_started(str(problem))
+    return started_as(handle)
+
+
+def started_as(handle: TaskHandle) -> dict[str, Any]:
+    return texts.started(
+        handle.task_id, handle.plugin_name, handle.tool_name, handle.estimated_duration_seconds
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from concurrent.futures import Future
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,12 @@ from .registry import PluginRegistry, Tool
 from .workers import Workers
 
 logger = logging.getLogger("meantime")
+# Of the call that runs here: what a tool starts on its part is asked for like a call of the agent's own.
+_CALLING: ContextVar[ToolExecutor | None] = ContextVar("meantime_executor", default=None)
+
+
+def calling_executor() -> ToolExecutor | None:
+    return _CALLING.get()
 
 
 @dataclass(frozen=True)
@@ -49,9 +55,20 @@ class ToolExecutor:
         self._workers = Workers()
         self._inline: dict[str, Calling] = {}
 
+    @property
+    def registry(self) -> PluginRegistry:
+        return self._registry
+
     def execute(self, name: str, args: dict[str, Any]) -> Any:
         """The tool's result, or the dictionary that says under which id it goes on. What the tool
         raises is raised here; a TimeoutError of its own is its failure, and not "still running"."""
+        before = _CALLING.set(self)
+        try:
+            return self._execute(name, args)
+        finally:
+            _CALLING.reset(before)
+
+    def _execute(self, name: str, args: dict[str, Any]) -> Any:
         tool = self._registry.tool(name)
         arguments = check_arguments(args)
         decision = ask(self._permission, name, arguments)

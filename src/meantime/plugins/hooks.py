@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
+from meantime.dialects.jaato.config import check_threshold
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.model import Completed, Failed, Outcome
 from meantime.kernel.work import Orderable
 
-from .config import check_threshold
 from .workshop import Workshop
 
 Executors = Mapping[str, Callable[[dict[str, Any]], Any]]

@@ -7,13 +7,13 @@ from functools import partial
 from typing import Any
 
 from meantime.blocking import Meantime
+from meantime.dialects.jaato.config import check_threshold
 from meantime.kernel.errors import InvalidInput, TaskFailed
 from meantime.kernel.model import Completed, Failed
 from meantime.kernel.tools import ToolInfo
 from meantime.kernel.work import Orderable, Tool
 
 from .capable import RunsInBackground
-from .config import check_threshold
 from .hooks import Executors
 
 

@@ -6,15 +6,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 from msgspec import structs
 
 from meantime.blocking import Meantime
+from meantime.dialects.jaato.config import BackgroundConfig, check_threshold
 from meantime.kernel.errors import InvalidInput, NotFound
 
 from .capable import RunsInBackground
-from .config import BackgroundConfig, check_threshold
 from .protocol import BackgroundCapable
 from .workshop import Workshop
 
@@ -26,6 +26,13 @@ class ToolPlugin(Protocol):
     def name(self) -> str: ...
 
     def get_executors(self) -> Mapping[str, Callable[[dict[str, Any]], Any]]: ...
+
+
+@runtime_checkable
+class NeedsRegistry(Protocol):
+    """A plugin that works with the others: it is handed the registry when it is added."""
+
+    def set_registry(self, registry: PluginRegistry) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +84,8 @@ class PluginRegistry:
                     f"The tool {tool.name!r} of plugin {name!r} is also one of plugin {other.plugin_name!r}.",
                     hint="Rename one of them, or remove a plugin: a model could not tell them apart.",
                 )
+        if isinstance(plugin, NeedsRegistry):
+            plugin.set_registry(self)
         if isinstance(plugin, RunsInBackground):
             plugin.attach(self.workshop)
             self.workshop.admit(name)
@@ -100,6 +109,13 @@ class PluginRegistry:
         except KeyError:
             known = ", ".join(self._plugins) or "none"
             raise NotFound(f"No plugin {name!r}.", hint=f"Known plugins: {known}.") from None
+
+    def get_plugin(self, name: str) -> Any:
+        """As the seed asks: None where there is none."""
+        return self._plugins.get(name)
+
+    def list_exposed(self) -> list[str]:
+        return list(self._plugins)
 
     @property
     def plugins(self) -> Mapping[str, Any]:

@@ -6,24 +6,12 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
-from meantime.kernel.lifecycle import Status
-from meantime.kernel.model import Cancelled, Completed, Failed, Outcome, Task, TimedOut
+from meantime.dialects.jaato.tasks import WORDS, error_of
+from meantime.kernel.model import Task
 
 from .protocol import TaskHandle, TaskResult, TaskStatus
 
-STATUS = MappingProxyType(
-    {
-        Status.QUEUED: TaskStatus.PENDING,
-        Status.RUNNING: TaskStatus.RUNNING,
-        Status.WAITING: TaskStatus.RUNNING,
-        Status.CANCELLING: TaskStatus.RUNNING,
-        Status.COMPLETED: TaskStatus.COMPLETED,
-        Status.FAILED: TaskStatus.FAILED,
-        Status.CANCELLED: TaskStatus.CANCELLED,
-        Status.TIMED_OUT: TaskStatus.TIMEOUT,
-        Status.LOST: TaskStatus.FAILED,
-    }
-)
+STATUS = MappingProxyType({status: TaskStatus(word) for status, word in WORDS.items()})
 _OURS = frozenset({"plugin", "tool", "like"})
 
 
@@ -48,25 +36,6 @@ def result_of(task: Task, result: Any) -> TaskResult:
         completed_at=_time(task.run.ended_at),
         duration_seconds=task.run.duration,
     )
-
-
-def error_of(outcome: Outcome | None) -> str | None:
-    match outcome:
-        case None | Completed():
-            return None
-        case Failed():
-            return outcome.message
-        case Cancelled():
-            by = f" by {outcome.by}" if outcome.by else ""
-            return f"The task was cancelled{by}." + _left_behind(outcome.abandoned)
-        case TimedOut():
-            return f"The task did not end within {outcome.seconds:g} s." + _left_behind(outcome.abandoned)
-        case _:
-            return outcome.reason
-
-
-def _left_behind(abandoned: bool) -> str:
-    return " It would not stop and was left behind." if abandoned else ""
 
 
 def _time(seconds: float | None) -> datetime | None:

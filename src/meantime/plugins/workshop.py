@@ -8,12 +8,12 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from meantime.blocking import Meantime
+from meantime.dialects.jaato.config import NO_LIMIT, BackgroundConfig
 from meantime.kernel.errors import NotFound
 from meantime.kernel.ids import ENTROPY, task_id
 from meantime.kernel.lifecycle import ENDED
 from meantime.kernel.model import Task
 
-from .config import NO_LIMIT, BackgroundConfig
 from .estimates import Estimates
 
 HISTORY = 1_000  # completed tasks that estimates are learned from at first, and tasks listed at once

@@ -64,6 +64,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     cancel_waits: bool = True  # a cancel answers with the ending; else with the request
     model_cancels: bool = True  # there is a tool for it
     on_limit: str | None = None  # "queue" or "reject"; None is what the limits say
+    most_active: int | None = None  # tasks of a thread, of all kinds together; a start over it is refused
     # How long ended tasks are listed. None is the thread's newest, as its retention says; "cleared" is
     # until somebody clears them.
     listed: str | None = None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple, cast
 
 from msgspec import structs
 
 from meantime.kernel.conversation import Line
-from meantime.kernel.errors import InvalidInput, NotResumable
+from meantime.kernel.errors import InvalidInput, LimitReached, NotResumable
 from meantime.kernel.lifecycle import ACTIVE
 from meantime.kernel.limits import NO_LIMIT
 from meantime.kernel.model import InlineLimits, Task
@@ -63,6 +64,7 @@ class Performer:
         self._inline = inline
         self._now = now
         self._forking = forking
+        self._starting = asyncio.Lock()
         self._doing: dict[type[Ask], Callable[..., Awaitable[Answer]]] = {
             asks.Resume: self._resume,
             asks.Send: self._send,
@@ -78,22 +80,40 @@ class Performer:
         }
 
     async def perform(self, ask: Ask, beat: Beat = silent, by: str = "agent", **origin: Any) -> Answer:
-        """`origin` is the tool call and the message that ask, for what is started."""
+        """`origin` is the tool call and the message that ask, for what is started. A dialect may add to an
+        ask what only its own words need: it is performed as what it is made of."""
         if isinstance(ask, Starting):
             return await self._start(ask, origin)
+        doing = next(self._doing[kind] for kind in type(ask).__mro__ if kind in self._doing)
         if isinstance(ask, asks.Read | asks.Wait):
-            return await self._doing[type(ask)](ask, beat)
+            return await doing(ask, beat)
         if isinstance(ask, asks.Cancel | asks.CancelAll | asks.Respond):
-            return await self._doing[type(ask)](ask, by)
-        return await self._doing[type(ask)](ask)
+            return await doing(ask, by)
+        return await doing(ask)
 
     # -- starting
 
     async def start(self, ask: Starting, **more: Any) -> Task:
         options = self._options(ask, more)
+        if self._policy.most_active is None:
+            return await self._begin(ask, options)
+        async with self._starting:  # calls side by side are counted one after the other
+            await self._check_room()
+            return await self._begin(ask, options)
+
+    async def _begin(self, ask: Starting, options: Options) -> Task:
         if isinstance(ask, asks.StartTool):
             return await self._works.start_tool(self._thread, ask.name, ask.arguments, options)
         return await self._tasks.start(self._thread, self._order(ask), options)
+
+    async def _check_room(self) -> None:
+        most = self._policy.most_active
+        if most is None or most == NO_LIMIT:
+            return
+        running = len(await self._tasks.list(self._thread, ACTIVE, limit=most))
+        if running >= most:
+            text = f"{running} of at most {most} background tasks are running."
+            raise LimitReached(text, running=running, limit=most)
 
     async def _start(self, ask: Starting, origin: dict[str, Any]) -> Answer:
         if ask.background:
@@ -101,7 +121,12 @@ class Performer:
         order = (
             self._works.tool(ask.name, ask.arguments) if isinstance(ask, asks.StartTool) else self._order(ask)
         )
-        answer = await self._tasks.call(self._thread, order, self._options(ask, origin), ask.threshold)
+        threshold = ask.threshold
+        try:
+            await self._check_room()
+        except LimitReached:
+            threshold = None  # it goes on in the foreground
+        answer = await self._tasks.call(self._thread, order, self._options(ask, origin), threshold)
         if answer.task is not None:
             return self._about(answer.task)
         return Answer(now=self._now(), inline=True, result=answer.result)

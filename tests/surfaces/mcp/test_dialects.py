@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 
 import pytest
@@ -43,6 +44,22 @@ async def test_H22_tools_texts_and_notices(mt: Meantime, era: str, dialect: str)
         told = texts(listed)[1] if notices(listed) else texts(started)[1]
         assert "4 modules" in told
         assert told.startswith("✓ **Agent" if dialect == "asyncagents" else "Background task")
+    await direct.held.close()
+
+
+async def test_H22_003_over_mcp_its_dictionaries_are_json(mt: Meantime, era: str):
+    direct = Direct(mt, dialect="jaato")
+    given = {"plugin_name": "agents", "tool_name": "explore", "arguments": {"prompt": "Count the modules."}}
+    async with Client(direct.door.server, mode=era) as client:
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        assert names[0] == "startBackgroundTask"
+        started = json.loads(texts(await client.call_tool("startBackgroundTask", given))[0])
+        asked = {"task_id": started["task_id"], "wait": True}
+        answer = json.loads(texts(await client.call_tool("getBackgroundTaskResult", asked))[0])
+        assert (answer["plugin_name"], answer["result"]) == ("agents", "4 modules")
+        wrong = await client.call_tool("startBackgroundTask", {**given, "plugin_name": "web"})
+        assert wrong.is_error
+        assert "Capable plugins: [" in json.loads(texts(wrong)[0])["error"]
     await direct.held.close()
 
 

@@ -1,0 +1,114 @@
+"""Our tasks in the words of seed 003: whose tool they are of, how they stand, and what they ended with."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, cast
+
+from meantime.kernel.lifecycle import Status
+from meantime.kernel.model import Cancelled, Completed, Failed, Json, Outcome, Output, Task, TimedOut
+
+from . import commands, texts
+
+FUNCTIONS, AGENTS = "tools", "agents"  # the plugins of what has none: registered functions, agents by name
+WORDS = MappingProxyType(
+    {
+        Status.QUEUED: "pending",
+        Status.RUNNING: "running",
+        Status.WAITING: "running",
+        Status.CANCELLING: "running",
+        Status.COMPLETED: "completed",
+        Status.FAILED: "failed",
+        Status.CANCELLED: "cancelled",
+        Status.TIMED_OUT: "timeout",
+        Status.LOST: "failed",
+    }
+)
+
+
+def origin(task: Task) -> tuple[str, str]:
+    """Its plugin and its tool: those that it was started with, else what its work is."""
+    plugin, tool = task.meta.get("plugin"), task.meta.get("tool")
+    if isinstance(plugin, str) and isinstance(tool, str):
+        return plugin, tool
+    work = task.work
+    if work.kind == "shell":
+        return commands.PLUGIN, commands.TOOL
+    if work.kind == "tool":
+        return named(work.name)
+    if work.kind == "agent":
+        return AGENTS, work.name
+    return FUNCTIONS, work.name.rpartition(":")[2]
+
+
+def named(tool: str) -> tuple[str, str]:
+    """A tool of an MCP server is "server/tool", and its server is its plugin."""
+    server, slash, name = tool.partition("/")
+    return (server, name) if slash else (FUNCTIONS, tool)
+
+
+def full_name(plugin: str, tool: str) -> str:
+    return tool if plugin == FUNCTIONS else f"{plugin}/{tool}"
+
+
+def estimate(task: Task) -> float | None:
+    """Of a command, by what it is; a plugin's own estimates learn."""
+    given = task.work.input
+    if task.work.kind != "shell" or not isinstance(given, dict):
+        return None
+    return commands.guess(cast("dict[str, Json]", given).get("command"))
+
+
+def created_at(task: Task) -> str:
+    """Local and without a zone, as the seed's own `datetime.now()`."""
+    return datetime.fromtimestamp(task.created_at).isoformat()
+
+
+def row(task: Task) -> dict[str, Any]:
+    return texts.one(task.id, *origin(task), created_at(task), estimate(task))
+
+
+def result(task: Task, output: Output | None) -> dict[str, Any]:
+    """Of what has not ended, how it stands; of what is over the limits, its two ends and the file."""
+    found: Any = None
+    if task.outcome is not None:
+        found = commands.shown(task.outcome) if task.work.kind == "shell" else output and output.value
+    plugin = origin(task)[0]
+    seconds = task.run.duration
+    answer = texts.result(task.id, plugin, WORDS[task.status], found, error_of(task.outcome), seconds)
+    spill = task.outcome.spill if task.outcome is not None else None
+    return answer if spill is None else {**answer, "result_file": spill.path}
+
+
+def unfinished(outcome: Outcome) -> dict[str, Any]:
+    """What a command that was waited for answers where it did not complete: its exit code, or why there is
+    none; its output in any case."""
+    found = commands.exit_of(outcome) if isinstance(outcome, Failed) else None
+    if found is not None:
+        return found
+    return {"error": error_of(outcome), "output": commands.shown(outcome)}
+
+
+def error_of(outcome: Outcome | None) -> str | None:
+    match outcome:
+        case None | Completed():
+            return None
+        case Failed():
+            return outcome.message
+        case Cancelled():
+            by = f" by {outcome.by}" if outcome.by else ""
+            return f"The task was cancelled{by}." + _left_behind(outcome.abandoned)
+        case TimedOut():
+            return f"The task did not end within {outcome.seconds:g} s." + _left_behind(outcome.abandoned)
+        case _:
+            return outcome.reason
+
+
+def stopped(task: Task) -> bool:
+    """Whether a cancel has done its work: it ended, however, and nothing of it was left behind."""
+    return task.ended and not getattr(task.outcome, "abandoned", False)
+
+
+def _left_behind(abandoned: bool) -> str:
+    return " It would not stop and was left behind." if abandoned else ""
