@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from examples.plain_model import PlainModel
+from integrations.agents.model import Model
 
 from .conftest import Talk
 from .test_talking import told
 
 
 @pytest.fixture
-def server() -> Iterator[PlainModel]:
-    one = PlainModel()
+def server() -> Iterator[Model]:
+    one = Model()
     yield one
     one.close()
 
@@ -28,7 +28,7 @@ def script(*steps: dict[str, Any]) -> str:
     return f"@@{json.dumps(steps)}@@"
 
 
-def test_N5_a_model_behind_a_url_is_woken_and_told_once(talk: Talk, server: PlainModel, tmp_path: Path):
+def test_N5_a_model_behind_a_url_is_woken_and_told_once(talk: Talk, server: Model, tmp_path: Path):
     terminal = talk("--model", "openai:scripted", "--base-url", server.url, columns=200).ready()
     terminal.sees("scripted · with the daemon")
     call = {"tool": "run", "arguments": {"command": "until [ -e go ]; do sleep 0.02; done", "async": True}}
@@ -52,7 +52,7 @@ def test_a_model_that_is_not_there(talk: Talk):
     terminal.sees("No async tasks")
 
 
-def test_a_key_in_the_environment_is_not_used_without_asking(talk: Talk, server: PlainModel):
+def test_a_key_in_the_environment_is_not_used_without_asking(talk: Talk, server: Model):
     terminal = talk(OPENAI_API_KEY="sk-secret", OPENAI_BASE_URL=server.url).ready()
     terminal.say("hello")
     terminal.sees("I am a script and know few words")

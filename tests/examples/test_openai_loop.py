@@ -16,17 +16,15 @@ from typing import Any
 import pytest
 
 from cli.person import eventually
-from integrations.agents.model import Asked
-
-from .plain_model import PlainModel
+from integrations.agents.model import Asked, Model
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTICE = re.compile(r'<task-notification id="(\S+)"')
 
 
 @pytest.fixture
-def model() -> Iterator[PlainModel]:
-    one = PlainModel()
+def model() -> Iterator[Model]:
+    one = Model()
     yield one
     one.close()
 
@@ -39,7 +37,7 @@ def start(command: str) -> dict[str, Any]:
     return {"tool": "start", "arguments": {"command": command, "description": command}}
 
 
-def run(model: PlainModel, folder: Path, *lines: str) -> str:
+def run(model: Model, folder: Path, *lines: str) -> str:
     env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OPENAI_BASE_URL": model.url, "TMPDIR": str(folder)}
     program = [sys.executable, str(ROOT / "examples" / "openai_loop.py"), str(folder / "work.db")]
     done = subprocess.run(
@@ -54,7 +52,7 @@ def told(asked: Asked) -> list[str]:
     return [found for said in asked.said if said.role == "user" for found in NOTICE.findall(said.text)]
 
 
-def test_N2_every_ending_reaches_the_model_once(model: PlainModel, tmp_path: Path):
+def test_N2_every_ending_reaches_the_model_once(model: Model, tmp_path: Path):
     out = run(
         model,
         tmp_path,
@@ -67,7 +65,7 @@ def test_N2_every_ending_reaches_the_model_once(model: PlainModel, tmp_path: Pat
         assert told(asked) == last[: len(told(asked))]
 
 
-def test_N5_N8_an_idle_agent_is_woken_once_for_what_ended_together(model: PlainModel, tmp_path: Path):
+def test_N5_N8_an_idle_agent_is_woken_once_for_what_ended_together(model: Model, tmp_path: Path):
     """Both have ended before the model has finished its answer: one more turn, for the two."""
 
     def wait_for_both(asked: Asked) -> None:
@@ -87,14 +85,14 @@ def unread(ledger: Path) -> int:
         return reading.execute("SELECT count(*) FROM notices WHERE state = 'unread'").fetchone()[0]
 
 
-def test_N7_every_question_has_a_reminder(model: PlainModel, tmp_path: Path):
+def test_N7_every_question_has_a_reminder(model: Model, tmp_path: Path):
     run(model, tmp_path, script(start("sleep 0.5"), {"text": "it runs"}))
     assert all(asked.said[0].role == "system" for asked in model.asked)
     assert "Nothing is running." in model.asked[0].said[0].text
     assert "1 active" in model.asked[1].said[0].text
 
 
-def test_N19_what_it_waited_for_is_not_told_again(model: PlainModel, tmp_path: Path):
+def test_N19_what_it_waited_for_is_not_told_again(model: Model, tmp_path: Path):
     wait = {"tool": "wait", "arguments": {}}
     run(model, tmp_path, script(start("echo quick"), wait, {"text": "I have seen it"}))
     seen = [NOTICE.findall(asked.text) for asked in model.asked]
@@ -102,7 +100,7 @@ def test_N19_what_it_waited_for_is_not_told_again(model: PlainModel, tmp_path: P
     assert len(model.asked) == 3, "nothing woke it afterwards"
 
 
-def test_a_tool_that_is_wrong_is_a_text_with_a_code(model: PlainModel, tmp_path: Path):
+def test_a_tool_that_is_wrong_is_a_text_with_a_code(model: Model, tmp_path: Path):
     wrong = {"tool": "output", "arguments": {"id": "nothing"}}
     out = run(model, tmp_path, script(wrong, {"text": "there is none"}))
     assert "agent > there is none" in out

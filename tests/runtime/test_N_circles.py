@@ -51,9 +51,11 @@ async def until_it_rests(mt: Meantime, clock: FakeClock) -> None:
 async def test_a_circle_is_slowed_down_more_and_more(mt: Meantime, thread: Thread, clock: FakeClock):
     agent = Circling(thread)
     going = asyncio.create_task(agent.run())
-    await until_it_rests(mt, clock)
     rests: list[float] = []
-    for _ in range(4):
+    for rest in range(4):
+        # The rest begins with the end of the turn, and that may be before the agent has noted it.
+        await clock.until(lambda told=ROUNDS + rest: len(agent.told) >= told)
+        await until_it_rests(mt, clock)
         (left,) = mt._runtime.waking.resting().values()
         rests.append(left)
         before = len(agent.told)
@@ -61,7 +63,6 @@ async def test_a_circle_is_slowed_down_more_and_more(mt: Meantime, thread: Threa
         assert len(agent.told) == before  # not a moment earlier
         await clock.advance(0.01)
         await clock.until(lambda before=before: len(agent.told) > before)
-        await until_it_rests(mt, clock)
     assert rests == [1.0, 2.0, 4.0, 8.0]
     going.cancel()
 

@@ -196,7 +196,7 @@ def _check_together(said: Mapping[str, Said]) -> None:
         try:
             agents.checked(named.value)
         except InvalidInput as problem:
-            place = _named(known()[NAMED], named).replace(NAMED, "[agents]")
+            place = _named(known()[NAMED], named)
             raise BadConfig(f"{place}: {problem.message}", hint=problem.hint) from None
     host, remote = said.get("http.host"), said.get("http.allow_remote")
     if host is not None and not is_loopback(host.value) and not (remote and remote.value):
