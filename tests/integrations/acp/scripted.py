@@ -7,6 +7,7 @@ request one in `requests`. Standard library only.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
@@ -175,6 +176,9 @@ def id_of_request() -> int:
 id_of_request.last = 0
 
 
+NUMBERS = itertools.count()
+
+
 def file_of(session: str) -> Path:
     return FOLDER / f"{session}.session"
 
@@ -193,7 +197,7 @@ def prompt(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def made(params: dict[str, Any], kept: list[str]) -> dict[str, Any]:
-    session = f"s{len(list(FOLDER.glob('*.session')))}-{os.getpid()}"
+    session = f"s{next(NUMBERS)}-{os.getpid()}"  # several may be made at once
     file_of(session).write_text(json.dumps(kept))
     note("servers", json.dumps(params.get("mcpServers")))
     modes = [{"id": "ask", "name": "Ask"}, {"id": "free", "name": "Free"}]

@@ -119,7 +119,7 @@ async def test_the_death_of_a_shared_process_is_the_loss_of_all_its_turns(peer: 
         await peer.until("waits", 2)
         os.kill(int(peer.lines("starts")[0]), signal.SIGKILL)
         tasks = [await ended(thread, handle) for handle in both]
-    assert all(isinstance(task.outcome, Lost) for task in tasks)
+    assert [type(task.outcome) for task in tasks] == [Lost, Lost], tasks
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,8 @@ class AcpHost:
             raise Refused(f"The agent did not make a session: {problem}.", code=code) from None
         except KeyError:
             raise Refused("The agent made a session without an id.", code="agent_refused") from None
+        if session in program.sessions:
+            raise Refused(f"The agent gave the session {session} twice.", code="agent_refused")
         program.sessions.add(session)
         self._records.add(Record(session, brief.agent, where(brief)))
         return session
