@@ -13,6 +13,7 @@ NAMES = (
     "calls",
     "commands",
     "agents",
+    "waiting",
     "output",
     "memory",
     "history",

@@ -39,10 +39,10 @@ class LocalEngine:
         try:
             return self._runners[kind]
         except KeyError:
-            known = ", ".join(sorted(self._runners))
-            raise InvalidInput(
-                f"There is no runner for {kind!r} work here.", hint=f"There are runners for: {known}."
-            ) from None
+            hint = f"There are runners for: {', '.join(sorted(self._runners))}."
+            if kind == "agent":
+                hint = "Name one: [agents.NAME] in the configuration, or Meantime.open(…, agents={…})."
+            raise InvalidInput(f"There is no runner for {kind!r} work here.", hint=hint) from None
 
     async def perform(self, assignment: Assignment, context: Context) -> Report:
         me = asyncio.current_task()

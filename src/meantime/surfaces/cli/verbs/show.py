@@ -73,7 +73,9 @@ def _question(question: Wire | None) -> str:
     lines = [plain_lines(question["text"])]
     if given is not None:
         lines.append(plain(json.dumps(given, ensure_ascii=False))[:500])
-    lines += [f"  {plain(one['id'])}: {plain(one['label'])}" for one in question["choices"]]
+    for one in question["choices"]:
+        label = "" if one["label"] == one["id"] else f": {plain(one['label'])}"
+        lines.append(f"  {plain(one['id'])}{label}")
     return "\n".join(lines)
 
 
