@@ -43,7 +43,7 @@ class Model:
         return ModelResponse(parts=[TextPart("done")])
 
     async def has_been_asked(self, times: int) -> None:
-        while self.asked < times:
+        while self.asked < times:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
 
