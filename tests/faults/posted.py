@@ -17,6 +17,7 @@ from typing import Any
 from meantime import Meantime, Settings, Shell, background
 from meantime.kernel.outcomes import Report
 from meantime.kernel.payloads import jsonable
+from meantime.kernel.questions import Question
 from meantime.ports.runner import Abilities, Assignment, Context
 
 from . import works
@@ -49,6 +50,8 @@ class AgentRunner:
     async def run(self, assignment: Assignment, context: Context) -> Report:
         task = assignment.task
         works.say("ran", task.thread, f"{task.id}.{task.run.number}")
+        if task.work.input["prompt"] == "ask":
+            await context.ask(Question(id="q-1", text="May I?"))
         return Report(result=jsonable("done"), session=f"s_{task.id}")
 
 

@@ -99,6 +99,12 @@ class Poster:
         await self.post(f"/v1/tasks/{task}/resume", {"prompt": "go on"})
         works.say("accepted", THREAD, f"{task}.2")
 
+    async def answer(self, task: str) -> None:
+        while (await self.ask("GET", f"/v1/tasks/{task}"))[1]["state"] != "waiting":  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        await self.post(f"/v1/tasks/{task}/answer", {"answer": "yes"})
+        works.say("answered", THREAD, task)
+
     async def promote(self, call: str) -> None:
         while call not in {one["id"] for one in (await self.ask("GET", "/v1/calls"))[1]["tasks"]}:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
@@ -139,11 +145,13 @@ class Poster:
     # -- lives
 
     async def story(self) -> None:
-        """Every POST that there is, once: all but `answer`, which comes where a task waits for one."""
+        """Every POST that there is, once."""
         await self.promote(CALL)
         quick = await self.start(command="echo hello")
         tool = await self.start(tool="noted")
         agent = await self.start(agent="scout", prompt="look")
+        asking = await self.start(agent="scout", prompt="ask")
+        await self.answer(asking)
         listening = await self.start(
             command=f"read x; echo $x >{shlex.quote(str(self.folder))}/sent", openStdin=True
         )
@@ -151,7 +159,7 @@ class Poster:
         await self.send(listening)
         await self.cancel(sleeps[0])
         await self.cancel(CALL)
-        await self.end(quick, tool, agent, listening, sleeps[0], CALL)
+        await self.end(quick, tool, agent, asking, listening, sleeps[0], CALL)
         await self.resume(agent)
         await self.end(agent)
         first, *_ = await self.open_turn(2)
@@ -227,6 +235,8 @@ class Poster:
                 yield f"{fact.id} was sent something, and did not get it"
             elif fact.what == "cancelled" and task["state"] != "cancelled":
                 yield f"{fact.id} was cancelled, and is {task['state']}"
+            elif fact.what == "answered" and task["question"] is not None:
+                yield f"{fact.id} was answered, and waits"
             elif fact.what == "cleared" and (fact.id in listed or status != 200):
                 yield f"{fact.id} was cleared, and is listed, or gone ({status})"
             elif fact.what == "purged" and (fact.id in listed or status != 404):

@@ -16,7 +16,9 @@ SLOW = {"tool": "shell", "arguments": {"command": "sleep 60"}, "background": Tru
 
 @pytest.fixture
 async def mt():
-    async with Meantime.open(":memory:", settings=Settings(inline=InlineLimits(200, 10))) as opened:
+    async with Meantime.open(
+        ":memory:", settings=Settings(inline=InlineLimits(200, 10), stop_grace=0.3)
+    ) as opened:
         yield opened
 
 

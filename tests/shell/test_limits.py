@@ -64,6 +64,7 @@ def _may_limit() -> bool:
     return True
 
 
+@pytest.mark.xdist_group("cgroups")  # it looks for those of all
 @pytest.mark.skipif(not _may_limit(), reason="no cgroup that counts processes may be written to here")
 async def test_too_many_processes_fail(thread: Thread):
     script = "import os, time\nfor _ in range(50):\n if not os.fork(): time.sleep(600)"
