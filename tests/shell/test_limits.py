@@ -11,7 +11,7 @@ import pytest
 from meantime import Failed, ProcessLimits, Refused, Shell, Thread
 from meantime.runners.shell import cgroup
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("limits")]  # one looks at the cgroups of all
 
 
 async def outcome(thread: Thread, command: str | list[str], **limits: int) -> object:
@@ -64,7 +64,6 @@ def _may_limit() -> bool:
     return True
 
 
-@pytest.mark.xdist_group("cgroups")  # it looks for those of all
 @pytest.mark.skipif(not _may_limit(), reason="no cgroup that counts processes may be written to here")
 async def test_too_many_processes_fail(thread: Thread):
     script = "import os, time\nfor _ in range(50):\n if not os.fork(): time.sleep(600)"
