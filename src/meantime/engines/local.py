@@ -41,7 +41,7 @@ class LocalEngine:
         except KeyError:
             hint = f"There are runners for: {', '.join(sorted(self._runners))}."
             if kind == "agent":
-                hint = "Name one: [agents.NAME] in the configuration, or Meantime.open(…, agents={…})."
+                hint += " Name an agent: [agents.NAME] in the configuration, or open(…, agents={…})."
             raise InvalidInput(f"There is no runner for {kind!r} work here.", hint=hint) from None
 
     async def perform(self, assignment: Assignment, context: Context) -> Report:

@@ -157,7 +157,10 @@ class AgentRunner:
 
     def _brief(self, task: Task, employed: Employed) -> Brief:
         cwd = str(_input(task).get("cwd") or employed.settings.cwd or Path.cwd())
-        env = {"MEANTIME_TASK": task.id, "MEANTIME_THREAD": task.thread}
+        env = {
+            "MEANTIME_TASK": task.id,
+            "MEANTIME_THREAD": task.id,
+        }  # what it starts is its own
         folder = self._folder(task.id)
         return Brief(task.id, task.work.name, employed.settings, cwd, task.title, task.thread, folder, env)
 

@@ -64,9 +64,14 @@ def make(base: Path, processes: int) -> tuple[Path, Path]:
     return where, group
 
 
-def remove(base: Path) -> None:
+def remove(base: Path) -> bool:
+    """Whether it is gone. It is not while what was killed in it is still dying."""
     with contextlib.suppress(OSError):
-        (home() / _name(base)).rmdir()
+        place = home() / _name(base)
+        with contextlib.suppress(OSError):
+            place.rmdir()
+        return not place.exists()
+    return True
 
 
 def _name(base: Path) -> str:

@@ -29,6 +29,7 @@ from .watch import End, Watch, is_locked, tell
 
 QUICK = 1 << 16  # bytes of output that are read on the event loop
 UNANSWERED = 4.0  # seconds after which a shim that was told to kill, and did not, is put down itself;
+UNLIMITS, UNLIMIT_AGAIN = 50, 0.1  # tries, and seconds between them, to remove a limit that is still in use
 # and after which a close does not wait any more for a command to begin
 STEPS = 10  # of the event loop
 OPENS, OPEN_AGAIN = 30, 1.0  # tries to open the files of a command that may be running, and seconds between
@@ -190,8 +191,12 @@ class ShellRunner:
         else:
             told = await asyncio.to_thread(_abandoned, base, state, asked, inline)
         if order.process_limit(assignment.task) is not None:
-            cgroup.remove(base)
+            self._unlimit(base, UNLIMITS)
         return told
+
+    def _unlimit(self, base: Path, tries: int) -> None:
+        if not cgroup.remove(base) and tries:
+            asyncio.get_running_loop().call_later(UNLIMIT_AGAIN, self._unlimit, base, tries - 1)
 
     def _inline_of(self, task: Task) -> int:
         """More than this could not stay in a message, so it is not even taken into memory."""
