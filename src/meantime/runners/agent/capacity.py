@@ -8,7 +8,7 @@ from collections import deque
 from meantime.ports.clock import Alarm, Clock
 from meantime.ports.session import Gate
 
-LEAST, MOST = 1.0, 64.0
+LEAST, MOST = 1.0, 4_096.0  # until a provider says that it is too much, nobody waits
 PAUSE = 1.0  # seconds, where the provider named none
 LONGEST = 3600.0  # seconds that a provider can keep everybody out
 
