@@ -209,3 +209,12 @@ async def test_an_agents_own_timeout_holds_where_the_start_names_none(tmp_path: 
         handle = await start(mt)
         await handle.wait()
         assert (await mt.thread("conv-1").resume(handle, "more")).task.run.timeout == 120.0
+
+
+async def test_F9_a_program_that_works_for_a_task_has_a_thread_of_its_own(tmp_path: Path):
+    """What it hands off through Meantime is told to it, and not to the conversation that started it."""
+    host = echo_host()
+    async with working(tmp_path, host) as mt:
+        handle = await start(mt)
+        await handle.wait()
+    assert host.briefs[0].env == {"MEANTIME_TASK": handle.id, "MEANTIME_THREAD": handle.id}

@@ -135,7 +135,7 @@ class RuntimeSection(Struct, frozen=True):
 class WakesSection(Struct, frozen=True):
     """How often a thread is woken by work that it started when it was woken; a person's turn ends that."""
 
-    rounds: Annotated[int, LIMIT, "of being woken, starting something, and being woken by it"] = 30
+    rounds: Annotated[int, LIMIT, "of being woken, starting something, and being woken by it"] = 120
     seconds: Annotated[float, PAUSE, "in which so many may be; over it, each wake waits longer"] = 300.0
     longest: Annotated[float, PAUSE, "seconds that one wake waits at most"] = 60.0
 

@@ -27,31 +27,24 @@ from meantime.kernel.tools import ToolInfo
 from meantime.log import Log
 from meantime.ports.clock import Clock
 from meantime.ports.host import Host
-from meantime.ports.owner import About, AgentAbout, HostCount
+from meantime.ports.owner import About, HostCount
 from meantime.ports.runner import Runner
 from meantime.ports.store import Store
 from meantime.ports.tasks import CancelAnswer
-from meantime.runners.agent.runner import AgentRunner
 from meantime.runners.function import FunctionRunner
-from meantime.runners.shell.lasting import LastingCommands
-from meantime.runners.shell.runner import ShellRunner
 from meantime.runtime.runtime import Runtime
-from meantime.runtime.settings import Settings, check_on_close
+from meantime.runtime.settings import Settings
 from meantime.stores.memory import MemoryStore
-from meantime.stores.sqlite.store import SqliteStore
 from meantime.surfaces.http.door import HttpDoor
 from meantime.surfaces.http.settings import HttpSettings
 
-from .agents import employ
 from .clock import SystemClock
 from .owner import LedgerOwner
+from .parts import about_agents, agents_of, commands_of, store_of
 
 if TYPE_CHECKING:
     from meantime.client.client import Client
     from meantime.surfaces.socket.door import SocketDoor
-
-TURN_HEAD, TURN_RING = 16 << 20, 64 << 20  # bytes that are kept of one turn of a command-line agent
-MAX_STOP = 86_400.0  # seconds: also a number that is none, or endless, is no time to wait
 
 
 class Meantime:
@@ -91,7 +84,7 @@ class Meantime:
         settings = settings or Settings()
         clock = clock or SystemClock()
         if store is None:
-            store = _store(path, durability, salvage)
+            store = store_of(path, durability, salvage)
         functions = FunctionRunner(settings.max_threads)
         own, shared = functions, None
         if link is not None:
@@ -99,8 +92,8 @@ class Meantime:
 
             shared = share(functions, clock, settings)
             own = shared.runner
-        employed = _agents(path, store, agents or {}, clock, settings)
-        every = [own, _commands(path, store, settings), McpRunner(servers or {}), *employed, *runners]
+        employed = agents_of(path, store, agents or {}, clock, settings)
+        every = [own, commands_of(path, store, settings), McpRunner(servers or {}), *employed, *runners]
         runtime = Runtime(store, LocalEngine(every), clock, settings)
         opened = cls(runtime)
         if shared is not None and link is not None:
@@ -108,7 +101,7 @@ class Meantime:
             runtime.admission.limited = opened._link.tell_limits
             shared.executors.keep_late = runtime.runs.keep_late
         kinds = tuple(sorted(runner.kind for runner in every))
-        opened._standing = About(runners=kinds, agents=_about_agents(employed))
+        opened._standing = About(runners=kinds, agents=about_agents(employed))
         if not isinstance(store, MemoryStore):
             ledger = Path(os.fsdecode(os.fspath(path))).resolve()
             opened._folder = Path(f"{ledger}.http")
@@ -352,62 +345,3 @@ class Opening:
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._meantime.close()
-
-
-def _commands(path: str | os.PathLike[str], store: Store, settings: Settings) -> ShellRunner:
-    """Commands outlive a ledger that remembers them; they end with one that does not."""
-    check_on_close(settings.on_close)
-    sizes = (settings.output_head, settings.output_ring)
-    if any(type(size) is not int or not 0 <= size <= 1 << 40 for size in sizes):
-        raise InvalidInput("output_head and output_ring are numbers of bytes, from 0 up.")
-    if type(settings.umask) is not int or not -1 <= settings.umask <= 0o777:
-        raise InvalidInput("umask is a mode from 0 to 0o777, or -1 for that of this process.")
-    times = (settings.stop_grace, settings.stop_deadline)
-    if any(type(time) not in (int, float) or not 0 <= time < MAX_STOP for time in times):
-        raise InvalidInput("stop_grace and stop_deadline are seconds, from 0 up to a day.")
-    kept = not isinstance(store, MemoryStore)
-    root = Path(f"{Path(os.fsdecode(os.fspath(path))).resolve()}.commands") if kept else None
-    widest = [settings.inline, *settings.inline_by_name.values()]
-    return ShellRunner(
-        root,
-        grace=settings.stop_grace,
-        head=settings.output_head,
-        ring=settings.output_ring,
-        inline=max(limits.max_bytes for limits in widest),
-        umask=settings.umask,
-    )
-
-
-def _agents(
-    path: str | os.PathLike[str], store: Store, agents: Mapping[str, Any], clock: Clock, settings: Settings
-) -> list[AgentRunner]:
-    """Their conversations are kept beside a ledger that remembers."""
-    if not agents:
-        return []
-    kept = not isinstance(store, MemoryStore)
-    root = Path(f"{Path(os.fsdecode(os.fspath(path))).resolve()}.agents") if kept else None
-
-    def commands(folder: str) -> LastingCommands:
-        """Where no command is looked for that is a task. More of what they say is kept than of a command:
-        an owner that takes one up must hear all of it."""
-        place = root / folder if root else None
-        grace, umask = settings.stop_grace, settings.umask
-        return LastingCommands(ShellRunner(place, grace=grace, head=TURN_HEAD, ring=TURN_RING, umask=umask))
-
-    return [AgentRunner(employ(agents, clock, commands), clock, root)]
-
-
-def _about_agents(runners: Iterable[AgentRunner]) -> tuple[AgentAbout, ...]:
-    found = [(name, one.settings) for runner in runners for name, one in sorted(runner.agents.items())]
-    return tuple(AgentAbout(name, one.runner, one.description) for name, one in found)
-
-
-def _store(path: Any, durability: str, salvage: bool) -> Store:
-    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
-        raise InvalidInput("path must name a file, or be ':memory:'.")
-    path = os.fsdecode(os.fspath(path))
-    if path == ":memory:":
-        return MemoryStore()
-    if Path(path).is_dir():
-        raise InvalidInput(f"{path} is a folder.", hint="Name a file in it, such as work.db.")
-    return SqliteStore(Path(path), durability, salvage=salvage)

@@ -9,6 +9,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from meantime.integrations import guarded
 from meantime.ports.session import AgentSettings, Brief
 
 GUARD = Path(__file__).parents[1] / "guard.py"
@@ -105,28 +106,15 @@ class Process:
                     os.killpg(pid, signal.SIGKILL)
 
     async def close(self) -> None:
-        """Its guard sees to it: stdin closed, TERM, KILL, for all that it ever started. Whoever cancels us
-        does not wait for that; the guard goes on."""
         if self._lifeline < 0:
             return
         self.stdin.close()
         os.close(self._lifeline)
         self._lifeline = -1
-        try:
-            await self.wait_ended(GOES)
-            await asyncio.wait([self._errors], timeout=0.5)
-        finally:
-            self._errors.cancel()
-            transport = getattr(self._process, "_transport", None)
-            if transport is not None:
-                transport.close()
+        await guarded.let_go(self._process, self._errors, GOES)
 
     async def wait_ended(self, seconds: float) -> int | None:
-        """`process.wait()` would also wait for pipes that somebody else may hold."""
-        end = asyncio.get_running_loop().time() + seconds
-        while self._process.returncode is None and asyncio.get_running_loop().time() < end:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-        return self._process.returncode
+        return await guarded.wait_ended(self._process, seconds)
 
 
 def _began(pid: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Protocol, cast
 
@@ -42,7 +43,7 @@ class Ear(Protocol):
     def phase(self, text: str) -> None: ...
 
 
-class Reader:
+class Reader(ABC):
     """Understands what a program says in one turn. It hears every event from the first on, also those
     that a former owner has heard; events that it does not know are nothing to it."""
 
@@ -60,8 +61,8 @@ class Reader:
         self._pieces: list[str] = []
         self._calls: dict[str, str] = {}  # which tool was called by which call
 
-    def hear(self, event: Event) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def hear(self, event: Event) -> None: ...
 
     # -- words for readers
 

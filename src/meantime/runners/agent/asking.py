@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 
@@ -17,7 +18,7 @@ from meantime.ports.session import AgentSettings, Gate
 RULED = "The rules of this agent do not allow it."
 
 
-class Asker:
+class Asker(ABC):
     """The part of a Hearer that asks, and that holds the agent's place at its model's gate."""
 
     def __init__(self, settings: AgentSettings, context: Context, gate: Gate, clock: Clock) -> None:
@@ -34,11 +35,11 @@ class Asker:
         self._once: set[str] = set()
         self._one_by_one = asyncio.Lock()
 
-    def noted(self, text: str) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def noted(self, text: str) -> None: ...
 
-    def alive(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def alive(self) -> None: ...
 
     @contextmanager
     def at_rest(self) -> Generator[None]:

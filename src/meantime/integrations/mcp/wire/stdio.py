@@ -14,6 +14,8 @@ import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
+from meantime.integrations import guarded
+
 from ..scan import IdScan
 from ..servers import StdioServer
 
@@ -67,28 +69,14 @@ class StdioWire:
     async def __aexit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Its guard sees to it: stdin closed, TERM, KILL, for all that it ever started. Whoever cancels
-        us does not wait for that; the guard goes on."""
         assert self._process.stdin is not None
         assert self._errors is not None
         self._process.stdin.close()
         os.close(self._lifeline)
-        try:
-            await self.wait_ended(GOES)
-            await asyncio.wait([self._errors], timeout=0.5)
-        finally:
-            self._errors.cancel()
-            transport = getattr(self._process, "_transport", None)
-            if transport is not None:
-                transport.close()
+        await guarded.let_go(self._process, self._errors, GOES)
 
     async def wait_ended(self, seconds: float) -> int | None:
-        """Its exit code, negative for a signal; None while it runs. (`process.wait()` would also wait
-        for pipes that somebody else may hold.)"""
-        end = asyncio.get_running_loop().time() + seconds
-        while self._process.returncode is None and asyncio.get_running_loop().time() < end:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-        return self._process.returncode
+        return await guarded.wait_ended(self._process, seconds)
 
     @property
     def stderr(self) -> str:

@@ -1,0 +1,83 @@
+"""The parts that Meantime.open joins, made from what it was given."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from meantime.kernel.errors import InvalidInput
+from meantime.ports.clock import Clock
+from meantime.ports.owner import AgentAbout
+from meantime.ports.store import Store
+from meantime.runners.agent.runner import AgentRunner
+from meantime.runners.shell.lasting import LastingCommands
+from meantime.runners.shell.runner import ShellRunner
+from meantime.runtime.settings import Settings, check_on_close
+from meantime.stores.memory import MemoryStore
+from meantime.stores.sqlite.store import SqliteStore
+
+from .agents import employ
+
+TURN_HEAD, TURN_RING = 16 << 20, 64 << 20  # bytes that are kept of one turn of a command-line agent
+MAX_STOP = 86_400.0  # seconds: also a number that is none, or endless, is no time to wait
+
+
+def commands_of(path: str | os.PathLike[str], store: Store, settings: Settings) -> ShellRunner:
+    """Commands outlive a ledger that remembers them; they end with one that does not."""
+    check_on_close(settings.on_close)
+    sizes = (settings.output_head, settings.output_ring)
+    if any(type(size) is not int or not 0 <= size <= 1 << 40 for size in sizes):
+        raise InvalidInput("output_head and output_ring are numbers of bytes, from 0 up.")
+    if type(settings.umask) is not int or not -1 <= settings.umask <= 0o777:
+        raise InvalidInput("umask is a mode from 0 to 0o777, or -1 for that of this process.")
+    times = (settings.stop_grace, settings.stop_deadline)
+    if any(type(time) not in (int, float) or not 0 <= time < MAX_STOP for time in times):
+        raise InvalidInput("stop_grace and stop_deadline are seconds, from 0 up to a day.")
+    kept = not isinstance(store, MemoryStore)
+    root = Path(f"{Path(os.fsdecode(os.fspath(path))).resolve()}.commands") if kept else None
+    widest = [settings.inline, *settings.inline_by_name.values()]
+    return ShellRunner(
+        root,
+        grace=settings.stop_grace,
+        head=settings.output_head,
+        ring=settings.output_ring,
+        inline=max(limits.max_bytes for limits in widest),
+        umask=settings.umask,
+    )
+
+
+def agents_of(
+    path: str | os.PathLike[str], store: Store, agents: Mapping[str, Any], clock: Clock, settings: Settings
+) -> list[AgentRunner]:
+    """Their conversations are kept beside a ledger that remembers."""
+    if not agents:
+        return []
+    kept = not isinstance(store, MemoryStore)
+    root = Path(f"{Path(os.fsdecode(os.fspath(path))).resolve()}.agents") if kept else None
+
+    def commands(folder: str) -> LastingCommands:
+        """Where no command is looked for that is a task. More of what they say is kept than of a command:
+        an owner that takes one up must hear all of it."""
+        place = root / folder if root else None
+        grace, umask = settings.stop_grace, settings.umask
+        return LastingCommands(ShellRunner(place, grace=grace, head=TURN_HEAD, ring=TURN_RING, umask=umask))
+
+    return [AgentRunner(employ(agents, clock, commands), clock, root)]
+
+
+def about_agents(runners: Iterable[AgentRunner]) -> tuple[AgentAbout, ...]:
+    found = [(name, one.settings) for runner in runners for name, one in sorted(runner.agents.items())]
+    return tuple(AgentAbout(name, one.runner, one.description) for name, one in found)
+
+
+def store_of(path: Any, durability: str, salvage: bool) -> Store:
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+        raise InvalidInput("path must name a file, or be ':memory:'.")
+    path = os.fsdecode(os.fspath(path))
+    if path == ":memory:":
+        return MemoryStore()
+    if Path(path).is_dir():
+        raise InvalidInput(f"{path} is a folder.", hint="Name a file in it, such as work.db.")
+    return SqliteStore(Path(path), durability, salvage=salvage)
