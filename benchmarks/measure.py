@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from meantime import Limits, Settings
+from meantime import Limits, Settings, WakeBudget
 
-UNLIMITED = Settings(limits=Limits(per_thread=-1, total=-1))
+UNLIMITED = Settings(limits=Limits(per_thread=-1, total=-1), wakes=WakeBudget(rounds=-1))
 
 
 def cpu() -> float:

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from .kernel.notices import Message, Notice, Part
     from .kernel.retention import Retention
     from .kernel.tools import ToolInfo
+    from .kernel.wakes import WakeBudget
     from .kernel.work import Agent, Call, Tool
     from .log import Log
     from .loop import Loop
@@ -94,6 +95,7 @@ _HOMES = {
     ),
     "kernel.notices": "Message Notice Part",
     "kernel.retention": "Retention",
+    "kernel.wakes": "WakeBudget",
     "kernel.work": "Agent Call Tool",
     "log": "Log",
     "loop": "Loop",
@@ -177,6 +179,7 @@ __all__ = [
     "Toolset",
     "Transcript",
     "Turn",
+    "WakeBudget",
     "Work",
     "background",
     "current",
