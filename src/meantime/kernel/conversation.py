@@ -47,8 +47,8 @@ def spoken(line: Line) -> str:
     return f"> {line.text}" if line.role == "user" else line.text
 
 
-def storable(line: Line) -> Line:
-    """A host is somebody else's code: what it says is made JSON that can be kept."""
+def storable(line: Line, *, at: float, run: int) -> Line:
+    """A host is somebody else's code: what it says is made JSON that can be kept. `at` is for one without."""
     return Line(
         role=_name(line.role),
         kind=Kind(line.kind),
@@ -57,8 +57,8 @@ def storable(line: Line) -> Line:
         call=_name(line.call),
         arguments=short(jsonable(line.arguments).value),
         failed=bool(line.failed),
-        at=line.at,
-        run=line.run,
+        at=line.at or at,
+        run=run,
         id=_name(line.id),
     )
 

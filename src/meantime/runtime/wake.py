@@ -123,7 +123,7 @@ class Waking:
         if thread not in self._alarms:
             logger.warning(
                 "Thread %r was woken %d times in %g s and started work each time: it rests for %.0f s. "
-                "If this is meant, give it more rounds: [wakes] rounds, or Settings(wakes=WakeBudget(rounds=-1)).",
+                "If that is meant, allow more: [wakes] rounds, or Settings(wakes=WakeBudget(rounds=-1)).",
                 thread, self.wakes.budget.rounds, self.wakes.budget.seconds, left,
             )  # fmt: skip
             self._alarms[thread] = self._clock.call_later(left, lambda: self._rested(thread))

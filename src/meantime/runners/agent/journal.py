@@ -65,7 +65,7 @@ class Journal:
         if self.has(line.id):
             return line
         most = LINE if self._size < MOST else BRIEF
-        line = replace(storable(line), at=line.at or self._clock.now(), run=self._run)
+        line = storable(line, at=self._clock.now(), run=self._run)
         if len(line.text) > most:
             line = replace(line, text=line.text[:most] + CUT)
         if self._size < END:

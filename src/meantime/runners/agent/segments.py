@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from meantime.kernel.model import Chunk
@@ -16,10 +17,11 @@ class Segments:
     def __init__(self, folder: Path, name: str) -> None:
         self._folder = folder
         self._name = name
+        self._base = str(folder / name)  # a path is put together for every piece that is said
         self.total = self._measure()
 
-    def _path(self, number: int) -> Path:
-        return self._folder / f"{self._name}.{number}"
+    def _path(self, number: int) -> str:
+        return f"{self._base}.{number}"
 
     def _numbers(self) -> list[int]:
         found = self._folder.glob(f"{self._name}.*")
@@ -27,7 +29,7 @@ class Segments:
 
     def _measure(self) -> int:
         numbers = self._numbers()
-        return numbers[-1] * SIZE + self._path(numbers[-1]).stat().st_size if numbers else 0
+        return numbers[-1] * SIZE + os.stat(self._path(numbers[-1])).st_size if numbers else 0
 
     def append(self, data: bytes) -> None:
         while data:
@@ -42,7 +44,8 @@ class Segments:
                 os.close(fd)
             self.total += len(part)
             if not filled and number > KEPT:
-                self._path(number - KEPT).unlink(missing_ok=True)
+                with suppress(FileNotFoundError):
+                    os.unlink(self._path(number - KEPT))
 
     def read(self, offset: int, most: int) -> Chunk:
         """Whole characters, as far as there are any; what is still to come of one is left for later."""
@@ -70,7 +73,7 @@ class Segments:
 
     def _part(self, number: int, place: int, most: int) -> bytes:
         try:
-            with self._path(number).open("rb") as file:
+            with open(self._path(number), "rb") as file:
                 file.seek(place)
                 return file.read(most)
         except OSError:

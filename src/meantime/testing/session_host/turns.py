@@ -105,7 +105,7 @@ async def odd_characters_harm_nobody(bench: Bench) -> None:
     assert turned.error is None, f"the turn failed: {turned.error}"
     assert "漢字 😀" in turned.text, f"characters were lost: {turned.text!r}"
     for line in recorder.lines:
-        msgspec.json.encode(storable(line))
+        msgspec.json.encode(storable(line, at=0.0, run=1))
     await bench.say(session, brief, "walnut")
 
 
