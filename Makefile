@@ -20,7 +20,7 @@ check: $(VENV)/.tested
 faults: $(VENV)/.tested strace faketime
 	$(RUN) -m tests.faults.run
 
-bench: $(VENV)/.benched peers
+bench: $(VENV)/.benched peers strace
 	$(RUN) -m benchmarks
 
 venv: $(VENV)/.tested
