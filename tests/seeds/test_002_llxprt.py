@@ -128,9 +128,33 @@ async def test_002_section_4_a_launch_returns_at_once_and_says_so(world: World):
 
 async def test_002_section_4_without_async_the_output_is_the_answer(world: World):
     said = await world.tools.call("task", {"subagent_name": "researcher", "goal_prompt": "x"})
-    assert json.loads(said.text) == {
-        "terminate_reason": "GOAL", "emitted_vars": {}, "final_message": "found it",
+    id = said.data["agent_id"]
+    whole = {
+        "agent_id": id, "terminate_reason": "GOAL", "emitted_vars": {"files": 3},
+        "final_message": "All found.",
     }  # fmt: skip
+    assert said.text == json.dumps(whole, indent=2)
+    assert not said.code
+    assert world.agents.sessions[f"s-{id}"], "it is the id of the subagent that answered"
+    assert await world.mt.list("all") == []
+
+
+async def test_002_section_4_a_failure_without_async_has_the_form_of_its_notice(world: World):
+    said = await world.tools.call("task", {"subagent_name": "broken", "goal_prompt": "x"})
+    id = said.data["agent_id"]
+    error = {"agent_id": id, "terminate_reason": "ERROR", "emitted_vars": {}, "error": "no such file"}
+    assert (said.text, said.code) == (json.dumps(error, indent=2), "task_failed")
+
+
+async def test_002_section_4_a_timeout_without_async_keeps_what_was_emitted(world: World):
+    world.agents.hold()
+    given = {"subagent_name": "researcher", "goal_prompt": "x", "timeout_seconds": 2}
+    calling = asyncio.ensure_future(world.tools.call("task", given))
+    await world.held()
+    await world.clock.advance(3)
+    said = await asyncio.wait_for(calling, 10)
+    assert (said.data["terminate_reason"], said.data["emitted_vars"]) == ("TIMEOUT", {"files": 3})
+    assert (said.data["error"], said.code) == ("Timed out after 2 seconds.", "task_timed_out")
 
 
 async def test_002_section_5_tasks_are_listed_and_peeked_at(world: World):

@@ -226,6 +226,15 @@ class Chunk(Struct, frozen=True):
         return self.data.decode("utf-8", "replace")
 
 
+class Ending(Struct, frozen=True, omit_defaults=True, gc=False):
+    """What a call that was waited for came with, beside its result. It was never recorded."""
+
+    id: str  # that it would have had as a task
+    emitted: dict[str, Json] = {}
+    final_message: str = ""
+    terminate_reason: str = ""
+
+
 class Output(Struct, frozen=True):
     """What can be read of a task now; never blocks, and never settles a notice by itself."""
 

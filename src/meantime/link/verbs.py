@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.given import as_bytes
 from meantime.kernel.limits import Limits
-from meantime.kernel.model import InlineLimits, Json, Task, Work
+from meantime.kernel.model import Ending, InlineLimits, Json, Task, Work
 from meantime.kernel.payloads import escape_surrogates
 from meantime.kernel.work import Order, check_meta
 from meantime.ports import tasks as port
@@ -36,7 +36,7 @@ class WireAnswer(Struct, frozen=True, omit_defaults=True):
     mode: str
     result: Json = None
     task: Task | None = None
-    left_running: tuple[int, ...] = ()
+    ending: Ending | None = None
 
 
 class Verb(NamedTuple):
@@ -155,10 +155,10 @@ def from_wire_order(wire: WireOrder) -> Order:
 
 
 def to_wire_answer(answer: Answer) -> WireAnswer:
-    return WireAnswer(answer.mode, answer.result, answer.task, tuple(answer.left_running))
+    return WireAnswer(answer.mode, answer.result, answer.task, answer.ending)
 
 
 def from_wire_answer(wire: WireAnswer) -> Answer:
     answer = Answer(wire.mode, wire.result, wire.task)
-    answer.left_running = wire.left_running
+    answer.ending = wire.ending
     return answer

@@ -11,7 +11,7 @@ from msgspec import Struct
 from meantime.kernel.change import Disposition
 from meantime.kernel.lifecycle import ACTIVE, Status
 from meantime.kernel.limits import Limits
-from meantime.kernel.model import Chunk, Json, Output, Task
+from meantime.kernel.model import Chunk, Ending, Json, Output, Task
 
 
 class Ask(Struct, frozen=True, kw_only=True):
@@ -132,6 +132,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     chunk: Chunk | None = None  # Read, of a command with tail or offset
     inline: bool = False  # Starting: it ended before its threshold. There is no task, only
     result: Json = None
+    ending: Ending | None = None  # and what came with it
     dispositions: Sequence[Disposition] = ()  # Cancel, CancelAll: one for each task
     sent: str = ""  # Send: "written", "steered" or "queued"
     count: int = 0  # Clear: how many were hidden

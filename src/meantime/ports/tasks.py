@@ -7,7 +7,7 @@ who sees all. `ref` is an id or a unique prefix of one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, cast
 
 from msgspec import Struct
 
@@ -16,8 +16,8 @@ from meantime.kernel.conversation import Line
 from meantime.kernel.events import Event
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.limits import Limits, PluginDefaults
-from meantime.kernel.model import BatchCount, Chunk, InlineLimits, Json, Output, Task
-from meantime.kernel.notices import Notice
+from meantime.kernel.model import BatchCount, Chunk, Ending, InlineLimits, Json, Output, Task
+from meantime.kernel.notices import LEFT_RUNNING, Notice
 from meantime.kernel.stats import Statistics
 from meantime.kernel.tools import ToolInfo
 from meantime.kernel.work import Order
@@ -55,7 +55,13 @@ class Resolved(NamedTuple):
 class Answer(Resolved):
     """A call resolves once: a result, or a task that goes on. Never both."""
 
-    left_running: Sequence[int] = ()  # processes that a command started and left running; beside the tuple
+    ending: Ending | None = None  # what the result came with; beside the tuple
+
+    @property
+    def left_running(self) -> Sequence[int]:
+        """Processes that a command started and left running."""
+        left = self.ending.emitted.get(LEFT_RUNNING) if self.ending else None
+        return cast("Sequence[int]", left or ())
 
 
 class CancelAnswer(NamedTuple):

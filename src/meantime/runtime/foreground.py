@@ -20,8 +20,7 @@ from meantime.kernel.errors import (
 )
 from meantime.kernel.ids import bare
 from meantime.kernel.lifecycle import after
-from meantime.kernel.model import CancelRequest, Failed, Lost, Outcome, Task, TimedOut
-from meantime.kernel.notices import LEFT_RUNNING
+from meantime.kernel.model import CancelRequest, Ending, Failed, Lost, Outcome, Task, TimedOut
 from meantime.kernel.outcomes import TIMEOUT, Report, abandon, judge, sound
 from meantime.ports.runner import Assignment, LastingRunner
 from meantime.ports.tasks import Answer
@@ -74,7 +73,8 @@ def answer_of(call: Foreground, report: Report, now: float, elapsed: float) -> A
     """The result, or an error. The tool's own exception is its own failure, a TimeoutError too."""
     if report.result is not None:
         answer = Answer("synchronous", report.result.value)
-        answer.left_running = call.context.emitted.get(LEFT_RUNNING, ())
+        known, emitted = sound(report), call.context.emitted
+        answer.ending = Ending(call.task.id, emitted, known.final_message, known.terminate_reason)
         return answer
     if report.detached:
         raise Closed

@@ -129,7 +129,7 @@ class Performer:
         answer = await self._tasks.call(self._thread, order, self._options(ask, origin), threshold)
         if answer.task is not None:
             return self._about(answer.task)
-        return Answer(now=self._now(), inline=True, result=answer.result)
+        return Answer(now=self._now(), inline=True, result=answer.result, ending=answer.ending)
 
     def _options(self, ask: Starting, more: dict[str, Any]) -> Options:
         known: dict[str, Any] = {"meta": ask.meta, **more}

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from msgspec import Meta, field
 
 from meantime.kernel.change import Disposition
-from meantime.kernel.errors import InvalidInput, LimitReached
+from meantime.kernel.errors import InvalidInput, LimitReached, TaskEnded
 from meantime.kernel.ids import display
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.notices import Message, Notice, Part
@@ -151,6 +151,9 @@ class Llxprt:
             return _refused(texts.full(error.limit, error.running), error.code)
         if error.code == "not_found" and ref:
             return _refused(f"Task not found: {ref}", error.code)
+        if isinstance(error, TaskEnded):  # a subagent that was waited for
+            found = texts.output(error.task)
+            return Said(texts.as_json(found), error.code, data=found)
         if error.code == "ambiguous":
             bullet = "  " if problem.tool.startswith("/") else "- "
             return _refused(texts.several(ref, problem.candidates, bullet), error.code)
@@ -202,9 +205,8 @@ def _set(rest: str) -> Ask:
 
 
 def _ran(ask: asks.StartAgent, answer: Answer) -> Said:
-    if answer.inline:
-        said = str(words.cleaned(as_text(answer.result)))
-        found: dict[str, Any] = {"terminate_reason": "GOAL", "emitted_vars": {}, "final_message": said}
+    if answer.ending is not None:
+        found = texts.completed(answer.ending, as_text(answer.result))
         return Said(texts.as_json(found), data=found)
     task = answer.task
     short = display(task.id)

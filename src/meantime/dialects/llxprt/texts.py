@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from meantime.kernel.ids import display
 from meantime.kernel.lifecycle import Status
-from meantime.kernel.model import Completed, Failed, Lost, Task, TimedOut
+from meantime.kernel.model import Completed, Ending, Failed, Lost, Task, TimedOut
 from meantime.kernel.notices import payload_text
 from meantime.toolset import words
 
@@ -122,13 +122,8 @@ def output(task: Task) -> dict[str, Any]:
     """An ending in the form of the synchronous answer."""
     match task.outcome:
         case Completed() as done:
-            said = done.final_message or payload_text(done)
-            found = {
-                "agent_id": task.id,
-                "terminate_reason": done.terminate_reason or "GOAL",
-                "emitted_vars": words.cleaned(done.emitted_vars),
-            }
-            return {**found, **({"final_message": words.cleaned(said)} if said else {})}
+            ending = Ending(task.id, done.emitted_vars, done.final_message, done.terminate_reason)
+            return completed(ending, payload_text(done))
         case outcome:
             reason = "TIMEOUT" if isinstance(outcome, TimedOut) else "ERROR"
             return {
@@ -137,6 +132,16 @@ def output(task: Task) -> dict[str, Any]:
                 "emitted_vars": words.cleaned(outcome.emitted_vars if outcome else {}),
                 "error": words.cleaned(error(task)),
             }
+
+
+def completed(ending: Ending, result: str) -> dict[str, Any]:
+    said = ending.final_message or result
+    found = {
+        "agent_id": ending.id,
+        "terminate_reason": ending.terminate_reason or "GOAL",
+        "emitted_vars": words.cleaned(ending.emitted),
+    }
+    return {**found, **({"final_message": words.cleaned(said)} if said else {})}
 
 
 def error(task: Task) -> str:

@@ -8,13 +8,19 @@ from meantime.kernel.errors import Duplicate, NotFound, Refused, TaskTimedOut
 from meantime.kernel.work import Call
 from meantime.ports.tasks import Options, Tasks
 
-from .work import Check, Gate, ended, give, refused, soon, throw
+from .work import Check, Gate, emit, ended, give, refused, soon, throw
 
 
 async def a_quick_call_is_answered(tasks: Tasks) -> None:
     answer = await soon(tasks.call("a", Call(give, {"x": 1}).order(), Options(), None))
     assert (answer.mode, answer.result, answer.task) == ("synchronous", {"x": 1}, None)
     assert not await tasks.list("a", None)
+
+
+async def a_quick_call_has_its_id_and_what_was_emitted(tasks: Tasks) -> None:
+    answer = await soon(tasks.call("a", Call(emit, "files", 3).order(), Options(id="named"), None))
+    assert answer.ending is not None
+    assert (answer.ending.id, answer.ending.emitted) == ("named", {"files": 3})
 
 
 async def a_call_raises_what_its_function_raised(tasks: Tasks) -> None:
@@ -77,6 +83,7 @@ async def a_caller_that_is_cancelled_stops_its_call(tasks: Tasks) -> None:
 
 CHECKS: tuple[Check, ...] = (
     a_quick_call_is_answered,
+    a_quick_call_has_its_id_and_what_was_emitted,
     a_call_raises_what_its_function_raised,
     a_slow_call_becomes_a_task,
     a_call_can_be_promoted,

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 from meantime.kernel.errors import MeantimeError
 from meantime.kernel.model import Task
 from meantime.kernel.work import Call, Order
+from meantime.ports.runner import current
 from meantime.ports.tasks import Options, Tasks
 from meantime.runners.shell.work import Shell
 
@@ -45,6 +46,10 @@ class Gate:
 
 def give(value: Any) -> Any:
     return value
+
+
+def emit(name: str, value: Any) -> None:
+    current().emit(name, value)
 
 
 def throw(text: str) -> None:

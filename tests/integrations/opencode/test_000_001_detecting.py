@@ -1,0 +1,100 @@
+"""Seeds 000 and 001: how the ending of a background session is noticed. Both are real sessions of OpenCode:
+the one that works, and its parent, which is told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from integrations.agents.installed import OPENCODE, needs
+from integrations.agents.model import script
+from meantime import Meantime, OpenCodeHost
+from meantime.integrations.opencode import turn
+from meantime.integrations.opencode.troubles import Away
+from meantime.integrations.opencode.wire.http import Client
+from meantime.ports.session import AgentSettings
+
+from .serving import PATIENCE, Running, soon
+
+pytestmark = [needs(OPENCODE), pytest.mark.xdist_group("opencode-detecting"), pytest.mark.anyio]
+NEVER = 2 * PATIENCE  # seconds: a look that comes so late makes a test fail
+IDLE = "session.idle"
+RESULT = "Twelve modules, and none of them is circular."
+
+
+class Launched(NamedTuple):
+    task: str
+    word: str
+    parent: str  # its session
+    gate: Path  # the model answers when it is there
+
+
+@pytest.fixture
+async def mt(tmp_path: Path, server: Running) -> AsyncIterator[Meantime]:
+    explore = AgentSettings(runner="opencode", url=server.url, cwd=str(server.project))
+    async with Meantime.open(tmp_path / "work.db", agents={"explore": explore}) as mt:
+        yield mt
+
+
+async def launch(server: Running, mt: Meantime, dialect: str, word: str, gate: Path) -> Launched:
+    """By the dialect's own tool, in the thread of a session that is attached as its parent."""
+    parent = server.session(f"parent-{word} " + script({"text": "It runs."}))
+    mt.attach(parent, OpenCodeHost(server.url, parent, dialect=dialect))
+    prompt = f"{word} " + script({"text": RESULT, "wait_file": str(gate)})
+    order = {"description": "count the modules", "prompt": prompt, "agent": "explore"}
+    said = await mt.thread(parent).toolset(dialect).call(f"{dialect}_task", order)
+    assert said.data["status"] == "running", said
+    await soon(lambda: server.asked(word))
+    return Launched(said.data["task_id"], word, parent, gate)
+
+
+async def completed_and_told(server: Running, mt: Meantime, launched: Launched) -> None:
+    """The task is completed, and its parent was asked once more, with the whole result."""
+    launched.gate.touch()
+    task = (await asyncio.wait_for(mt.thread(launched.parent).wait(launched.task), PATIENCE))[0]
+    assert (task.status, await mt.thread(launched.parent).result(task.id)) == ("completed", RESULT)
+    asked = await soon(lambda: server.asked(f"parent-{launched.word}")[1:])
+    assert "count the modules" in asked[0].text
+    assert asked[0].text.count(RESULT) == 1
+    await soon(lambda: server.idle(launched.parent))
+    assert len(server.asked(f"parent-{launched.word}")) == 2
+
+
+@pytest.mark.parametrize("dialect", ["background", "asyncagents"])
+async def test_000_001_detect_completion_via_event(
+    server: Running, mt: Meantime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dialect: str
+):
+    """Nothing but `session.idle` makes us look."""
+    monkeypatch.setattr(turn, "HINTS", frozenset({IDLE}))
+    monkeypatch.setattr(turn, "POLL", NEVER)
+    launched = await launch(server, mt, dialect, f"by-event-{dialect}", tmp_path / "gate")
+    await completed_and_told(server, mt, launched)
+
+
+@pytest.mark.parametrize("dialect", ["background", "asyncagents"])
+async def test_000_001_fallback_to_polling(
+    server: Running, mt: Meantime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dialect: str
+):
+    """Other events come, and `session.idle` is missed: the next look finds the ending."""
+    monkeypatch.setattr(turn, "HINTS", turn.HINTS - {IDLE})
+    monkeypatch.setattr(turn, "POLL", 0.5)
+    launched = await launch(server, mt, dialect, f"by-polling-{dialect}", tmp_path / "gate")
+    await completed_and_told(server, mt, launched)
+
+
+async def test_000_001_fallback_to_polling_while_the_stream_is_cut(
+    server: Running, mt: Meantime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """No event at all comes, and the stream cannot be opened again before the session is idle."""
+
+    def cut(self: Client) -> Any:
+        raise Away("no events")
+
+    monkeypatch.setattr(turn, "POLL", NEVER)  # without events it is looked more often
+    monkeypatch.setattr(Client, "events", cut)
+    launched = await launch(server, mt, "background", "by-polling-cut", tmp_path / "gate")
+    await completed_and_told(server, mt, launched)
