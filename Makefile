@@ -8,7 +8,7 @@ RUN := $(VENV)/bin/python
 demo: $(VENV)/.ready
 	@$(RUN) -m meantime.app.demo
 
-test: $(VENV)/.tested .agents/.tested
+test: $(VENV)/.tested .agents/.tested .foreign/.ready
 	$(RUN) -m pytest -q -n 2 --dist loadgroup
 
 check: $(VENV)/.tested
@@ -52,6 +52,11 @@ PINNED := tests/integrations/agents/package.json
 .PHONY: agents
 agents: .agents/.all
 
+# MCP programs of another make, in an environment of their own. Where they cannot be installed their tests
+# are skipped, but not where CI=true.
+.foreign/.ready: tests/integrations/mcp/foreign.txt
+	@PYTHON=$(PYTHON) tests/integrations/mcp/install
+
 # The fault suite injects errors with strace: a Debian package, installed where that is allowed.
 .PHONY: strace
 strace:
@@ -71,4 +76,4 @@ peers:
 	apt-get update -q && apt-get install -qy $${each#*:}; } || echo "$${each#*:} is missing: it is not compared with"; done
 
 clean:
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .foreign .pytest_cache .ruff_cache .hypothesis .import_linter_cache

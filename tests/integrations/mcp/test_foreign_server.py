@@ -1,11 +1,9 @@
-"""Against fastmcp-tasks, which made its tasks without us. It is no dependency of ours, not even for tests:
-`pip install fastmcp fastmcp-tasks` beside the rest, and this runs."""
+"""Against fastmcp-tasks, which made its tasks without us, in an environment of its own."""
 
 from __future__ import annotations
 
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,10 +11,10 @@ import pytest
 
 from meantime import Failed, HttpServer, Meantime, Status, StdioServer, Tool
 
+from . import foreign
 from .conftest import PATIENCE, QUICK, Peer, ended, seen, until
 
-pytest.importorskip("fastmcp_tasks", reason="fastmcp-tasks is not installed")
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, foreign.needed]
 SERVER = str(Path(__file__).parent / "peers" / "foreign.py")
 
 
@@ -24,7 +22,7 @@ SERVER = str(Path(__file__).parent / "peers" / "foreign.py")
 def http() -> Iterator[HttpServer]:
     with socket.create_server(("127.0.0.1", 0)) as held:
         port = held.getsockname()[1]
-    process = subprocess.Popen([sys.executable, SERVER, "http", str(port)], stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([foreign.PYTHON, SERVER, "http", str(port)], stderr=subprocess.DEVNULL)
     yield HttpServer(url=f"http://127.0.0.1:{port}/mcp")
     process.kill()
     process.wait()
@@ -32,7 +30,7 @@ def http() -> Iterator[HttpServer]:
 
 @pytest.fixture
 def stdio() -> StdioServer:
-    return StdioServer(command=[sys.executable, SERVER, "stdio"])
+    return StdioServer(command=[foreign.PYTHON, SERVER, "stdio"])
 
 
 @pytest.mark.parametrize("wire", ["stdio", "http"])
@@ -44,11 +42,15 @@ async def test_its_tasks_are_followed_and_cancelled(peer: Peer, wire: str, reque
         broken = (await ended(thread, "s/breaks")).outcome
         assert isinstance(broken, Failed)
         assert "this one is broken" in broken.message
-        given = {"mark": "m", "folder": str(peer.folder)}
-        unwanted, wanted = [await thread.start(Tool("s/gate", given)) for _ in range(2)]
+        folder = str(peer.folder)
+        unwanted, wanted = [
+            await thread.start(Tool("s/gate", {"mark": mark, "folder": folder})) for mark in ("no", "m")
+        ]
         for handle in (unwanted, wanted):
             await seen(handle, lambda task: task.session)
+        await until(lambda: len(peer.lines("calls")) == 2)
         assert (await thread.cancel(unwanted, wait=True)).task.status is Status.CANCELLED
+        await until(lambda: peer.lines("stopped") == ["no"])  # there, too
         peer.open_gate()
         (task,) = await thread.wait(wanted, timeout=PATIENCE)
         assert task.outcome.result == {"result": "through m"}

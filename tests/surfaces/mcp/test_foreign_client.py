@@ -1,22 +1,26 @@
-"""A client that was made without us: fastmcp, with fastmcp-tasks. It is no dependency of ours, not even for
-tests: `pip install fastmcp fastmcp-tasks` beside the rest, and this runs."""
+"""A client that was made without us, fastmcp with fastmcp-tasks, in an environment of its own."""
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from daemon.conftest import Place
+from integrations.mcp import foreign, peers
 from meantime import Meantime
 
-from .conftest import PATIENCE
+from . import asker
+from .conftest import PATIENCE, QUICK
 from .speaking import COMMAND
 
-tasks = pytest.importorskip("fastmcp_tasks.client", reason="fastmcp-tasks is not installed")
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, foreign.needed]
+CLIENT = str(Path(peers.__file__).with_name("foreign_client.py"))
 
 
 @pytest.fixture(params=["stdio", "http"])
@@ -25,33 +29,52 @@ def wire(request: pytest.FixtureRequest) -> str:
 
 
 @asynccontextmanager
-async def connected(wire: str, place: Place, mt: Meantime) -> AsyncIterator[Any]:
-    from fastmcp import Client
-    from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
-
+async def served(
+    wire: str, place: Place, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[dict[str, Any]]:
+    """`meantime mcp` in front of a daemon, or the door of an owner."""
     if wire == "stdio":
-        arguments = [*COMMAND[1:], "--thread", "foreign"]
-        async with Client(StdioTransport(COMMAND[0], arguments, env=place.environ)) as client:
-            yield client
+        monkeypatch.setenv("PYTHONPATH", str(Path(asker.__file__).parent))
+        place.configure('[http]\nport = 0\n[agents.asker]\nrunner = "python"\nagent = "asker:colour"\n')
+        yield {"command": [*COMMAND, "--thread", "foreign"], "environ": place.environ}
         return
-    async with mt.serve(port=0) as door:
-        headers = {"Authorization": f"Bearer {door.thread_token('foreign')}"}
-        async with Client(StreamableHttpTransport(f"{door.url}/mcp", headers=headers)) as client:
-            yield client
+    agents = {"asker": asker.colour}
+    async with (
+        Meantime.open(folder / "work.db", settings=QUICK, agents=agents) as mt,
+        mt.serve(port=0) as door,
+    ):
+        yield {"url": f"{door.url}/mcp", "token": door.thread_token("foreign")}
 
 
-async def test_it_calls_follows_and_cancels(wire: str, place: Place, mt: Meantime):
-    async with connected(wire, place, mt) as client:
-        assert "start" in [tool.name for tool in await client.list_tools()]
-        done = await client.call_tool("start", {"command": "echo from a stranger"})
-        assert done.content[0].text == "from a stranger\n"
-        failed = await client.call_tool("start", {"command": "exit 3"}, raise_on_error=False)
-        assert failed.is_error
-        assert "exit code 3" in failed.content[0].text
-        handle = await tasks.call_tool_task(client, "start", {"command": "sleep 60"})
-        assert (await handle.status()).status == "working"
-        await handle.cancel()
-        assert (await handle.wait(timeout=PATIENCE)).status == "cancelled"
-        listed = await client.call_tool("list", {"status": "all"})
-        assert listed.content[0].text.count("\n") == 2
-        assert len(listed.content) == 1  # it was told of all of them by asking
+async def did(**order: Any) -> dict[str, Any]:
+    client = await asyncio.create_subprocess_exec(
+        foreign.PYTHON, CLIENT, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
+    async with asyncio.timeout(2 * PATIENCE):
+        said, _ = await client.communicate(json.dumps(order).encode())
+    assert client.returncode == 0
+    return json.loads(said)
+
+
+async def test_it_calls_follows_cancels_and_answers(
+    wire: str, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    async with served(wire, place, tmp_path, monkeypatch) as server:
+        saw = await did(
+            server=server,
+            calls=[["start", {"command": "echo from a stranger"}], ["start", {"command": "exit 3"}]],
+            cancelled=["start", {"command": "sleep 60"}],
+            asked=["start_agent", {"agent": "asker", "prompt": "choose"}],
+            answer="green",
+            last=["list", {"status": "all"}],
+        )
+    assert "start" in saw["tools"]
+    done, failed = saw["calls"]
+    assert done == {"error": False, "texts": ["from a stranger\n"]}
+    assert failed["error"]
+    assert "exit code 3" in failed["texts"][0]
+    assert saw["states"] == ["working", "cancelled", "input_required"]
+    assert saw["questions"] == ["Which colour?"]
+    assert saw["asked"] == {"error": False, "texts": ["It is green."]}
+    (listed,) = saw["last"]["texts"]  # one block: it was told of all of them by asking
+    assert listed.count("\n") == 3

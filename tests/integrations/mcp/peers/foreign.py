@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 from fastmcp import FastMCP
@@ -12,18 +13,23 @@ from fastmcp_tasks import TasksExtension
 
 server = FastMCP("foreign")
 server.add_extension(TasksExtension())
+AS_TASK = TaskConfig(mode="required", poll_interval=timedelta(seconds=0.2))  # five, where nothing is said
 
 
-@server.tool(task=TaskConfig(mode="required"))
+@server.tool(task=AS_TASK)
 async def gate(mark: str, folder: str) -> str:
     with (Path(folder) / "calls").open("a") as file:
         file.write(mark + "\n")
-    while not (Path(folder) / "gate").exists():  # noqa: ASYNC110
-        await asyncio.sleep(0.02)
+    try:
+        while not (Path(folder) / "gate").exists():  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+    except asyncio.CancelledError:
+        (Path(folder) / "stopped").write_text(mark)
+        raise
     return f"through {mark}"
 
 
-@server.tool(task=TaskConfig(mode="required"))
+@server.tool(task=AS_TASK)
 async def breaks() -> str:
     raise ValueError("this one is broken")
 
