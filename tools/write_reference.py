@@ -90,6 +90,7 @@ TEXTS = {
     "start.context": "For agents: the lines of the conversation it goes on from.",
     "start.resume": "For runners of agents: an ended task to take up again, instead of a new one.",
     "start.executor": "Filled in by a connected process: it is the one that has the function.",
+    "start.parent": "Filled in by a connected process that works for a task: that task.",
     "start.session": "For runners of agents: the agent's own conversation, where it has one already.",
     "start.meta": "A JSON object of yours, kept with the task as `task.meta`; at most 16 KB.",
     # -- members without a docstring

@@ -22,6 +22,8 @@ def main() -> int:
     if [argument for argument in sys.argv[1:] if argument != "--foreground"]:
         sys.stderr.write("usage: python -m meantime.app.daemon [--foreground]\n")
         return 2
+    for name in ("MEANTIME_TASK", "MEANTIME_THREAD"):
+        os.environ.pop(name, None)  # of whoever started us: what we start is not theirs
     try:
         ours = home()
         ours.make()

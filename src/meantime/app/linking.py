@@ -19,6 +19,7 @@ from meantime.ports.tasks import Tasks
 from meantime.runners.function import FunctionRunner
 from meantime.runners.shared import SharedFunctionRunner
 from meantime.runtime.settings import Settings
+from meantime.surfaces.cli.conversation import own_task
 from meantime.surfaces.socket.door import SocketDoor
 from meantime.surfaces.socket.executors import ExecutorTable
 
@@ -50,6 +51,7 @@ def client(link: str | os.PathLike[str] | None, patience: float, *, start: bool)
         version=__version__,
         patience=patience,
         summon=summoning(own) if own and start else None,
+        parent=own_task(),
     )
 
 

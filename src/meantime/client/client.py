@@ -53,7 +53,10 @@ class Client(Tasks):
         version: str,
         patience: float = 30.0,
         summon: Callable[[], Awaitable[None]] | None = None,
+        parent: str | None = None,
     ) -> None:
+        """`parent`: the task that this process works for, where one does: what it starts is its child."""
+        self._parent = parent
         self.id = "x_" + crockford(os.urandom(16))
         self._engine = engine
         self._connection = Connection(path, self.id, self, version=version, patience=patience, summon=summon)
@@ -141,7 +144,7 @@ class Client(Tasks):
     async def _hand_over(self, verb: str, thread: str, order: Order, options: Options, *more: float) -> Task:
         """With an id of our own: what is asked again after a lost answer is known by it."""
         id = _id_of(options)
-        options = replace(options, id=id)
+        options = self._ours(replace(options, id=id))
         if order.target is not None:
             options = replace(options, executor=self.id)
         order = _for_owner(order, options)
@@ -149,6 +152,9 @@ class Client(Tasks):
         if order.target is not None:
             self._hold(id, thread, order, *map(check_age, more))
         return await self._handed_over(VERBS[verb], arguments, id, thread)
+
+    def _ours(self, options: Options) -> Options:
+        return options if options.parent is not None else replace(options, parent=self._parent)
 
     async def _handed_over(self, verb: Verb, arguments: bytes, id: str, thread: str) -> Task:
         sent = 0
@@ -190,6 +196,7 @@ class Client(Tasks):
     # -- inline or job
 
     async def call(self, thread: str, order: Order, options: Options, threshold: float | None) -> Answer:
+        options = self._ours(options)
         if order.target is None:
             order = _for_owner(order, options)
             return from_wire_answer(await self._ask(VERBS["call"], thread, order, options, threshold))

@@ -44,6 +44,7 @@ class Options(Struct, frozen=True, kw_only=True):
     session: str | None = None
     meta: dict[str, Json] = {}  # a JSON object that is kept with the task
     executor: str | None = None  # the connected process that runs it; None is the ledger's owner
+    parent: str | None = None  # the task for which another program asks; work that runs here is its own
 
 
 class Resolved(NamedTuple):

@@ -18,6 +18,7 @@ from meantime.ports.tasks import Options
 
 from .admit import Admission
 from .batches import Batches
+from .lineage import parent_of
 from .record import Record
 from .run import Runs
 from .submit import Submission
@@ -52,8 +53,9 @@ class Adoption:
             )
         if options.on_limit is not None:
             self._admission.is_open(thread, order.work.kind, on_limit=options.on_limit)
+        parent = await parent_of(options, self._record)
         batch = await self._batches.choose(thread, options.batch)
-        task = self._submission.new_task(thread, order, options, batch, running=True)
+        task = self._submission.new_task(thread, order, options, batch, parent, running=True)
         task = replace(task, run=replace(task.run, started_at=task.created_at - running_for))
         assignment = Assignment(task, order.target)
         self._engine.runner(order.work.kind).check(task, assignment)

@@ -20,6 +20,7 @@ from meantime.ports.tasks import Answer, Options
 from .admit import Admission
 from .batches import Batches
 from .foreground import Foreground, answer_of, find, timed_out, too_late
+from .lineage import parent_of
 from .record import Record, duplicate_call
 from .run import Runs
 from .settings import Settings
@@ -53,8 +54,9 @@ class Calls:
         self._ended: OrderedDict[str, str] = OrderedDict()  # ids of inline calls, with their thread
 
     async def call(self, thread: str, order: Order, options: Options, threshold: float | None) -> Answer:
+        parent = await parent_of(options, self._record)
         batch = await self._batches.choose(thread, options.batch)
-        task = self._submission.new_task(thread, order, options, batch, running=True)
+        task = self._submission.new_task(thread, order, options, batch, parent, running=True)
         assignment = Assignment(task, order.target, order.args, order.kwargs, foreground=True)
         self._engine.runner(order.work.kind).check(task, assignment)
         limit = None if threshold in (None, -1) else check(threshold)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from contextvars import copy_context
 from typing import Any, cast
@@ -21,12 +21,13 @@ from meantime.kernel.payloads import is_unicode
 from meantime.kernel.timeouts import resolve
 from meantime.kernel.work import Order, check_input, check_meta
 from meantime.ports.engine import Engine
-from meantime.ports.runner import CURRENT, Assignment, Context, LastingRunner, Runner, Standing, TalkingRunner
+from meantime.ports.runner import Assignment, LastingRunner, Runner, Standing, TalkingRunner
 from meantime.ports.tasks import Options
 
 from .admit import Admission
 from .batches import Batches
 from .entropy import entropy
+from .lineage import Parent, allowed_below, parent_of
 from .record import Record, Then
 from .settings import Settings
 
@@ -51,6 +52,7 @@ class Submission:
             standing = cast("TalkingRunner", runner).standing(order.work.name)
             if options.timeout is None:
                 options = replace(options, timeout=standing.timeout)
+        parent = await parent_of(options, self._record)
         batch = await self._batches.choose(thread, options.batch)
         # With a free slot the task is created running: one commit, and the work starts after it.
         starts = self._admission.is_open(thread, order.work.kind, on_limit=options.on_limit)
@@ -60,7 +62,7 @@ class Submission:
                     f"{order.work.kind} tasks have no conversation to fork.", code="nothing_to_fork"
                 )
             order = await self._forking(thread, order, options)
-        task = self.new_task(thread, order, options, batch, running=starts)
+        task = self.new_task(thread, order, options, batch, parent, running=starts)
         if standing.depth >= 0 and not 0 <= task.children <= standing.depth:
             task = replace(task, children=standing.depth)
         assignment = Assignment(task, order.target, order.args, order.kwargs)
@@ -196,7 +198,16 @@ class Submission:
             raise _busy(moved.task)
         return self._record.live.get(task.id, moved.task)
 
-    def new_task(self, thread: str, order: Order, options: Options, batch: str, *, running: bool) -> Task:
+    def new_task(
+        self,
+        thread: str,
+        order: Order,
+        options: Options,
+        batch: str,
+        parent: Parent | None,
+        *,
+        running: bool,
+    ) -> Task:
         now = self._record.clock.now()
         timeout = resolve(options.timeout, self._settings.default_timeout, self._settings.max_timeout)
         if options.retry not in ("", "idempotent"):
@@ -210,10 +221,8 @@ class Submission:
             raise InvalidInput(f"on_limit={options.on_limit!r} is unknown.", hint="Use 'queue' or 'reject'.")
         check_all(options.context, Line, "context")
         _optional_id(options.fork_of, "fork_of")
-        parent = CURRENT.get(None)
-        depth = getattr(parent, "depth", 0) + 1 if parent is not None else 0
+        depth = 0 if parent is None else parent.depth + 1
         self._admission.check_depth(depth)
-        children = _children(parent, self._record.live)
         return Task(
             id=new_id() if options.id is None else check_id(options.id, "id"),
             thread=thread,
@@ -231,7 +240,7 @@ class Submission:
             batch=batch,
             tool_call_id=_optional_id(options.tool_call_id, "tool_call_id"),
             message_id=_optional_id(options.message_id, "message_id"),
-            parent=parent.task_id if parent is not None else None,
+            parent=None if parent is None else parent.id,
             depth=depth,
             session=None if options.fork else _optional_id(options.session, "session"),
             forked=options.fork,
@@ -240,25 +249,8 @@ class Submission:
             inline=_inline(options.inline),
             meta=check_meta(options.meta),
             executor=_optional_id(options.executor, "executor"),
-            children=children,
+            children=allowed_below(parent),
         )
-
-
-def _children(parent: Context | None, live: Mapping[str, Task]) -> int:
-    """How deep what the new task starts may go, by what started it: its work here, or its task, where it
-    works in another process."""
-    if parent is None:
-        return -1
-    known = live.get(parent.task_id)
-    limits = [one for one in (parent.children, known.children if known else -1) if one >= 0]
-    allowed = min(limits, default=-1)
-    if allowed == 0:
-        raise Refused(
-            "This agent may not start tasks of its own.",
-            code="no_children",
-            hint="Do the work yourself; or allow it with depth=1 in the agent's settings.",
-        )
-    return allowed if allowed < 0 else allowed - 1
 
 
 def new_id() -> str:

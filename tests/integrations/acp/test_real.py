@@ -278,6 +278,43 @@ async def test_goose_hears_what_is_said_in_the_middle_of_a_turn(goose: Goose):
     assert "make it short" in goose.model.turns[-1].text
 
 
+STARTS = """
+import asyncio, sys
+from meantime import Meantime, MeantimeError, Shell
+
+async def main():
+    async with Meantime.connect(sys.argv[1]) as mt:
+        try:
+            print("started", (await mt.thread("any").start(Shell("true"))).id)
+        except MeantimeError as problem:
+            print("refused", problem.code)
+
+asyncio.run(main())
+"""
+
+
+@needs(GOOSE)
+@pytest.mark.parametrize("depth", [0, 1])
+async def test_F17_what_goose_starts_through_our_socket_is_its_child(goose: Goose, depth: int):
+    """A command of goose's own tool knows whose it is; the agent's depth decides."""
+    program = goose.folder / "starts.py"
+    program.write_text(STARTS)
+    link = goose.folder / "link"
+    settings = goose.settings(otherwise="allow", depth=depth)
+    async with Meantime.open(goose.ledger, agents={"one": settings}, link=link) as mt:
+        goose.thread = mt.thread("conv-1")
+        handle = await goose.start(goose.shell(f"{sys.executable} {program} {link}"), {"text": "done"})
+        await goose.ended(handle)
+        said = next(line.text for line in await goose.thread.lines(handle) if line.kind is Kind.RESULT)
+        children = [task for task in await mt.list() if task.id != handle.id]
+    if depth == 0:
+        assert "refused no_children" in said
+        assert children == []
+    else:
+        assert f"started {children[0].id}" in said
+        assert [(task.parent, task.depth, task.children) for task in children] == [(handle.id, 1, 0)]
+
+
 @needs(GOOSE)
 async def test_goose_goes_with_us_and_its_task_can_be_resumed(goose: Goose):
     """We are killed; its guard ends it and its command."""

@@ -21,6 +21,7 @@ from meantime.kernel.model import Task
 from meantime.kernel.work import Order
 from meantime.ports.owner import About
 from meantime.ports.tasks import Options, Tasks
+from meantime.surfaces.cli.conversation import own_task
 from meantime.surfaces.cli.speaking import Daemon
 from meantime.surfaces.cli.trouble import NO_DAEMON, Refused, Trouble
 from meantime.surfaces.mcp.threads import own_thread
@@ -107,7 +108,7 @@ class ConnectedWorks:
 
     async def start_tool(self, thread: str, name: str, arguments: dict[str, Any], options: Options) -> Task:
         given = {key: value for key, value in structs.asdict(options).items() if key in _OPTIONS}
-        body = {**given, "thread": thread, "tool": name, "arguments": arguments}
+        body = {**given, "thread": thread, "tool": name, "arguments": arguments, "parent": own_task()}
         body = {key: value for key, value in body.items() if value not in (None, "")}
         made = await asyncio.to_thread(_asked, lambda daemon: daemon.post("/v1/tasks", body))
         return await self._tasks.get(made["id"], thread)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import tempfile
 import time
@@ -31,6 +32,7 @@ from .journal import Journal
 from .segments import Segments
 from .tally import Tally
 
+HOME = "MEANTIME_HOME"
 TALLIES = 1_000  # of runs that are over, for what they have started
 
 
@@ -161,6 +163,9 @@ class AgentRunner:
             "MEANTIME_TASK": task.id,
             "MEANTIME_THREAD": task.id,
         }  # what it starts is its own
+        home = os.environ.get(HOME)
+        if home and HOME not in employed.settings.env:
+            env[HOME] = home  # else it would hand its work to another daemon than ours
         folder = self._folder(task.id)
         return Brief(task.id, task.work.name, employed.settings, cwd, task.title, task.thread, folder, env)
 

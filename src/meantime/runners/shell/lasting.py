@@ -16,6 +16,7 @@ from meantime.ports.commands import Command, Ending, Piece
 from meantime.ports.runner import Assignment
 
 from .characters import as_text
+from .order import TASK
 from .runner import ShellRunner
 from .spool import ERR, OUT
 
@@ -63,7 +64,8 @@ class LastingCommand:
         self._runner = runner
         self._task = _task(key, command)
         self._context = WorkContext(self._task, loop, time.time, lambda task, now: None)
-        given = {"environment": command.env, "stdin": command.stdin}
+        # It is no task: what it starts belongs to the one that its environment names.
+        given = {"environment": command.env, "env": {TASK: command.env.get(TASK)}, "stdin": command.stdin}
         assignment = Assignment(self._task, kwargs=given, again=again)
         self._running = loop.create_task(runner.run(assignment, self._context))
 

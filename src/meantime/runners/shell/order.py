@@ -16,6 +16,7 @@ from .report import no_folder, no_program
 from .shim import cells
 
 SHELL = "/bin/sh"
+TASK = "MEANTIME_TASK"  # whoever starts work from inside a command says so with it
 SLACK = 30.0  # seconds after its timeout at which a shim stops a command that no owner has stopped
 BLOCK = 512  # bytes: what `ulimit -f` counts in
 
@@ -65,6 +66,7 @@ def process_limit(task: Task) -> int | None:
 def _environment(assignment: Assignment, base: Path) -> dict[str, str]:
     callers = cast("dict[str, str] | None", assignment.kwargs.get("environment"))
     environment = dict(os.environ if callers is None else callers)
+    environment[TASK] = assignment.task.id  # what it starts is its own
     changes = cast("dict[str, str | None]", assignment.kwargs.get("env") or {})
     for variable, value in changes.items():
         if value is None:

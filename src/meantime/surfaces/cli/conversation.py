@@ -7,9 +7,11 @@ import re
 from collections.abc import Mapping
 
 OURS = "MEANTIME_THREAD"
+TASK = "MEANTIME_TASK"  # in the environment of every agent and command that is a task
 # How agents call their own conversation.
 THEIRS = ("CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID", "CODEX_THREAD_ID", "GEMINI_SESSION_ID")
 PERSON = "cli"  # somebody at a shell
+MOST_ID = 128  # characters
 _STRANGE = re.compile(r"[^A-Za-z0-9._:-]+")
 
 
@@ -34,3 +36,9 @@ def own_thread(environ: Mapping[str, str] = os.environ) -> str:
         return environ[OURS]
     session = session_of(environ)
     return thread_of_session(session) if session else PERSON
+
+
+def own_task(environ: Mapping[str, str] = os.environ) -> str | None:
+    """The task that this process works for: what it starts is a child of it. What is no id is nobody's."""
+    said = environ.get(TASK, "")
+    return said if said and not _STRANGE.search(said) and len(said) <= MOST_ID else None

@@ -41,6 +41,7 @@ class StartBody(Body):
     fork: bool | None = None
     fork_of: str | None = None
     # what every work can have
+    parent: str | None = None
     timeout: float | None = None
     description: str = ""
     batch: str | None = None
@@ -60,6 +61,7 @@ class ResumeBody(Body):
 
 class ForkBody(Body):
     prompt: str
+    parent: str | None = None
     timeout: float | None = None
     description: str = ""
 
@@ -98,7 +100,8 @@ class Starting:
         thread = asking.own_thread(body.thread or own or THREAD, own)
         given = {name: getattr(body, name) for name in _OPTIONS}
         fork = bool(body.fork) or body.fork_of is not None
-        options = Options(**given, fork=fork, fork_of=await self._source(body.fork_of, thread))
+        source, parent = await self._source(body.fork_of, thread), await self._parent(body.parent, own)
+        options = Options(**given, fork=fork, fork_of=source, parent=parent)
         return _created(await self._tasks.start(thread, ordered(body, self._parts.owner), options))
 
     async def resume(self, request: Request) -> Response:
@@ -113,12 +116,22 @@ class Starting:
         source = await self._parts.task(request)
         if source.work.kind != "agent":
             raise InvalidInput(f"{source.work.kind} tasks hold no conversation.", code="nothing_to_fork")
-        options = Options(timeout=body.timeout, description=body.description, fork=True, fork_of=source.id)
+        options = Options(
+            timeout=body.timeout,
+            description=body.description,
+            fork=True,
+            fork_of=source.id,
+            parent=await self._parent(body.parent, thread_of(request)),
+        )
         order = Agent(source.work.name, body.prompt).order()
         return _created(await self._tasks.start(source.thread, order, options))
 
     async def _source(self, ref: str | None, thread: str) -> str | None:
         return None if ref is None else (await self._tasks.get(ref, thread)).id
+
+    async def _parent(self, id: str | None, own: str | None) -> str | None:
+        """What starts here counts for its parent: whoever may see one thread alone cannot name another's."""
+        return id if id is None or own is None else (await self._tasks.get(id, own)).id
 
     async def promote(self, request: Request) -> Response:
         await self._parts.body(request, PromoteBody)

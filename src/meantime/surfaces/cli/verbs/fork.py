@@ -6,6 +6,7 @@ import click
 
 from meantime.surfaces.cli import finding, showing
 from meantime.surfaces.cli.asking import DURATION, one_task
+from meantime.surfaces.cli.conversation import own_task
 from meantime.surfaces.cli.speaking import part
 from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
 
@@ -20,7 +21,7 @@ def command(ref: str, words: tuple[str, ...], name: str | None, timeout: float |
     """Start a new task with all that an agent knows: it has its own conversation from here on."""
     with_daemon = daemon()
     id = finding.task(with_daemon, ref)["id"]
-    given = {"prompt": " ".join(words), "description": name, "timeout": timeout}
+    given = {"prompt": " ".join(words), "description": name, "timeout": timeout, "parent": own_task()}
     body = {key: value for key, value in given.items() if value is not None}
     task = with_daemon.post(f"/v1/tasks/{part(id)}/fork", body)
     if as_json:

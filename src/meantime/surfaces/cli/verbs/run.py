@@ -12,7 +12,7 @@ from click.core import ParameterSource
 
 from meantime.surfaces.cli import showing
 from meantime.surfaces.cli.asking import DURATION
-from meantime.surfaces.cli.conversation import PERSON, own_thread
+from meantime.surfaces.cli.conversation import PERSON, own_task, own_thread
 from meantime.surfaces.cli.ending import own_code
 from meantime.surfaces.cli.safe import on_terminal, plain
 from meantime.surfaces.cli.showing import Wire
@@ -86,6 +86,7 @@ def _order(what: str | list[str], given: dict[str, Any]) -> Wire:
     order: Wire = {
         "id": given["id"] or _new("t_"),
         "thread": given["thread"],
+        "parent": own_task(),
         "command": what,
         "cwd": os.path.abspath(given["cwd"] or _here()),
         "env": env or None,
