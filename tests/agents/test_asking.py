@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from pathlib import Path
 
 import pytest
 
 from meantime import Call, InvalidInput, Meantime, Refused, current
 from meantime.kernel.questions import Choice, Question, posed, reply_to
+from meantime.runners.agent import mark as marks
 from meantime.testing import FakeClock
-from meantime.testing.sessions import LastingScriptedHost
+from meantime.testing.sessions import LastingScriptedHost, ScriptedHost
 
 from .stage import events, permission, start, waits, working
 
@@ -131,6 +133,67 @@ async def test_L28_nobody_answers_in_time_and_the_agent_goes_on(tmp_path: Path):
         nobody = "nobody False Nobody answered within 15m 0s."
         assert await handle.result() == f"{nobody}; {nobody}"
         assert [reply.by for reply in (await handle.get()).answers] == ["nobody", "nobody"]
+
+
+def kept() -> ScriptedHost:
+    """Its sessions survive with their folder."""
+    return ScriptedHost(asking(permission()), kept=True)
+
+
+async def left_waiting(folder: Path, clock: FakeClock, seconds: float) -> Path:
+    """What an owner leaves behind that is killed when its question has waited so long: a copy of its disk."""
+    owned, left = folder / "owned", folder / "left"
+    owned.mkdir()
+    async with working(owned, kept(), clock=clock, answer_within=900.0) as mt:
+        await waits(mt, (await start(mt, id="t_one")).id)
+        await clock.advance(seconds)
+        shutil.copytree(owned, left)
+    return left
+
+
+async def test_L28_the_time_to_answer_counts_over_a_restart(tmp_path: Path):
+    clock = FakeClock(quiet=0.02)
+    left = await left_waiting(tmp_path, clock, 600.0)
+    await clock.advance(200.0)  # while nobody owns it
+    clock.jump(-100_000.0)  # what a person does to the clock on the wall changes nothing
+    async with working(left, kept(), clock=clock, answer_within=900.0) as mt:
+        await clock.advance_to_alarm(100.0)
+        (task,) = await mt.thread("conv-1").wait("t_one")
+        assert "Nobody answered within 15m 0s." in task.outcome.result
+
+
+async def test_L28_a_question_that_waited_too_long_while_nobody_owned_it_is_refused_at_once(tmp_path: Path):
+    clock = FakeClock(quiet=0.02)
+    left = await left_waiting(tmp_path, clock, 600.0)
+    await clock.advance(86_400.0)
+    async with working(left, kept(), clock=clock, answer_within=900.0) as mt:
+        (task,) = await mt.thread("conv-1").wait("t_one")  # time stands still
+        assert "Nobody answered within 15m 0s." in task.outcome.result
+
+
+async def test_L28_over_a_restart_of_the_machine_the_clock_on_the_wall_counts(tmp_path: Path, monkeypatch):
+    clock = FakeClock(quiet=0.02)
+    left = await left_waiting(tmp_path, clock, 600.0)
+    monkeypatch.setattr(marks, "BOOT_ID", tmp_path / "another boot")
+    clock = FakeClock(clock.now() + 200.0, quiet=0.02)  # its monotonic time begins anew
+    async with working(left, kept(), clock=clock, answer_within=900.0) as mt:
+        await clock.advance_to_alarm(100.0)
+        (task,) = await mt.thread("conv-1").wait("t_one")
+        assert "Nobody answered within 15m 0s." in task.outcome.result
+
+
+async def test_L28_a_turn_that_went_on_has_no_more_time_for_its_question_either(tmp_path: Path):
+    """With a host that lasts, the agent asks again what it had asked of the former owner."""
+    clock = FakeClock(quiet=0.02)
+    host = LastingScriptedHost(asking(permission()))
+    async with working(tmp_path, host, clock=clock, answer_within=900.0) as mt:
+        await waits(mt, (await start(mt, id="t_one")).id)
+        await clock.advance(600.0)
+    await clock.advance(200.0)
+    async with working(tmp_path, host, clock=clock, answer_within=900.0) as mt:
+        await clock.advance_to_alarm(100.0)
+        (task,) = await mt.thread("conv-1").wait("t_one")
+        assert task.outcome.result == "nobody False Nobody answered within 15m 0s."
 
 
 async def test_L28_questions_of_one_run_are_asked_one_after_the_other(tmp_path: Path):

@@ -25,7 +25,8 @@ class Asker(ABC):
         self.gate = gate
         self.leaving = False  # we go, and the agent does not
         self.resting = 0  # it waits for somebody else: its silence means nothing
-        self.asked: Callable[[Question | None], None] = lambda question: None  # set by the drive
+        self.asked: Callable[[Question | None, float], None] = lambda question, when: None  # set by the drive
+        self.open: tuple[str, float] | None = None  # what a former owner has asked, and when by our clock
         self.unheard: Reply | None = None  # given before a restart, and perhaps never heard
         self._settings = settings
         self._context = context
@@ -108,28 +109,32 @@ class Asker(ABC):
 
     async def _asked(self, question: Question) -> Reply:
         """Nobody waits at the model for a person: the place at the gate is given back meanwhile."""
-        self.asked(question)
+        was, when = self.open or ("", 0.0)
+        asked_at = when if was == question.id else self._clock.monotonic()
+        self.asked(question, asked_at)
         was_inside = self._inside
         self.leave()
         try:
             with self.at_rest():
-                reply = await self._answered(question)
+                reply = await self._answered(question, asked_at)
         except MeantimeError as problem:  # there is nobody who could be asked
             reply = rejected(question, str(problem), by="nobody", now=self._clock.now())
         self._answers.append(reply)
         self.noted(f"{question.text}\n{reply.by}: {reply.text or ', '.join(reply.choices)}")
-        self.asked(None)
+        self.asked(None, 0.0)
         if was_inside:
             await self.enter()
         return reply
 
-    async def _answered(self, question: Question) -> Reply:
-        """What is on record is the answer: too late is decided by the same commit as an answer in time."""
+    async def _answered(self, question: Question, asked_at: float) -> Reply:
+        """What is on record is the answer: too late is decided by the same commit as an answer in time.
+        The time that it may wait begins when it was asked, whoever the owner was."""
         asking = asyncio.ensure_future(self._context.ask(question))
         patience = self._settings.answer_within
         alarm = None
         if patience >= 0:
-            alarm = self._clock.call_later(patience, lambda: self._give_up(question))
+            left = max(0.0, asked_at + patience - self._clock.monotonic())
+            alarm = self._clock.call_later(left, lambda: self._give_up(question))
         try:
             await asyncio.wait({asking})
             return asking.result()

@@ -71,6 +71,9 @@ class Drive:
         self._warning: asyncio.Future[Any] | None = None
         ear.asked = self._asked
         ear.remember(self._task.answers)
+        if self._task.question is not None:
+            waited = marks.waited(mark, self._task, clock)
+            ear.open = (self._task.question.id, clock.monotonic() - waited)
 
     @property
     def session(self) -> str:
@@ -156,8 +159,8 @@ class Drive:
         await asyncio.to_thread(_keep, self._brief.folder, self._journal, mark)
         return prompt
 
-    def _asked(self, question: Question | None) -> None:
-        self._mark = replace(self._mark, question=question)
+    def _asked(self, question: Question | None, when: float) -> None:
+        self._mark = replace(self._mark, question=question, asked=when)
         with self._ear.keeping():
             marks.save(self._brief.folder, self._mark)
 

@@ -26,6 +26,7 @@ class Mark(Struct, frozen=True, omit_defaults=True):
     session: str = ""
     prompt: Prompt | None = None  # that may have been given: it is never given a second time unasked
     question: Question | None = None  # that was asked, and whose answer the agent may not have heard
+    asked: float = 0.0  # when, by the monotonic clock
     halt: Halt | None = None  # why the prompt is the last
 
 
@@ -72,11 +73,22 @@ def _sync(folder: Path) -> None:
 
 def age(mark: Mark | None, task: Task, clock: Clock) -> float:
     """By the monotonic clock while the machine has not been restarted; else only the wall clock is left."""
-    if mark is None:
+    return 0.0 if mark is None else _since(mark, mark.began, task.run.started_at, clock)
+
+
+def waited(mark: Mark | None, task: Task, clock: Clock) -> float:
+    """Seconds that the open question of the task waits already."""
+    question = task.question
+    if mark is None or question is None:
         return 0.0
-    if mark.boot and mark.boot == boot():
-        return max(0.0, clock.monotonic() - mark.began)
-    return max(0.0, clock.now() - (task.run.started_at or clock.now()))
+    known = mark.question is not None and mark.question.id == question.id
+    return _since(mark if known else None, mark.asked, question.asked_at, clock)
+
+
+def _since(mark: Mark | None, monotonic: float, wall: float | None, clock: Clock) -> float:
+    if mark is not None and mark.boot and mark.boot == boot():
+        return max(0.0, clock.monotonic() - monotonic)
+    return max(0.0, clock.now() - (wall or clock.now()))
 
 
 def boot() -> str:
