@@ -69,7 +69,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     # until somebody clears them.
     listed: str | None = None
     listed_seconds: float | None = None  # and not longer than this after their end
-    listed_per_slot: int | None = None  # and at most so many for each agent that may run,
+    # and at most so many for each of `most_active`, or else for each agent that may run,
+    listed_per_slot: int | None = None
     listed_most: int | None = None  # or so many, where there is no such limit
 
 
