@@ -55,6 +55,9 @@ class ConnectedWorks:
             f"{name} can only be started in the background here.", hint="Start it as a background task."
         )
 
+    async def server_tools(self) -> Sequence[str]:
+        return [tool.full_name for tool in await self._tasks.tools(None)]
+
     async def start_tool(self, thread: str, name: str, arguments: dict[str, Any], options: Options) -> Task:
         given = {key: value for key, value in structs.asdict(options).items() if key in _OPTIONS}
         body = {**given, "thread": thread, "tool": name, "arguments": arguments}

@@ -257,9 +257,8 @@ class Performer:
             await beat(seconds - left, seconds, f"{ended} of {len(found)} have ended")
 
     async def _tools(self, ask: asks.Tools) -> Answer:
-        return Answer(
-            now=self._now(), names=await self._works.tools(), agents=await self._works.agents() or ()
-        )
+        names = [*await self._works.tools(), *await self._works.server_tools()]
+        return Answer(now=self._now(), names=names, agents=await self._works.agents() or ())
 
     # -- stopping, clearing
 
