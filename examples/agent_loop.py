@@ -1,4 +1,4 @@
-"""A whole agent loop: turns, wake-ups, reminders, tools that go to the background when they are slow.
+"""A whole agent loop: turns, reminders, tools that go to the background when they are slow.
 
 python examples/agent_loop.py
 
@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from meantime import Meantime, Message, Part, Thread, Transcript, background
+from meantime import Meantime, Message, Part, Thread, Transcript, Turn, background
 
+PERSON = ("Please test it.", "And what is in the README?", "How is it going?")
 THRESHOLD = 0.2  # seconds that a tool may take before it becomes a background task
 
 
@@ -69,13 +70,13 @@ class Agent:
         self.transcript: Transcript = thread.transcript
         self.conversation: list[Message] = []
 
-    async def take_turn(self, said: str | None = None) -> None:
+    async def take(self, turn: Turn) -> None:
         """Everything between waking up and falling silent again."""
-        async with self.thread.turn() as turn:
+        async with turn:
             for notice in turn.notices:
                 print(f"notice > {notice.task.title} {notice.task.status}")
                 self.hold(notice.message(), notice.id)
-            if said is not None:
+            for said in turn.said:
                 print(f"  user > {said}")
                 self.hold(Message("user", (Part(said),)))
             reply = model(self.conversation, await turn.reminder())
@@ -106,12 +107,15 @@ async def main() -> None:
     with tempfile.TemporaryDirectory(prefix="meantime-loop-") as folder:
         async with Meantime.open(Path(folder) / "work.db") as mt:
             agent = Agent(mt.thread("conversation-1"))
-            for said in ("Please test it.", "And what is in the README?", "How is it going?"):
-                await agent.take_turn(said)
-            async for _ in agent.thread.wakeups():  # nobody types: sleep until there is something to tell
-                await agent.take_turn()
-                break
-            await agent.take_turn("Anything left?")
+            loop, person = agent.thread.loop(), iter(PERSON)
+            loop.say(next(person))
+            async for turn in loop.turns():  # somebody said something, or something has ended
+                await agent.take(turn)
+                said = next(person, None)
+                if said is not None:
+                    loop.say(said)
+                else:
+                    loop.close()  # nobody types any more: it ends when everything is told
 
 
 if __name__ == "__main__":

@@ -127,8 +127,8 @@ class Meantime:
         """What was said in an agent's session, over all runs, oldest first; see Thread.lines."""
 
     def cancel(self, ref: str, *, reason: str = "", wait: bool = False) -> CancelAnswer: ...
-    def tools(self, server: str) -> Sequence[ToolInfo]:
-        """The tools of an MCP server, asked now."""
+    def tools(self, server: str | None = None) -> Sequence[ToolInfo]:
+        """The tools of an MCP server, asked now; None is all servers, without those that do not answer."""
 
     def calls(self) -> Sequence[Task]:
         """What threads wait for inline now, oldest first. These are no records yet."""

@@ -7,7 +7,7 @@ import time
 from typing import TypeAlias
 
 from meantime.kernel.lifecycle import ACTIVE
-from meantime.ports.dialect import Dialect, Standing
+from meantime.ports.dialect import Configurable, Dialect, Standing
 from meantime.ports.tasks import Tasks
 
 OWN = "meantime"
@@ -20,6 +20,13 @@ def dialect_of(given: Wording) -> Dialect:
     if isinstance(given, str):
         return importlib.import_module("meantime.dialects").dialect(given)
     return given
+
+
+def configured(dialect: Dialect, tasks: Tasks) -> Dialect:
+    """As the owner of these tasks is configured."""
+    if isinstance(dialect, Configurable):
+        return dialect.configured(tasks.plugin_defaults())
+    return dialect
 
 
 async def reminder(tasks: Tasks, thread: str, dialect: Wording | None) -> str:

@@ -26,12 +26,11 @@ from pydantic_ai.models.test import TestModel
 from jobs import eventually
 from meantime import Meantime, Thread
 from meantime.runners.shell.work import Shell
-from meantime.surfaces.chat import texts
 from meantime.surfaces.chat.conversation import Conversation
 from meantime.surfaces.chat.hands import Hands
 from meantime.surfaces.chat.model import CUT_OFF, ModelAgent
 from meantime.surfaces.chat.tools import ChatTools
-from meantime.surfaces.chat.view import View
+from meantime.testing import FakeSessionRunner, Reply
 from meantime.toolset.works import GivenWorks
 
 pytestmark = pytest.mark.anyio
@@ -40,20 +39,22 @@ pytestmark = pytest.mark.anyio
 class Talker:
     """A conversation without a screen. `shown` is what would be on it."""
 
-    def __init__(self, thread: Thread, model: Model) -> None:
+    def __init__(self, thread: Thread, model: Model, agents: list[str] | None = None) -> None:
         tasks: Any = thread._tasks
         self.thread = thread
         self.shown: list[str] = []
-        self.hands = Hands(thread, GivenWorks(tasks, None, commands=Shell))
-        view = View(tasks, thread.id, lambda: None)
-        tools = ChatTools(self.hands, view, self.shown.extend)
-        self.agent = ModelAgent(model, tools, self.shown.extend)
-        self.conversation = Conversation(thread, texts.Words())
+        self.hands = Hands(tasks, thread, GivenWorks(tasks, agents, commands=Shell))
+        self.model = model
+        self.conversation = Conversation(thread, self.hands.speech)
+
+    async def agent(self) -> ModelAgent:
+        tools = ChatTools(self.hands, self.shown.extend)
+        return ModelAgent(self.model, tools, await tools.offered(), self.shown.extend)
 
     async def turn(self, *said: str) -> None:
         async with self.thread.turn(reads_settle=False) as turn:
             await self.conversation.hold(turn, turn.notices, said)
-            await self.agent.take(turn, self.conversation)
+            await (await self.agent()).take(turn, self.conversation)
 
     @property
     def screen(self) -> str:
@@ -123,7 +124,10 @@ async def test_llxprt_what_the_model_is_told_about_a_launch(thread: Thread):
     (task,) = await thread.list("all")
     last = script.asked[-1][-1]
     (result,) = [part for part in last.parts if isinstance(part, ToolReturnPart)]
-    assert result.content == texts.LAUNCHED.format(name="true", id=task.id)
+    assert result.content == (
+        f"Async task 'true' launched with ID {task.id}. The task is now running in the background. "
+        "You will be notified when it completes. Use check_async_tasks to monitor progress."
+    )
 
 
 async def test_N6_what_ends_in_the_middle_of_a_turn_is_in_the_next_question(thread: Thread):
@@ -186,11 +190,51 @@ async def test_failing_and_odd_calls_are_answers(thread: Thread):
 async def test_llxprt_M3_a_full_house_is_an_answer(thread: Thread):
     script = Script(runs("sleep 30", **{"async": True}), runs("true", **{"async": True}), says("later then"))
     talker = Talker(thread, script.model)
-    talker.hands.max_async = 1
+    talker.hands.allow(1)
     await talker.turn("two, please")
     result = script.asked[-1][-1].parts[0]
-    assert texts.FULL.format(max=1, running=1) in str(result.content)
+    assert result.content == (
+        "Cannot launch async task: maximum concurrent async tasks (1) reached. Currently 1 tasks running. "
+        "Wait for tasks to complete or use check_async_tasks to review."
+    )
+    assert "[ERROR] Max async tasks (1) reached - 1 running" in talker.screen
     await thread.cancel_all()
+
+
+def asks_agent(**more: Any) -> ModelResponse:
+    given = {"subagent_name": "explore", "goal_prompt": "find it", **more}
+    return ModelResponse([ToolCallPart("task", given)])
+
+
+async def test_F1_it_starts_agents_and_is_told_once(tmp_path: Path):
+    """Those that are configured, by their names; a call that waits has the subagent's answer."""
+    agents = FakeSessionRunner({"explore": Reply("4 modules", emits={"count": 4})})
+    script = Script(asks_agent(**{"async": True}), says("It runs."), asks_agent(), says("4 and 4."))
+    async with Meantime.open(tmp_path / "agents.db", runners=[agents]) as mt:
+        thread = mt.thread("talk")
+        talker = Talker(thread, script.model, ["explore"])
+        await talker.turn("how many?")
+        (task,) = await thread.list("all")
+        assert (task.work.kind, task.work.name) == ("agent", "explore")
+        await thread.wait(task)
+        await talker.turn()
+    (note,) = (text for text in script.prompts() if "System Note" in text)
+    assert f'"agent_id": "{task.id}"' in note
+    last = script.asked[-1][-1]
+    (result,) = [part for part in last.parts if isinstance(part, ToolReturnPart)]
+    answer = json.loads(str(result.content))
+    assert (answer["emitted_vars"], answer["final_message"]) == ({"count": 4}, "4 modules")
+    assert "● task  explore: find it" in talker.screen
+    assert "Launched async task: explore (" in talker.screen
+    assert "└ 4 modules" in talker.screen
+
+
+async def test_an_agent_that_is_not_configured_is_an_answer(thread: Thread):
+    script = Script(asks_agent(), says("There is none."))
+    talker = Talker(thread, script.model, ["other"])
+    await talker.turn("go")
+    result = script.asked[-1][-1].parts[0]
+    assert result.content == "not_found: There is no agent 'explore' to start.\nThere are: other."
 
 
 async def test_the_conversation_goes_on_in_another_life(thread: Thread):
@@ -262,7 +306,7 @@ async def test_a_long_conversation_is_cut_at_its_beginning(thread: Thread, monke
     for number in range(9):
         await talker.turn(f"question {number}")
     last = Script(says("y"))
-    talker.agent = Talker(thread, last.model).agent
+    talker.model = last.model
     await talker.turn("the last question")
     assert "question 0" not in last.prompts()
     assert last.prompts()[-2:] == ["question 8", "the last question"]

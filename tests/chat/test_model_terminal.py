@@ -11,10 +11,20 @@ from typing import Any
 
 import pytest
 
+from cli.person import Person
 from integrations.agents.model import Model
 
 from .conftest import Talk
 from .test_talking import told
+
+EXPLORER = """
+import asyncio, os
+
+async def explore(talk):
+    while not os.path.exists(talk.messages[-1].text.strip()):
+        await asyncio.sleep(0.02)
+    return "4 modules"
+"""
 
 
 @pytest.fixture
@@ -22,6 +32,16 @@ def server() -> Iterator[Model]:
     one = Model()
     yield one
     one.close()
+
+
+@pytest.fixture(scope="module")
+def person(person: Person) -> Person:
+    """With an agent in the daemon's configuration: a function, which needs no program of somebody else."""
+    with (person.folder / "config.toml").open("a") as config:
+        config.write('[agents.explore]\nrunner = "python"\nagent = "explorer:explore"\n')
+    (person.folder / "explorer.py").write_text(EXPLORER)
+    person.environ["PYTHONPATH"] = str(person.folder)
+    return person
 
 
 def script(*steps: dict[str, Any]) -> str:
@@ -42,6 +62,17 @@ def test_N5_a_model_behind_a_url_is_woken_and_told_once(talk: Talk, server: Mode
     assert len(server.asked) == 3, "one question for the ending, and no more"
     terminal.press("ctrl-d")
     assert terminal.end() == 0
+
+
+def test_F1_a_model_starts_agents_of_the_configuration(talk: Talk, server: Model, tmp_path: Path):
+    terminal = talk("--model", "openai:scripted", "--base-url", server.url, columns=200).ready()
+    given = {"subagent_name": "explore", "goal_prompt": str(tmp_path / "go"), "async": True}
+    terminal.say(script({"tool": "task", "arguments": given}, {"text": "It explores."}))
+    terminal.sees("● task  explore: ", "Launched async task: explore (", "\nIt explores.", "1 running")
+    (tmp_path / "go").touch()
+    terminal.sees("✓ explore (", "└ 4 modules", "ECHO ")
+    assert len(told(terminal)) == 1
+    assert sum('"final_message": "4 modules"' in said.text for said in server.asked[-1].said) == 1
 
 
 def test_a_model_that_is_not_there(talk: Talk):

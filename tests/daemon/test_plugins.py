@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
+import pytest
+
+from meantime import Meantime as AsyncMeantime
+from meantime.app.connected import ConnectedWorks
 from meantime.blocking import Meantime
 from meantime.plugins import BackgroundConfig, PluginRegistry
+from meantime.toolset.toolset import Toolset
 
 from .conftest import Place
 
@@ -25,6 +33,30 @@ def test_M1_a_registry_has_the_daemons_config(place: Place) -> None:
         assert config.background_threshold_seconds == BackgroundConfig().background_threshold_seconds
         own = BackgroundConfig(max_concurrent_tasks=1)
         assert PluginRegistry(mt, "conv-2", own).config is own
+
+
+@pytest.mark.anyio
+async def test_M1_the_jaato_dialect_has_the_daemons_config_and_its_servers(
+    place: Place, tmp_path: Path
+) -> None:
+    peer = Path(__file__).parents[1] / "integrations" / "mcp" / "peers" / "scripted.py"
+    server = f'[mcp.servers.wiki]\ncommand = ["{sys.executable}", "{peer}", "well", "{tmp_path}"]\n'
+    place.configure(f"{CONFIG}background_threshold_seconds = 0.05\n{server}")
+    place.up()
+    async with AsyncMeantime.connect(place.home.link_socket, start=False) as mt:
+        thread = mt.thread("conv-1")
+        tasks = thread._tasks
+        toolset = Toolset(tasks, ConnectedWorks(tasks), thread.id, "jaato")
+        listed = (await toolset.call("listBackgroundCapableTools")).data["tools"]
+        assert {"plugin_name": "wiki", "tool_name": "add"} in listed
+        assert ">0.05 seconds" in await toolset.guidance()
+        slow = (await toolset.call("runCommand", {"command": "sleep 60"})).data
+        assert (slow["auto_backgrounded"], slow["threshold_seconds"]) == (True, 0.05)
+        assert (await thread.get(slow["task_id"])).run.timeout == 12.5 + 0.05
+        order = {"plugin_name": "cli", "tool_name": "runCommand", "arguments": {"command": "sleep 60"}}
+        started = [(await toolset.call("startBackgroundTask", order)).data["success"] for _ in range(3)]
+        assert started == [True, True, False], "three at most, as [plugins] says"
+        await thread.cancel_all()
 
 
 def test_a_meantime_of_ones_own_has_its_settings() -> None:

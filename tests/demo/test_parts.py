@@ -86,10 +86,7 @@ async def test_the_count_believes_the_journal_and_not_the_agent(tmp_path: Path):
         thread = mt.thread("demo")
         agent = ScriptedAgent(thread, Answers(mt), Screen(io.StringIO()))
         await agent.hand_off([Piece("one", Call(int)), Piece("two", Call(str))], timeout=60)
-        listening = asyncio.create_task(agent.listen())
-        async with asyncio.timeout(30):
-            await agent.all_told.wait()
-        listening.cancel()
+        await asyncio.wait_for(agent.listen(), 30)
         assert await tally(mt, "demo", agent.heard) == Tally(2, 2, 0, 0, True)
 
         twice = [*agent.heard, agent.heard[0]]

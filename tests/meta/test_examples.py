@@ -25,7 +25,7 @@ def run(example: str, folder: Path) -> str:
 def test_agent_loop(tmp_path: Path):
     lines = run("agent_loop.py", tmp_path).splitlines()
     assert [line for line in lines if line.startswith("notice")] == ["notice > run_tests completed"]
-    assert lines[-1] == " agent > Nothing is running."
+    assert lines[-1] == " agent > The tests are through: 128 passed."
 
 
 def test_pydantic_ai_agent(tmp_path: Path):

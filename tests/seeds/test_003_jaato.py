@@ -390,6 +390,22 @@ async def test_003_tool_listbackgroundcapabletools_lists_plugins_and_tools(mt: M
     ]
 
 
+async def test_003_tool_listbackgroundcapabletools_lists_the_tools_of_servers(tmp_path: Path):
+    """Of those that answer; what is listed can be started by just these names."""
+    server = StdioServer(command=[sys.executable, str(PEER), "well", str(tmp_path)])
+    broken = StdioServer(command=[sys.executable, "-c", "raise SystemExit(1)"])
+    servers = {"wiki": server, "broken": broken}
+    async with Meantime.open(":memory:", settings=SETTINGS, servers=servers) as mt:
+        agent = Agent(mt)
+        tasks = agent.thread._tasks
+        agent.toolset = Toolset(tasks, OwnWorks(tasks, LedgerOwner(About)), "conv-1", "jaato")
+        listed = (await agent.call("listBackgroundCapableTools"))["tools"]
+        offered = [tool.name for tool in await mt.tools("wiki")]
+        assert [one["tool_name"] for one in listed if one["plugin_name"] == "wiki"] == offered
+        assert "broken" not in {one["plugin_name"] for one in listed}
+        assert (await agent.start("wiki", "add", {"a": 1, "b": 2}))["success"] is True
+
+
 # -- the usage patterns
 
 

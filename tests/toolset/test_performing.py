@@ -87,6 +87,20 @@ async def test_F5_a_call_that_is_slow_goes_on_as_a_task(thread: Thread, clock: F
     gate.set()
 
 
+@pytest.mark.parametrize("background", [True, False])
+@pytest.mark.parametrize(("names", "there"), [(["review"], "review"), (None, "none")])
+async def test_F13_an_agent_that_is_not_offered_is_not_started(
+    thread: Thread, clock: FakeClock, names: list[str] | None, there: str, background: bool
+) -> None:
+    """A schema only says which there are; a model may send another name."""
+    dialect = Asking(asks.StartAgent(agent="explore", prompt="x", background=background))
+    works = GivenWorks(thread._tasks, names)
+    said = await Toolset(thread._tasks, works, thread.id, dialect, now=clock.now).call("do")
+    assert said.code == "not_found"
+    assert said.text.endswith(f"There is no agent 'explore' to start.\nThere are: {there}.")
+    assert await thread.list("all") == []
+
+
 async def test_F7_one_task_for_one_tool_call(thread: Thread) -> None:
     toolset = thread.toolset("background")
     given = {"description": "x", "prompt": "x", "agent": "explore"}

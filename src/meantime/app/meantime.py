@@ -255,8 +255,8 @@ class Meantime:
     async def cancel(self, ref: str, *, reason: str = "", wait: bool = False) -> CancelAnswer:
         return await self._runtime.cancel(ref, None, by="user", reason=reason, wait=wait)
 
-    async def tools(self, server: str) -> Sequence[ToolInfo]:
-        """The tools of an MCP server, asked now."""
+    async def tools(self, server: str | None = None) -> Sequence[ToolInfo]:
+        """The tools of an MCP server, asked now; None is all servers, without those that do not answer."""
         return await self._runtime.tools(server)
 
     async def calls(self) -> Sequence[Task]:

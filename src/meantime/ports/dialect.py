@@ -11,12 +11,13 @@ Agents see their own thread, in every dialect; another thread's task is not foun
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from msgspec import Struct
 
 from meantime.kernel.errors import MeantimeError
 from meantime.kernel.lifecycle import ENDED, Status
+from meantime.kernel.limits import PluginDefaults
 from meantime.kernel.model import Json, Task
 from meantime.kernel.notices import Message, Notice
 
@@ -69,7 +70,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     # until somebody clears them.
     listed: str | None = None
     listed_seconds: float | None = None  # and not longer than this after their end
-    listed_per_slot: int | None = None  # and at most so many for each agent that may run,
+    # and at most so many for each of `most_active`, or else for each agent that may run,
+    listed_per_slot: int | None = None
     listed_most: int | None = None  # or so many, where there is no such limit
 
 
@@ -100,6 +102,15 @@ class Standing(Struct, frozen=True, kw_only=True):
     untold: Sequence[Task] = ()  # ended, and not yet told
     parked: int = 0
     now: float = 0.0
+
+
+@runtime_checkable
+class Configurable(Protocol):
+    """A dialect whose numbers are in the configuration of who owns the ledger."""
+
+    def configured(self, defaults: PluginDefaults) -> Dialect:
+        """The same with these; one that was made with others keeps its own."""
+        ...
 
 
 class Dialect(Protocol):

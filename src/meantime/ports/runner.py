@@ -222,7 +222,9 @@ class TalkingRunner(Runner, Protocol):
 class ServedRunner(Runner, Protocol):
     """A runner whose work is done by servers, each with tools of its own."""
 
-    async def tools(self, server: str) -> Sequence[ToolInfo]: ...
+    async def tools(self, server: str | None) -> Sequence[ToolInfo]:
+        """Of one server; None is all, without those that cannot be asked."""
+        ...
 
 
 class SpeakingRunner(Runner, Protocol):

@@ -287,8 +287,9 @@ class Tasks(Protocol):
 
     async def statistics(self, thread: str | None) -> Statistics: ...
 
-    async def tools(self, server: str) -> Sequence[ToolInfo]:
-        """The tools of an MCP server that the owner knows, asked now."""
+    async def tools(self, server: str | None) -> Sequence[ToolInfo]:
+        """The tools of an MCP server that the owner knows, asked now. None is all of them, without those
+        that cannot be asked."""
         ...
 
     async def set_limits(self, limits: Limits) -> None: ...

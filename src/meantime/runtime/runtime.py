@@ -416,9 +416,10 @@ class Runtime:
             "threads.resting": len(self.waking.resting()),
         }
 
-    async def tools(self, server: str) -> Sequence[ToolInfo]:
+    async def tools(self, server: str | None) -> Sequence[ToolInfo]:
         self._check_open()
-        return await cast("ServedRunner", self.engine.runner("tool")).tools(check_id(server, "server"))
+        named = None if server is None else check_id(server, "server")
+        return await cast("ServedRunner", self.engine.runner("tool")).tools(named)
 
     async def set_limits(self, limits: Limits) -> None:
         self.admission.set_limits(limits)

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, cast
 from msgspec import structs
 
 from meantime.kernel.conversation import Line
-from meantime.kernel.errors import InvalidInput, LimitReached, NotResumable
+from meantime.kernel.errors import InvalidInput, LimitReached, MeantimeError, NotFound, NotResumable
 from meantime.kernel.lifecycle import ACTIVE
 from meantime.kernel.limits import NO_LIMIT
-from meantime.kernel.model import InlineLimits, Task
+from meantime.kernel.model import Chunk, InlineLimits, Task
 from meantime.kernel.work import Agent, Order
 from meantime.ports import asks
 from meantime.ports.asks import Answer, Ask, Starting
@@ -94,6 +94,7 @@ class Performer:
     # -- starting
 
     async def start(self, ask: Starting, **more: Any) -> Task:
+        await self._check_agent(ask)
         options = self._options(ask, more)
         if self._policy.most_active is None:
             return await self._begin(ask, options)
@@ -105,6 +106,15 @@ class Performer:
         if isinstance(ask, asks.StartTool):
             return await self._works.start_tool(self._thread, ask.name, ask.arguments, options)
         return await self._tasks.start(self._thread, self._order(ask), options)
+
+    async def _check_agent(self, ask: Starting) -> None:
+        """A schema names those that may be started, and a model may call another all the same."""
+        if not isinstance(ask, asks.StartAgent):
+            return
+        names = await self._works.agents()
+        if names is None or (names and ask.agent not in names):
+            there = ", ".join(names or ()) or "none"
+            raise NotFound(f"There is no agent {ask.agent[:100]!r} to start.", hint=f"There are: {there}.")
 
     async def _check_room(self) -> None:
         most = self._policy.most_active
@@ -118,6 +128,7 @@ class Performer:
     async def _start(self, ask: Starting, origin: dict[str, Any]) -> Answer:
         if ask.background:
             return self._about(await self.start(ask, inline=self._inline, **origin))
+        await self._check_agent(ask)
         order = (
             self._works.tool(ask.name, ask.arguments) if isinstance(ask, asks.StartTool) else self._order(ask)
         )
@@ -180,11 +191,17 @@ class Performer:
         speaks = task.work.kind == "shell" or (task.work.kind == "agent" and not task.ended)
         if not speaks or (ask.tail is None and ask.offset is None):
             return answer
+        try:
+            return structs.replace(answer, chunk=await self._chunk(task, ask))
+        except MeantimeError as problem:
+            if problem.code != "no_log":  # of an agent whose runner keeps none, there is what it emitted
+                raise
+            return answer
+
+    async def _chunk(self, task: Task, ask: asks.Read) -> Chunk:
         if ask.offset is None:
-            chunk = await self._tasks.tail(task.id, self._thread, "both", ask.tail or 1, MOST_READ)
-        else:
-            chunk = await self._tasks.read(task.id, self._thread, "both", ask.offset, MOST_READ)
-        return structs.replace(answer, chunk=chunk)
+            return await self._tasks.tail(task.id, self._thread, "both", ask.tail or 1, MOST_READ)
+        return await self._tasks.read(task.id, self._thread, "both", ask.offset, MOST_READ)
 
     async def _list(self, ask: asks.List) -> Answer:
         if ask.batch is None and self._policy.listed == "cleared":
@@ -211,9 +228,10 @@ class Performer:
         return kept
 
     def _most_listed(self) -> int | None:
-        per_slot = self._policy.listed_per_slot
-        slots = NO_LIMIT if per_slot is None else self._tasks.limits().for_kind("agent")
-        return self._policy.listed_most if per_slot is None or slots == NO_LIMIT else per_slot * slots
+        per_slot, slots = self._policy.listed_per_slot, self._policy.most_active
+        if per_slot is not None and slots is None:
+            slots = self._tasks.limits().for_kind("agent")
+        return self._policy.listed_most if per_slot is None or slots in (None, NO_LIMIT) else per_slot * slots
 
     async def _wait(self, ask: asks.Wait, beat: Beat) -> Answer:
         ids = list(ask.refs)
@@ -239,9 +257,8 @@ class Performer:
             await beat(seconds - left, seconds, f"{ended} of {len(found)} have ended")
 
     async def _tools(self, ask: asks.Tools) -> Answer:
-        return Answer(
-            now=self._now(), names=await self._works.tools(), agents=await self._works.agents() or ()
-        )
+        names = [*await self._works.tools(), *await self._works.server_tools()]
+        return Answer(now=self._now(), names=names, agents=await self._works.agents() or ())
 
     # -- stopping, clearing
 

@@ -22,7 +22,7 @@ from meantime.toolset.exports import Form, exported
 from meantime.toolset.performing import Beat, Forking, Performer, silent
 from meantime.toolset.works import Works
 from meantime.turn import Turn
-from meantime.wording import OWN, Wording, dialect_of
+from meantime.wording import OWN, Wording, configured, dialect_of
 
 LOG = logging.getLogger("meantime.toolset")
 
@@ -55,7 +55,7 @@ class Toolset:
         inline: InlineLimits | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
-        self.dialect: Dialect = dialect_of(dialect)
+        self.dialect: Dialect = configured(dialect_of(dialect), tasks)
         self._tasks = tasks
         self._works = works
         self._turn = turn

@@ -28,6 +28,11 @@ class Works(Protocol):
         """The registered ones, by name."""
         ...
 
+    async def server_tools(self) -> Sequence[str]:
+        """Those of the MCP servers that the owner has, as "server/tool". The servers are asked, which may
+        start them: so these are not offered, and only looked for when somebody asks."""
+        ...
+
     async def start_tool(
         self, thread: str, name: str, arguments: dict[str, Any], options: Options
     ) -> Task: ...
@@ -67,6 +72,9 @@ class GivenWorks:
 
     async def tools(self) -> Sequence[str]:
         return sorted(self._tools)
+
+    async def server_tools(self) -> Sequence[str]:
+        return ()  # a program hands over what its agent may start
 
     async def start_tool(self, thread: str, name: str, arguments: dict[str, Any], options: Options) -> Task:
         return await self._tasks.start(thread, self.tool(name, arguments), options)

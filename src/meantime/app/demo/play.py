@@ -9,7 +9,7 @@ import time
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from meantime.app.meantime import Meantime
 from meantime.kernel.errors import MeantimeError
@@ -89,14 +89,10 @@ async def _hand_off(
 
 async def _until_told(agent: ScriptedAgent, screen: Screen) -> None:
     """Listens and talks side by side; what goes wrong in either is raised here."""
-    told = asyncio.create_task(agent.all_told.wait())
-    pending: set[asyncio.Task[Any]] = {
-        told,
-        asyncio.create_task(agent.listen()),
-        asyncio.create_task(agent.talk()),
-    }
+    listening = asyncio.create_task(agent.listen())
+    pending = {listening, asyncio.create_task(agent.talk())}
     try:
-        while not told.done():
+        while not listening.done():
             done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
             for each in done:
                 each.result()

@@ -35,16 +35,15 @@ class Subagent:
             raise
 
     async def _follow(self) -> str:
-        transcript = self.thread.transcript
-        async for _ in self.thread.wakeups():
-            async with self.thread.turn() as turn:
+        transcript, loop = self.thread.transcript, self.thread.loop()
+        loop.close()  # nobody talks to it: it is through when its children are
+        async for turn in loop.turns():
+            async with turn:
                 for notice in turn.notices:
                     transcript.add(notice.id, notice.message())
                 await turn.ack(transcript=transcript)
             self.heard += turn.notices
             current().progress(100 * len(self.heard) / CHILDREN)
-            if len(self.heard) >= CHILDREN:
-                break
         found = [notice.text.strip() for notice in self.heard if notice.task.status == "completed"]
         return f"{CHILDREN} children: {'; '.join(found) or 'they found nothing'}"
 

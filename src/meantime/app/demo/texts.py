@@ -13,9 +13,9 @@ In an agent of your own:
   async with Meantime.open("work.db") as mt:
       thread = mt.thread("conversation-1")
       await thread.start(Shell("make test"))     # returns at once
-      async for _ in thread.wakeups():           # idle, and something to tell
-          async with thread.turn() as turn:
-              conversation += turn.render()      # in order, once each
+      async for turn in thread.loop().turns():   # somebody spoke, or something ended
+          async with turn:
+              conversation += turn.messages()    # in order, once each
               await turn.ack()                   # without it they come again
 
 From a shell: meantime run -- make test, then meantime ps. The rest: meantime --help."""

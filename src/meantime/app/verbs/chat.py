@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from meantime.app.connected import ConnectedWorks
 from meantime.app.meantime import Meantime
 from meantime.home import BadHome, home
 from meantime.kernel.errors import Disconnected, MeantimeError
@@ -80,8 +81,9 @@ async def _chat(
     async with opening as mt:
         own = mt.thread(thread)
         tasks = own._tasks  # pyright: ignore[reportPrivateUsage]  the verbs that it speaks to
-        chat = Chat(tasks, own, GivenWorks(tasks, None, commands=Shell), where)
-        return await chat.run(_agent(chat, model, base_url))
+        works = GivenWorks(tasks, None, commands=Shell) if embedded else ConnectedWorks(tasks)
+        chat = Chat(tasks, own, works, where)
+        return await chat.run(await _agent(chat, model, base_url))
 
 
 def _opened(embedded: bool, ledger: str | None) -> tuple[AbstractAsyncContextManager[Meantime], str]:
@@ -101,7 +103,7 @@ def _own_ledger() -> Path:
     return own.folder / "chat.db"
 
 
-def _agent(chat: Chat, model: str | None, base_url: str | None) -> Agent:
+async def _agent(chat: Chat, model: str | None, base_url: str | None) -> Agent:
     if model is None:
         from meantime.surfaces.chat.scripted import Scripted
 
@@ -114,4 +116,5 @@ def _agent(chat: Chat, model: str | None, base_url: str | None) -> Agent:
         found = find_model(model, base_url)
     except ImportError as missing:  # a provider's own library; Pydantic AI says which
         raise Trouble(f"{model} cannot be used: {missing}") from None
-    return ModelAgent(found, ChatTools(chat.hands, chat.view, chat.screen.put), chat.screen.put)
+    tools = ChatTools(chat.hands, chat.screen.put)
+    return ModelAgent(found, tools, await tools.offered(), chat.screen.put)

@@ -6,31 +6,20 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import click
-import msgspec
-from msgspec import structs
 
 from meantime import __version__
+from meantime.app.connected import ConnectedWorks
 from meantime.app.meantime import Meantime
-from meantime.app.owner import LedgerOwner
-from meantime.kernel.errors import Disconnected, InvalidInput, MeantimeError
-from meantime.kernel.model import Task
-from meantime.kernel.work import Order
-from meantime.ports.owner import About
-from meantime.ports.tasks import Options, Tasks
-from meantime.surfaces.cli.conversation import own_task
-from meantime.surfaces.cli.speaking import Daemon
-from meantime.surfaces.cli.trouble import NO_DAEMON, Refused, Trouble
+from meantime.kernel.errors import Disconnected, MeantimeError
+from meantime.surfaces.cli.trouble import NO_DAEMON, Trouble
 from meantime.surfaces.mcp.threads import own_thread
 from meantime.wording import dialect_of
 
 if TYPE_CHECKING:
     from meantime.client.client import Client
-
-_OPTIONS = {"timeout", "description", "batch", "id", "meta"}  # of those that a tool here can be given
 
 
 @click.command("mcp")
@@ -70,61 +59,3 @@ async def _serve(serve: Any, thread: str, dialect: str) -> None:
         tasks = cast("Client", mt.thread(thread)._tasks)  # pyright: ignore[reportPrivateUsage]  the verbs that it speaks to
         tasks.serves(thread, "C", "mcp")
         await serve(tasks, ConnectedWorks(tasks), thread, __version__, dialect)
-
-
-class ConnectedWorks:
-    """Commands are ordered from here, with our environment. Registered tools are the daemon's own."""
-
-    def __init__(self, tasks: Tasks) -> None:
-        self._tasks = tasks
-        self._owner = LedgerOwner(About)
-
-    def command(self, command: str | Sequence[str], *, cwd: str | None, open_stdin: bool) -> Order:
-        return self._owner.command(command, cwd=cwd, open_stdin=open_stdin)
-
-    commands = True
-
-    async def agents(self) -> Sequence[str] | None:
-        if "agent" not in await self._info("runners"):
-            return None
-        return [one["name"] for one in await self._info("agents")]
-
-    async def tools(self) -> Sequence[str]:
-        return await self._info("tools")
-
-    async def _info(self, key: str) -> list[Any]:
-        def found() -> list[Any]:
-            try:
-                return _asked(lambda daemon: daemon.get("/v1/info"))[key]
-            except MeantimeError:
-                return []
-
-        return await asyncio.to_thread(found)
-
-    def tool(self, name: str, arguments: dict[str, Any]) -> Order:
-        raise InvalidInput(
-            f"{name} can only be started in the background here.", hint="Start it as a background task."
-        )
-
-    async def start_tool(self, thread: str, name: str, arguments: dict[str, Any], options: Options) -> Task:
-        given = {key: value for key, value in structs.asdict(options).items() if key in _OPTIONS}
-        body = {**given, "thread": thread, "tool": name, "arguments": arguments, "parent": own_task()}
-        body = {key: value for key, value in body.items() if value not in (None, "")}
-        made = await asyncio.to_thread(_asked, lambda daemon: daemon.post("/v1/tasks", body))
-        return await self._tasks.get(made["id"], thread)
-
-
-def _asked(question: Callable[[Daemon], Any]) -> dict[str, Any]:
-    """Over HTTP: the link carries no functions but those of the process at its end."""
-    try:
-        with_daemon = Daemon(start=False)
-        try:
-            return question(with_daemon)
-        finally:
-            with_daemon.close()
-    except Refused as no:
-        raise MeantimeError(no.what, code=no.code or "refused", hint=no.hint) from None
-    except Trouble as trouble:
-        raise Disconnected(trouble.what, hint=trouble.hint) from None
-    except msgspec.MsgspecError as problem:
-        raise MeantimeError(f"The daemon's answer cannot be read: {problem}.") from None

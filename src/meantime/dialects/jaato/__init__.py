@@ -8,10 +8,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from msgspec import structs
+
 from meantime.kernel.change import Disposition
 from meantime.kernel.durations import duration
 from meantime.kernel.errors import LimitReached, TaskEnded
 from meantime.kernel.lifecycle import ACTIVE, Status
+from meantime.kernel.limits import PluginDefaults
 from meantime.kernel.model import Completed, Task
 from meantime.kernel.notices import Message, Notice, Part, payload_text
 from meantime.ports import asks
@@ -34,15 +37,20 @@ _NOT_THERE = frozenset({"not_found", "unknown_server"})
 
 
 class Jaato:
-    """With a config of your own: `thread.toolset(Jaato(BackgroundConfig(max_concurrent_tasks=3)))`."""
+    """With a config of your own: `thread.toolset(Jaato(BackgroundConfig(max_concurrent_tasks=3)))`. Without
+    one, `[plugins]` of the owner's configuration is what counts."""
 
     name = "jaato"
 
     def __init__(self, config: BackgroundConfig | None = None) -> None:
+        self._own = config is not None
         self._config = config = config or BackgroundConfig()
         self.policy = Policy(
             most_active=config.max_concurrent_tasks, listed_seconds=config.completed_task_retention_seconds
         )
+
+    def configured(self, defaults: PluginDefaults) -> Jaato:
+        return self if self._own else Jaato(BackgroundConfig(**structs.asdict(defaults)))
 
     def status(self, status: Status, run: int) -> str:
         return tasks.WORDS[status]

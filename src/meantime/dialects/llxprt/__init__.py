@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 from msgspec import Meta, field
@@ -12,7 +13,7 @@ from meantime.kernel.errors import InvalidInput, LimitReached, TaskEnded
 from meantime.kernel.ids import display
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.notices import Message, Notice, Part
-from meantime.kernel.payloads import as_text
+from meantime.kernel.payloads import as_text, clean
 from meantime.ports import asks
 from meantime.ports.asks import Answer, Ask
 from meantime.ports.dialect import Command, Offer, Policy, Problem, Said, Standing, Tool
@@ -22,6 +23,8 @@ from meantime.toolset.arguments import Arguments, tool
 from . import texts
 
 __all__ = ["DIALECT"]
+
+PEEKED, SHOWN = 100, 20  # lines of a running command, for the model and for a person
 
 TASK = (
     "Launches a named subagent with a goal. By default you wait for its output; with async it runs beside "
@@ -107,6 +110,13 @@ class Llxprt:
                 say=_ended,
             ),
             Command(
+                name="task show",
+                description="One async task in detail, and what it gave so far",
+                usage="/task show <id>",
+                ask=_show,
+                say=_shown,
+            ),
+            Command(
                 name="set task-max-async",
                 description="Maximum number of concurrent async tasks (default: 5, -1 for unlimited)",
                 usage="/set task-max-async <n>",
@@ -148,8 +158,11 @@ class Llxprt:
         error = problem.error
         ref = words.flat(str(getattr(problem.ask, "ref", "") or ""), 128)
         if isinstance(error, LimitReached):
-            return _refused(texts.full(error.limit, error.running), error.code)
-        if error.code == "not_found" and ref:
+            shown = texts.full_on_screen(error.limit, error.running)
+            message = f"Max async tasks ({error.limit}) reached"
+            data = {"error": error.code, "message": message, "returnDisplay": shown}
+            return Said(texts.full(error.limit, error.running), error.code, data=data)
+        if error.code in ("not_found", "invalid_input") and ref:  # what can be no id is not found either
             return _refused(f"Task not found: {ref}", error.code)
         if isinstance(error, TaskEnded):  # a subagent that was waited for
             found = texts.output(error.task)
@@ -184,21 +197,28 @@ def _task(given: Task) -> asks.StartAgent:
 
 
 def _check(given: Check) -> Ask:
-    return asks.List(statuses=frozenset(Status)) if given.task_id is None else asks.Read(ref=given.task_id)
+    if given.task_id is None:
+        return asks.List(statuses=frozenset(Status))
+    return asks.Read(ref=given.task_id, tail=PEEKED)
 
 
 def _end(rest: str) -> Ask | Said:
-    return asks.Cancel(ref=rest) if rest else Said(texts.USAGE)
+    return asks.Cancel(ref=rest) if rest else Said(texts.USAGE.format(verb="end"))
+
+
+def _show(rest: str) -> Ask | Said:
+    return asks.Read(ref=rest, tail=SHOWN) if rest else Said(texts.USAGE.format(verb="show"))
 
 
 def _set(rest: str) -> Ask:
+    """Any positive number, as the seed has it; there are no parts of tasks, so it is rounded up."""
     try:
-        most = int(rest)
+        most = float(rest)
     except ValueError:
-        most = 0
-    if most != -1 and most <= 0:
+        most = 0.0
+    if not math.isfinite(most) or (most != -1 and most <= 0):
         raise InvalidInput(texts.MAX_ASYNC)
-    return asks.SetLimit(kind="agent", most=most)
+    return asks.SetLimit(kind="agent", most=math.ceil(most))
 
 
 # -- what its answer says
@@ -209,12 +229,11 @@ def _ran(ask: asks.StartAgent, answer: Answer) -> Said:
         found = texts.completed(answer.ending, as_text(answer.result))
         return Said(texts.as_json(found), data=found)
     task = answer.task
-    short = display(task.id)
     data = {
         "agentId": task.id,
         "async": True,
         "status": texts.word(task),
-        "returnDisplay": f" Launched async task: **{texts.name(task)}** (`{short}`)",
+        "returnDisplay": texts.launched_on_screen(task),
     }
     return Said(texts.launched(task), data=data)
 
@@ -224,9 +243,23 @@ def _checked(ask: Ask, answer: Answer) -> Said:
         tasks = list(reversed(answer.tasks))
         return Said(texts.listed(tasks), data={"count": len(tasks)})
     task = answer.task
-    emitted = answer.output.emitted if answer.output else {}
-    text = texts.peek(task, emitted, answer.now)
+    text = texts.peek(task, _emitted(answer, words.block), answer.now)
     return Said(text, reads=words.endings(task), data={"taskId": task.id, "status": texts.word(task)})
+
+
+def _shown(ask: asks.Read, answer: Answer) -> Said:
+    """The same for a person, who needs no fence around what a command says."""
+    task = answer.task
+    text = texts.peek(task, _emitted(answer, clean), answer.now)
+    return Said(text, data={"taskId": task.id, "status": texts.word(task)})
+
+
+def _emitted(answer: Answer, put: Callable[[str], str]) -> str:
+    """A subagent emits values; of a command it is what it says."""
+    if answer.task.work.kind != "agent":
+        return put(answer.chunk.text) if answer.chunk else ""
+    emitted = answer.output.emitted if answer.output else {}
+    return texts.as_json(words.cleaned(emitted)) if emitted else ""
 
 
 def _on_screen(ask: Ask, answer: Answer) -> Said:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 from typing import Any, cast
 
 from meantime.kernel.ids import display
 from meantime.kernel.lifecycle import Status
-from meantime.kernel.model import Completed, Ending, Failed, Lost, Task, TimedOut
+from meantime.kernel.model import Cancelled, Completed, Ending, Outcome, Task, TimedOut
 from meantime.kernel.notices import payload_text
+from meantime.kernel.payloads import clean
 from meantime.toolset import words
 
 WORDS = {
@@ -26,7 +28,7 @@ WORDS = {
 TAGS = {"running": "[RUNNING]", "completed": "[DONE]", "failed": "[FAILED]", "cancelled": "[CANCELLED]"}
 ICONS = {"running": "", "completed": "[OK]", "failed": "[ERROR]", "cancelled": ""}
 NOT_AVAILABLE = "Async task execution is not available in this environment."
-USAGE = "Usage: /task end <task-id>\n\nUse /tasks list to see task IDs."
+USAGE = "Usage: /task {verb} <task-id>\n\nUse /tasks list to see task IDs."
 MAX_ASYNC = "task-max-async must be a positive number or -1 for unlimited"
 
 
@@ -35,7 +37,8 @@ def word(task: Task) -> str:
 
 
 def name(task: Task) -> str:
-    return words.flat(task.agent_or_kind, 100)
+    """The subagent's; the seed has no other tasks, and a thread may: a command goes by its title."""
+    return words.flat(task.agent_or_kind if task.work.kind == "agent" else task.title, 100)
 
 
 def ids(tasks: Sequence[Task]) -> dict[str, str]:
@@ -49,9 +52,12 @@ def note(message: str) -> str:
 
 
 def goal(task: Task) -> str:
-    given = task.work.input
-    first = cast("dict[str, Any]", given).get("prompt", "") if isinstance(given, dict) else ""
-    return str(words.cleaned(task.run.prompt or str(first)))
+    """What it was asked: a subagent's prompt, or the command."""
+    input: Any = task.work.input
+    given = cast("dict[str, Any]", input) if isinstance(input, dict) else {}
+    asked: Any = task.run.prompt or given.get("prompt") or given.get("command") or ""
+    line = shlex.join(map(str, cast("list[Any]", asked))) if isinstance(asked, list) else str(asked)
+    return clean(line)
 
 
 def launched(task: Task) -> str:
@@ -61,11 +67,19 @@ def launched(task: Task) -> str:
     )
 
 
+def launched_on_screen(task: Task) -> str:
+    return f" Launched async task: **{name(task)}** (`{display(task.id)}`)"
+
+
 def full(most: int, running: int) -> str:
     return (
         f"Cannot launch async task: maximum concurrent async tasks ({most}) reached. "
         f"Currently {running} tasks running. Wait for tasks to complete or use check_async_tasks to review."
     )
+
+
+def full_on_screen(most: int, running: int) -> str:
+    return f"[ERROR] Max async tasks ({most}) reached - {running} running"
 
 
 def listed(tasks: Sequence[Task]) -> str:
@@ -105,7 +119,7 @@ def on_screen(tasks: Sequence[Task], now: float) -> str:
         lines += [
             f"{place}. {ICONS[word(task)]} [{short[task.id]}] {name(task)}",
             f"   Status: {word(task)} | Duration: {took}",
-            f"   Goal: {goal(task)[:60]}...",
+            f"   Goal: {words.flat(goal(task), 60)}...",
             "",
         ]
     return "\n".join(lines)
@@ -123,7 +137,7 @@ def output(task: Task) -> dict[str, Any]:
     match task.outcome:
         case Completed() as done:
             ending = Ending(task.id, done.emitted_vars, done.final_message, done.terminate_reason)
-            return completed(ending, payload_text(done))
+            return completed(ending, payload_text(done) + whole(done))
         case outcome:
             reason = "TIMEOUT" if isinstance(outcome, TimedOut) else "ERROR"
             return {
@@ -145,15 +159,17 @@ def completed(ending: Ending, result: str) -> dict[str, Any]:
 
 
 def error(task: Task) -> str:
-    match task.outcome:
-        case Failed(message=message):
-            return message
-        case TimedOut(seconds=limit):
-            return f"Timed out after {limit:g} seconds."
-        case Lost(reason=reason):
-            return reason
-        case _:
-            return ""
+    """With what there is of an output."""
+    outcome = task.outcome
+    if outcome is None or isinstance(outcome, Completed | Cancelled):
+        return ""
+    late = f"Timed out after {outcome.seconds:g} seconds.\n" if isinstance(outcome, TimedOut) else ""
+    return f"{late}{payload_text(outcome)}{whole(outcome)}".rstrip("\n")
+
+
+def whole(outcome: Outcome) -> str:
+    """Where the output is that is over the limits."""
+    return f"\nThe whole output is in {outcome.spill.path}" if outcome.spill else ""
 
 
 def ended(task: Task) -> str:
@@ -164,7 +180,8 @@ def ended(task: Task) -> str:
     return note(f"Async task '{name(task)}' {how}:\n{as_json(output(task))}")
 
 
-def peek(task: Task, emitted: dict[str, Any], now: float) -> str:
+def peek(task: Task, emitted: str, now: float) -> str:
+    """`emitted`: what it gave so far, where it runs."""
     lines = [
         f"Task: {name(task)} ({task.id})",
         f"Status: {word(task)}",
@@ -173,8 +190,7 @@ def peek(task: Task, emitted: dict[str, Any], now: float) -> str:
         "",
     ]
     if not task.ended:
-        some = words.cleaned(emitted)
-        lines += ["Emitted so far:", as_json(some)] if emitted else ["Emitted so far: (none)"]
+        lines += ["Emitted so far:", emitted] if emitted else ["Emitted so far: (none)"]
     elif task.status is Status.COMPLETED:
         lines += ["Output:", as_json(output(task))]
     elif task.status is Status.CANCELLED:

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from meantime.kernel.errors import InvalidInput, NotFound, Refused
+from meantime.kernel.errors import InvalidInput, MeantimeError, NotFound, Refused
 from meantime.kernel.model import Failed, Task
 from meantime.kernel.outcomes import Report
 from meantime.kernel.tools import ToolInfo
@@ -23,6 +24,7 @@ from .servers import Server, checked
 from .tools import near
 from .troubles import Gone, NotStarted, Refusal, Stale, Unanswered
 
+LOG = logging.getLogger("meantime.mcp")
 CUT_OFF = "Meantime ended while the call was under way. Whether the tool did its work is not known."
 MOST_PROGRESS = 1e100  # beyond, and what is no number at all, is nonsense
 UNKNOWN = "Whether the tool did its work is not known."
@@ -71,8 +73,22 @@ class McpRunner:
     async def exists(self, task: Task) -> bool:
         return False
 
-    async def tools(self, server: str) -> Sequence[ToolInfo]:
-        """What the server offers now."""
+    async def tools(self, server: str | None) -> Sequence[ToolInfo]:
+        """What the server offers now, or all of them."""
+        if server is not None:
+            return await self._tools(server)
+        asked = await asyncio.gather(*map(self._tools, self.servers), return_exceptions=True)
+        found: list[ToolInfo] = []
+        for name, answer in zip(self.servers, asked, strict=True):
+            if isinstance(answer, MeantimeError):
+                LOG.warning("The tools of %s are not listed: %s", name, answer)
+            elif isinstance(answer, BaseException):
+                raise answer
+            else:
+                found += answer
+        return found
+
+    async def _tools(self, server: str) -> Sequence[ToolInfo]:
         self._check_server(server)
         try:
             async with self._link(server).connection() as connection:

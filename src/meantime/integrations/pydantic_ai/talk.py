@@ -24,7 +24,8 @@ _TOLD = re.compile(r'^<task-notification id="([^"]+)"')
 
 
 class Talk:
-    """One conversation.
+    """One conversation. Whoever says something waits for its answer, which `thread.loop()` cannot give: it
+    hands out turns for a loop to take. So a turn is taken here where `say` is called.
 
     functions, agents, commands, threshold: the tools it gets; see `tools`.
     history: a file in which its messages are kept; a restart goes on with them, and tells nothing twice.

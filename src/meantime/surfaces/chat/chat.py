@@ -16,7 +16,7 @@ from meantime.surfaces.cli.showing import span
 from meantime.toolset.works import Works
 from meantime.turn import Turn
 
-from . import look, texts
+from . import look
 from .commands import MAX_ASYNC, Commands, completions, limit
 from .conversation import ASSISTANT, USER, Conversation
 from .following import Following
@@ -39,16 +39,16 @@ class Agent(Protocol):
 class Chat:
     def __init__(self, tasks: Tasks, thread: Thread, works: Works, where: str) -> None:
         self.thread = thread
-        self.hands = Hands(thread, works)
+        self.hands = Hands(tasks, thread, works)
         keys = Keys()
         keys.background = lambda: self._aside(self._to_background())
         keys.interrupt = self._interrupt
         keys.is_calling = lambda: self.hands.calling > 0
         self.screen = Screen(self._toolbar, self._completions, keys)
         self.view = View(tasks, thread.id, self.screen.changed)
-        self.conversation = Conversation(thread, texts.Words())
+        self.conversation = Conversation(thread, self.hands.speech)
         self._following = Following(thread, self.screen.put)
-        self._commands = Commands(thread, self.view, self.hands, self._following, self.conversation)
+        self._commands = Commands(thread, self.hands, self._following, self.conversation)
         self._loop = thread.loop(reads_settle=False)
         self._where = where
         self._agent: Agent
@@ -91,7 +91,9 @@ class Chat:
     async def _recall(self) -> None:
         """What was said in an earlier life, and the settings that it left."""
         await self.conversation.load()
-        self.hands.max_async = limit(self.conversation.setting(MAX_ASYNC)) or texts.MAX_ASYNC
+        most = self.conversation.setting(MAX_ASYNC)
+        if most is not None:
+            self.hands.allow(limit(self.hands.speech, most))
         self.screen.put(look.info(f"Meantime chat · {self._agent.name} · {self._where} · /help"))
         said = [entry for entry in self.conversation.entries if entry.message.role in (USER, ASSISTANT)]
         self.screen.remember(entry.message.visible for entry in said if _is_typed(entry))
@@ -115,7 +117,7 @@ class Chat:
         return look.ending(runs[min(int(run), len(runs)) - 1])
 
     async def _farewell(self) -> None:
-        running = [f"  {display(task.id)}  {texts.name(task)}" for task in (await self.thread.list())[::-1]]
+        running = [f"  {display(task.id)}  {look.name(task)}" for task in (await self.thread.list())[::-1]]
         if running:
             left = "Still running; you are told when you are back:"
             self.screen.put(look.info("\n".join([left, *running, "  meantime logs -f <id> follows one."])))
@@ -162,7 +164,7 @@ class Chat:
 
     async def _stop(self, taking: asyncio.Task[None]) -> None:
         for handle in await self.hands.to_background(leave=True):
-            self.screen.put(look.launched(handle.task))
+            self.screen.put(look.launched(self.hands.speech.launched(handle.task)))
         taking.cancel()
 
     async def _to_background(self) -> None:
@@ -197,7 +199,7 @@ class Chat:
                 self._loop.say(text)
 
     def _completions(self, line: str) -> Any:
-        return completions(line, list(self.view.active), list(self.view.ended))
+        return completions(line, self.hands.speech, list(self.view.active), list(self.view.ended))
 
     def _toolbar(self) -> str:
         counted = look.counts(self.view.active, len(self.view.ended), len(self._following))

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from meantime.api import Thread
-from meantime.kernel.change import Disposition
-from meantime.kernel.errors import Ambiguous, InvalidInput, MeantimeError, NotFound
+from meantime.kernel.errors import InvalidInput, MeantimeError
 from meantime.kernel.ids import display
 from meantime.kernel.model import Task
+from meantime.ports.asks import Read, SetLimit
+from meantime.ports.dialect import Dialect
 
-from . import texts
+from . import look
 from .conversation import SETTING, Conversation
 from .following import Following
 from .hands import Hands
-from .view import View
+from .speech import Speech
 
 MAX_ASYNC = "task-max-async"
-PEEK = 20  # lines of what a task has said
 HELP = (
     ("/tasks", "what runs and what has ended; also /tasks list"),
     ("/task show <id>", "one task; the beginning of an id is enough"),
@@ -42,18 +41,12 @@ class Said(NamedTuple):
 
 class Commands:
     def __init__(
-        self, thread: Thread, view: View, hands: Hands, following: Following, conversation: Conversation
+        self, thread: Thread, hands: Hands, following: Following, conversation: Conversation
     ) -> None:
         self._thread = thread
-        self._view = view
         self._hands = hands
         self._following = following
         self._conversation = conversation
-        self._tasks: dict[str, Callable[[Task], Awaitable[Said]]] = {
-            "end": self._end,
-            "show": self._show,
-            "follow": self._follow,
-        }
 
     async def do(self, line: str) -> Said:
         """Never raises for what somebody typed."""
@@ -76,65 +69,55 @@ class Commands:
     async def _list(self, rest: list[str]) -> Said:
         if rest not in ([], ["list"]):
             return Said("Usage: /tasks [list]")
-        await self._view.look()
-        return Said(texts.tasks_list(self._view.listed(self._hands.max_async)))
+        return await self._by_dialect("/tasks list")
 
     async def _task(self, rest: list[str]) -> Said:
-        verb = rest[0] if rest else ""
-        if verb not in self._tasks:
-            return Said("Usage: /task end|show|follow <task-id>\n\nUse /tasks list to see task IDs.")
-        if len(rest) < 2:
-            return Said(texts.END_USAGE.replace("end", verb, 1))
-        ref = rest[1]
+        match rest:
+            case ["follow", ref, *_]:
+                return await self._follow(ref)
+            case ["end" | "show" as verb, *more]:
+                return await self._by_dialect(" ".join(["/task", verb, *more[:1]]))
+            case _:
+                verb = "follow" if rest else "end|show|follow"
+                return Said(f"Usage: /task {verb} <task-id>\n\nUse /tasks list to see task IDs.")
+
+    async def _by_dialect(self, line: str) -> Said:
+        said = await self._hands.toolset.command(line)
+        return Said(said.text, wrong=bool(said.code))
+
+    async def _follow(self, ref: str) -> Said:
         try:
-            return await self._tasks[verb](await self._thread.get(ref))
-        except (NotFound, InvalidInput):
-            return Said(texts.not_found(ref), wrong=True)
-        except Ambiguous as several:
-            found = [await self._thread.get(id) for id in several.candidates]
-            return Said(texts.ambiguous(ref, found), wrong=True)
-
-    async def _end(self, task: Task) -> Said:
-        if task.ended:
-            return Said(texts.not_running(task), wrong=True)
-        answer = await self._thread.cancel(task.id, by="user")
-        if answer.disposition is Disposition.ALREADY_ENDED:
-            return Said(texts.cancel_failed(task), wrong=True)
-        return Said(texts.cancelled(task))
-
-    async def _show(self, task: Task) -> Said:
-        said = ""
-        if task.work.kind == "shell" and not task.ended:
-            said = (await self._thread.log(task.id).tail(PEEK)).text
-        return Said(texts.peek(task, said))
-
-    async def _follow(self, task: Task) -> Said:
+            task = await self._thread.get(ref)
+        except MeantimeError as problem:
+            said = await self._hands.toolset.refusal("/task follow", problem, Read(ref=ref))
+            return Said(said.text, wrong=True)
         if task.work.kind != "shell":
-            return Said(f"{texts.name(task)} has no output to follow. /task show shows it.", wrong=True)
+            return Said(f"{look.name(task)} has no output to follow. /task show shows it.", wrong=True)
         return Said(f"{self._following.toggle(task)} ({display(task.id)})")
 
     async def _set(self, rest: list[str]) -> Said:
         if len(rest) != 2:
-            return Said(f"Usage: /set {MAX_ASYNC} <n>\n\nIt is {self._hands.max_async:g} now.")
+            return Said(f"Usage: /set {MAX_ASYNC} <n>\n\nIt is {self._hands.max_async} now.")
         name, value = rest
         if name != MAX_ASYNC:
             return Said(f"Unknown setting: {name}\nThere is: {MAX_ASYNC}", wrong=True)
-        number = limit(value)
-        if number is None:
-            return Said(texts.NOT_A_LIMIT, wrong=True)
-        self._hands.max_async = number
-        self._conversation.add(SETTING, f"{MAX_ASYNC} {number:g}")
+        try:
+            most = limit(self._hands.speech, value)
+        except InvalidInput as problem:
+            return Said(problem.message, wrong=True)
+        self._hands.allow(most)
+        self._conversation.add(SETTING, f"{MAX_ASYNC} {most}")
         await self._conversation.save()
-        return Said(f"{MAX_ASYNC} is {number:g} now.")
+        return Said(f"{MAX_ASYNC} is {most} now.")
 
 
-def limit(value: str | None) -> float | None:
-    """As seed 002 checks it: a positive number, or -1; None for anything else."""
-    try:
-        number = float(value or "")
-    except ValueError:
-        return None
-    return number if math.isfinite(number) and (number == -1 or number > 0) else None
+def limit(dialect: Dialect, value: str) -> int:
+    """As the dialect checks it: its command would set it for everybody, and here it is one
+    conversation's."""
+    command = next(one for one in dialect.commands() if one.name == f"set {MAX_ASYNC}")
+    ask = command.ask(value)
+    assert isinstance(ask, SetLimit)
+    return ask.most
 
 
 def help_text() -> str:
@@ -142,7 +125,9 @@ def help_text() -> str:
     return "\n".join(f"{left:<{width}}{right}" for left, right in (*HELP, *KEYS))
 
 
-def completions(line: str, active: list[Task], ended: list[Task]) -> Iterator[tuple[str, str]]:
+def completions(
+    line: str, speech: Speech, active: list[Task], ended: list[Task]
+) -> Iterator[tuple[str, str]]:
     """What the last word may become, with what it is: commands, and ids of tasks as they are now."""
     *before, word = line.split(" ")
     match before:
@@ -154,9 +139,9 @@ def completions(line: str, active: list[Task], ended: list[Task]) -> Iterator[tu
         case ["/task"]:
             options = [("end", "stop it"), ("show", "all about it"), ("follow", "its output, as it comes")]
         case ["/task", "end" | "follow"]:
-            options = _ids(active)
+            options = _ids(speech, active)
         case ["/task", "show"]:
-            options = _ids([*active, *reversed(ended)])
+            options = _ids(speech, [*active, *reversed(ended)])
         case ["/set"]:
             options = [(MAX_ASYNC, "how many may run at once")]
         case _:
@@ -164,6 +149,6 @@ def completions(line: str, active: list[Task], ended: list[Task]) -> Iterator[tu
     yield from (option for option in options if option[0].startswith(word.removeprefix("t_")))
 
 
-def _ids(tasks: list[Task]) -> list[tuple[str, str]]:
+def _ids(speech: Speech, tasks: list[Task]) -> list[tuple[str, str]]:
     ids = [task.id for task in tasks]
-    return [(display(task.id, ids), f"{texts.name(task)} ({texts.status(task)})") for task in tasks]
+    return [(display(task.id, ids), f"{look.name(task)} ({speech.word(task)})") for task in tasks]

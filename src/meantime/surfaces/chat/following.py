@@ -8,10 +8,11 @@ from collections.abc import Callable
 
 from meantime.api import Thread
 from meantime.kernel.errors import MeantimeError
+from meantime.kernel.ids import display
 from meantime.kernel.model import Task
 from meantime.surfaces.cli.safe import plain_lines
 
-from . import texts
+from . import look
 
 BEFORE = 5  # lines that were said before somebody followed
 LONGEST = 2_000  # characters of one line; a command may never end one
@@ -32,11 +33,11 @@ class Following:
         """Follows it, or no longer; says which."""
         if task.id in self._followed:
             self._followed.pop(task.id).cancel()
-            return f"No longer following {texts.name(task)}"
+            return f"No longer following {look.name(task)}"
         following = asyncio.get_running_loop().create_task(self._follow(task))
         self._followed[task.id] = following
         following.add_done_callback(lambda done: self._forget(task.id, done))
-        return f"Following {texts.name(task)}"
+        return f"Following {look.name(task)}"
 
     async def close(self) -> None:
         left = list(self._followed.values())
@@ -49,7 +50,7 @@ class Following:
             del self._followed[id]
 
     async def _follow(self, task: Task) -> None:
-        prefix = texts.prefix(task.id)
+        prefix = f"[async:{display(task.id)}] "
         lines, log = _Lines(), self._thread.log(task.id)
         try:
             before = await log.tail(BEFORE)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from textwrap import wrap
+from typing import Any
 
 from meantime.kernel.ids import display
 from meantime.kernel.model import Cancelled, Failed, Lost, Task, TimedOut
 from meantime.kernel.notices import payload_text
+from meantime.ports.dialect import Said
 from meantime.surfaces.cli.safe import fitted, plain, plain_lines
 from meantime.surfaces.cli.showing import LOOKS, coloured, room, span
-
-from . import texts
+from meantime.toolset.words import flat
 
 DIM, BOLD, RED, CYAN = "2", "1", "31", "36"
 SHOWN = 8  # lines of an output; the rest are counted
@@ -57,12 +58,25 @@ def output(text: str, failed: bool = False) -> list[str]:
     return [f"  {mark} {first}", *(f"    {row}" for row in rest)]
 
 
-def launched(task: Task) -> list[str]:
-    """Below a call that was handed off, where its output would be."""
-    shown = texts.LAUNCHED_SHOWN.replace("**", "").replace("`", "")
-    bare = shown.format(name="", id=display(task.id))
-    title = coloured(_fit(texts.name(task), 5 + len(bare)), BOLD)
-    return [f"  {coloured(ANSWER, DIM)} {shown.format(name=title, id=display(task.id))}"]
+def name(task: Task) -> str:
+    return flat(task.title)
+
+
+def launched(said: Said) -> list[str]:
+    """Below a call that was handed off, where its output would be: seed 002's line, whose Markdown says
+    what is bold."""
+    before, title, after = plain(said.data["returnDisplay"]).replace("`", "").strip().split("**", 2)
+    title = coloured(_fit(title, 5 + len(before) + len(after)), BOLD)
+    return [f"  {coloured(ANSWER, DIM)} {before}{title}{after}"]
+
+
+def came(said: Said) -> list[str]:
+    """What came of a call: where it goes on, or what it said."""
+    data: dict[str, Any] = said.data or {}
+    if "agentId" in data:
+        return launched(said)
+    told = ("returnDisplay", "output", "final_message", "message", "error")
+    return output(str(next((data[key] for key in told if data.get(key)), "")), failed=bool(said.code))
 
 
 def ending(task: Task) -> list[str]:

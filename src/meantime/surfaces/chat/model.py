@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from pydantic_ai import Agent, Tool
 from pydantic_ai.exceptions import UserError
@@ -25,6 +26,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model, infer_model
 
 from meantime.kernel.errors import InvalidInput, MeantimeError
+from meantime.ports.dialect import Tool as Offered
 from meantime.ports.store import Entry
 from meantime.turn import Turn
 
@@ -43,18 +45,14 @@ Show = Callable[[Sequence[str]], None]
 
 
 class ModelAgent:
-    def __init__(self, model: Model, tools: ChatTools, show: Show) -> None:
+    def __init__(self, model: Model, tools: ChatTools, offered: Sequence[Offered], show: Show) -> None:
         self.name = model.model_name
-        self._tools = tools
         self._show = show
         self._agent: Agent[None, str] = Agent(
             model,
             deps_type=type(None),
             instructions=[INSTRUCTIONS, tools.reminder],
-            tools=[
-                Tool.from_schema(tools.run, "run", tools.RUN, tools.RUN_SCHEMA),
-                Tool.from_schema(tools.check, "check_async_tasks", tools.CHECK, tools.CHECK_SCHEMA),
-            ],
+            tools=[_tool(one, tools) for one in offered],
         )
 
     async def take(self, turn: Turn, conversation: Conversation) -> None:
@@ -97,6 +95,13 @@ class ModelAgent:
     def _returned(self, request: ModelRequest, conversation: Conversation) -> None:
         """Saved with what is held next."""
         conversation.add(TOOL, "", _dump(request))
+
+
+def _tool(offered: Offered, tools: ChatTools) -> Tool[None]:
+    async def call(**given: Any) -> str:
+        return await tools.call(offered.name, given)
+
+    return Tool.from_schema(call, offered.name, offered.description, offered.schema)
 
 
 def history(entries: Sequence[Entry]) -> list[ModelMessage]:

@@ -8,14 +8,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from meantime.kernel.errors import MeantimeError, NotFound
+from meantime.kernel.errors import NotFound
 from meantime.kernel.ids import display
 from meantime.surfaces.cli.safe import fitted
 from meantime.turn import Turn
 
-from . import errands, look, texts
+from . import errands, look
 from .conversation import ASSISTANT, Conversation
-from .hands import Hands, refusal
+from .hands import Hands
 
 NAMED = 40  # characters of a task's name
 ERRANDS = str(Path(errands.__file__))
@@ -67,28 +67,24 @@ class Scripted:
 
     async def _launch(self, name: str, description: str, command: str | list[str]) -> str:
         self._show(look.call(name, description.removeprefix(f"{name} ")))
-        try:
-            task = await self._hands.launch(command, description=description)
-        except MeantimeError as problem:
-            self._show(look.output(refusal(problem), failed=True))
+        given = {"command": command, "description": description, "async": True}
+        said = await self._hands.use("run", given)
+        self._show(look.came(said))
+        if said.code:
             return "I could not hand it off."
-        self._show(look.launched(task))
-        return f"It runs as {display(task.id)}. I tell you when it has ended; go on."
+        return f"It runs as {display(said.data['agentId'])}. I tell you when it has ended; go on."
 
     async def _do(self, command: str) -> str:
         if not command:
             return "Do what?"
         self._show(look.call("do", command))
-        try:
-            done = await self._hands.call(command)
-        except MeantimeError as problem:
-            self._show(look.output(refusal(problem), failed=True))
+        said = await self._hands.use("run", {"command": command})
+        self._show(look.came(said))
+        if "agentId" in said.data:
+            return f"It goes on as {display(said.data['agentId'])}. I tell you when it has ended."
+        if "output" not in said.data:
             return "I could not start it."
-        if done.task is not None:
-            self._show(look.launched(done.task))
-            return f"It goes on as {display(done.task.id)}. I tell you when it has ended."
-        self._show(look.output(done.text, done.failed))
-        return "It failed." if done.failed else "Done."
+        return "It failed." if said.code else "Done."
 
     async def _told(self, notices: Sequence[str]) -> str:
         """What it says of endings: what they came to stands above."""
@@ -96,13 +92,14 @@ class Scripted:
         for notice in notices:
             with suppress(NotFound):  # deleted since
                 task = await self._hands.thread.get(notice.rpartition(".")[0])
-                verb = "was" if texts.status(task) == "cancelled" else "has"
-                ended.append(f"{fitted(texts.name(task), NAMED)} {verb} {texts.status(task)}")
+                word = self._hands.speech.word(task)
+                verb = "was" if word == "cancelled" else "has"
+                ended.append(f"{fitted(look.name(task), NAMED)} {verb} {word}")
         return f"{'; '.join(ended)}."
 
     async def _status(self) -> str:
         running = [
-            f"{fitted(texts.name(task), NAMED)} ({display(task.id)})"
+            f"{fitted(look.name(task), NAMED)} ({display(task.id)})"
             for task in await self._hands.thread.list()
         ]
         return f"Still running: {', '.join(running[::-1])}." if running else "Nothing is running."

@@ -28,10 +28,6 @@ class View:
         self.active, self.ended = active[::-1], ended[::-1]
         self._changed()
 
-    async def untold(self) -> list[Task]:
-        """Ended, and not told yet."""
-        return [notice.task for notice in await self._tasks.notices(self._thread, ("unread", "leased"))]
-
     async def watch(self) -> None:
         """For ever: the journal says when something of ours has changed."""
         after = await self._tasks.last_event()
@@ -44,9 +40,3 @@ class View:
             if any(event.thread == self._thread for event in events):
                 await self.look()
             await asyncio.sleep(PAUSE)
-
-    def listed(self, max_async: float) -> list[Task]:
-        """As seed 002 remembers: what runs, and of what has ended twice as many as may run (else 10)."""
-        kept = 10 if max_async == -1 else int(2 * max_async)
-        found = [*self.active, *self.ended[max(0, len(self.ended) - kept) :]]
-        return sorted(found, key=lambda task: task.created_at)

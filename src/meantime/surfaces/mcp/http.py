@@ -222,6 +222,9 @@ class OwnWorks:
     async def tools(self) -> Sequence[str]:
         return self._owner.tools()
 
+    async def server_tools(self) -> Sequence[str]:
+        return [tool.full_name for tool in await self._tasks.tools(None)]
+
     async def start_tool(self, thread: str, name: str, arguments: dict[str, Any], options: Options) -> Task:
         return await self._tasks.start(thread, self.tool(name, arguments), options)
 
