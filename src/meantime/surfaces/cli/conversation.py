@@ -10,6 +10,7 @@ OURS = "MEANTIME_THREAD"
 # How agents call their own conversation.
 THEIRS = ("CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID", "CODEX_THREAD_ID", "GEMINI_SESSION_ID")
 PERSON = "cli"  # somebody at a shell
+ARGUMENT = "meantime_session"  # of a tool call: so a plugin or a hook tells our MCP server whose it is
 _STRANGE = re.compile(r"[^A-Za-z0-9._:-]+")
 
 
