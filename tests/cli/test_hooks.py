@@ -202,6 +202,15 @@ def test_a_host_whose_shell_does_not_know_the_conversation_is_told_its_name(pers
     assert not lonely.person.home.exists()
 
 
+def test_a_call_of_our_mcp_server_is_given_the_sessions_name(tmp_path: Path):
+    """With all that the model wrote, but what it wrote there. No daemon is asked."""
+    calling = {"session_id": "s-1", "tool_input": {"command": "make", "meantime_session": "another's"}}
+    said = Person(tmp_path)("hook", "pre-tool", "--host", "gemini", stdin=json.dumps(calling))
+    assert (said.code, said.err) == (0, "")
+    named = {"hookEventName": "BeforeTool", "tool_input": {"command": "make", "meantime_session": "s-1"}}
+    assert json.loads(said.out) == {"hookSpecificOutput": named}
+
+
 def test_a_long_text_is_cut_in_the_middle(agent: Agent):
     id = agent.ended("head -c 30000 /dev/zero | tr '\\0' x; echo the end")
     text = agent.text("stop")

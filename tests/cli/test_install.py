@@ -98,7 +98,8 @@ def test_the_server_is_ours(owner: Owner, agent: str):
     for word in path:
         entry = entry[word]
     words = entry["command"] if isinstance(entry["command"], list) else [entry["command"], *entry["args"]]
-    assert words[-1] == "mcp"
+    named = ["--by-session"] if agent in ("opencode", "gemini") else []  # what does not know its session
+    assert words[-1 - len(named) :] == ["mcp", *named]
     assert os.access(words[0], os.X_OK)
 
 
@@ -106,8 +107,17 @@ def test_codex_has_a_table_and_hooks(owner: Owner):
     owner.install("codex", "--yes")
     table = tomllib.loads((owner.user / ".codex/config.toml").read_text())["mcp_servers"]["meantime"]
     assert table["args"][-1] == "mcp"
+    assert "MEANTIME_HOME" in table["env_vars"]  # else its server would find another daemon
     hooks = json.loads((owner.user / ".codex/hooks.json").read_text())["hooks"]
     assert list(hooks) == ["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop"]
+
+
+def test_gemini_names_the_session_in_calls_of_our_server(owner: Owner):
+    owner.install("gemini", "--scope", "project", "--yes")
+    hooks = json.loads((owner.project / ".gemini/settings.json").read_text())["hooks"]
+    (group,) = hooks["BeforeTool"]
+    assert group["matcher"] == "mcp_meantime_.*"
+    assert group["hooks"][0]["command"] == "meantime hook pre-tool --host gemini"
 
 
 def test_claude_code_has_one_hook_that_wakes(owner: Owner):

@@ -96,9 +96,7 @@ class ClaudeCode(Agent):
         words = [CLAUDE, "-p", *form, "--allowedTools=Bash,mcp__meantime", *more]
         with (
             (self.person.folder / "claude.out").open("a") as out,
-            self.started(
-                CLAUDE, *words, "--allowedTools=Bash", *more, stdin=subprocess.PIPE, stdout=out
-            ) as one,
+            self.started(*words, stdin=subprocess.PIPE, stdout=out) as one,
         ):
             assert one.stdin
 

@@ -144,26 +144,25 @@ def test_a_busy_agent_is_told_at_its_next_step(agent: Agent, person: Person, mod
     assert first in ((1,) if isinstance(agent, ClaudeCode) else (1, 2, 3))
 
 
-@needs(CLAUDE)
-def test_claude_code_hands_off_through_mcp_and_is_woken(person: Person, model: Model):
-    """Its MCP server and its hooks find the same conversation."""
-    claude = ClaudeCode(person, model)
-    claude.install("claude-code")
+def test_an_agent_hands_off_through_mcp_and_is_woken(agent: Agent, person: Person, model: Model):
+    """Its MCP server and its hooks, or its plugin, find the same conversation."""
     held = gate(person)
-    start = {"tool": "mcp__meantime__start", "arguments": {"command": f"read line < {held}; echo forty-two"}}
-    with claude.session() as prompt:
+    tool = "mcp__meantime__start" if isinstance(agent, ClaudeCode) else "meantime_start"
+    start = {"tool": tool, "arguments": {"command": f"read line < {held}; echo forty-two"}}
+    with agent.session() as prompt:
         prompt(script({"text": "Hello."}))  # its servers are started with the session, and take their time
         turns(model, 1)
         eventually(lambda: person.info()["clients"])
         prompt(script(start, {"text": "It runs."}, {"text": "I was told."}))
         turns(model, 3)
-        eventually(lambda: _waits(claude, person))
+        eventually(lambda: _waits(agent, person))
         held.write_text("\n")
         turns(model, 4)
-        settled(person)
+        (thread,) = settled(person)
         task = person.json("ps", "-a")["tasks"][0]
-    assert len(model.turns) == 4
+    assert len(model.turns) == 4  # two that launch, one that is told, and no poll in between
     assert told(model) == [f"{task['id']}.1"]
+    assert thread["id"].startswith("mcp-ses_" if isinstance(agent, OpenCode) else "mcp-")
 
 
 @needs(CLAUDE)
@@ -254,6 +253,34 @@ def test_codex_and_gemini_are_told_at_their_boundaries(
     seen = IDS.findall(_unescaped(model.turns[-1].text))
     assert set(seen) == set(ids)
     assert seen.count(ids[-1]) == 1  # of the others not: Gemini CLI replays each tool's result twice
+
+
+THROUGH_MCP = [
+    pytest.param(
+        Codex, "codex", {"tool": "start", "namespace": "mcp__meantime"}, id="codex", marks=needs(CODEX)
+    ),
+    pytest.param(Gemini, "gemini", {"tool": "mcp_meantime_start"}, id="gemini", marks=needs(GEMINI)),
+]
+
+
+@pytest.mark.parametrize(("kind", "name", "start"), THROUGH_MCP)
+def test_codex_and_gemini_hand_off_through_mcp_and_are_told_by_a_hook(
+    person: Person, model: Model, kind: Any, name: str, start: dict[str, Any]
+):
+    """What the MCP server started is told at the next prompt, though that server is gone by then."""
+    one = kind(person, model)
+    one.install(name)
+    held = gate(person)
+    start["arguments"] = {"command": f"read line < {held}; echo forty-two"}
+    one.turn(script(start, {"text": "It runs."}))
+    assert len(model.turns) == 2
+    held.write_text("\n")
+    task = person.json("ps", "-a")["tasks"][0]["id"]
+    assert person("wait", "-q", task).code == 0
+    one.turn(script({"text": "I am back."}), again=True)
+    settled(person)
+    assert len(model.turns) == 3
+    assert IDS.findall(_unescaped(model.turns[-1].text)) == [f"{task}.1"]
 
 
 def _thread(person: Person, asked: Asked) -> str:

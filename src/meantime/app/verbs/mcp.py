@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -15,7 +16,7 @@ from meantime.app.connected import ConnectedWorks
 from meantime.app.meantime import Meantime
 from meantime.kernel.errors import Disconnected, MeantimeError
 from meantime.surfaces.cli.trouble import NO_DAEMON, Trouble
-from meantime.surfaces.mcp.threads import own_thread
+from meantime.surfaces.mcp.threads import Whose, is_said, own_thread
 from meantime.wording import dialect_of
 
 if TYPE_CHECKING:
@@ -24,9 +25,10 @@ if TYPE_CHECKING:
 
 @click.command("mcp")
 @click.option("--thread", metavar="ID", help="The conversation; else it is found from who starts this.")
+@click.option("--by-session", is_flag=True, help="Each call names its session; see docs/agents.md.")
 @click.option("--dialect", metavar="NAME", default="meantime", help="Whose words the tools have.")
 @click.option("--home", metavar="DIR", help="The daemon's folder ($MEANTIME_HOME).")
-def command(thread: str | None, dialect: str, home: str | None) -> int:
+def command(thread: str | None, by_session: bool, dialect: str, home: str | None) -> int:
     """An MCP server on stdin and stdout, for a coding agent to start.
 
     The daemon is started if it does not run. Commands get this process's folder and environment.
@@ -35,7 +37,7 @@ def command(thread: str | None, dialect: str, home: str | None) -> int:
         os.environ["MEANTIME_HOME"] = os.path.abspath(home)
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="meantime mcp: %(message)s")
     try:
-        own = own_thread(thread)
+        own, said = own_thread(thread), is_said(thread)
         dialect = dialect_of(dialect).name
     except MeantimeError as problem:
         raise Trouble(problem.message, problem.hint, 2) from None
@@ -45,7 +47,7 @@ def command(thread: str | None, dialect: str, home: str | None) -> int:
         text = f"`mcp` needs {missing.name}, which is not installed."
         raise Trouble(text, "pip install 'meantime[server,mcp]'") from None
     try:
-        asyncio.run(_serve(serve, own, dialect))
+        asyncio.run(_serve(serve, own, said, by_session, dialect))
     except Disconnected as problem:
         raise Trouble(problem.message, problem.hint, NO_DAEMON) from None
     except MeantimeError as problem:
@@ -53,9 +55,9 @@ def command(thread: str | None, dialect: str, home: str | None) -> int:
     return 0
 
 
-async def _serve(serve: Any, thread: str, dialect: str) -> None:
+async def _serve(serve: Any, thread: str, said: bool, by_session: bool, dialect: str) -> None:
     start = os.environ.get("MEANTIME_NO_START", "") in ("", "0")
     async with Meantime.connect(start=start) as mt:
         tasks = cast("Client", mt.thread(thread)._tasks)  # pyright: ignore[reportPrivateUsage]  the verbs that it speaks to
-        tasks.serves(thread, "C", "mcp")
-        await serve(tasks, ConnectedWorks(tasks), thread, __version__, dialect)
+        whose = Whose(thread, said, by_session, partial(tasks.serves, grade="C", kind="mcp"))
+        await serve(tasks, ConnectedWorks(tasks), whose, __version__, dialect)

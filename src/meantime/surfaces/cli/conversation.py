@@ -12,6 +12,7 @@ TASK = "MEANTIME_TASK"  # in the environment of every agent and command that is 
 THEIRS = ("CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID", "CODEX_THREAD_ID", "GEMINI_SESSION_ID")
 PERSON = "cli"  # somebody at a shell
 MOST_ID = 128  # characters
+ARGUMENT = "meantime_session"  # of a tool call: so a plugin or a hook tells our MCP server whose it is
 _STRANGE = re.compile(r"[^A-Za-z0-9._:-]+")
 
 

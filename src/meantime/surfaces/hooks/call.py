@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-from meantime.surfaces.cli.conversation import OURS, thread_of_session
+from meantime.surfaces.cli.conversation import ARGUMENT, OURS, thread_of_session
 
 HOSTS = ("claude-code", "codex", "gemini")
 # Our names of the moments; the hosts' own are in what they say.
 SESSION_START, PROMPT, POST_TOOL, STOP, WAIT = "session-start", "user-prompt", "post-tool", "stop", "wait"
-MOMENTS = (SESSION_START, PROMPT, POST_TOOL, STOP, WAIT)
+PRE_TOOL = "pre-tool"  # before a call of our own MCP tools: nobody is told here
+MOMENTS = (SESSION_START, PROMPT, PRE_TOOL, POST_TOOL, STOP, WAIT)
 _NAMES = {
     SESSION_START: ("SessionStart", "SessionStart"),
     PROMPT: ("UserPromptSubmit", "BeforeAgent"),
+    PRE_TOOL: ("PreToolUse", "BeforeTool"),
     POST_TOOL: ("PostToolUse", "AfterTool"),
     STOP: ("Stop", "AfterAgent"),
 }
@@ -26,6 +28,13 @@ class Call(NamedTuple):
     thread: str
     transcript: str  # a path; empty where the host gives none
     event: str
+    arguments: dict[str, Any]  # of the tool that it is about to call, or has called
+
+    @property
+    def named(self) -> str:
+        """For Gemini CLI, whose MCP servers do not know the session: the call, with its name."""
+        given = {**self.arguments, ARGUMENT: self.session}
+        return json.dumps({"hookSpecificOutput": {"hookEventName": self.event, "tool_input": given}})
 
     @property
     def greeting(self) -> str:
@@ -59,6 +68,7 @@ def read(moment: str, host: str, said: bytes, environ: dict[str, str]) -> Call |
         return None
     transcript: Any = found.get("transcript_path")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
     event: Any = found.get("hook_event_name")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    given: Any = found.get("tool_input")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
     names = _NAMES.get(moment, ("", ""))
     return Call(
         moment,
@@ -67,4 +77,5 @@ def read(moment: str, host: str, said: bytes, environ: dict[str, str]) -> Call |
         environ.get(OURS) or thread_of_session(session),
         transcript if isinstance(transcript, str) else "",
         event if isinstance(event, str) and event else names[host == "gemini"],
+        cast("dict[str, Any]", given) if isinstance(given, dict) else {},
     )

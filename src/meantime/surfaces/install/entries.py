@@ -11,7 +11,7 @@ from meantime.surfaces.cli.trouble import FAILED, Trouble
 from . import jsonc
 
 NAME = "meantime"
-OURS = re.compile(r"meantime\S*\s+hook\s+(session-start|user-prompt|post-tool|stop|wait)\b")
+OURS = re.compile(r"meantime\S*\s+hook\s+(session-start|user-prompt|pre-tool|post-tool|stop|wait)\b")
 BEGIN, END = "# >>> meantime: written by `meantime install`", "# <<< meantime"
 Groups = dict[str, list[dict[str, Any]]]
 
@@ -43,9 +43,10 @@ def without_json(text: str, server: jsonc.Path | None) -> str:
 
 
 def without_hooks(text: str) -> str:
-    """Others' hooks stay, also those in a group that holds one of ours."""
+    """Others' hooks stay, also those in a group that holds one of ours. A group of ours alone goes whole."""
     while (path := next(_paths(text), None)) is not None:
-        text = jsonc.removed(text, path)
+        alone = len(jsonc.found(text, path[:-1])) == 1
+        text = jsonc.removed(text, path[:3] if alone else path)
     return text
 
 

@@ -19,6 +19,8 @@ from .jsonc import Path as JsonPath
 MOMENTS = ("session-start", "user-prompt", "post-tool", "stop")  # and how the agents call them
 CLAUDE = ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop")
 GEMINI = ("SessionStart", "BeforeAgent", "AfterTool", "AfterAgent")
+# Codex gives its servers no more than this of its environment. Without them ours would find another home.
+OUR_VARIABLES = ["MEANTIME_HOME", "MEANTIME_CONFIG", "MEANTIME_THREAD", "XDG_STATE_HOME", "XDG_CONFIG_HOME"]
 DAY = 86_400  # seconds for the hook that waits in the background
 
 
@@ -51,9 +53,7 @@ def claude_code(place: Place, command: Sequence[str], wanted: bool) -> list[Chan
         servers = (Path(said) if said else place.user) / ".claude.json"
     settings = place.folder(".claude", "CLAUDE_CONFIG_DIR") / "settings.json"
     entry = {"type": "stdio", "command": command[0], "args": [*command[1:], "mcp"]}
-    hooks = _hooks(
-        command, "claude-code", {}, 10, ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop")
-    )
+    hooks = _hooks(command, "claude-code", {}, 10, CLAUDE)
     waits = {"type": "command", "command": _line(command, "wait", "claude-code"), "asyncRewake": True}
     hooks["Stop"].append({"hooks": [{**waits, "timeout": DAY}]})
     return [
@@ -68,6 +68,7 @@ def codex(place: Place, command: Sequence[str], wanted: bool) -> list[Change]:
         f"[mcp_servers.{NAME}]\n"
         f"command = {json.dumps(command[0])}\n"
         f"args = {json.dumps([*command[1:], 'mcp'])}\n"
+        f"env_vars = {json.dumps(OUR_VARIABLES)}\n"
     )
     hooks = _hooks(command, "codex", {}, 10, CLAUDE)
     return [
@@ -77,11 +78,11 @@ def codex(place: Place, command: Sequence[str], wanted: bool) -> list[Change]:
 
 
 def gemini(place: Place, command: Sequence[str], wanted: bool) -> list[Change]:
-    entry = {"command": command[0], "args": [*command[1:], "mcp"]}
+    entry = {"command": command[0], "args": [*command[1:], "mcp", "--by-session"]}
     named = {"name": NAME}
-    hooks = _hooks(
-        command, "gemini", named, 10_000, ("SessionStart", "BeforeAgent", "AfterTool", "AfterAgent")
-    )
+    hooks = _hooks(command, "gemini", named, 10_000, GEMINI)
+    names = {**named, "type": "command", "command": _line(command, "pre-tool", "gemini"), "timeout": 10_000}
+    hooks["BeforeTool"] = [{"matcher": f"mcp_{NAME}_.*", "hooks": [names]}]
     return [_json(place.folder(".gemini") / "settings.json", ("mcpServers", NAME), entry, hooks, wanted)]
 
 
@@ -93,7 +94,7 @@ def opencode(place: Place, command: Sequence[str], wanted: bool) -> list[Change]
         folder = plugins = (Path(said) if said else place.user / ".config") / "opencode"
     names = ("opencode.jsonc", "opencode.json")
     config = next((folder / name for name in names if (folder / name).exists()), folder / names[1])
-    entry = {"type": "local", "command": [*command, "mcp"], "enabled": True}
+    entry = {"type": "local", "command": [*command, "mcp", "--by-session"], "enabled": True}
     return [
         _json(config, ("mcp", NAME), entry, {}, wanted),
         _plugin(plugins / "plugin" / f"{NAME}.js", command, wanted),

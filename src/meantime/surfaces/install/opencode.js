@@ -4,7 +4,7 @@
 import { spawn } from "node:child_process"
 
 const COMMAND = ["meantime"]
-const thread = (session) => `mcp-${session}`
+const thread = (session) => process.env.MEANTIME_THREAD || `mcp-${session}`
 
 export const Meantime = async ({ client }) => {
   const waiting = new Set()
@@ -53,6 +53,10 @@ export const Meantime = async ({ client }) => {
   return {
     "shell.env": async ({ sessionID }, output) => {
       if (sessionID && !process.env.MEANTIME_THREAD) output.env.MEANTIME_THREAD = thread(sessionID)
+    },
+    // One MCP server serves all sessions: each call says whose it is, whatever the model put there.
+    "tool.execute.before": async ({ tool, sessionID }, output) => {
+      if (tool.startsWith("meantime_") && sessionID) output.args.meantime_session = sessionID
     },
     "tool.execute.after": async ({ tool, sessionID }) => {
       if (tool === "bash" || tool.startsWith("meantime")) wait(sessionID)

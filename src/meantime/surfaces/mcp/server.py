@@ -50,8 +50,10 @@ class MeantimeServer(Server[Any]):
 
 
 class Door:
-    def __init__(self, carrier: Carrier, version: str, instructions: str) -> None:
+    def __init__(self, carrier: Carrier, version: str, instructions: str, *, more: bool = False) -> None:
+        """`more`: a call may have arguments that no schema names. The carrier takes them out."""
         self._carrier = carrier
+        self._more = more
         self.listening = Listening(carrier.conversation)
         self.server = MeantimeServer(
             "meantime",
@@ -76,7 +78,8 @@ class Door:
 
     async def _tools(self, ctx: Context, params: Any) -> types.ListToolsResult:
         conversation = await self._carrier.conversation(ctx)
-        return types.ListToolsResult(tools=[_wire_tool(tool) for tool in await conversation.toolset.tools()])
+        tools = await conversation.toolset.tools()
+        return types.ListToolsResult(tools=[_wire_tool(tool, self._more) for tool in tools])
 
     async def _call(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         conversation = await self._carrier.conversation(ctx)
@@ -150,11 +153,12 @@ def _beat(ctx: Context) -> Callable[[float, float, str], Awaitable[None]]:
     return beat
 
 
-def _wire_tool(tool: Tool) -> types.Tool:
+def _wire_tool(tool: Tool, more: bool) -> types.Tool:
+    schema = {name: part for name, part in tool.schema.items() if not more or name != "additionalProperties"}
     return types.Tool(
         name=tool.name,
         description=tool.description,
-        input_schema=tool.schema,
+        input_schema=schema,
         annotations=types.ToolAnnotations(read_only_hint=tool.reads, open_world_hint=tool.starts),
         execution=types.ToolExecution(task_support="optional") if tool.starts else None,
     )

@@ -15,37 +15,45 @@ from meantime.toolset.works import Works
 from meantime.wording import OWN
 
 from .conversation import Conversation
-from .inbox import Ride
+from .inbox import Inbox, Ride
 from .pipes import Lines, Out, TooLong, own_pipes
 from .server import Context, Door
+from .sessions import Sessions
+from .threads import Whose
 
 LONGEST = 4 << 20  # bytes of a line
 THREAD = "This conversation is the thread {thread} of Meantime."
 LAST_WORDS = 2.0  # seconds for what is still asked when the client closes our stdin
 
 
-async def serve(tasks: Tasks, works: Works, thread: str, version: str, dialect: str = OWN) -> None:
+async def serve(tasks: Tasks, works: Works, whose: Whose, version: str, dialect: str = OWN) -> None:
     """Until the client closes our stdin, or is gone."""
     async with own_pipes(LONGEST) as (lines, out):
-        conversation = Conversation(tasks, works, thread, out.is_taken, dialect)
-        guidance = await conversation.toolset.guidance()
-        await StdioDoor(conversation, version, guidance).run(lines, out)
+
+        def converse(thread: str) -> Conversation:
+            whose.serves(thread)
+            return Conversation(tasks, works, thread, out.is_taken, dialect)
+
+        sessions = Sessions(converse, whose.thread, named=not whose.said, by_argument=whose.by_argument)
+        guidance = await sessions.own.toolset.guidance()
+        await StdioDoor(sessions, version, guidance).run(lines, out)
 
 
 class StdioDoor:
-    def __init__(self, conversation: Conversation, version: str, guidance: str) -> None:
-        self._conversation = conversation
-        self._door = Door(self, version, f"{guidance} {THREAD.format(thread=conversation.thread)}".strip())
-        self._riding: dict[Any, Ride] = {}  # by the request whose answer takes them along
+    def __init__(self, sessions: Sessions, version: str, guidance: str) -> None:
+        self._sessions = sessions
+        whose = "" if sessions.by_argument else THREAD.format(thread=sessions.own.thread)
+        self._door = Door(self, version, f"{guidance} {whose}".strip(), more=sessions.by_argument)
+        self._riding: dict[Any, tuple[Inbox, Ride]] = {}  # by the request whose answer takes them along
         self._asked: set[Any] = set()  # requests without an answer
         self._quiet = anyio.Event()  # there are none, and there will be none
         self._ended = False
 
     async def conversation(self, ctx: Context) -> Conversation:
-        return self._conversation
+        return self._sessions.of(ctx.params)
 
     def carries(self, ctx: Context, conversation: Conversation, ride: Ride) -> None:
-        self._riding[ctx.request_id] = ride
+        self._riding[ctx.request_id] = (conversation.inbox, ride)
 
     async def run(self, lines: Lines, out: Out) -> None:
         to_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception](0)
@@ -61,7 +69,7 @@ class StdioDoor:
             pass  # nobody reads our answers any more
         finally:
             with anyio.CancelScope(shield=True):
-                await self._conversation.close()
+                await self._sessions.close()
 
     async def _read(self, lines: Lines, to_server: Any, out: Out) -> None:
         async with to_server:
@@ -77,6 +85,7 @@ class StdioDoor:
                     await _refuse(out, "This line is not a message of JSON-RPC.")
                     continue
                 if isinstance(message, types.JSONRPCRequest):
+                    self._sessions.hear(message)
                     self._asked.add(message.id)
                 await to_server.send(SessionMessage(message))
             self._ended = True
@@ -93,9 +102,9 @@ class StdioDoor:
                     self._answered(message.id)
 
     def _answered(self, id: Any) -> None:
-        ride = self._riding.pop(id, None)
-        if ride is not None:
-            self._conversation.inbox.sent(ride)
+        if id in self._riding:
+            inbox, ride = self._riding.pop(id)
+            inbox.sent(ride)
         self._asked.discard(id)
         if self._ended and not self._asked:
             self._quiet.set()

@@ -4,14 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from meantime.kernel.ids import check_id
 from meantime.surfaces.cli.conversation import OURS, session_of, thread_of_session
 
 # What stands between an agent and us is another process after every start.
 BETWEEN = frozenset({"sh", "bash", "dash", "zsh", "fish", "env", "uv", "uvx", "pipx", "npx"})
+
+
+class Whose(NamedTuple):
+    """Of which conversation the calls on stdin are."""
+
+    thread: str
+    said: bool  # somebody has said which; else a call may name its own
+    by_argument: bool  # also among its arguments
+    serves: Callable[[str], None]  # is told of each that there is
+
+
+def is_said(given: str | None, environ: Mapping[str, str] = os.environ) -> bool:
+    return bool(given or environ.get(OURS))
 
 
 def own_thread(given: str | None, environ: Mapping[str, str] = os.environ) -> str:

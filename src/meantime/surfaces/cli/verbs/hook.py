@@ -17,7 +17,7 @@ from meantime.surfaces.cli.following import patiently
 from meantime.surfaces.cli.speaking import Daemon
 from meantime.surfaces.cli.trouble import Trouble
 from meantime.surfaces.cli.unread import Thread, is_read, wait_unread
-from meantime.surfaces.hooks.call import HOSTS, MOMENTS, WAIT, Call, read
+from meantime.surfaces.hooks.call import HOSTS, MOMENTS, PRE_TOOL, WAIT, Call, read
 from meantime.surfaces.hooks.shown import Busy, locked
 from meantime.surfaces.hooks.telling import Telling
 
@@ -41,6 +41,7 @@ def command(moment: str, host: str) -> int:
 
     The agent's JSON is read from stdin. Unread notices of its conversation are printed in the form that it
     puts before its model. `wait` blocks until there are some, prints them on stderr, and exits with 2.
+    `pre-tool` tells nothing: it writes the session's name into a call of our MCP server.
     """
     try:
         return _hook(moment, host)
@@ -58,6 +59,9 @@ def _hook(moment: str, host: str) -> int:
         return _nothing(f"There is no hook {moment!r} for {host!r}.")
     call = read(moment, host, sys.stdin.buffer.read(MOST), dict(os.environ))
     if call is None:
+        return 0
+    if moment == PRE_TOOL:
+        _printed(sys.stdout, call.named)
         return 0
     daemon = Daemon(start=False)
     if moment != WAIT:
