@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from typing import Any
 
 from msgspec.structs import replace
@@ -11,7 +13,21 @@ from meantime.kernel.model import Task
 from meantime.runners.agent import drive, mark
 from meantime.runtime.follow import QUEUED, Following
 
+from . import works
+
 PLANT = "MEANTIME_FAULT_PLANT"
+LAST = "MEANTIME_FAULT_LAST"  # the fact after which it dies, such as "ran asks.1"
+
+
+def die_after(last: str) -> None:
+    say = works.say
+
+    def said(what: str, thread: str, id: str, note: str = "") -> None:
+        say(what, thread, id, note)
+        if f"{what} {id}" == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    works.say = said
 
 
 def follow_up_in_memory() -> None:

@@ -128,6 +128,8 @@ if __name__ == "__main__":
     faulthandler.dump_traceback_later(WATCHDOG, exit=True)
     if plant := os.environ.get(agent_plants.PLANT):
         getattr(agent_plants, plant)()
+    if last := os.environ.get(agent_plants.LAST):
+        agent_plants.die_after(last)
     owner = Owner(Path(sys.argv[2]))
     os.write(1, b"begin\n")
     try:

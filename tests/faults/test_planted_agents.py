@@ -3,58 +3,42 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 
 import pytest
 
 from . import strace
-from .agent_plants import PLANT
+from .agent_plants import LAST, PLANT
 from .agentruns import PROGRAM, recover
 from .judge import Verdict
 from .kills import new_folder
 
-pytestmark = pytest.mark.skipif(bool(strace.missing()) and not strace.is_ci(), reason=strace.missing())
-COMMIT = "fdatasync"  # what the ledger promises lies between two of these
 
-
-def killed_at_each_commit() -> Iterator[Verdict]:
-    """The story is killed at one commit after the other, from its end."""
+def killed_after(fact: str, plant: str, monkeypatch: pytest.MonkeyPatch) -> Verdict:
+    """The family's story, killed when this was said; the next owner has the same bug."""
+    monkeypatch.setenv(PLANT, plant)
     folder = new_folder()
     try:
-        every = strace.points("story", folder, ("write", COMMIT), program=PROGRAM)
-    finally:
-        shutil.rmtree(folder)
-    found = [point for point in every if point.syscall == COMMIT]
-    assert len(found) > 5, found
-    for point in reversed(found):
-        yield _killed(point)
-
-
-def reported(kind: str) -> tuple[str, ...]:
-    """What the judge says first of this kind."""
-    return next((found for verdict in killed_at_each_commit() if (found := getattr(verdict, kind))), ())
-
-
-def _killed(point: strace.Point) -> Verdict:
-    folder = new_folder()
-    try:
-        strace.kill_at(point, "story", folder, program=PROGRAM)
+        with monkeypatch.context() as dying:
+            dying.setenv(LAST, fact)
+            ended = strace.run("story", folder, program=PROGRAM)
+        assert ended.killed, ended
         return recover(folder)
     finally:
         shutil.rmtree(folder)
 
 
+@pytest.mark.parametrize("fact", ["accepted waits.2", "ran asks.1", "answered asks.1.answer"])
+def test_without_a_plant_nothing_is_reported(fact: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    verdict = killed_after(fact, "", monkeypatch)
+    assert verdict.clean, str(verdict)
+
+
 def test_a_follow_up_that_is_kept_in_memory_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(PLANT, "follow_up_in_memory")
-    assert any("waits.2 was accepted" in problem for problem in reported("lost"))
+    verdict = killed_after("accepted waits.2", "follow_up_in_memory", monkeypatch)
+    assert any("waits.2 was accepted" in problem for problem in verdict.lost), str(verdict)
 
 
 @pytest.mark.parametrize("plant", ["prompt_before_mark", "mark_is_not_read"])
 def test_a_prompt_that_nobody_remembers_is_given_twice(plant: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(PLANT, plant)
-    assert any("ran 2 times" in problem for problem in reported("doubled"))
-
-
-def test_without_a_plant_nothing_is_reported() -> None:
-    verdicts = list(killed_at_each_commit())
-    assert all(verdict.clean for verdict in verdicts), [str(one) for one in verdicts if not one.clean]
+    verdict = killed_after("ran asks.1", plant, monkeypatch)
+    assert any("asks.1 ran 2 times" in problem for problem in verdict.doubled), str(verdict)
