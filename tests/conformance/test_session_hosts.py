@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import AsyncIterator
 from contextvars import ContextVar
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic_ai import Agent as PydanticAgent
+from pydantic_ai.messages import ModelMessage, UserPromptPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 
+from meantime.app.clock import SystemClock
+from meantime.integrations.loops import Conversation
+from meantime.integrations.loops.host import PythonHost
 from meantime.ports.session import AgentSettings, Brief, Hearer, Prompt, SessionAbilities, Turned
 from meantime.testing import LastingScriptedHost, ScriptedHost, exercise_session_host
 from meantime.testing.session_host import SESSION_HOST_CHECKS, Bench, Check
@@ -62,6 +70,46 @@ class Lasting(LastingScriptedHost):
 @pytest.mark.parametrize("check", SESSION_HOST_CHECKS, ids=lambda check: check.__name__)
 async def test_scripted_hosts(check: Check, host: type[Pupil] | type[Lasting], tmp_path: Path) -> None:
     bench = Bench(host, SETTINGS, tmp_path)
+    try:
+        await check(bench)
+    finally:
+        await bench.host.close()
+
+
+async def answer(texts: list[str]) -> str:
+    """What the prompts of the suite ask for, of an agent that has heard these texts of the user."""
+    last = texts[-1]
+    if last == "wait":
+        await asyncio.Event().wait()
+    if last == "odd":
+        return ODD
+    if last == "recall":
+        return " ".join(re.findall(r"say (\w+)", " ".join(texts)))
+    if last.startswith("slowly"):
+        await asyncio.sleep(0.5)
+    return last.rpartition(" ")[2]
+
+
+async def loop(talk: Conversation) -> str:
+    return await answer([line.text for line in talk.messages if line.role == "user"])
+
+
+async def respond(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str]:
+    parts = [part for message in messages for part in message.parts]
+    yield await answer([str(part.content) for part in parts if isinstance(part, UserPromptPart)])
+
+
+@pytest.mark.parametrize(
+    "agent", [loop, PydanticAgent(FunctionModel(stream_function=respond))], ids=["loop", "pydantic"]
+)
+@pytest.mark.parametrize("check", SESSION_HOST_CHECKS, ids=lambda check: check.__name__)
+async def test_agents_in_python(check: Check, agent: Any, tmp_path: Path) -> None:
+    def make() -> PythonHost:
+        host = PythonHost(SystemClock())
+        host.add("agent", agent)
+        return host
+
+    bench = Bench(make, SETTINGS, tmp_path)
     try:
         await check(bench)
     finally:

@@ -21,7 +21,7 @@ from meantime.ports.session import AgentSettings
 from meantime.runners.agent.drive import Employed
 from meantime.testing.sessions import ScriptedHost
 
-from . import works
+from . import agent_plants, works
 from .victim import WATCHDOG, File
 
 THREAD = "b"
@@ -126,6 +126,10 @@ class Owner:
 
 if __name__ == "__main__":
     faulthandler.dump_traceback_later(WATCHDOG, exit=True)
+    if plant := os.environ.get(agent_plants.PLANT):
+        getattr(agent_plants, plant)()
+    if last := os.environ.get(agent_plants.LAST):
+        agent_plants.die_after(last)
     owner = Owner(Path(sys.argv[2]))
     os.write(1, b"begin\n")
     try:

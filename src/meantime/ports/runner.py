@@ -29,6 +29,7 @@ class Abilities(Struct, frozen=True):
     output: bool = False  # it says something while it runs, that can be read: it is a SpeakingRunner
     input: bool = False  # it can be sent something while it runs
     talk: bool = False  # it holds a conversation: it is a TalkingRunner
+    keep: bool = False  # and keeps it, until no task works in it any more: it is a KeepingRunner
 
 
 class Assignment(Struct, frozen=True):
@@ -216,6 +217,21 @@ class TalkingRunner(Runner, Protocol):
 
     async def lines(self, task: Task) -> Sequence[Line]:
         """All that was said, over all runs, oldest first."""
+        ...
+
+
+class KeepingRunner(TalkingRunner, Protocol):
+    """Whatever it keeps of a session is removed when no task that is on record works in it."""
+
+    def forget_session(self, task: Task) -> None:
+        """That of a task which is gone for good."""
+        ...
+
+    async def sweep_sessions(
+        self, active: Iterable[Task], used: Callable[[str], Awaitable[bool]], older_than: float
+    ) -> None:
+        """Removes sessions that nobody uses and that have not changed for so many seconds. A session of an
+        active task may not be on record yet."""
         ...
 
 

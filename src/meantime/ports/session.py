@@ -59,6 +59,7 @@ class SessionAbilities(Struct, frozen=True):
     resume: bool = True  # a session can be gone on with, also after a restart
     history: bool = False  # it gives the real lines of any of its sessions, also those that we did not start
     paced: bool = False  # it passes the gate by itself, at every request to the model
+    keeps: bool = False  # its sessions are kept by it alone, and can be removed: it is a KeepingHost
 
 
 class Brief(Struct, frozen=True):
@@ -191,4 +192,14 @@ class LastingHost(SessionHost, Protocol):
     async def leave(self, session: str) -> bool:
         """We go; the turn goes on. False if it cannot: then it is stopped. The prompt's or follow's
         coroutine is cancelled after it, and must leave the agent alone."""
+        ...
+
+
+class KeepingHost(SessionHost, Protocol):
+    def forget(self, session: str) -> None:
+        """No task works in it any more: nothing is kept of it. It may be gone already."""
+        ...
+
+    def old_sessions(self, seconds: float) -> Sequence[str]:
+        """Those that have not changed for so long."""
         ...

@@ -12,13 +12,15 @@ from meantime.ports.engine import Engine
 
 from .look import Looking
 from .record import Record
+from .sessions import Sessions
 
 
 class Clearing:
-    def __init__(self, record: Record, looking: Looking, engine: Engine) -> None:
+    def __init__(self, record: Record, looking: Looking, engine: Engine, sessions: Sessions) -> None:
         self._record = record
         self._looking = looking
         self._engine = engine
+        self._sessions = sessions
 
     async def clear(
         self, thread: str, refs: Sequence[str] | None, batch: str | None, older_than: float
@@ -38,10 +40,12 @@ class Clearing:
     async def purge(self, refs: Sequence[str]) -> int:
         tasks = [await self._looking.find(ref, None) for ref in check_all(refs, str, "refs")]
         gone = await self._record.store.purge([task.id for task in tasks])
+        purged = [task for task in tasks if await self._record.store.load(task.id) is None]
         for runner in self._engine.lasting():
-            for task in tasks:
-                if task.work.kind == runner.kind and await self._record.store.load(task.id) is None:
+            for task in purged:
+                if task.work.kind == runner.kind:
                     runner.forget(task)
+        await self._sessions.forget(purged)
         return gone
 
 

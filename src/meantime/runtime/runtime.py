@@ -39,6 +39,7 @@ from .look import Looking
 from .observe import Observing
 from .record import Record
 from .run import Runs
+from .sessions import Sessions
 from .settings import Settings, check_on_close
 from .stop import Stopping
 from .submit import Submission
@@ -61,7 +62,8 @@ class Runtime:
         self.following = Following(self.record, self.submission, engine)
         self.hearing = Hearing(self.looking, self.following, engine)
         self.stopping = Stopping(self.record, self.runs, self.admission, self.looking, engine, settings)
-        self.clearing = Clearing(self.record, self.looking, engine)
+        self.sessions = Sessions(self.record, engine)
+        self.clearing = Clearing(self.record, self.looking, engine, self.sessions)
         self.waking = Waking(store, clock, settings.wakes)
         self.announcing = Announcing(self.record, self.batches, self.waking, settings)
         self.observing = Observing(self.record)
@@ -80,6 +82,7 @@ class Runtime:
             self.waking,
             engine,
             settings,
+            self.sessions,
             self.runs.stop,
             self.following.recover,
         )

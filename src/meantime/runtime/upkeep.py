@@ -21,6 +21,7 @@ from .admit import Admission
 from .announce import Announcing
 from .batches import Batches
 from .record import Record
+from .sessions import Sessions
 from .settings import Settings
 from .wake import Waking
 
@@ -41,11 +42,13 @@ class Upkeep:
         waking: Waking,
         engine: Engine,
         settings: Settings,
+        sessions: Sessions,
         stop: Callable[[Task], None],
         follow: Callable[[], Coroutine[Any, Any, None]],
     ) -> None:
         self._record = record
         self._stop = stop
+        self._sessions = sessions
         self._follow = follow
         self._lasting = frozenset(runner.kind for runner in engine.lasting())
         self._batches = batches
@@ -116,6 +119,7 @@ class Upkeep:
                 await self._try(self._announcing.park_unclaimed())
                 await self._try(self._record.store.forget(self._settings.retention, self._record.clock.now()))
                 await self._try(self._sweep(STRAY))
+                await self._try(self._sessions.sweep(STRAY))
                 await self._try(self._follow())
             await self._record.sleep(self._settings.reconcile_every)
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+from collections import Counter
 from collections.abc import Callable
 from http.server import ThreadingHTTPServer
 from pathlib import Path
@@ -59,6 +60,8 @@ class Model:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler(self))
         self._server.daemon_threads = True
         self._lock = threading.Lock()
+        # By script and step: an agent that tries again may say its prompt again, or not.
+        self._refused: Counter[tuple[str, int]] = Counter()
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
@@ -73,18 +76,21 @@ class Model:
         return [asked for asked in self.asked if asked.tools]
 
     def answer(self, tools: list[str], said: list[Said]) -> dict[str, Any]:
-        step = dict(_step(said)) if tools else {"text": "A title"}
+        found, place = _step(said) if tools else ({"text": "A title"}, ("", 0))
+        step = dict(found)
         with self._lock:
             refused = step.get("errors")
-            if refused is not None and sum(one.said == tuple(said) for one in self.asked) >= refused:
-                step.pop("error", None)
+            if refused is not None:
+                if self._refused[place] >= refused:
+                    step.pop("error", None)
+                self._refused[place] += 1
             self.asked.append(Asked(tuple(tools), tuple(said), step))
             asked = self.asked[-1]
         self.before_answer(asked)
         return step
 
 
-def _step(said: list[Said]) -> dict[str, Any]:
+def _step(said: list[Said]) -> tuple[dict[str, Any], tuple[str, int]]:
     """A script that the model itself repeats, or a tool, is none. Of two in one message the last one holds:
     some agents join what was said after a break to what was said before."""
     for place in range(len(said) - 1, -1, -1):
@@ -94,6 +100,6 @@ def _step(said: list[Said]) -> dict[str, Any]:
             steps = json.loads(found[1] or Path(found[2]).read_text())
             done = sum(part.role == "assistant" for part in said[place:])
             if done < len(steps):
-                return steps[done]
+                return steps[done], (found[0], done)
             break
-    return {"text": f"ECHO {said[-1].text[-300:]}" if said else "ECHO"}
+    return {"text": f"ECHO {said[-1].text[-300:]}" if said else "ECHO"}, ("", 0)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -39,7 +41,7 @@ class Turns(Protocol):
 
 
 class PythonHost:
-    abilities = SessionAbilities(fork=True, steer=True, resume=True, history=True, paced=True)
+    abilities = SessionAbilities(fork=True, steer=True, resume=True, history=True, paced=True, keeps=True)
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -117,7 +119,10 @@ class PythonHost:
     async def prompt(self, session: str, prompt: Prompt, brief: Brief, hearer: Hearer) -> Turned:
         agent = self._agent(brief.agent, brief.settings)
         turns = self._turns(agent)
-        return await turns.prompt(agent, session, self._path(turns, session), prompt, brief, hearer)
+        kept = self._kept(session)
+        if kept is None or kept[0] is not turns:
+            raise Refused("The session is gone.", code="session_gone", hint="Start a new task instead.")
+        return await turns.prompt(agent, session, kept[1], prompt, brief, hearer)
 
     async def steer(self, session: str, text: str) -> bool:
         every = [self._loops] if self._pydantic is None else [self._loops, self._pydantic]
@@ -131,6 +136,24 @@ class PythonHost:
         if kept is None:
             raise Refused("The session is gone.", code="session_gone")
         return await asyncio.to_thread(kept[0].lines, kept[1])
+
+    def forget(self, session: str) -> None:
+        kept = self._kept(session)
+        if kept is not None:
+            kept[1].unlink(missing_ok=True)
+
+    def old_sessions(self, seconds: float) -> Sequence[str]:
+        if self._folder is None:
+            return []
+        latest = time.time() - seconds  # files have the time of the wall
+        found: list[str] = []
+        with os.scandir(self._folder) as entries:
+            for entry in entries:
+                session = entry.name.partition(".")[0]
+                with suppress(FileNotFoundError):  # forgotten just now
+                    if SESSION.fullmatch(session) and entry.stat().st_mtime <= latest:
+                        found.append(session)
+        return found
 
     async def close(self) -> None:
         """Nothing is held open between turns."""

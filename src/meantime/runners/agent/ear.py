@@ -72,6 +72,8 @@ class Ear(Asker):
             self._context.progress(tool=line.tool, phase=line.tool)
             self._count(Spending(tool_calls=1))
             self._look_for_loop(line)
+        elif line.kind is Kind.RESULT:
+            self.look()  # what it has started may have spent the rest meanwhile
         elif line.role == "assistant" and line.kind is Kind.TEXT:
             self.speech.message(line.text)
 

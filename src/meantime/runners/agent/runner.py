@@ -21,7 +21,7 @@ from meantime.kernel.model import Chunk, Failed, Task
 from meantime.kernel.outcomes import Report
 from meantime.ports.clock import Clock
 from meantime.ports.runner import Abilities, Assignment, Context, Standing
-from meantime.ports.session import AgentSettings, Brief, SessionHost
+from meantime.ports.session import AgentSettings, Brief, KeepingHost, SessionHost
 
 from . import journal as journals
 from . import mark as marks
@@ -38,7 +38,7 @@ TALLIES = 1_000  # of runs that are over, for what they have started
 
 class AgentRunner:
     kind = "agent"
-    abilities = Abilities(resume=True, adopt=True, output=True, talk=True)
+    abilities = Abilities(resume=True, adopt=True, output=True, talk=True, keep=True)
 
     def __init__(self, agents: Mapping[str, Employed], clock: Clock, root: Path | None = None) -> None:
         """`root`: where conversations are kept; None forgets them."""
@@ -244,6 +244,23 @@ class AgentRunner:
             old = time.time() - folder.stat().st_mtime >= older_than
             if folder not in spared and old and not await known(folder.name[1:]):
                 shutil.rmtree(folder, ignore_errors=True)
+
+    def forget_session(self, task: Task) -> None:
+        employed = self.agents.get(task.work.name)
+        if employed is not None and employed.host.abilities.keeps and task.session is not None:
+            cast("KeepingHost", employed.host).forget(task.session)
+
+    async def sweep_sessions(
+        self, active: Iterable[Task], used: Callable[[str], Awaitable[bool]], older_than: float
+    ) -> None:
+        found = [marks.load(self._folder(task.id), task) for task in active]
+        spared = {mark.session for mark in found if mark is not None}
+        for host in self._hosts():
+            if host.abilities.keeps:
+                keeping = cast("KeepingHost", host)
+                for session in await asyncio.to_thread(keeping.old_sessions, older_than):
+                    if session not in spared and not await used(session):
+                        keeping.forget(session)
 
     # -- what it says
 

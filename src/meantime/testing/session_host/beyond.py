@@ -6,7 +6,7 @@ import asyncio
 from typing import cast
 
 from meantime.kernel.errors import MeantimeError
-from meantime.ports.session import LastingHost
+from meantime.ports.session import KeepingHost, LastingHost
 
 from .bench import NOWHERE, SETTLE, Bench, Recorder, within
 
@@ -123,6 +123,26 @@ async def a_prompt_that_was_never_given_is_given_by_follow(bench: Bench) -> None
     assert "walnut" in turned.text, f"it ended with {turned}"
 
 
+async def a_session_that_is_forgotten_is_gone(bench: Bench) -> None:
+    """`keeps`: once and for all, and no other with it."""
+    if not bench.host.abilities.keeps:
+        return
+    host = cast("KeepingHost", bench.host)
+    session, brief = await bench.begin()
+    await bench.say(session, brief, "walnut")
+    other, beside = await bench.begin()
+    await bench.say(other, beside, "hazel")
+    assert {session, other} <= set(host.old_sessions(0.0)), "it does not know what it keeps"
+    assert session not in host.old_sessions(86_400.0), "it is not a day old"
+    for _ in range(2):  # the second time there is nothing to forget
+        host.forget(session)
+    assert session not in host.old_sessions(0.0), "it still keeps something of it"
+    await bench.restart()
+    assert not await within(bench.host.exists(session, bench.settings), "exists()"), "it is still there"
+    turned = await bench.turn(other, beside, bench.script.recall)
+    assert "hazel" in turned.text, "another session was forgotten with it"
+
+
 CHECKS = (
     a_session_outlives_its_host,
     a_fork_knows_what_its_source_knew,
@@ -133,4 +153,5 @@ CHECKS = (
     history_has_both_sides,
     a_turn_that_is_left_goes_on_and_is_followed,
     a_prompt_that_was_never_given_is_given_by_follow,
+    a_session_that_is_forgotten_is_gone,
 )

@@ -1,0 +1,59 @@
+"""Bugs in the handling of agents, planted from outside: `agentwork` has the one that its environment says."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from typing import Any
+
+from msgspec.structs import replace
+
+from meantime.kernel.model import Task
+from meantime.runners.agent import drive, mark
+from meantime.runtime.follow import QUEUED, Following
+
+from . import works
+
+PLANT = "MEANTIME_FAULT_PLANT"
+LAST = "MEANTIME_FAULT_LAST"  # the fact after which it dies, such as "ran asks.1"
+
+
+def die_after(last: str) -> None:
+    say = works.say
+
+    def said(what: str, thread: str, id: str, note: str = "") -> None:
+        say(what, thread, id, note)
+        if f"{what} {id}" == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    works.say = said
+
+
+def follow_up_in_memory() -> None:
+    """What is said to a running agent is kept by its owner alone, until the run has ended."""
+    said: dict[str, str] = {}
+
+    async def say(self: Following, task: Task, text: object) -> str:
+        said[task.id] = str(text)
+        return QUEUED
+
+    def heard(self: Following, change: Any, committed: Any) -> None:
+        if change.ends and change.task.id in said:
+            task = replace(change.task, follow_up=said.pop(change.task.id))
+            following = asyncio.get_running_loop().create_task(self._go_on(task))
+            self._beside.add(following)
+            following.add_done_callback(self._beside.discard)
+
+    Following.say = say  # type: ignore[method-assign]
+    Following.heard = heard  # type: ignore[method-assign]
+
+
+def prompt_before_mark() -> None:
+    """An agent is told what to do before it is on disk that it was told."""
+    drive._keep = lambda folder, journal, mark: None  # type: ignore[assignment]
+
+
+def mark_is_not_read() -> None:
+    """The next owner does not look how far a run has come."""
+    mark.load = lambda folder, task: None  # type: ignore[assignment]
