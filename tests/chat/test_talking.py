@@ -268,6 +268,32 @@ def test_killed_in_the_middle_of_a_turn_it_does_not_do_it_again(talk: Talk, tmp_
     assert (tmp_path / "ran").read_text() == "x\n"
 
 
+def test_P3_what_was_typed_to_a_busy_agent_is_not_lost_by_a_kill(talk: Talk, tmp_path: Path):
+    """It was never taken up: so it is said when one is back, once."""
+    terminal = talk().ready()
+    terminal.say(f"do {until(tmp_path / 'go')}")
+    terminal.sees("Ctrl+B background")
+    terminal.say("run echo first of two")
+    terminal.say("run echo second of two")
+    terminal.type("/tasks\r")  # answered at once, and after the lines before it
+    terminal.sees("No async tasks")
+    terminal.kill()
+
+    again = talk().ready()
+    again.sees("— now —\n> run echo first of two\n> run echo second of two\n", 'before I answered "do until')
+    again.sees("  └ first of two", "  └ second of two", "0 running · 2 ended")
+    assert again.text.count("● run  echo first of two") == 1
+    again.press("ctrl-d")
+    assert again.end() == 0
+
+    third = talk().ready()
+    third.sees("— now —")
+    third.say("status")
+    third.sees("Nothing is running.")
+    assert third.text.count("● run") == 0, "they were said, and are not said again"
+    (tmp_path / "go").touch()
+
+
 def test_a_terminal_that_goes_away(talk: Talk, tmp_path: Path, person: Person):
     """The chat ends cleanly; the work goes on, and is told in the next terminal."""
     terminal = talk().ready()
