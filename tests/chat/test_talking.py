@@ -84,6 +84,17 @@ def test_a_foreground_call_shows_what_came_of_it(talk: Talk):
     assert "    12\n" not in terminal.text
 
 
+def test_a_failed_command_shows_its_own_last_lines(talk: Talk):
+    """Its exit code is in the line above; a long title is cut, and says so."""
+    terminal = talk(columns=80).ready()
+    terminal.say("run for i in $(seq 12); do echo line $i; done; exit 3 # " + "and so on " * 10)
+    terminal.sees("failed with exit code 3 after", "  └ … 4 lines before\n    line 5\n", "    line 12\n")
+    terminal.say("/tasks")
+    terminal.sees("[ERROR] [")
+    row = next(row for row in terminal.rows if row.startswith("1. [ERROR] ["))
+    assert row.endswith("…")
+
+
 def test_F_ctrl_b_sends_the_call_to_the_background(talk: Talk, tmp_path: Path):
     """The same run goes on: nothing is executed twice."""
     terminal = talk().ready()
