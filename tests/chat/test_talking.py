@@ -199,6 +199,8 @@ def test_P5_what_ended_meanwhile_is_told_once_when_one_is_back(
     assert earlier.count("  └ before") == 1
     assert "  └ before" not in now
     assert now.count("  └ meanwhile") == 1
+    again.sees("e… has completed.")
+    again.until(lambda: again.rows[-1].startswith(" 0 running"), "an idle agent")
     again.press("up")
     again.until(lambda: f"> run {until(tmp_path / 'go')}"[:60] in now_of(again))
     again.press("ctrl-c")
