@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import time
 from typing import TypeAlias
 
 from meantime.kernel.lifecycle import ACTIVE
@@ -31,11 +30,11 @@ def configured(dialect: Dialect, tasks: Tasks) -> Dialect:
 
 async def reminder(tasks: Tasks, thread: str, dialect: Wording | None) -> str:
     if dialect is None or dialect == OWN:
-        return await tasks.reminder(thread)  # its owner has the clock
-    return dialect_of(dialect).reminder(await standing(tasks, thread, time.time()))
+        return await tasks.reminder(thread)
+    return dialect_of(dialect).reminder(await standing(tasks, thread))
 
 
-async def standing(tasks: Tasks, thread: str, now: float) -> Standing:
+async def standing(tasks: Tasks, thread: str) -> Standing:
     untold = [notice.task for notice in await tasks.notices(thread, ("unread", "leased"))]
     ended = {(task.id, task.run.number) for task in untold}
     active = await tasks.list(thread, ACTIVE, limit=MOST)
@@ -43,5 +42,5 @@ async def standing(tasks: Tasks, thread: str, now: float) -> Standing:
         active=[task for task in reversed(active) if (task.id, task.run.number) not in ended],
         untold=untold,
         parked=len(await tasks.notices(thread, ("parked",))),
-        now=now,
+        now=tasks.now(),
     )

@@ -84,6 +84,17 @@ def test_a_foreground_call_shows_what_came_of_it(talk: Talk):
     assert "    12\n" not in terminal.text
 
 
+def test_a_failed_command_shows_its_own_last_lines(talk: Talk):
+    """Its exit code is in the line above; a long title is cut, and says so."""
+    terminal = talk(columns=80).ready()
+    terminal.say("run for i in $(seq 12); do echo line $i; done; exit 3 # " + "and so on " * 10)
+    terminal.sees("failed with exit code 3 after", "  └ … 4 lines before\n    line 5\n", "    line 12\n")
+    terminal.say("/tasks")
+    terminal.sees("[ERROR] [")
+    row = next(row for row in terminal.rows if row.startswith("1. [ERROR] ["))
+    assert row.endswith("…")
+
+
 def test_F_ctrl_b_sends_the_call_to_the_background(talk: Talk, tmp_path: Path):
     """The same run goes on: nothing is executed twice."""
     terminal = talk().ready()
@@ -188,6 +199,8 @@ def test_P5_what_ended_meanwhile_is_told_once_when_one_is_back(
     assert earlier.count("  └ before") == 1
     assert "  └ before" not in now
     assert now.count("  └ meanwhile") == 1
+    again.sees("e… has completed.")
+    again.until(lambda: again.rows[-1].startswith(" 0 running"), "an idle agent")
     again.press("up")
     again.until(lambda: f"> run {until(tmp_path / 'go')}"[:60] in now_of(again))
     again.press("ctrl-c")
@@ -266,6 +279,32 @@ def test_killed_in_the_middle_of_a_turn_it_does_not_do_it_again(talk: Talk, tmp_
     again = talk().ready()
     again.sees("I was stopped before I answered")
     assert (tmp_path / "ran").read_text() == "x\n"
+
+
+def test_P3_what_was_typed_to_a_busy_agent_is_not_lost_by_a_kill(talk: Talk, tmp_path: Path):
+    """It was never taken up: so it is said when one is back, once."""
+    terminal = talk().ready()
+    terminal.say(f"do {until(tmp_path / 'go')}")
+    terminal.sees("Ctrl+B background")
+    terminal.say("run echo first of two")
+    terminal.say("run echo second of two")
+    terminal.type("/tasks\r")  # answered at once, and after the lines before it
+    terminal.sees("No async tasks")
+    terminal.kill()
+
+    again = talk().ready()
+    again.sees("— now —\n> run echo first of two\n> run echo second of two\n", 'before I answered "do until')
+    again.sees("  └ first of two", "  └ second of two", "0 running · 2 ended")
+    assert again.text.count("● run  echo first of two") == 1
+    again.press("ctrl-d")
+    assert again.end() == 0
+
+    third = talk().ready()
+    third.sees("— now —")
+    third.say("status")
+    third.sees("Nothing is running.")
+    assert third.text.count("● run") == 0, "they were said, and are not said again"
+    (tmp_path / "go").touch()
 
 
 def test_a_terminal_that_goes_away(talk: Talk, tmp_path: Path, person: Person):

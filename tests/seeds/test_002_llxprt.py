@@ -24,7 +24,7 @@ class World:
         self.mt, self.agents, self.clock = mt, agents, clock
         self.thread = mt.thread("conv-1")
         works = GivenWorks(self.thread._tasks)
-        self.tools = Toolset(self.thread._tasks, works, "conv-1", "llxprt", now=clock.now)
+        self.tools = Toolset(self.thread._tasks, works, "conv-1", "llxprt")
 
     async def launch(self, name: str = "researcher", goal: str = "find it") -> str:
         given = {"subagent_name": name, "goal_prompt": goal, "async": True}

@@ -520,7 +520,7 @@ async def test_003_field_completed_task_retention_seconds_is_how_long_tasks_list
         agent = Agent(mt)
         id = (await agent.start("tools", "search", {"text": "a"}))["task_id"]
         await agent.thread.wait(id)
-        toolset = Toolset(agent.thread._tasks, agent.toolset._works, "conv-1", "jaato", now=clock.now)
+        toolset = Toolset(agent.thread._tasks, agent.toolset._works, "conv-1", "jaato")
         assert f"'{id}' (tools.search) completed" in (await toolset.command("/tasks")).text
         await clock.advance(3601)
         assert (await toolset.command("/tasks")).text == "No background tasks."

@@ -56,23 +56,21 @@ class Asking(Own):
         return Said("done")
 
 
-def made(thread: Thread, clock: FakeClock, dialect: Asking, **tools: Any) -> Toolset:
+def made(thread: Thread, dialect: Asking, **tools: Any) -> Toolset:
     works = GivenWorks(thread._tasks, tools=tools)
-    return Toolset(thread._tasks, works, thread.id, dialect, now=clock.now)
+    return Toolset(thread._tasks, works, thread.id, dialect)
 
 
-async def performed(
-    thread: Thread, clock: FakeClock, ask: asks.Ask, policy: Policy | None = None, **tools: Any
-) -> Answer:
+async def performed(thread: Thread, ask: asks.Ask, policy: Policy | None = None, **tools: Any) -> Answer:
     dialect = Asking(ask, policy)
-    said = await made(thread, clock, dialect, **tools).call("do")
+    said = await made(thread, dialect, **tools).call("do")
     assert said.text == "done", said
     return dialect.answers[0]
 
 
-async def test_F6_a_call_that_ends_in_time_has_a_result_and_no_task(thread: Thread, clock: FakeClock) -> None:
+async def test_F6_a_call_that_ends_in_time_has_a_result_and_no_task(thread: Thread) -> None:
     ask = asks.StartTool(name="add", arguments={"a": 1}, background=False, threshold=30)
-    answer = await performed(thread, clock, ask, add=lambda a: a + 1)
+    answer = await performed(thread, ask, add=lambda a: a + 1)
     assert (answer.inline, answer.result, answer.tasks) == (True, 2, ())
     assert await thread.list("all") == []
 
@@ -80,7 +78,7 @@ async def test_F6_a_call_that_ends_in_time_has_a_result_and_no_task(thread: Thre
 async def test_F5_a_call_that_is_slow_goes_on_as_a_task(thread: Thread, clock: FakeClock) -> None:
     gate = asyncio.Event()
     ask = asks.StartTool(name="slow", background=False, threshold=5)
-    calling = asyncio.ensure_future(performed(thread, clock, ask, slow=gate.wait))
+    calling = asyncio.ensure_future(performed(thread, ask, slow=gate.wait))
     await clock.advance_to_alarm(5)
     answer = await calling
     assert (answer.inline, answer.result, answer.task.status) == (False, None, "running")
@@ -90,12 +88,12 @@ async def test_F5_a_call_that_is_slow_goes_on_as_a_task(thread: Thread, clock: F
 @pytest.mark.parametrize("background", [True, False])
 @pytest.mark.parametrize(("names", "there"), [(["review"], "review"), (None, "none")])
 async def test_F13_an_agent_that_is_not_offered_is_not_started(
-    thread: Thread, clock: FakeClock, names: list[str] | None, there: str, background: bool
+    thread: Thread, names: list[str] | None, there: str, background: bool
 ) -> None:
     """A schema only says which there are; a model may send another name."""
     dialect = Asking(asks.StartAgent(agent="explore", prompt="x", background=background))
     works = GivenWorks(thread._tasks, names)
-    said = await Toolset(thread._tasks, works, thread.id, dialect, now=clock.now).call("do")
+    said = await Toolset(thread._tasks, works, thread.id, dialect).call("do")
     assert said.code == "not_found"
     assert said.text.endswith(f"There is no agent 'explore' to start.\nThere are: {there}.")
     assert await thread.list("all") == []
@@ -152,17 +150,17 @@ async def test_I14_how_long_ended_tasks_are_listed(
         await (await thread.start(Call(int, "1"))).wait()
     await clock.advance(10)
     every = asks.List(statuses=frozenset({"completed"}))  # type: ignore[arg-type]
-    answer = await performed(thread, clock, every, policy)
+    answer = await performed(thread, every, policy)
     assert len(answer.tasks) == listed
     newest = await thread.list("all")
     assert list(answer.tasks) == list(newest[:listed])
 
 
-async def test_a_list_of_tasks_with_the_same_mark(thread: Thread, clock: FakeClock) -> None:
+async def test_a_list_of_tasks_with_the_same_mark(thread: Thread) -> None:
     for plugin in ("cli", "mcp"):
         await (await thread.start(Call(int, "1"), id=plugin, meta={"plugin": plugin})).wait()
     every = asks.List(statuses=frozenset({"completed"}), meta={"plugin": "mcp"})  # type: ignore[arg-type]
-    assert [task.id for task in (await performed(thread, clock, every)).tasks] == ["mcp"]
+    assert [task.id for task in (await performed(thread, every)).tasks] == ["mcp"]
 
 
 async def test_L5_a_cancel_that_does_not_wait_answers_with_the_request(
@@ -171,19 +169,19 @@ async def test_L5_a_cancel_that_does_not_wait_answers_with_the_request(
     agents.hold()
     id = (await thread.start(Agent("explore", "look"))).id
     await clock.until(lambda: agents.at_gate)
-    answer = await performed(thread, clock, asks.Cancel(ref=id), Policy(cancel_waits=False))
+    answer = await performed(thread, asks.Cancel(ref=id), Policy(cancel_waits=False))
     assert answer.task.status == "cancelling"
 
 
 async def test_M4_over_the_limit_by_the_policy(
-    thread: Thread, mt: Meantime, clock: FakeClock, agents: FakeSessionRunner
+    thread: Thread, mt: Meantime, agents: FakeSessionRunner
 ) -> None:
     await mt.set_limits(per_kind={"agent": 1})
     agents.hold()
     ask = asks.StartAgent(agent="explore", prompt="look")
-    await performed(thread, clock, ask)
-    assert (await performed(thread, clock, ask, Policy(on_limit="queue"))).task.status == "queued"
-    said = await made(thread, clock, Asking(ask, Policy(on_limit="reject"))).call("do")
+    await performed(thread, ask)
+    assert (await performed(thread, ask, Policy(on_limit="queue"))).task.status == "queued"
+    said = await made(thread, Asking(ask, Policy(on_limit="reject"))).call("do")
     assert said.code == "limit_reached"
 
 
@@ -200,8 +198,8 @@ async def test_N2_a_read_in_a_turn_that_is_over_settles_nothing(
         assert [notice.task_id for notice in turn.notices] == [handle.id]
 
 
-async def test_what_a_person_types(thread: Thread, mt: Meantime, clock: FakeClock) -> None:
-    toolset = made(thread, clock, Asking(asks.Tools()))
+async def test_what_a_person_types(thread: Thread, mt: Meantime) -> None:
+    toolset = made(thread, Asking(asks.Tools()))
     assert (await toolset.command("/limit")).text == "Usage: /limit NUMBER"
     assert (await toolset.command("  /set   limit 7 ")).text == "done"
     assert mt.limits().for_kind("agent") == 7
@@ -212,16 +210,30 @@ async def test_what_a_person_types(thread: Thread, mt: Meantime, clock: FakeCloc
 
 
 async def test_a_fault_of_a_dialect_is_said_without_its_insides(
-    thread: Thread, clock: FakeClock, caplog: pytest.LogCaptureFixture
+    thread: Thread, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Broken(Asking):
         def _say(self, ask: asks.Ask, answer: Answer) -> Said:
             raise RuntimeError("secret")
 
-    said = await made(thread, clock, Broken(asks.Tools())).call("do")
+    said = await made(thread, Broken(asks.Tools())).call("do")
     assert said.code == "internal"
     assert "secret" not in said.text
     assert "secret" in caplog.text
+
+
+async def test_times_are_by_the_clock_of_the_ledger(
+    thread: Thread, clock: FakeClock, agents: FakeSessionRunner
+) -> None:
+    """An agent is told how long its work runs by the same clock that began it."""
+    agents.hold()
+    id = (await thread.start(Agent("explore", "look"), description="look")).id
+    await clock.until(lambda: agents.at_gate)
+    await clock.advance(90)
+    assert f'{id} [running] explore: "look" (1m 30s)' in await thread.reminder("background")
+    listed = await thread.toolset("background").call("background_list")
+    assert listed.text.endswith("(1m 30s)")
+    assert (await performed(thread, asks.List())).now == clock.now()
 
 
 async def test_N7_the_reminder_in_a_dialect(thread: Thread, agents: FakeSessionRunner) -> None:

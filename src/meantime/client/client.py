@@ -59,6 +59,7 @@ class Client(Tasks):
         self._parent = parent
         self.id = "x_" + crockford(os.urandom(16))
         self._engine = engine
+        self._clock = clock
         self._connection = Connection(path, self.id, self, version=version, patience=patience, summon=summon)
         self._executor = Executor(engine, clock, self._connection.say, lambda: self._connection.is_up)
         self._limits = Limits()
@@ -332,6 +333,9 @@ class Client(Tasks):
 
     def plugin_defaults(self) -> PluginDefaults:
         return self._plugins
+
+    def now(self) -> float:
+        return self._clock.now()
 
 
 def _id_of(options: Options) -> str:

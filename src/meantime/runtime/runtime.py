@@ -432,3 +432,6 @@ class Runtime:
 
     def plugin_defaults(self) -> PluginDefaults:
         return self.settings.plugins
+
+    def now(self) -> float:
+        return self.record.clock.now()

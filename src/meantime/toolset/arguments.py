@@ -51,10 +51,13 @@ def tool(
 
 
 def schema(kind: type[Struct]) -> dict[str, Any]:
-    """As a tool carries it: one object, without references, and no null where leaving out says the same."""
+    """As a tool carries it: one object, without references, and no null where leaving out says the same.
+    What must be given comes first."""
     found = msgspec.json.schema(kind)["$defs"][kind.__name__]
-    properties = {name: _without_null(one) for name, one in found["properties"].items()}
-    wanted = {"required": found["required"]} if found.get("required") else {}
+    required: list[str] = found.get("required", [])
+    names = [*required, *(name for name in found["properties"] if name not in required)]
+    properties = {name: _without_null(found["properties"][name]) for name in names}
+    wanted = {"required": required} if required else {}
     return {"type": "object", "properties": properties, **wanted, "additionalProperties": False}
 
 

@@ -54,7 +54,6 @@ class Performer:
         thread: str,
         policy: Policy,
         inline: InlineLimits | None,
-        now: Callable[[], float],
         forking: Forking,
     ) -> None:
         self._tasks = tasks
@@ -62,7 +61,6 @@ class Performer:
         self._thread = thread
         self._policy = policy
         self._inline = inline
-        self._now = now
         self._forking = forking
         self._starting = asyncio.Lock()
         self._doing: dict[type[Ask], Callable[..., Awaitable[Answer]]] = {
@@ -140,7 +138,7 @@ class Performer:
         answer = await self._tasks.call(self._thread, order, self._options(ask, origin), threshold)
         if answer.task is not None:
             return self._about(answer.task)
-        return Answer(now=self._now(), inline=True, result=answer.result, ending=answer.ending)
+        return Answer(now=self._tasks.now(), inline=True, result=answer.result, ending=answer.ending)
 
     def _options(self, ask: Starting, more: dict[str, Any]) -> Options:
         known: dict[str, Any] = {"meta": ask.meta, **more}
@@ -211,7 +209,7 @@ class Performer:
             found = await self._tasks.list(self._thread, ask.statuses, batch=ask.batch, limit=ask.limit)
         wanted = ask.meta.items()
         kept = [task for task in self._listed(found) if all(task.meta.get(key) == one for key, one in wanted)]
-        return Answer(now=self._now(), tasks=kept)
+        return Answer(now=self._tasks.now(), tasks=kept)
 
     def _listed(self, tasks: Sequence[Task]) -> list[Task]:
         """What the policy lists of them."""
@@ -221,7 +219,7 @@ class Performer:
         for task in tasks:
             if task.ended:
                 ended += 1
-                age = self._now() - (task.run.ended_at or 0.0)
+                age = self._tasks.now() - (task.run.ended_at or 0.0)
                 if (most is not None and ended > most) or (seconds is not None and age > seconds):
                     continue
             kept.append(task)
@@ -238,8 +236,8 @@ class Performer:
         if not ids:
             ids = [task.id for task in await self._tasks.list(self._thread, ACTIVE, limit=MOST_LISTED)]
         if not ids:
-            return Answer(now=self._now())
-        return Answer(now=self._now(), tasks=await self._waited(ids, ask.until, ask.seconds, beat))
+            return Answer(now=self._tasks.now())
+        return Answer(now=self._tasks.now(), tasks=await self._waited(ids, ask.until, ask.seconds, beat))
 
     async def _waited(self, ids: Sequence[str], until: str, seconds: float, beat: Beat) -> Sequence[Task]:
         """In stretches, and says after each that it lives. They are counted, not measured: the clock is
@@ -258,7 +256,7 @@ class Performer:
 
     async def _tools(self, ask: asks.Tools) -> Answer:
         names = [*await self._works.tools(), *await self._works.server_tools()]
-        return Answer(now=self._now(), names=names, agents=await self._works.agents() or ())
+        return Answer(now=self._tasks.now(), names=names, agents=await self._works.agents() or ())
 
     # -- stopping, clearing
 
@@ -272,18 +270,19 @@ class Performer:
         tasks: Sequence[Task] = [answer.task for answer in answers]
         if tasks and self._policy.cancel_waits:
             tasks = await self._tasks.wait([task.id for task in tasks], self._thread)
-        return Answer(now=self._now(), tasks=tasks, dispositions=[answer.disposition for answer in answers])
+        dispositions = [answer.disposition for answer in answers]
+        return Answer(now=self._tasks.now(), tasks=tasks, dispositions=dispositions)
 
     async def _clear(self, ask: asks.Clear) -> Answer:
         refs = list(ask.refs) or None
         count = await self._tasks.clear(self._thread, refs, batch=ask.batch)
-        return Answer(now=self._now(), count=count)
+        return Answer(now=self._tasks.now(), count=count)
 
     async def _set_limit(self, ask: asks.SetLimit) -> Answer:
         limits = self._tasks.limits()
         limits = structs.replace(limits, per_kind={**limits.per_kind, ask.kind: ask.most})
         await self._tasks.set_limits(limits)
-        return Answer(now=self._now(), limits=limits)
+        return Answer(now=self._tasks.now(), limits=limits)
 
     def _about(self, task: Task) -> Answer:
-        return Answer(now=self._now(), tasks=[task])
+        return Answer(now=self._tasks.now(), tasks=[task])

@@ -5,7 +5,6 @@ exception."""
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
@@ -53,7 +52,6 @@ class Toolset:
         session: str | None = None,
         context: Callable[[], Sequence[Line]] | None = None,
         inline: InlineLimits | None = None,
-        now: Callable[[], float] = time.time,
     ) -> None:
         self.dialect: Dialect = configured(dialect_of(dialect), tasks)
         self._tasks = tasks
@@ -64,7 +62,7 @@ class Toolset:
         self._cancel = allow_model_cancel
         self._depth = depth
         forking = Forking(session, context)
-        self._performer = Performer(tasks, works, thread, self.dialect.policy, inline, now, forking)
+        self._performer = Performer(tasks, works, thread, self.dialect.policy, inline, forking)
         self._offered: dict[str, Tool] | None = None
 
     # -- for models

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any, assert_never
 
-from meantime.kernel.durations import duration
+from meantime.kernel.durations import duration, iso
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Cancelled, Completed, Failed, Lost, Outcome, Task, TimedOut
 from meantime.kernel.notices import payload_text
@@ -147,14 +146,3 @@ def data_of(task: Task) -> dict[str, Any]:
     elif outcome is not None:
         found["error"] = error_of(outcome) or None
     return cleaned(found)
-
-
-def iso(seconds: float | None) -> str | None:
-    """ISO 8601 in UTC; None for no time, or one that no calendar has."""
-    if not seconds:
-        return None
-    try:
-        moment = datetime.fromtimestamp(seconds, UTC)
-    except (OverflowError, ValueError, OSError):
-        return None
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

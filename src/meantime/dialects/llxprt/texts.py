@@ -27,7 +27,7 @@ WORDS = {
 }
 TAGS = {"running": "[RUNNING]", "completed": "[DONE]", "failed": "[FAILED]", "cancelled": "[CANCELLED]"}
 ICONS = {"running": "", "completed": "[OK]", "failed": "[ERROR]", "cancelled": ""}
-NOT_AVAILABLE = "Async task execution is not available in this environment."
+NAMED = 50  # characters of a command's title
 USAGE = "Usage: /task {verb} <task-id>\n\nUse /tasks list to see task IDs."
 MAX_ASYNC = "task-max-async must be a positive number or -1 for unlimited"
 
@@ -38,7 +38,10 @@ def word(task: Task) -> str:
 
 def name(task: Task) -> str:
     """The subagent's; the seed has no other tasks, and a thread may: a command goes by its title."""
-    return words.flat(task.agent_or_kind if task.work.kind == "agent" else task.title, 100)
+    if task.work.kind == "agent":
+        return words.flat(task.agent_or_kind, 100)
+    title = words.flat(task.title)
+    return title if len(title) <= NAMED else f"{title[: NAMED - 1]}…"
 
 
 def ids(tasks: Sequence[Task]) -> dict[str, str]:

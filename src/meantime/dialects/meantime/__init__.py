@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from meantime.kernel.change import Disposition
 from meantime.kernel.lifecycle import ACTIVE, ENDED, Status
@@ -94,34 +95,20 @@ DIALECT = Meantime()
 
 
 def _start(given: taking.Start) -> asks.StartCommand:
-    return asks.StartCommand(
-        command=given.command,
-        cwd=given.cwd,
-        stdin=given.stdin,
-        timeout=given.timeout,
-        description=given.description,
-        batch=given.batch,
-    )
+    more = _told(given)
+    return asks.StartCommand(command=given.command, cwd=given.cwd, stdin=given.stdin, **more)
 
 
 def _start_tool(given: taking.StartTool) -> asks.StartTool:
-    return asks.StartTool(
-        name=given.name,
-        arguments=given.arguments,
-        timeout=given.timeout,
-        description=given.description,
-        batch=given.batch,
-    )
+    return asks.StartTool(name=given.name, arguments=given.arguments, **_told(given))
 
 
 def _start_agent(given: taking.StartAgent) -> asks.StartAgent:
-    return asks.StartAgent(
-        agent=given.agent,
-        prompt=given.prompt,
-        timeout=given.timeout,
-        description=given.description,
-        batch=given.batch,
-    )
+    return asks.StartAgent(agent=given.agent, prompt=given.prompt, **_told(given))
+
+
+def _told(given: taking.Starting) -> dict[str, Any]:
+    return {"timeout": given.timeout, "description": given.description, "batch": given.batch}
 
 
 def _resume(given: taking.Resume) -> asks.Resume:

@@ -17,31 +17,30 @@ Batch: TypeAlias = Annotated[str, Meta(description="A name for tasks that belong
 Purpose: TypeAlias = Annotated[str, Meta(description="A few words that say what it is for.")]
 
 
-class Start(Arguments):
+class Starting(Arguments, kw_only=True):
+    """What everything that starts something can be told."""
+
+    timeout: Seconds | None = None
+    description: Purpose = ""
+    batch: Batch | None = None
+
+
+class Start(Starting, kw_only=True):
     command: Annotated[
         str | list[str], Meta(description="A line for /bin/sh, or a program and its arguments as a list.")
     ]
     cwd: Annotated[str, Meta(description="The folder to run it in.")] | None = None
-    timeout: Seconds | None = None
-    description: Purpose = ""
-    batch: Batch | None = None
     stdin: Annotated[bool, Meta(description="Keep its stdin open, for send.")] = False
 
 
-class StartTool(Arguments):
+class StartTool(Starting, kw_only=True):
     name: Annotated[str, Meta(description="Which tool.")]
     arguments: Annotated[dict[str, Any], Meta(description="What to call it with.")] = {}  # noqa: RUF012  a Struct copies it
-    timeout: Seconds | None = None
-    description: Purpose = ""
-    batch: Batch | None = None
 
 
-class StartAgent(Arguments):
+class StartAgent(Starting, kw_only=True):
     agent: Annotated[str, Meta(description="Which agent.", min_length=1)]
     prompt: Annotated[str, Meta(description="All that it needs to know.", min_length=1)]
-    timeout: Seconds | None = None
-    description: Purpose = ""
-    batch: Batch | None = None
 
 
 class Resume(Arguments):

@@ -104,6 +104,9 @@ class Chat:
             self.screen.put(await self._recalled(entry))
         if shown:
             self.screen.put(look.info("— now —"))
+        for text in self.conversation.unsaid:
+            self.screen.put(look.said(text))
+            self._loop.say(text)
 
     async def _recalled(self, entry: Entry) -> list[str]:
         if entry.notice is None:
@@ -196,6 +199,7 @@ class Chat:
                 said = await self._commands.do(text)
                 self.screen.put([*(look.error if said.wrong else look.info)(said.text), ""])
             elif text:
+                await self.conversation.typed(text)
                 self._loop.say(text)
 
     def _completions(self, line: str) -> Any:

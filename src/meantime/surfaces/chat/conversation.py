@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 from meantime.api import Thread
-from meantime.kernel.errors import LeaseLost
+from meantime.kernel.errors import Disconnected, LeaseLost
+from meantime.kernel.ids import crockford
 from meantime.kernel.notices import Message, Notice, Part, Renderer
 from meantime.ports.store import Entry
 from meantime.turn import Turn
 
 USER, ASSISTANT, TOOL, SETTING = "user", "assistant", "tool", "setting"
+TYPED = "typed"  # a line as it was typed; in its turn it is said, by the person
+ASIDE = frozenset({SETTING, TYPED})  # what is kept here and is no part of what was said
+SAID = "said"  # a setting: these lines were said, by their ids
 
 
 class Conversation:
@@ -18,17 +24,40 @@ class Conversation:
 
     def __init__(self, thread: Thread, words: Renderer) -> None:
         self._transcript = thread.transcript
+        self._beside = thread.transcript  # lines come at any time, also while a turn is being written
         self._words = words
         self._added: list[Entry] = []
+        self._typed: dict[str, str] = {}  # lines that were not said yet, by their ids
         self.entries: list[Entry] = []
 
     async def load(self) -> None:
         self.entries = list(await self._transcript.entries())
+        for entry in self.entries:
+            id, _, text = entry.message.visible.partition(" ")
+            if entry.message.role == TYPED:
+                self._typed[id] = text
+            elif entry.message.role == SETTING and id == SAID:
+                for one in text.split():
+                    self._typed.pop(one, None)
+
+    @property
+    def unsaid(self) -> list[str]:
+        """What somebody typed while the agent was busy, before the chat was killed."""
+        return list(self._typed.values())
+
+    async def typed(self, text: str) -> None:
+        """Kept before it is said: the agent may be busy for long, and the chat may be killed. It is said
+        all the same where it cannot be kept now."""
+        id = crockford(os.urandom(8))
+        self._typed[id] = text
+        self._beside.add(None, Message(TYPED, (Part(f"{id} {text}"),)))
+        with suppress(Disconnected):
+            await self._beside.save()
 
     @property
     def is_owed(self) -> bool:
         """Somebody spoke, or something was told, and it was killed before it answered."""
-        said = [entry for entry in self.entries if entry.message.role != SETTING]
+        said = [entry for entry in self.entries if entry.message.role not in ASIDE]
         return bool(said) and said[-1].message.role in (USER, TOOL)
 
     def unanswered(self) -> list[Entry]:
@@ -60,8 +89,12 @@ class Conversation:
         """Told, and saved, in one transaction: a kill before it has told nothing, one after it all."""
         for notice in notices:
             self._put(self._words.message(notice), notice.id)
+        ids = list[str]()
         for text in said:
             self.add(USER, text)
+            ids += [id for id, typed in self._typed.items() if typed == text and id not in ids][:1]
+        if ids:
+            self.add(SETTING, " ".join([SAID, *ids]))
         try:
             if notices:
                 await turn.ack(*notices, transcript=self._transcript)
@@ -71,6 +104,8 @@ class Conversation:
             self._added = []
             raise
         self._keep()
+        for id in ids:
+            del self._typed[id]
 
     def _put(self, message: Message, notice: str | None) -> None:
         self._transcript.add(notice, message)

@@ -31,7 +31,7 @@ from meantime.ports.store import Entry
 from meantime.turn import Turn
 
 from . import look
-from .conversation import ASSISTANT, SETTING, TOOL, Conversation
+from .conversation import ASIDE, ASSISTANT, TOOL, Conversation
 from .tools import ChatTools
 
 INSTRUCTIONS = (
@@ -110,7 +110,7 @@ def history(entries: Sequence[Entry]) -> list[ModelMessage]:
     room = MOST
     for entry in reversed(entries):
         message = entry.message
-        if message.role == SETTING:
+        if message.role in ASIDE:
             continue
         room -= len(message.text)
         if room < 0 and messages:

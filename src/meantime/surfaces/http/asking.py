@@ -13,7 +13,7 @@ from meantime.kernel.model import Task
 from meantime.ports.store import Query, Sort
 from meantime.ports.tasks import Tasks
 
-from .wire import WORDS, asked_for
+from .wire import asked_for, words
 
 DEFAULT_LIMIT, MAX_LIMIT = 50, 200
 MAX_OFFSET = 1_000_000_000
@@ -111,15 +111,14 @@ async def _in_session(tasks: Tasks, session: str, thread: str | None) -> Task | 
 
 
 def statuses(said: str) -> tuple[frozenset[Status] | None, bool | None]:
-    words = [word for word in said.split(",") if word]
-    if not words:
+    named = [word for word in said.split(",") if word]
+    if not named:
         return None, None
-    unknown = [word for word in words if word not in WORDS]
-    if unknown:
+    if any(word not in words() for word in named):
         raise InvalidInput(
-            f"status={said[:80]!r} names a status that is unknown.", hint=f"Use one of: {', '.join(WORDS)}."
+            f"status={said[:80]!r} names a status that is unknown.", hint=f"Use one of: {', '.join(words())}."
         )
-    return asked_for(words)
+    return asked_for(named)
 
 
 def _sort(said: str) -> Sort:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from meantime.kernel.durations import iso
 from meantime.kernel.errors import InvalidInput
 from meantime.ports.clock import Clock
 from meantime.ports.owner import Owner
@@ -25,7 +26,6 @@ from . import discovery
 from .binding import bind
 from .settings import HttpSettings, in_force
 from .tokens import Tokens, kept_secret, new_secret
-from .wire import iso
 
 if TYPE_CHECKING:
     from .serving import Serving

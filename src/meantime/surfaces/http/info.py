@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 
+from meantime.kernel.durations import iso
 from meantime.kernel.limits import Limits
 from meantime.ports.store import Query
 
@@ -18,7 +19,6 @@ from .endpoint import Table, person_only, thread_of
 from .parameters import document
 from .parts import Parts
 from .summary import wire_stats
-from .wire import iso
 
 DELIVERY = {
     "default": "exactly once for a host that looks for the notice's id in its transcript before it adds it",

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from meantime.kernel.conversation import Kind, Line
+from meantime.kernel.durations import iso
 from meantime.kernel.errors import MeantimeError, Refused
 from meantime.kernel.model import Chunk, Completed, Failed, Task
 from meantime.kernel.notices import payload_text
@@ -14,7 +15,7 @@ from meantime.log import Stream
 from meantime.ports.tasks import Tasks
 
 from .asking import choice, number
-from .wire import error_of, iso, prompt_of
+from .wire import error_of, prompt_of
 
 MOST = 8_000_000  # bytes of a command's output in one answer; the last message says where to read on
 PIECE = 1 << 20

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from starlette.types import Receive, Scope, Send
 
+from meantime.kernel.durations import iso
 from meantime.kernel.errors import InvalidInput
 from meantime.ports.clock import Clock
 from meantime.ports.store import Query
@@ -21,7 +22,6 @@ from .polls import wait_disconnect
 from .ring import Delta
 from .settings import HttpSettings
 from .snapshot import snapshot
-from .wire import iso
 
 REPLAY_MOST = 1_000  # events: whoever missed more starts again
 HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"x-accel-buffering", b"no")]

@@ -8,12 +8,12 @@ from typing import Any
 from meantime.kernel.model import Task
 from meantime.kernel.stats import Statistics
 
-from .wire import WORDS, milliseconds, word, word_of
+from .wire import milliseconds, word, word_of, words
 
 
 def wire_stats(found: Statistics, counts: Mapping[str, int]) -> dict[str, Any]:
     """`counts` are the ledger's own: what is not told yet is never out of sight."""
-    by_status = dict.fromkeys(WORDS, 0)
+    by_status = dict.fromkeys(words(), 0)
     for heap in found.heaps:
         by_status[word(heap.status, heap.resumed)] += heap.tasks
     return {

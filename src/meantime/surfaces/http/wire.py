@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable
-from datetime import UTC, datetime
-from typing import Any, assert_never, cast
+from functools import cache
+from typing import Any, cast
 
-from meantime.kernel.durations import duration
+from meantime.kernel.durations import duration, iso
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Completed, Failed, Lost, Progress, Task, TimedOut
 from meantime.kernel.notices import payload_text
 from meantime.kernel.payloads import preview
 from meantime.kernel.questions import Question
+from meantime.wording import dialect_of
 
 from .shapes import WireChoice, WireProgress, WireQuestion, WireTask
 
 SHORT = 2_000  # characters of a result that a list or an event carries
-WORDS: dict[str, frozenset[Status]] = {
-    "running": frozenset({Status.QUEUED, Status.RUNNING, Status.WAITING, Status.CANCELLING}),
-    "resumed": frozenset({Status.RUNNING}),
-    "completed": frozenset({Status.COMPLETED}),
-    "error": frozenset({Status.FAILED, Status.TIMED_OUT, Status.LOST}),
-    "cancelled": frozenset({Status.CANCELLED}),
-}
+SEED = "asyncagents"  # the dialect whose words for statuses these are
 
 
 def wire_task(task: Task, *, whole: bool = False) -> WireTask:
@@ -86,26 +81,25 @@ def word_of(task: Task) -> str:
     return word(task.status, task.resumed)
 
 
+@cache
 def word(status: Status, resumed: bool) -> str:
-    match status:
-        case Status.RUNNING:
-            return "resumed" if resumed else "running"
-        case Status.QUEUED | Status.WAITING | Status.CANCELLING:
-            return "running"
-        case Status.COMPLETED:
-            return "completed"
-        case Status.FAILED | Status.TIMED_OUT | Status.LOST:
-            return "error"
-        case Status.CANCELLED:
-            return "cancelled"
-        case _:
-            assert_never(status)
+    return dialect_of(SEED).status(status, 2 if resumed else 1)
 
 
-def asked_for(words: Iterable[str]) -> tuple[frozenset[Status], bool | None]:
+@cache
+def words() -> dict[str, frozenset[Status]]:
+    """Every word, and what it stands for."""
+    found: dict[str, set[Status]] = {}
+    for status in Status:
+        for resumed in (False, True):
+            found.setdefault(word(status, resumed), set()).add(status)
+    return {name: frozenset(statuses) for name, statuses in found.items()}
+
+
+def asked_for(named: Iterable[str]) -> tuple[frozenset[Status], bool | None]:
     """The statuses that seed 001's words mean, and whether of the running ones only first or later runs."""
-    wanted = set(words)
-    statuses = frozenset[Status]().union(*(WORDS[word] for word in wanted))
+    wanted = set(named)
+    statuses = frozenset[Status]().union(*(words()[word] for word in wanted))
     both = {"running", "resumed"}
     return statuses, None if both <= wanted or not both & wanted else "resumed" in wanted
 
@@ -132,17 +126,6 @@ def error_of(task: Task) -> str | None:
             return reason
         case _:
             return None
-
-
-def iso(seconds: float | None) -> str | None:
-    """ISO 8601 in UTC, with milliseconds."""
-    if not seconds:
-        return None
-    try:
-        moment = datetime.fromtimestamp(seconds, UTC)
-    except (OverflowError, ValueError, OSError):
-        return None
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def milliseconds(seconds: float | None) -> int | None:

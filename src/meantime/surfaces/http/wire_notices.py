@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from meantime.kernel.durations import iso
 from meantime.kernel.model import BatchCount
 from meantime.kernel.notices import Message, Notice
 from meantime.ports.tasks import CancelAnswer, ThreadCount
 
-from .wire import iso, wire_task, word_of
+from .wire import wire_task, word_of
 
 Wire = dict[str, Any]
 

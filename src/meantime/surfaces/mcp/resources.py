@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from urllib.parse import quote, unquote
 
 from meantime.kernel.errors import NotFound
@@ -34,7 +33,7 @@ async def listed(conversation: Conversation) -> list[tuple[str, str, str]]:
     """Address, name and description of each."""
     tasks = await conversation.tasks.list(conversation.thread, ACTIVE | ENDED, limit=LISTED)
     return [(INBOX, "inbox", "What this conversation was not told yet.")] + [
-        (uri(task.id), task.id, words.line(task, time.time())) for task in tasks
+        (uri(task.id), task.id, words.line(task, conversation.tasks.now())) for task in tasks
     ]
 
 
@@ -44,7 +43,7 @@ async def text(conversation: Conversation, uri: str) -> str:
         texts = [notice.message(dialect).text for notice in await conversation.unread()]
         return "\n\n".join(texts) or "Nothing is unread."
     task = await conversation.tasks.get(id_of(uri), conversation.thread)
-    head = words.line(task, time.time())
+    head = words.line(task, conversation.tasks.now())
     if task.work.kind == "shell":
         said = (await conversation.tasks.tail(task.id, conversation.thread, "both", TAIL, MOST)).text
     else:
