@@ -93,7 +93,13 @@ class Meantime:
             shared = share(functions, clock, settings)
             own = shared.runner
         employed = agents_of(path, store, agents or {}, clock, settings)
-        every = [own, commands_of(path, store, settings), McpRunner(servers or {}), *employed, *runners]
+        every = [
+            own,
+            commands_of(path, store, settings),
+            McpRunner(servers or {}, clock),
+            *employed,
+            *runners,
+        ]
         runtime = Runtime(store, LocalEngine(every), clock, settings)
         opened = cls(runtime)
         if shared is not None and link is not None:

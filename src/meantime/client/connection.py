@@ -40,6 +40,8 @@ decode = msgspec.json.Decoder(FromOwner).decode
 logger = logging.getLogger("meantime")
 PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # seconds between tries to connect
 WELCOME_WITHIN = 10.0
+# Those who only listen, and the rest of a turn, do not start an owner that was stopped on purpose.
+QUIET = frozenset({"wait_wake", "wait_output", "wait_events", "boundary", "ack", "renew", "close_turn"})
 PINGS = 3  # in one lease; so many without an answer, and the owner counts as lost
 
 
@@ -94,7 +96,7 @@ class Connection:
         self._seeking: asyncio.Task[None] | None = None
         self._giving_up: asyncio.TimerHandle | None = None
         self._pinging: asyncio.TimerHandle | None = None
-        self._bye = False
+        self._wanted = asyncio.Event()  # somebody needs the owner, though it said goodbye
         self._closed = False
         self._unanswered = 0  # pings
 
@@ -121,6 +123,8 @@ class Connection:
             self._send(asked)
         else:
             self._wait_a_while()
+        if asked.verb.name not in QUIET:
+            self._wanted.set()
         asked.answer.add_done_callback(lambda _: self._asked.pop(asked.id, None))
         if asked.unclaimed is None:
             return await self._claimed(asked)
@@ -206,7 +210,8 @@ class Connection:
             raise
 
     def _welcomed(self, wire: Wire[Any], welcome: Welcome) -> None:
-        self._wire, self._bye, self._unanswered = wire, False, 0
+        self._wire, self._unanswered = wire, 0
+        self._wanted.set()  # should it crash
         if self._giving_up is not None:
             self._giving_up.cancel()
             self._giving_up = None
@@ -241,7 +246,7 @@ class Connection:
                 if asked is not None and not asked.answer.done():
                     asked.answer.set_exception(errors.from_wire(frame.error))
             case Bye():
-                self._bye = True
+                self._wanted.clear()
             case Ping():
                 pass
             case _:
@@ -275,11 +280,19 @@ class Connection:
                 logger.debug("The owner at %s cannot be reached: %s", self._path, problem)
                 if isinstance(problem, MeantimeError) and problem.code == "other_version":
                     self._fail(problem)
-            if self._summon is not None and not self._bye:  # it crashed, so it is started again
+            if self._summon is not None and self._wanted.is_set():
                 with contextlib.suppress(Exception):
                     await self._summon()
-            await asyncio.sleep(PAUSES[min(tries, len(PAUSES) - 1)])
+            await self._pause(PAUSES[min(tries, len(PAUSES) - 1)])
             tries += 1
+
+    async def _pause(self, seconds: float) -> None:
+        """Not longer than until somebody needs the owner."""
+        if self._wanted.is_set():
+            await asyncio.sleep(seconds)
+            return
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._wanted.wait(), seconds)
 
     def _wait_a_while(self) -> None:
         if self._giving_up is None:

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from meantime import Failed, Handle, Lost, Meantime, Settings, Status, Thread, Tool
+from meantime.app.clock import SystemClock
 from meantime.integrations.mcp.runner import McpRunner
+from meantime.testing import FakeClock
 
 from .conftest import PATIENCE, QUICK, Peer, ended, seen, until
 
@@ -125,7 +127,7 @@ async def test_its_server_may_be_started_anew_meanwhile(thread: Thread, peer: Pe
 
 
 async def test_a_server_that_is_gone_for_good_is_given_up(peer: Peer, era: bool, tool: str):
-    runner = McpRunner({"s": peer.server(modern=era)}, patience=2)
+    runner = McpRunner({"s": peer.server(modern=era)}, SystemClock(), patience=2)
     async with Meantime.open(":memory:", settings=QUICK, runners=[runner]) as mt:
         handle = await mt.thread("a").start(Tool(tool, {"id": "kept"}))
         await peer.until("asked", "tasks/get kept")
@@ -134,6 +136,22 @@ async def test_a_server_that_is_gone_for_good_is_given_up(peer: Peer, era: bool,
         (task,) = await mt.thread("a").wait(handle, timeout=PATIENCE)
         assert isinstance(task.outcome, Lost)
         assert "its task kept" in task.outcome.reason
+
+
+async def test_its_timeout_goes_on_with_the_next_owner_whatever_the_wall_clock_says(
+    tmp_path: Path, peer: Peer, era: bool, tool: str
+):
+    ledger, clock = tmp_path / "work.db", FakeClock()
+    given = {"settings": QUICK, "servers": {"s": peer.server(modern=era)}, "clock": clock}
+    async with Meantime.open(ledger, **given) as mt:
+        handle = await mt.thread("a").start(Tool(tool, {"id": "slow"}), timeout=60)
+        await recorded(handle)
+        await clock.advance(25)
+    clock.jump(86_400)
+    async with Meantime.open(ledger, **given) as mt:
+        await peer.until("asked", "tasks/get slow")
+        assert (await mt.get(handle.id)).status is Status.RUNNING
+        assert 35.0 in [round(seconds, 1) for seconds in clock.due_in]
 
 
 @pytest.mark.parametrize("id", ["plain", "with space/and: ä", "x" * 90])

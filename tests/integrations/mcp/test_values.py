@@ -10,11 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from meantime import HttpServer, InvalidInput, Meantime, StdioServer, Tool
+from meantime.integrations.mcp import ages
 from meantime.integrations.mcp.remote import EXTENSION, OLDER, Remote, interval_of, remembered, remote_of
 from meantime.integrations.mcp.results import report_of, report_of_error
 from meantime.integrations.mcp.scan import IdScan
 from meantime.integrations.mcp.servers import checked
 from meantime.integrations.mcp.tools import near
+from meantime.kernel.ids import check_id
+from meantime.kernel.lifecycle import Status
+from meantime.kernel.model import Run, Task, Work
+from meantime.testing import FakeClock
 
 JSON: Any = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -113,10 +118,32 @@ def test_a_bomb_is_given_up():
 # -- the server's own tasks
 
 
-@given(st.text(st.characters(codec="utf-8"), min_size=1, max_size=60), st.sampled_from([EXTENSION, OLDER]))
-def test_an_id_is_found_again(id: str, kind: str):
-    session = Remote(id, kind).session
-    assert session is None or remembered(session) == Remote(id, kind)
+@given(
+    st.text(st.characters(codec="utf-8"), min_size=1, max_size=60)
+    | st.sampled_from(["at", "b", ":at:", "t:at:1"]),
+    st.sampled_from([EXTENSION, OLDER]),
+    st.sampled_from(["", "0f3a5511b2c9.17.250"]),
+)
+def test_an_id_is_found_again(id: str, kind: str, began: str):
+    """With when it began, where that fits in."""
+    session = Remote(id, kind, began).session
+    assert session is None or remembered(session) in (Remote(id, kind, began), Remote(id, kind))
+    if session is not None:
+        check_id(session, "session")
+
+
+def test_an_age_is_by_the_monotonic_clock(monkeypatch: pytest.MonkeyPatch):
+    clock = FakeClock()
+    work = Work(kind="tool", name="s/t")
+    task = Task(id="t_1", thread="a", work=work, status=Status.RUNNING, run=Run(started_at=clock.now() - 40))
+    began = ages.beginning(clock)
+    clock.jump(3600)
+    assert ages.age(began, task, clock) == 0.0
+    clock.jump(-3600)
+    for nothing in ("", "nonsense", f"{ages.boot()}.x"):
+        assert ages.age(nothing, task, clock) == 40.0  # only the wall clock is left
+    monkeypatch.setattr(ages, "boot", lambda: "another")
+    assert ages.age(began, task, clock) == 40.0
 
 
 @pytest.mark.parametrize("session", ["", "tasks:", "chat:1", "tasks:b:!!", "tasks:b:w"])

@@ -22,14 +22,16 @@ from .results import report_of, report_of_error
 EXTENSION, OLDER = "tasks", "tasks2025"
 SOONEST, LATEST, USUAL = 0.1, 30.0, 1.0  # seconds between two looks: bounds, and where the server says none
 MOST_ID = 128  # characters of a session's id in the ledger
+_AT = ":at:"  # no id has it: others than plain ones are written in base64
 _PLAIN = re.compile(r"[A-Za-z0-9._-]+\Z")
 
 
 class Remote(Struct, frozen=True):
-    """A task of the server's, and by which rules it is asked about."""
+    """A task of the server's, by which rules it is asked about, and since when, where that is known."""
 
     id: str
     kind: str
+    began: str = ""
 
     @property
     def session(self) -> str | None:
@@ -38,22 +40,25 @@ class Remote(Struct, frozen=True):
             text = f"{self.kind}:{self.id}"
         else:
             text = f"{self.kind}:b:{base64.urlsafe_b64encode(self.id.encode()).decode().rstrip('=')}"
-        return text if len(text) <= MOST_ID else None
+        whole = f"{text}{_AT}{self.began}" if self.began else text
+        return next((one for one in (whole, text) if len(one) <= MOST_ID), None)
 
 
 def remembered(session: str) -> Remote | None:
     """The inverse of `Remote.session`."""
-    kind, _, id = session.partition(":")
+    named, at, began = session.rpartition(_AT)
+    kind, _, id = (named if at else session).partition(":")
+    began = began if at else ""
     if kind not in (EXTENSION, OLDER) or not id:
         return None
     if not id.startswith("b:"):
-        return Remote(id, kind)
+        return Remote(id, kind, began)
     coded = id[2:]
     try:
         id = base64.b64decode(coded + "=" * (-len(coded) % 4), altchars=b"-_", validate=True).decode()
     except ValueError:
         return None
-    return Remote(id, kind) if id else None
+    return Remote(id, kind, began) if id else None
 
 
 def remote_of(answer: Mapping[str, Any]) -> Remote | None:

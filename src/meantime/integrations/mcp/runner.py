@@ -6,16 +6,19 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import logging
-import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
+
+from msgspec import structs
 
 from meantime.kernel.errors import InvalidInput, MeantimeError, NotFound, Refused
 from meantime.kernel.model import Failed, Task
 from meantime.kernel.outcomes import Report
 from meantime.kernel.tools import ToolInfo
+from meantime.ports.clock import Clock
 from meantime.ports.runner import Abilities, Assignment, Context
 
+from . import ages
 from .follow import PATIENCE, Following
 from .link import Link
 from .remote import Remote, needs_input, remembered, remote_of
@@ -34,10 +37,11 @@ class McpRunner:
     kind = "tool"
     abilities = Abilities(adopt=True)
 
-    def __init__(self, servers: Mapping[str, Server], *, patience: int = PATIENCE) -> None:
+    def __init__(self, servers: Mapping[str, Server], clock: Clock, *, patience: int = PATIENCE) -> None:
         """`patience`: how often in a row a server may fail to say how its own task stands."""
         self.servers = checked(servers)
         self._patience = patience
+        self._clock = clock
         self._links: dict[str, Link] = {}
         self._following: dict[str, Following] = {}
 
@@ -121,6 +125,7 @@ class McpRunner:
     async def _call(self, server: str, tool: str, assignment: Assignment, context: Context) -> Report:
         given = assignment.kwargs.get("arguments", assignment.task.work.input)
         name = f"{server}/{tool}"
+        began = ages.beginning(self._clock)
         try:
             answer = await self._ask(server, tool, given or {}, context)
         except NotStarted as problem:
@@ -135,6 +140,7 @@ class McpRunner:
             return answer
         remote = remote_of(answer)
         if remote is not None:
+            remote = structs.replace(remote, began=began)
             if remote.session is not None:
                 context.in_session(remote.session)
             return await self._follow(server, remote, assignment.task, context)
@@ -196,9 +202,8 @@ class McpRunner:
         pass
 
     def age(self, task: Task) -> float:
-        """By the wall clock, which alone goes on while nobody is here."""
-        began = task.run.started_at
-        return 0.0 if began is None else max(0.0, time.time() - began)
+        remote = remembered(task.session or "")
+        return ages.age(remote.began if remote else "", task, self._clock)
 
     async def detach(self, task: Task) -> bool:
         following = self._following.get(task.id)
