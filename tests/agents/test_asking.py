@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from meantime import Call, InvalidInput, Meantime, Refused, current
+from meantime import Call, InvalidInput, Meantime, Refused, boot, current
 from meantime.kernel.questions import Choice, Question, posed, reply_to
-from meantime.runners.agent import mark as marks
 from meantime.testing import FakeClock
 from meantime.testing.sessions import LastingScriptedHost, ScriptedHost
 
@@ -174,7 +173,7 @@ async def test_L28_a_question_that_waited_too_long_while_nobody_owned_it_is_refu
 async def test_L28_over_a_restart_of_the_machine_the_clock_on_the_wall_counts(tmp_path: Path, monkeypatch):
     clock = FakeClock(quiet=0.02)
     left = await left_waiting(tmp_path, clock, 600.0)
-    monkeypatch.setattr(marks, "BOOT_ID", tmp_path / "another boot")
+    monkeypatch.setattr(boot, "BOOT_ID", tmp_path / "another boot")
     clock = FakeClock(clock.now() + 200.0, quiet=0.02)  # its monotonic time begins anew
     async with working(left, kept(), clock=clock, answer_within=900.0) as mt:
         await clock.advance_to_alarm(100.0)

@@ -140,7 +140,7 @@ def test_an_age_is_by_the_monotonic_clock(monkeypatch: pytest.MonkeyPatch):
     clock.jump(3600)
     assert ages.age(began, task, clock) == 0.0
     clock.jump(-3600)
-    for nothing in ("", "nonsense", f"{ages.boot()}.x"):
+    for nothing in ("", "nonsense", f"{ages._start()}.x"):
         assert ages.age(nothing, task, clock) == 40.0  # only the wall clock is left
     monkeypatch.setattr(ages, "boot", lambda: "another")
     assert ages.age(began, task, clock) == 40.0

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from meantime.boot import boot
+
 PROC = Path("/proc")
 
 
@@ -32,13 +34,6 @@ class Process(Struct, frozen=True):
 
 def process(pid: int) -> Process:
     return Process(pid, _state(pid)[1], boot())
-
-
-def boot() -> str:
-    try:
-        return (PROC / "sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return ""
 
 
 def marked(mark: str) -> Iterator[Process]:

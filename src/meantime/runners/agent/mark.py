@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from meantime.boot import boot
 from meantime.kernel.model import Task
 from meantime.kernel.questions import Question
 from meantime.ports.clock import Clock
@@ -15,7 +16,6 @@ from meantime.ports.session import Prompt
 
 from .halt import Halt
 
-BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _encode = msgspec.json.Encoder().encode
 
 
@@ -89,10 +89,3 @@ def _since(mark: Mark | None, monotonic: float, wall: float | None, clock: Clock
     if mark is not None and mark.boot and mark.boot == boot():
         return max(0.0, clock.monotonic() - monotonic)
     return max(0.0, clock.now() - (wall or clock.now()))
-
-
-def boot() -> str:
-    try:
-        return BOOT_ID.read_text().strip()
-    except OSError:
-        return ""  # another system: nothing is known to be of this start of the machine

@@ -14,11 +14,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from meantime.boot import boot
 from meantime.kernel.model import Task
 
 from .shim import cells
 
-BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -41,11 +41,11 @@ class Places:
         never began: what it held may not have reached the disk."""
         if self._root is None or not self._root.is_dir():
             return
-        mark, boot = self._root / "boot", _boot()
+        mark, now = self._root / "boot", boot()
         with contextlib.suppress(OSError):
-            self.same_boot = bool(boot) and mark.read_text() == boot
+            self.same_boot = bool(now) and mark.read_text() == now
         if not self.same_boot:
-            mark.write_text(boot)
+            mark.write_text(now)
 
     def close(self) -> None:
         """Of a ledger that forgets, nothing is left."""
@@ -85,7 +85,7 @@ class Places:
         """Ours alone: whoever could write there could order our shims about."""
         if not self.root.is_dir():
             self.root.mkdir(mode=0o700, parents=True)
-            (self.root / "boot").write_text(_boot())
+            (self.root / "boot").write_text(boot())
         found = os.stat(self.root)
         if found.st_uid != os.getuid():
             raise PermissionError(f"{self.root} belongs to another user")
@@ -112,10 +112,3 @@ class Places:
                 state = Path(f"{base}{cells.STATE_FILE}").read_bytes()
                 id = state[cells.ID :].rstrip(b"\0").decode()
             yield base, id
-
-
-def _boot() -> str:
-    try:
-        return BOOT_ID.read_text().strip()
-    except OSError:
-        return ""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from meantime.boot import boot
 from meantime.kernel.ids import check_id
 from meantime.surfaces.cli.conversation import OURS, session_of, thread_of_session
 
@@ -66,12 +67,5 @@ def _folder() -> str:
         return ""
 
 
-def _boot() -> str:
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return ""
-
-
 def _mark(*parts: object) -> str:
-    return hashlib.sha256("\0".join(map(str, (_boot(), *parts))).encode()).hexdigest()[:16]
+    return hashlib.sha256("\0".join(map(str, (boot(), *parts))).encode()).hexdigest()[:16]
