@@ -17,8 +17,9 @@ check: $(VENV)/.tested
 	$(VENV)/bin/pyright
 	$(VENV)/bin/lint-imports
 
+# `make faults FAMILIES="link power"` plays only these; `.venv/bin/python -m tests.faults.run --help` lists them.
 faults: $(VENV)/.tested strace faketime
-	$(RUN) -m tests.faults.run
+	$(RUN) -m tests.faults.run $(FAMILIES)
 
 bench: $(VENV)/.benched peers
 	$(RUN) -m benchmarks
