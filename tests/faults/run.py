@@ -32,7 +32,6 @@ def main(words: Sequence[str] | None = None) -> int:
         return 2
     seed = given.seed if given.seed is not None else int(os.environ.get(SEED) or time.time_ns() % 1_000_000)
     print(f"seed {seed} (repeat with --seed {seed})", flush=True)
-    logging.getLogger("meantime").setLevel(logging.CRITICAL)  # of failures that we made ourselves
     began, tallies = time.monotonic(), list[Tally]()
     for family in chosen:
         if why_not := family.missing():
@@ -89,4 +88,5 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
+    logging.getLogger("meantime").setLevel(logging.CRITICAL)  # of failures that we made ourselves
     sys.exit(main())
