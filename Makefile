@@ -8,8 +8,9 @@ RUN := $(VENV)/bin/python
 demo: $(VENV)/.ready
 	@$(RUN) -m meantime.app.demo
 
+# Three at once, also on two cores: much of it waits, for real agents and for processes that end.
 test: $(VENV)/.tested .agents/.tested .foreign/.ready
-	$(RUN) -m pytest -q -n 2 --dist loadgroup
+	$(RUN) -m pytest -q -n 3 --dist loadgroup
 
 check: $(VENV)/.tested
 	$(VENV)/bin/ruff check .
@@ -17,8 +18,9 @@ check: $(VENV)/.tested
 	$(VENV)/bin/pyright
 	$(VENV)/bin/lint-imports
 
+# `make faults FAMILIES="link power"` plays only these; `.venv/bin/python -m tests.faults.run --help` lists them.
 faults: $(VENV)/.tested strace faketime
-	$(RUN) -m tests.faults.run
+	$(RUN) -m tests.faults.run $(FAMILIES)
 
 bench: $(VENV)/.benched peers strace
 	$(RUN) -m benchmarks

@@ -58,13 +58,14 @@ def _chain(tally: Tally, seed: int, count: int) -> None:
 def _jump(scene: Scene, clock: Path, count: int) -> None:
     for name in NAMES:
         scene.join(name)
+    scene.crowd.until_works(NAMES[0], orders=True)  # by the true time
     for number in range(count):
         scene.pause(0.0, 0.3)
         new = clock.with_suffix(".new")
         new.write_text(("+400d" if number == 0 else scene.rng.choice(JUMPS)) + "\n")
         new.rename(clock)
         scene.faults += 1
-        scene.crowd.until_works(NAMES[number % len(NAMES)])  # by the new time
+        scene.crowd.until_works(NAMES[number % len(NAMES)], orders=True)  # by the new time
 
 
 async def _wrong_times(ledger: Path) -> list[str]:

@@ -142,8 +142,8 @@ class Crowd:
     def signal(self, name: str, number: signal.Signals) -> None:
         self.living[name].send_signal(number)
 
-    def until_works(self, name: str) -> None:
-        """Until it was given something to do again, or has told something."""
+    def until_works(self, name: str, *, orders: bool = False) -> None:
+        """Until it was given something to do again, or has told something; `orders`: the former."""
         seen = len(read_facts(self.folder / "ledger.jsonl"))
         born = f"-{name}-{self._lives[name]}-"
 
@@ -151,7 +151,7 @@ class Crowd:
             fresh = read_facts(self.folder / "ledger.jsonl")[seen:]
             return any(
                 (fact.what == "accepted" and born in fact.id)
-                or (fact.what == "acked" and fact.thread[1:] == name)
+                or (fact.what == "acked" and fact.thread[1:] == name and not orders)
                 for fact in fresh
             )
 

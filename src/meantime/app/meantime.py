@@ -93,13 +93,8 @@ class Meantime:
             shared = share(functions, clock, settings)
             own = shared.runner
         employed = agents_of(path, store, agents or {}, clock, settings)
-        every = [
-            own,
-            commands_of(path, store, settings),
-            McpRunner(servers or {}, clock),
-            *employed,
-            *runners,
-        ]
+        commands = commands_of(path, store, settings)
+        every = [own, commands, McpRunner(servers or {}, clock), *employed, *runners]
         runtime = Runtime(store, LocalEngine(every), clock, settings)
         opened = cls(runtime)
         if shared is not None and link is not None:

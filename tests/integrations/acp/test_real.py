@@ -23,7 +23,7 @@ from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Completed, Failed, Lost
 from meantime.ports.session import AgentSettings
 
-from ..agents.installed import GOOSE, OPENCODE, needs
+from ..agents.installed import GOOSE, OPENCODE, OPENCODE_OFFLINE, needs
 from ..agents.model import Model, script
 from .conftest import PATIENCE, asked, ended, in_phase, runs, until
 from .test_sessions import OWNER
@@ -113,11 +113,7 @@ class OpenCode(Real):
             "provider": {"scripted": provider},
         }  # fmt: skip
         (self.project / "opencode.json").write_text(json.dumps(config))
-        env = {
-            "HOME": str(self.folder / "user"), "OPENCODE_DISABLE_MODELS_FETCH": "1",
-            "OPENCODE_DISABLE_LSP_DOWNLOAD": "1", "npm_config_registry": "http://127.0.0.1:9",
-            "npm_config_fetch_retries": "0",
-        }  # fmt: skip
+        env = {"HOME": str(self.folder / "user"), **OPENCODE_OFFLINE}
         options = {"shared": True, "start": 120}
         return {"command": (str(OPENCODE), "acp"), "env": env, "options": options, "model": "scripted/other"}
 

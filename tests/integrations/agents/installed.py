@@ -29,7 +29,9 @@ MEANTIME = Path(sys.executable).with_name("meantime")
 PATIENCE = 60.0
 
 
+# Without its catalogue of all models it is ready sooner: ours is the only one.
 OPENCODE_OFFLINE = {
+    "OPENCODE_MODELS_PATH": str(Path(__file__).with_name("models.json")),
     "OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1",
     "OPENCODE_DISABLE_LSP_DOWNLOAD": "1", "npm_config_registry": "http://127.0.0.1:9",
     "npm_config_fetch_retries": "0",

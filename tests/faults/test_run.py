@@ -1,0 +1,45 @@
+"""`python -m tests.faults.run`: which families are played."""
+
+from __future__ import annotations
+
+import pytest
+
+from . import run
+from .families import FAMILIES
+from .judge import Tally
+
+
+def test_every_family_is_played_where_none_is_named():
+    assert run.named([]) == list(FAMILIES)
+
+
+def test_families_by_name_and_by_first_word():
+    assert [family.name for family in run.named(["7", "slow"])] == ["slow", "7"]  # and not 7b
+    links = run.named(["link"])
+    assert len(links) == 5
+    assert all(family.name.startswith("link-") for family in links)
+
+
+def test_a_family_that_is_none(capsys: pytest.CaptureFixture[str]):
+    assert run.main(["5", "no-such"]) == 2
+    said = capsys.readouterr()
+    assert "no family 'no-such'" in said.err
+    assert "link-daemons" in said.err
+    assert said.out == ""
+
+
+def test_the_seed_the_count_and_the_time_are_said(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    played: list[tuple[object, ...]] = []
+
+    def play(*given: object) -> Tally:
+        played.append(given)
+        return Tally("nothing at all", "")
+
+    monkeypatch.setattr(run, "FAMILIES", [FAMILIES[0]._replace(name="none", play=play, whole=(3,))])
+    assert run.main(["none", "--seed", "7"]) == 0
+    assert played == [(7, 3, "python -m tests.faults.run none --seed 7")]
+    said = capsys.readouterr().out
+    assert said.startswith("seed 7 (repeat with --seed 7)\nnothing at all")
+    assert " s)\n0 faults, 0 lost, 0 doubled, 0 misordered in 0 s\nseed 7\n" in said
