@@ -135,7 +135,14 @@ class Performer:
             await self._check_room()
         except LimitReached:
             threshold = None  # it goes on in the foreground
-        answer = await self._tasks.call(self._thread, order, self._options(ask, origin), threshold)
+        try:
+            answer = await self._tasks.call(self._thread, order, self._options(ask, origin), threshold)
+        except MeantimeError:
+            raise
+        except Exception as problem:  # what a function raised itself
+            said = str(problem)
+            text = f"{type(problem).__name__}: {said}" if said else type(problem).__name__
+            raise MeantimeError(text, code="tool_failed") from problem
         if answer.task is not None:
             return self._about(answer.task)
         return Answer(now=self._tasks.now(), inline=True, result=answer.result, ending=answer.ending)
