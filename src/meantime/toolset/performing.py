@@ -24,6 +24,7 @@ from .works import Works
 
 BEAT = 15.0  # seconds: a host may cut off a call that says nothing for longer
 MOST_LISTED, MOST_READ = 200, 64_000
+NO_AGENTS = "There are none here: name one with [agents.NAME] in the configuration."
 LONGEST = 600.0  # seconds of one wait
 Beat = Callable[[float, float, str], Awaitable[None]]
 
@@ -111,8 +112,8 @@ class Performer:
             return
         names = await self._works.agents()
         if names is None or (names and ask.agent not in names):
-            there = ", ".join(names or ()) or "none"
-            raise NotFound(f"There is no agent {ask.agent[:100]!r} to start.", hint=f"There are: {there}.")
+            there = f"There are: {', '.join(names)}." if names else NO_AGENTS
+            raise NotFound(f"There is no agent {ask.agent[:100]!r} to start.", hint=there)
 
     async def _check_room(self) -> None:
         most = self._policy.most_active
