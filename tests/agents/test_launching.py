@@ -85,6 +85,27 @@ async def test_F19_the_whitelist_of_tools_reaches_the_host_as_it_is(tmp_path: Pa
             assert host.briefs[0].settings.tools == tools[name]
 
 
+@pytest.mark.parametrize(
+    ("own", "given", "has"),
+    [
+        (None, ["read"], ("read",)),
+        (("read", "grep"), ["grep", "bash"], ("grep",)),
+        (None, [], ()),
+    ],
+)
+async def test_F19_a_task_may_have_fewer_tools_than_its_agent(
+    tmp_path: Path, own: tuple[str, ...] | None, given: list[str], has: tuple[str, ...]
+):
+    host = echo_host()
+    more = {"some": Employed(AgentSettings(runner="python", tools=own), host)}
+    async with working(tmp_path, echo_host(), more=more) as mt:
+        thread = mt.thread("conv-1")
+        await (await thread.start(Agent("some", "go", tools=given))).wait()
+        assert host.briefs[0].settings.tools == has
+        with pytest.raises(InvalidInput, match="list of names"):
+            await thread.start(Agent("some", "go", tools="read"))
+
+
 async def test_F17_what_an_agent_starts_is_refused_unless_its_settings_allow_it(tmp_path: Path):
     refused: list[Refused] = []
     box: list[Meantime] = []

@@ -11,6 +11,7 @@ from meantime.kernel.lifecycle import Status
 from meantime.kernel.notices import Message, Notice, Part
 from meantime.ports import asks
 from meantime.ports.dialect import Offer, Policy, Said
+from meantime.surfaces.chat.speech import Speech
 from meantime.surfaces.http.wire import word
 from meantime.testing import DIALECT_CHECKS, exercise_dialect
 from meantime.testing.dialect.suite import Check
@@ -23,6 +24,12 @@ pytestmark = pytest.mark.anyio
 @pytest.mark.parametrize("name", names())
 async def test_H22_dialect(name: str, check: Check) -> None:
     await check(dialect(name))
+
+
+@pytest.mark.parametrize("check", DIALECT_CHECKS, ids=lambda check: check.__name__)
+async def test_H22_the_dialect_of_the_chat(check: Check) -> None:
+    """Seed 002's, with a tool of its own."""
+    await check(Speech())
 
 
 async def test_every_check_is_run() -> None:

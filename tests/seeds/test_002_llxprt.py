@@ -157,6 +157,30 @@ async def test_002_section_4_a_timeout_without_async_keeps_what_was_emitted(worl
     assert (said.data["error"], said.code) == ("Timed out after 2 seconds.", "task_timed_out")
 
 
+async def test_002_section_4_what_a_subagent_is_told_and_what_its_goal_is(world: World):
+    given = {
+        "subagent_name": "researcher", "goal_prompt": "find it", "async": True,
+        "behaviour_prompts": ["Be brief."], "context": {"folder": "src"},
+        "output_spec": {"files": "how many"}, "tool_whitelist": ["read"],
+    }  # fmt: skip
+    id = (await world.tools.call("task", given)).data["agentId"]
+    (task,) = await world.thread.wait(id)
+    assert world.agents.sessions[f"s-{id}"].history[0][1] == (
+        'find it\n\nBe brief.\n\nContext:\n{\n  "folder": "src"\n}\n\n'
+        "When you are done, give these values by name:\n- files: how many"
+    )
+    assert task.work.input["tools"] == ["read"]
+    assert texts.goal(task) == "find it"
+
+
+async def test_002_section_4_a_subagent_that_cannot_be_launched(world: World):
+    works = GivenWorks(world.thread._tasks, ["researcher"])
+    tools = Toolset(world.thread._tasks, works, "conv-1", "llxprt")
+    said = await tools.call("task", {"subagent_name": "nobody", "goal_prompt": "x", "async": True})
+    assert said.text.startswith("Failed to launch async subagent 'nobody'.\n")
+    assert said.code == "not_found"
+
+
 async def test_002_section_5_tasks_are_listed_and_peeked_at(world: World):
     assert (await world.tools.call("check_async_tasks", {})).text == "No async tasks."
     world.agents.hold()
@@ -183,6 +207,7 @@ async def test_002_section_5_tasks_are_listed_and_peeked_at(world: World):
     assert said.endswith("\n\nError: no such file")
     missing = await world.tools.call("check_async_tasks", {"task_id": "zzz"})
     assert (missing.text, missing.code) == ("Task not found: zzz", "not_found")
+    assert (await world.tools.call("check_async_tasks", {"task_id": ""})).data == {"count": 2}
 
 
 async def test_002_section_6_tasks_list_and_task_end(world: World):
@@ -211,6 +236,8 @@ async def test_002_section_7_task_max_async_is_set_and_checked(world: World):
         said = await world.tools.command(f"/set task-max-async {wrong}")
         assert "task-max-async must be a positive number or -1 for unlimited" in said.text
         assert said.code
+    await world.tools.command("/set task-max-async 2.5")
+    assert world.mt.limits().for_kind("agent") == 3, "any positive number: as many as begin before it is full"
     await world.tools.command("/set task-max-async 7")
     assert world.mt.limits().for_kind("agent") == 7
     await world.tools.command("/set task-max-async -1")
@@ -281,6 +308,8 @@ async def test_002_decision_1_over_the_limit_a_launch_is_refused_and_says_how_ma
         "Cannot launch async task: maximum concurrent async tasks (2) reached. Currently 2 tasks running. "
         "Wait for tasks to complete or use check_async_tasks to review.",
     )
+    assert said.data["returnDisplay"] == "[ERROR] Max async tasks (2) reached - 2 running"
+    assert said.data["message"] == "Max async tasks (2) reached"
     assert len(await world.mt.list("all")) == 2
 
 
@@ -348,5 +377,7 @@ async def test_002_decision_8_a_prefix_that_fits_several_lists_them(world: World
     assert sorted(said.text.splitlines()[1:]) == [
         "- aaaaaaaa1: researcher (running)", "- aaaaaaaa2: researcher (running)",
     ]  # fmt: skip
+    assert said.data["message"] == "Ambiguous task ID: aaaa"
+    assert said.data["returnDisplay"].startswith("Ambiguous ID. Matches:\n- aaaaaaaa")
     typed = await world.tools.command("/task end aaaa")
     assert typed.text.splitlines()[1].startswith("  aaaaaaaa")

@@ -42,6 +42,37 @@ async def test_004_N1_a_quick_tool_answers_synchronous_and_leaves_no_job(mt: Mea
     assert await mt.list("all") == []
 
 
+async def test_004_N1_a_tool_that_fails_inline_says_so_with_its_output(mt: Meantime, jobs: Toolset):
+    said = await jobs.call("run_tool", {"tool": "shell", "arguments": {"command": "echo hi; exit 3"}})
+    assert said.text.startswith("task_failed: It ended with exit code 3.\n")
+    assert "\nhi\n" in said.text
+    assert (said.code, said.data["mode"], "job_id" in said.data) == ("task_failed", "synchronous", False)
+    assert await mt.list("all") == []
+
+
+async def test_004_N1_what_a_function_raises_is_its_answer(mt: Meantime):
+    async def lost() -> None:
+        raise ValueError("no such file")
+
+    jobs = mt.thread("conv-1").toolset("psi", tools={"lost": lost})
+    said = await jobs.call("run_tool", {"tool": "lost"})
+    assert (said.text, said.code) == ("tool_failed: ValueError: no such file", "tool_failed")
+
+
+async def test_004_N1_where_nothing_may_be_handed_off_a_tool_is_waited_for(mt: Meantime):
+    """F20: then there is no parameter for it, and no threshold."""
+    alone = mt.thread("conv-1").toolset("psi", commands=Shell, background=False)
+    run = (await alone.tools())[0]
+    assert (run.name, run.starts, list(run.schema["properties"])) == (
+        "run_tool",
+        False,
+        ["tool", "arguments"],
+    )
+    said = await alone.call("run_tool", {"tool": "shell", "arguments": {"command": "echo hi"}})
+    assert said.data == {"mode": "synchronous", "result": "hi\n"}
+    assert (await alone.call("run_tool", SLOW)).code == "invalid_input"
+
+
 async def test_004_N2_a_background_start_answers_with_a_job_that_runs(mt: Meantime, jobs: Toolset):
     said = await jobs.call("run_tool", SLOW)
     assert (said.data["mode"], said.data["status"]) == ("background", "running")

@@ -86,7 +86,10 @@ async def test_F5_a_call_that_is_slow_goes_on_as_a_task(thread: Thread, clock: F
 
 
 @pytest.mark.parametrize("background", [True, False])
-@pytest.mark.parametrize(("names", "there"), [(["review"], "review"), (None, "none")])
+@pytest.mark.parametrize(
+    ("names", "there"),
+    [(["review"], "There are: review."), (None, "There are none here: name one with [agents.NAME]")],
+)
 async def test_F13_an_agent_that_is_not_offered_is_not_started(
     thread: Thread, names: list[str] | None, there: str, background: bool
 ) -> None:
@@ -95,7 +98,7 @@ async def test_F13_an_agent_that_is_not_offered_is_not_started(
     works = GivenWorks(thread._tasks, names)
     said = await Toolset(thread._tasks, works, thread.id, dialect).call("do")
     assert said.code == "not_found"
-    assert said.text.endswith(f"There is no agent 'explore' to start.\nThere are: {there}.")
+    assert f"There is no agent 'explore' to start.\n{there}" in said.text
     assert await thread.list("all") == []
 
 

@@ -35,19 +35,21 @@ class ConnectedWorks:
     commands = True
 
     async def agents(self) -> Sequence[str] | None:
-        if "agent" not in await self._info("runners"):
-            return None
-        return [one["name"] for one in await self._info("agents")]
+        info = await self._info()
+        if info is None:
+            return ()  # not known now: the daemon itself says which there are
+        return [one["name"] for one in info["agents"]] if "agent" in info["runners"] else None
 
     async def tools(self) -> Sequence[str]:
-        return await self._info("tools")
+        info = await self._info()
+        return info["tools"] if info is not None else ()
 
-    async def _info(self, key: str) -> list[Any]:
-        def found() -> list[Any]:
+    async def _info(self) -> dict[str, Any] | None:
+        def found() -> dict[str, Any] | None:
             try:
-                return _asked(lambda daemon: daemon.get("/v1/info"))[key]
+                return _asked(lambda daemon: daemon.get("/v1/info"))
             except MeantimeError:
-                return []
+                return None
 
         return await asyncio.to_thread(found)
 

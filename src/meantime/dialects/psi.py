@@ -10,11 +10,11 @@ from msgspec import Meta
 
 from meantime.kernel.change import Disposition
 from meantime.kernel.durations import duration
-from meantime.kernel.errors import InvalidInput, MeantimeError, RetryNotSupported
+from meantime.kernel.errors import InvalidInput, MeantimeError, RetryNotSupported, TaskEnded
 from meantime.kernel.lifecycle import ACTIVE, Status
-from meantime.kernel.model import Task
+from meantime.kernel.model import Outcome, Task
 from meantime.kernel.notices import Message, Notice, Part, payload_text
-from meantime.kernel.payloads import as_text
+from meantime.kernel.payloads import as_text, clean
 from meantime.ports import asks
 from meantime.ports.asks import Answer, Ask
 from meantime.ports.dialect import Command, Offer, Policy, Problem, Said, Standing, Tool
@@ -25,6 +25,11 @@ __all__ = ["DIALECT"]
 
 SHELL = "shell"  # the tool that is there without being registered: {"command": "…"}
 INLINE = 10.0  # seconds that a call may take before it is a job
+RUN = (
+    "Calls a tool. A quick one answers with its result (mode synchronous). A slow one becomes a job (mode "
+    "background, with a job_id), and you are told when it ends: do not poll."
+)
+RUN_INLINE = "Calls a tool, and answers with its result (mode synchronous)."
 EVENT = "(Automatic event of the runtime: no person has written or approved this.)"
 WORDS = {
     Status.QUEUED: "running",
@@ -44,6 +49,9 @@ Word: TypeAlias = Literal["running", "pending_cancel", "completed", "failed", "c
 class Run(Arguments):
     tool: Annotated[str, Meta(description="Which tool.", min_length=1)]
     arguments: Annotated[dict[str, Any], Meta(description="What it is called with.")] = {}  # noqa: RUF012  a Struct copies it
+
+
+class HandedOffRun(Run):
     background: Annotated[bool, Meta(description="Start it as a job at once, and do not wait.")] = False
 
 
@@ -73,12 +81,10 @@ class Psi:
             text = "Asks a job of this thread to stop. It may still complete."
             found.append(tool("cancel_job", text, Job, _cancel, _cancelled, cancels=True))
         names = (*offer.tools, *((SHELL,) if offer.commands else ()))
-        if names and offer.background:
-            text = (
-                "Calls a tool. A quick one answers with its result (mode synchronous). A slow one becomes a "
-                "job (mode background, with a job_id), and you are told when it ends: do not poll."
-            )
-            found.insert(0, tool("run_tool", text, Run, _run, _ran, starts=True, enums={"tool": names}))
+        if names:
+            takes, text = (HandedOffRun, RUN) if offer.background else (Run, RUN_INLINE)
+            starts, enums = offer.background, {"tool": names}
+            found.insert(0, tool("run_tool", text, takes, _run, _ran, starts=starts, enums=enums))
         return found
 
     def commands(self) -> Sequence[Command]:
@@ -105,7 +111,7 @@ class Psi:
         if "run_tool" not in tools:
             return ""
         return (
-            "Tools that take long go on as background jobs: run_tool then answers with a job_id, and a "
+            "Tools that take long may go on as background jobs: run_tool then answers with a job_id, and a "
             "message with the job's ending is added to this thread by itself. Do not poll jobs, and do not "
             "start the same work again."
         )
@@ -135,6 +141,8 @@ class Psi:
             return _refused(f"{ref} is the beginning of several jobs: {ids}.", error.code)
         if error.code == "retry_not_supported":
             return _refused("Manual retry not supported.", error.code)
+        if isinstance(error, TaskEnded) and error.task.outcome is not None:  # a call that was waited for
+            return _failed(error, error.task.outcome)
         return words.refusal(error)
 
 
@@ -145,16 +153,16 @@ DIALECT = Psi()
 
 
 def _run(given: Run) -> Ask:
-    inline = not given.background
+    """Without jobs, it is waited for as long as it takes."""
+    may = isinstance(given, HandedOffRun)
+    how: dict[str, Any] = {"background": may and given.background, "threshold": INLINE if may else None}
     if given.tool != SHELL:
-        return asks.StartTool(
-            name=given.tool, arguments=given.arguments, background=not inline, threshold=INLINE
-        )
+        return asks.StartTool(name=given.tool, arguments=given.arguments, **how)
     command = given.arguments.get("command")
     if not isinstance(command, str | list) or set(given.arguments) - {"command", "cwd"}:
         raise InvalidInput('shell takes {"command": "…"}, and "cwd" where it is to run elsewhere.')
     cwd = given.arguments.get("cwd")
-    return asks.StartCommand(command=command, cwd=cwd, background=not inline, threshold=INLINE)  # pyright: ignore[reportUnknownArgumentType]
+    return asks.StartCommand(command=command, cwd=cwd, **how)  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _list(given: List) -> asks.List:
@@ -196,6 +204,14 @@ def _ran(ask: Ask, answer: Answer) -> Said:
     task = answer.task
     text = f"Started background job {task.id}. You are told when it ends; do not poll."
     return Said(text, data={"mode": "background", "job_id": task.id, "status": WORDS[task.status]})
+
+
+def _failed(error: TaskEnded, outcome: Outcome) -> Said:
+    """Inline, and with its output; there is no job either."""
+    payload = payload_text(outcome)
+    data = {"mode": "synchronous", "error": error.code, "message": error.message, "payload": payload}
+    text = f"{error.code}: {clean(error.message)}\n{words.block(payload)}".rstrip()
+    return Said(text, error.code, data=words.cleaned(data))
 
 
 def _listed(ask: Ask, answer: Answer) -> Said:

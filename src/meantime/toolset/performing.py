@@ -24,6 +24,7 @@ from .works import Works
 
 BEAT = 15.0  # seconds: a host may cut off a call that says nothing for longer
 MOST_LISTED, MOST_READ = 200, 64_000
+NO_AGENTS = "There are none here: name one with [agents.NAME] in the configuration."
 LONGEST = 600.0  # seconds of one wait
 Beat = Callable[[float, float, str], Awaitable[None]]
 
@@ -111,8 +112,8 @@ class Performer:
             return
         names = await self._works.agents()
         if names is None or (names and ask.agent not in names):
-            there = ", ".join(names or ()) or "none"
-            raise NotFound(f"There is no agent {ask.agent[:100]!r} to start.", hint=f"There are: {there}.")
+            there = f"There are: {', '.join(names)}." if names else NO_AGENTS
+            raise NotFound(f"There is no agent {ask.agent[:100]!r} to start.", hint=there)
 
     async def _check_room(self) -> None:
         most = self._policy.most_active
@@ -135,7 +136,14 @@ class Performer:
             await self._check_room()
         except LimitReached:
             threshold = None  # it goes on in the foreground
-        answer = await self._tasks.call(self._thread, order, self._options(ask, origin), threshold)
+        try:
+            answer = await self._tasks.call(self._thread, order, self._options(ask, origin), threshold)
+        except MeantimeError:
+            raise
+        except Exception as problem:  # what a function raised itself
+            said = str(problem)
+            text = f"{type(problem).__name__}: {said}" if said else type(problem).__name__
+            raise MeantimeError(text, code="tool_failed") from problem
         if answer.task is not None:
             return self._about(answer.task)
         return Answer(now=self._tasks.now(), inline=True, result=answer.result, ending=answer.ending)

@@ -111,6 +111,7 @@ def test_by_the_command_line(place: Place):
         given = {"description": "count", "prompt": "Count.", "agent": "explore"}
         refused = raw.call("background_task", **given)
         assert refused["isError"], "there is no runner for agents in this daemon"
+        assert "[agents.NAME]" in refused["content"][0]["text"]
     wrong = subprocess.run(
         [*COMMAND, "--dialect", "klingon"], env=place.environ, capture_output=True, text=True
     )

@@ -169,8 +169,15 @@ class Llxprt:
             return Said(texts.as_json(found), error.code, data=found)
         if error.code == "ambiguous":
             bullet = "  " if problem.tool.startswith("/") else "- "
-            return _refused(texts.several(ref, problem.candidates, bullet), error.code)
-        return words.refusal(error)
+            head, rows = texts.several(ref, problem.candidates, bullet).split("\n", 1)
+            message, shown = f"Ambiguous task ID: {ref}", f"Ambiguous ID. Matches:\n{rows}"
+            data = {"error": error.code, "message": message, "returnDisplay": shown}
+            return Said(f"{head}\n{rows}", error.code, data=data)
+        said = words.refusal(error)
+        if isinstance(problem.ask, asks.StartAgent) and problem.ask.background:
+            name = words.flat(problem.ask.agent, 100)
+            return said._replace(text=f"Failed to launch async subagent '{name}'.\n{said.text}")
+        return said
 
 
 DIALECT = Llxprt()
@@ -180,13 +187,17 @@ DIALECT = Llxprt()
 
 
 def _task(given: Task) -> asks.StartAgent:
-    kept = {
-        "tool_whitelist": given.tool_whitelist,
-        "output_spec": given.output_spec,
-        "context": given.context,
-    }
-    more = {name: value for name, value in kept.items() if value is not None}
-    prompt = "\n\n".join([given.goal_prompt, *given.behaviour_prompts])
+    """Its runner knows which tools it may use; all the rest is what it is told."""
+    more: dict[str, Any] = {"goal": given.goal_prompt}
+    if given.tool_whitelist is not None:
+        more["tools"] = given.tool_whitelist
+    parts = [given.goal_prompt, *given.behaviour_prompts]
+    if given.context:
+        parts.append("Context:\n" + texts.as_json(given.context))
+    if given.output_spec:
+        wanted = [f"- {name}: {about}" for name, about in given.output_spec.items()]
+        parts.append("\n".join(["When you are done, give these values by name:", *wanted]))
+    prompt = "\n\n".join(parts)
     return asks.StartAgent(
         agent=given.subagent_name,
         prompt=prompt,
@@ -197,7 +208,7 @@ def _task(given: Task) -> asks.StartAgent:
 
 
 def _check(given: Check) -> Ask:
-    if given.task_id is None:
+    if not given.task_id:
         return asks.List(statuses=frozenset(Status))
     return asks.Read(ref=given.task_id, tail=PEEKED)
 

@@ -27,6 +27,7 @@ WORDS = {
 }
 TAGS = {"running": "[RUNNING]", "completed": "[DONE]", "failed": "[FAILED]", "cancelled": "[CANCELLED]"}
 ICONS = {"running": "", "completed": "[OK]", "failed": "[ERROR]", "cancelled": ""}
+GOALS = ("goal", "prompt", "command")  # of a work's input: the first that there is
 NAMED = 50  # characters of a command's title
 USAGE = "Usage: /task {verb} <task-id>\n\nUse /tasks list to see task IDs."
 MAX_ASYNC = "task-max-async must be a positive number or -1 for unlimited"
@@ -58,7 +59,7 @@ def goal(task: Task) -> str:
     """What it was asked: a subagent's prompt, or the command."""
     input: Any = task.work.input
     given = cast("dict[str, Any]", input) if isinstance(input, dict) else {}
-    asked: Any = task.run.prompt or given.get("prompt") or given.get("command") or ""
+    asked: Any = task.run.prompt or next((given[key] for key in GOALS if given.get(key)), "")
     line = shlex.join(map(str, cast("list[Any]", asked))) if isinstance(asked, list) else str(asked)
     return clean(line)
 

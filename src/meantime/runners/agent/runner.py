@@ -13,6 +13,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, cast
 
+from msgspec.structs import replace
+
 from meantime.kernel.budgets import Spending
 from meantime.kernel.conversation import Line
 from meantime.kernel.errors import InvalidInput, MeantimeError, NotFound, Refused
@@ -85,8 +87,19 @@ class AgentRunner:
         known = f"There are: {', '.join(near)}." if near else "Name one: [agents.NAME] in the configuration."
         raise InvalidInput(f"There is no agent {name!r} here.", hint=known, code="unknown_agent")
 
+    def _employed_for(self, task: Task) -> Employed:
+        """A task may have fewer tools than its agent, and never more."""
+        employed, given = self._employed(task.work.name), _input(task).get("tools")
+        if given is None:
+            return employed
+        if not isinstance(given, list) or not all(isinstance(one, str) for one in cast("list[Any]", given)):
+            raise InvalidInput("tools is a list of names.", hint="An empty one is none.")
+        own = employed.settings.tools
+        fewer = tuple(one for one in cast("list[str]", given) if own is None or one in own)
+        return replace(employed, settings=replace(employed.settings, tools=fewer))
+
     def check(self, task: Task, assignment: Assignment) -> None:
-        employed = self._employed(task.work.name)
+        employed = self._employed_for(task)
         employed.host.check(task.work.name, employed.settings)
         given = _input(task)
         if task.forked and not given.get("context") and not given.get("fork_of"):
@@ -120,7 +133,7 @@ class AgentRunner:
 
     async def run(self, assignment: Assignment, context: Context) -> Report:
         task = assignment.task
-        employed = self._employed(task.work.name)
+        employed = self._employed_for(task)
         settings, folder = employed.settings, self._folder(task.id)
         context.limit_children(settings.depth)
         mark = marks.load(folder, task) if assignment.again else None

@@ -23,10 +23,11 @@ from meantime.wording import dialect_of
 SEED = "llxprt"
 MAX_ASYNC = 5
 MOST = 16_000  # characters of an output that the model is shown
-RUN = (
+RUN_HERE = (
     "Runs a command line in the shell and returns its output. The person can send it to the background "
-    "while it runs. With async: true it is handed off, and this returns at once."
+    "while it runs."
 )
+RUN_ASYNC = "With async: true it is handed off, and this returns at once."
 
 
 class Run(Arguments):
@@ -34,6 +35,9 @@ class Run(Arguments):
     description: Annotated[str, Meta(description="A few words that say what it is for.")] = ""
     cwd: Annotated[str, Meta(description="The folder to run it in.")] | None = None
     timeout_seconds: Annotated[float, Meta(description="Seconds until it is stopped.")] | None = None
+
+
+class AsyncRun(Run):
     is_async: bool = field(default=False, name="async")
 
 
@@ -54,10 +58,13 @@ class Speech:
         return self.status(task.status, task.run.number)
 
     def tools(self, offer: Offer) -> Sequence[Tool]:
-        return [self._run_tool(), *self._seed.tools(offer)]
+        run = [self._run_tool(offer.background)] if offer.commands else []
+        return [*run, *self._seed.tools(offer)]
 
-    def _run_tool(self) -> Tool:
-        found = tool("run", RUN, Run, _run, self._ran, starts=True)
+    def _run_tool(self, background: bool) -> Tool:
+        if not background:
+            return tool("run", RUN_HERE, Run, _run, self._ran)
+        found = tool("run", f"{RUN_HERE} {RUN_ASYNC}", AsyncRun, _run, self._ran, starts=True)
         described: str = self._task.schema["properties"]["async"]["description"]
         found.schema["properties"]["async"]["description"] = described.replace("subagent", "command")
         return found
@@ -98,7 +105,7 @@ def _run(given: Run) -> Ask:
         cwd=given.cwd,
         description=given.description,
         timeout=given.timeout_seconds,
-        background=given.is_async,
+        background=isinstance(given, AsyncRun) and given.is_async,
     )
 
 
