@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from meantime import Completed, Failed, Limits, Meantime, Settings, Shell, TaskFailed, Thread
+from meantime.runners.shell import hunt
+from meantime.runners.shell.shim import cells
 
 from .saying import lives
 
@@ -159,3 +163,18 @@ async def test_a_script_without_a_first_line_says_so(thread: Thread, tmp_path: P
     task = await (await thread.start(Shell([str(script)]))).wait(10)
     assert isinstance(task.outcome, Failed)
     assert "Exec format error" in task.outcome.message
+
+
+def test_P8_a_leftover_is_found_while_it_becomes_another_program(tmp_path: Path):
+    """The kernel shows no environment of it for a moment: that it has no mark is not believed at once."""
+    same = "[*sys.orig_argv[:4], str(n)]"
+    again = f"import os, sys; n = int(sys.argv[1]) - 1; n and os.execv(sys.executable, {same})"
+    mark = {cells.MARK: str(tmp_path)}
+    with subprocess.Popen([sys.executable, "-S", "-c", again, "100"], env=os.environ | mark) as leftover:
+        missed, looks = 0, 0
+        while leftover.poll() is None:
+            found = leftover.pid in hunt.marked(tmp_path)
+            missed += not found and leftover.poll() is None
+            looks += 1
+    assert looks > 0
+    assert missed == 0

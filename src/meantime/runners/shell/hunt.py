@@ -12,6 +12,9 @@ from .shim import cells, tree
 
 ROUNDS = 50
 PAUSE = 0.02
+LOOKS = 5  # at a process that shows no environment
+MOMENT = 0.002  # seconds between them
+PF_KTHREAD = 0x00200000  # in the flags of /proc/<pid>/stat
 
 
 def hunt(base: Path, pid: int, started: int, shim: tuple[int, int] = (0, 0)) -> tuple[int, list[int]]:
@@ -55,23 +58,39 @@ def marked(base: Path) -> tree.Found:
 
 
 def _environment(pid: str) -> list[bytes]:
-    """Of a process; or of its other threads, where its first one has ended."""
-    text = _read(f"/proc/{pid}/environ")
-    if not text:
-        try:
-            threads = os.listdir(f"/proc/{pid}/task")
-        except OSError:
-            return []
-        text = b"".join(_read(f"/proc/{pid}/task/{thread}/environ") for thread in threads if thread != pid)
-    return text.split(b"\0")
+    """Of a process; or of its other threads, where its first one has ended. One that is just becoming
+    another program has none for a moment: then it is looked at again."""
+    for _ in range(LOOKS):
+        text = _read(f"/proc/{pid}/environ")
+        if text == b"":
+            text = _of_other_threads(pid)
+        if text or text is None or _is_kernels(int(pid)):
+            return (text or b"").split(b"\0")
+        time.sleep(MOMENT)
+    return []
 
 
-def _read(path: str) -> bytes:
+def _of_other_threads(pid: str) -> bytes:
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return b""
+    return b"".join(_read(f"/proc/{pid}/task/{thread}/environ") or b"" for thread in threads if thread != pid)
+
+
+def _is_kernels(pid: int) -> bool:
+    """No program: a thread of the kernel's, or gone."""
+    fields = tree.stat(pid)
+    return fields is None or tree.is_gone(fields) or bool(int(fields[6]) & PF_KTHREAD)
+
+
+def _read(path: str) -> bytes | None:
+    """None for one that is gone, or somebody else's."""
     try:
         with open(path, "rb") as file:
             return file.read()
     except OSError:
-        return b""
+        return None
 
 
 def put_down(pid: int, started: int) -> None:
