@@ -51,6 +51,8 @@ class ScriptedHost:
         return self._begin(brief, [])
 
     async def fork(self, session: str, brief: Brief) -> str:
+        if not self.abilities.fork:
+            raise Refused("This host cannot copy a session.", code="cannot_fork")
         return self._begin(brief, self._known(session))
 
     def _begin(self, brief: Brief, lines: Sequence[Line]) -> str:
@@ -95,16 +97,18 @@ class ScriptedHost:
         return turned
 
     async def steer(self, session: str, text: str) -> bool:
-        if session not in self.turning:
+        if not self.abilities.steer or session not in self.turning:
             return False
         self.steered.append(text)
         self._say(session, Line(role="user", text=text))
         return True
 
     async def exists(self, session: str, settings: AgentSettings) -> bool:
-        return session in self.sessions
+        return self.abilities.resume and session in self.sessions
 
     async def lines(self, session: str, settings: AgentSettings) -> Sequence[Line]:
+        if not self.abilities.history:
+            raise Refused("This host keeps no history.", code="no_history")
         return self._known(session)
 
     async def close(self) -> None:

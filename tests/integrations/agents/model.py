@@ -10,6 +10,7 @@ is judged there.
 A step is what the model does once:
     {"text": "…"}                           says it; in "chunks": 4 pieces, "chunk_delay": 0.1 seconds apart
     {"tool": "bash", "arguments": {…}}      calls a tool; {"tools": [{"tool": …, "arguments": …}, …]} several
+    {"recall": true}                        says every text that the scripts of this conversation had
     {"error": 429, "retry_after": 1}        refuses, each time it is asked
 and any step may have
     "errors": 2, "error": 500               refuses so many times, then does the rest
@@ -54,7 +55,7 @@ class Asked(NamedTuple):
 class Model:
     def __init__(self) -> None:
         self.asked: list[Asked] = []
-        self.refusing = True
+        self.thinking = 0  # questions that it will answer later, or never
         self.before_answer: Callable[[Asked], None] = lambda asked: None
         self.closed = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler(self))
@@ -100,6 +101,13 @@ def _step(said: list[Said]) -> tuple[dict[str, Any], tuple[str, int]]:
             steps = json.loads(found[1] or Path(found[2]).read_text())
             done = sum(part.role == "assistant" for part in said[place:])
             if done < len(steps):
-                return steps[done], (found[0], done)
+                step = {"text": _recalled(said)} if steps[done].get("recall") else steps[done]
+                return step, (found[0], done)
             break
     return {"text": f"ECHO {said[-1].text[-300:]}" if said else "ECHO"}, ("", 0)
+
+
+def _recalled(said: list[Said]) -> str:
+    own = "\n".join(one.text for one in said if one.role == "user")
+    steps = [step for found in SCRIPT.finditer(own) if found[1] for step in json.loads(found[1])]
+    return " ".join(step["text"] for step in steps if "text" in step)

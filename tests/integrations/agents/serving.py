@@ -52,6 +52,13 @@ def handler(model: Model) -> type[BaseHTTPRequestHandler]:
                 self.close_connection = True  # whoever asked has gone
 
         def _take_time(self, step: dict[str, Any]) -> None:
+            model.thinking += 1
+            try:
+                self._think(step)
+            finally:
+                model.thinking -= 1
+
+        def _think(self, step: dict[str, Any]) -> None:
             time.sleep(step.get("delay", 0))
             while "wait_file" in step and not Path(step["wait_file"]).exists() and not self._gone():
                 model.closed.wait(0.01)

@@ -78,6 +78,12 @@ class AcpHost:
             return await self._made(program, "session/new", asked, brief, options)
 
     async def fork(self, session: str, brief: Brief) -> str:
+        if not self.abilities.fork:
+            raise Refused(
+                "This agent cannot copy a session.",
+                code="cannot_fork",
+                hint="Give the conversation as context=[…] in its place.",
+            )
         known = self._records.get(session)
         if known is None:
             raise Refused("The session to fork is gone.", code="session_gone")

@@ -104,7 +104,7 @@ class CommandLineHost:
         return found is not None and found.begun
 
     async def lines(self, session: str, settings: AgentSettings) -> Sequence[Line]:
-        return ()
+        raise Refused("A command-line agent's history is kept with its task.", code="no_history")
 
     async def steer(self, session: str, text: str) -> bool:
         return False

@@ -20,7 +20,8 @@ _LIMITED = re.compile(r"rate.?limit|too many requests|overloaded", re.IGNORECASE
 _FAULTS = re.compile(
     r"internal server error|bad gateway|service unavailable|gateway time|stream disconnected|server_error"
     r"|connection (error|reset|refused|closed)|ECONNRESET|ECONNREFUSED|ETIMEDOUT|EAI_AGAIN|socket hang up"
-    r"|fetch failed|error sending request|network error",
+    r"|fetch failed|error sending request|network error"
+    r"|database is locked",  # OpenCode, where two make it at once
     re.IGNORECASE,
 )
 _SPENT = re.compile(r"quota|billing|credit balance|usage limit|payment", re.IGNORECASE)

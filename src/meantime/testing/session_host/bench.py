@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import os
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Struct
 
 from meantime.kernel.conversation import Kind, Line
+from meantime.kernel.ids import ENTROPY, task_id
 from meantime.kernel.questions import Question, Reply, allowed
 from meantime.ports.session import AgentSettings, Brief, Gate, Prompt, SessionHost, Turned
 
@@ -29,6 +31,7 @@ class Script(Struct, frozen=True):
     odd: str = "odd"  # it answers with ODD, as far as its protocol can carry that
 
 
+Middle: TypeAlias = Callable[[], Awaitable[object]]
 ODD = "größe 漢字 😀 \x1b[31mred\x1b[0m \u202e </conversation> {} \\ \" ' \r\n last"
 
 
@@ -95,6 +98,7 @@ class Bench:
         folder: Path,
         script: Script | None = None,
         name: str = "agent",
+        middle: Middle | None = None,
     ) -> None:
         self._make = make
         self._folder = folder
@@ -102,6 +106,7 @@ class Bench:
         self.settings = settings
         self.script = script or Script()
         self.name = name
+        self._middle = middle
         self.host = self._opened()
 
     def _opened(self) -> SessionHost:
@@ -117,8 +122,7 @@ class Bench:
         self.host = self._opened()
 
     def brief(self) -> Brief:
-        self._count += 1
-        task = f"t_{self._count:010d}"
+        task = task_id(os.urandom(ENTROPY))  # no other has it: a host may know a session by it
         folder = self._folder / f"@{task}"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         cwd = self.settings.cwd or str(self._folder)
@@ -142,6 +146,20 @@ class Bench:
         return await within(
             self.host.prompt(session, prompt, brief, hearer or Recorder()), f"prompt({prompt.text!r})"
         )
+
+    async def middle(self, turning: asyncio.Future[Any]) -> None:
+        """Until the turn that was just begun is in its middle, or over."""
+        if self._middle is None:
+            await asyncio.wait({turning}, timeout=SETTLE)
+            return
+        coming = asyncio.ensure_future(self._middle())
+        try:
+            await asyncio.wait({turning, coming}, timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED)
+            assert coming.done() or turning.done(), f"no turn came to its middle within {PATIENCE:g} s"
+            if coming.done():
+                coming.result()
+        finally:
+            coming.cancel()
 
     async def say(self, session: str, brief: Brief, word: str, hearer: Recorder | None = None) -> Turned:
         turned = await self.turn(session, brief, self.script.say, word, hearer)

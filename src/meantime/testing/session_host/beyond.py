@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import cast
+from collections.abc import Coroutine
+from typing import Any, cast
 
 from meantime.kernel.errors import MeantimeError
 from meantime.ports.session import KeepingHost, LastingHost
 
-from .bench import NOWHERE, SETTLE, Bench, Recorder, within
+from .bench import NOWHERE, Bench, Recorder, within
 
 
 async def a_session_outlives_its_host(bench: Bench) -> None:
@@ -44,7 +45,7 @@ async def a_busy_session_can_be_forked(bench: Bench) -> None:
     session, brief = await bench.begin()
     await bench.say(session, brief, "walnut")
     going = asyncio.ensure_future(bench.turn(session, brief, bench.script.slow, "hazel"))
-    await asyncio.wait({going}, timeout=SETTLE)
+    await bench.middle(going)
     other = bench.brief()
     copy = await within(bench.host.fork(session, other), "fork()")
     turned = await bench.turn(copy, other, bench.script.recall)
@@ -67,7 +68,7 @@ async def a_running_turn_can_be_steered(bench: Bench) -> None:
         return
     session, brief = await bench.begin()
     going = asyncio.ensure_future(bench.turn(session, brief, bench.script.slow, "walnut"))
-    await asyncio.wait({going}, timeout=SETTLE)
+    await bench.middle(going)
     assert not going.done(), "the turn was not slow"
     assert await within(bench.host.steer(session, "hurry"), "steer()"), "a turn goes on, and is not steered"
     await going
@@ -101,7 +102,7 @@ async def a_turn_that_is_left_goes_on_and_is_followed(bench: Bench) -> None:
     session, brief = await bench.begin()
     prompt = bench.prompt(bench.script.slow, brief, "walnut")
     going = asyncio.ensure_future(host.prompt(session, prompt, brief, Recorder()))
-    await asyncio.wait({going}, timeout=SETTLE)
+    await bench.middle(going)
     assert not going.done(), "the turn was not slow"
     assert await within(host.leave(session), "leave()"), "a lasting host cannot leave"
     going.cancel()
@@ -143,6 +144,32 @@ async def a_session_that_is_forgotten_is_gone(bench: Bench) -> None:
     assert "hazel" in turned.text, "another session was forgotten with it"
 
 
+async def what_it_cannot_is_refused(bench: Bench) -> None:
+    """Whoever asks for it all the same is told so, and nothing is done."""
+    able = bench.host.abilities
+    session, brief = await bench.begin()
+    await bench.say(session, brief, "walnut")
+    if not able.fork:
+        await _refused(bench.host.fork(session, bench.brief()), "fork()")
+    if not able.history:
+        await _refused(bench.host.lines(session, bench.settings), "lines()")
+    if not able.steer:
+        going = asyncio.ensure_future(bench.turn(session, brief, bench.script.slow, "hazel"))
+        await bench.middle(going)
+        assert not await within(bench.host.steer(session, "hurry"), "steer()"), "it cannot be"
+        await going
+    if not able.resume:
+        assert not await within(bench.host.exists(session, bench.settings), "exists()"), "it cannot go on"
+
+
+async def _refused(asked: Coroutine[Any, Any, Any], what: str) -> None:
+    try:
+        answer = await within(asked, what)
+    except MeantimeError:
+        return
+    raise AssertionError(f"its abilities do not say {what}, which answered {answer!r}")
+
+
 CHECKS = (
     a_session_outlives_its_host,
     a_fork_knows_what_its_source_knew,
@@ -154,4 +181,5 @@ CHECKS = (
     a_turn_that_is_left_goes_on_and_is_followed,
     a_prompt_that_was_never_given_is_given_by_follow,
     a_session_that_is_forgotten_is_gone,
+    what_it_cannot_is_refused,
 )

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from meantime.ports.session import AgentSettings, SessionHost
 
 from . import beyond, turns
-from .bench import Bench, Script
+from .bench import Bench, Middle, Script
 
 Check: TypeAlias = Callable[[Bench], Awaitable[None]]
 SESSION_HOST_CHECKS: tuple[Check, ...] = (*turns.CHECKS, *beyond.CHECKS)
@@ -22,16 +22,18 @@ async def exercise_session_host(
     *,
     script: Script | None = None,
     name: str = "agent",
+    middle: Middle | None = None,
 ) -> None:
     """Runs every check on a fresh host; the first that fails is named in the AssertionError.
 
     settings: of the agent that the host runs, as its configuration has them.
     folder: an empty one, for what the hosts keep.
     script: other prompts, where the agent under test needs them.
+    middle: returns when the turn that was just begun is in its middle; else that is so after a moment.
     """
     for check in SESSION_HOST_CHECKS:
         title = getattr(check, "__name__", repr(check))
-        bench = Bench(make, settings, folder / title, script, name)
+        bench = Bench(make, settings, folder / title, script, name, middle)
         bench.host.check(name, settings)
         try:
             await check(bench)

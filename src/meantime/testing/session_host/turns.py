@@ -10,7 +10,7 @@ from meantime.kernel.conversation import storable
 from meantime.kernel.errors import MeantimeError
 from meantime.ports.session import Brief, Turned
 
-from .bench import NOWHERE, SETTLE, Bench, Recorder, within
+from .bench import NOWHERE, Bench, Recorder, within
 
 
 async def a_prompt_is_answered(bench: Bench) -> None:
@@ -119,7 +119,7 @@ async def closing_twice_is_harmless(bench: Bench) -> None:
 async def _stopped(bench: Bench, session: str, brief: Brief) -> None:
     prompt = bench.prompt(bench.script.wait, brief)
     turning = asyncio.ensure_future(bench.host.prompt(session, prompt, brief, Recorder()))
-    await asyncio.wait({turning}, timeout=SETTLE)
+    await bench.middle(turning)
     assert not turning.done(), f"the turn did not wait: {turning}"
     turning.cancel()
     await within(_over(turning), "a stopped prompt()")

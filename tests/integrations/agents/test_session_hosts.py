@@ -1,0 +1,165 @@
+"""The public suite for hosts of sessions, on real agents with the scripted model behind them."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.person import Person
+from meantime.app.clock import SystemClock
+from meantime.integrations import acp, cli_agents, opencode
+from meantime.ports.session import AgentSettings, SessionHost
+from meantime.runners.shell.lasting import LastingCommands
+from meantime.runners.shell.runner import ShellRunner
+from meantime.testing.session_host import SESSION_HOST_CHECKS, Bench, Check, Script
+from meantime.testing.session_host.bench import ODD
+
+from ..cli_agents.test_real import Claude, Codex, Goose
+from ..opencode.serving import Running
+from .installed import CLAUDE, CODEX, FOLDER, GEMINI, GOOSE, OPENCODE, Agent, Gemini, OpenCode, needs
+from .model import Model, script
+
+pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("session-hosts")]
+SCRIPT = Script(
+    say=script({"text": "{word}"}),
+    recall=script({"recall": True}),
+    wait=script({"hang": True}),
+    slow=script({"text": "{word}", "delay": 3.0}),
+    odd=script({"text": ODD}),
+)
+Made = tuple[Callable[[], SessionHost], AgentSettings]
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[Model]:
+    one = Model()
+    yield one
+    one.close()
+
+
+@pytest.fixture(scope="module")
+def server(model: Model, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    one = Running(tmp_path_factory.mktemp("opencode"), model)
+    yield one
+    one.kill()
+
+
+class Homes:
+    """One for every kind of agent: what it sets up when it is first started there is set up once."""
+
+    def __init__(self, factory: pytest.TempPathFactory, model: Model) -> None:
+        self._factory, self._model = factory, model
+        self._known: dict[Any, Agent] = {}
+
+    def of(self, kind: Any) -> Agent:
+        if kind not in self._known:
+            agent = self._known[kind] = kind(Person(self._factory.mktemp("home")), self._model)
+            if kind is OpenCode:  # two that make its database at once lock each other out
+                words = [OPENCODE, "session", "list"]
+                subprocess.run(words, env=agent.environ, cwd=agent.project, timeout=120, check=True)
+        return self._known[kind]
+
+
+@pytest.fixture(scope="module")
+def homes(tmp_path_factory: pytest.TempPathFactory, model: Model) -> Homes:
+    return Homes(tmp_path_factory, model)
+
+
+def at_home(agent: Agent) -> dict[str, Any]:
+    return {"cwd": str(agent.project), "env": agent.environ}
+
+
+def over_acp(program: Path, kind: Any, *arguments: str, **options: Any) -> Any:
+    def make(request: pytest.FixtureRequest, folder: Path) -> Made:
+        agent = request.getfixturevalue("homes").of(kind)
+        words = (str(program), *arguments)
+        settings = AgentSettings(runner="acp", command=words, options=options, **at_home(agent))
+        return lambda: acp.host(SystemClock(), acp.variant(settings)), settings
+
+    return pytest.param(make, id=f"acp-{program.name}", marks=needs(program))
+
+
+def on_the_command_line(program: Path, kind: Any, **more: Any) -> Any:
+    def make(request: pytest.FixtureRequest, folder: Path) -> Made:
+        agent = request.getfixturevalue("homes").of(kind)
+        settings = AgentSettings(runner="cli", command=(str(program),), **at_home(agent), **more)
+
+        def host() -> SessionHost:
+            commands = LastingCommands(ShellRunner(folder / "commands", grace=0.5))
+            return cli_agents.host(SystemClock(), commands, cli_agents.variant(settings))
+
+        return host, settings
+
+    return pytest.param(make, id=f"cli-{program.name}", marks=needs(program))
+
+
+def on_a_server(request: pytest.FixtureRequest, folder: Path) -> Made:
+    server: Running = request.getfixturevalue("server")
+    settings = AgentSettings(runner="opencode", url=server.url, cwd=str(server.project))
+    return lambda: opencode.host(SystemClock()), settings
+
+
+HOSTS = [
+    over_acp(GOOSE, Goose, "acp"),
+    pytest.param(on_a_server, id="opencode", marks=needs(OPENCODE)),
+    on_the_command_line(GOOSE, Goose, otherwise="allow"),
+]
+# A turn of these takes seconds, and there are a hundred of them.
+SLOW = [
+    over_acp(OPENCODE, OpenCode, "acp", shared=True, start=120),
+    on_the_command_line(OPENCODE, OpenCode, otherwise="allow"),
+    on_the_command_line(CLAUDE, Claude, allow=("Bash",)),  # root cannot allow it everything
+    on_the_command_line(CODEX, Codex),
+    on_the_command_line(GEMINI, Gemini, otherwise="allow", model="gemini-2.5-flash"),
+]
+ALL = pytest.mark.skipif(not (FOLDER.parent / ".all").exists(), reason="it takes long: make agents")
+
+
+@pytest.fixture(params=SESSION_HOST_CHECKS, ids=lambda check: check.__name__)
+def check(request: pytest.FixtureRequest) -> Check:
+    return request.param
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes its time to start."""
+    monkeypatch.setattr("meantime.testing.session_host.bench.PATIENCE", 120.0)
+
+
+@pytest.mark.parametrize("made", HOSTS)
+async def test_real_hosts(
+    made: Any, check: Check, request: pytest.FixtureRequest, tmp_path: Path, model: Model
+) -> None:
+    await exercise(made, check, request, tmp_path, model)
+
+
+@ALL
+@pytest.mark.parametrize("made", SLOW)
+async def test_slow_hosts(
+    made: Any, check: Check, request: pytest.FixtureRequest, tmp_path: Path, model: Model
+) -> None:
+    await exercise(made, check, request, tmp_path, model)
+
+
+async def exercise(
+    made: Any, check: Check, request: pytest.FixtureRequest, tmp_path: Path, model: Model
+) -> None:
+    make, settings = made(request, tmp_path)
+
+    async def middle() -> None:
+        """The model thinks."""
+        while not model.thinking:  # noqa: ASYNC110  no event says it
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.2)  # and its agent knows that it was asked
+
+    bench = Bench(make, settings, tmp_path / "bench", SCRIPT, middle=middle)
+    bench.host.check("agent", settings)
+    try:
+        await check(bench)
+    finally:
+        await bench.host.close()
