@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 POLL = 10.0  # seconds between looks while events come; without them it is looked more often
 BLIND = 1.0
 GRACE = 3.0  # seconds in which an idle session must have written down how its turn ended
+CALM = 30.0  # the same where the server that was asked has been heard all the time: it is only slow
 TRIES = 3  # times that a prompt is given to a session that does nothing with it
 STOP = 10.0  # seconds for a session to stop
 PAUSE = 0.1
@@ -64,6 +65,7 @@ class Turn:
         self._agents = set[str]()  # messages of the model, as they come
         self._problem: dict[str, Any] | None = None
         self._quiet_since: float | None = None
+        self._unbroken = False  # the server has the prompt from us, and was heard ever since
         self._stopping = False
         self.left = False
 
@@ -94,7 +96,7 @@ class Turn:
         about = await client.session(self._session)
         self._directory = about["directory"]
         asking = Asking(client, self._directory, self._hearer)
-        self._quiet_since = None
+        self._quiet_since, self._unbroken = None, False
         try:
             with feed.listening(self._session) as ear:
                 await feed.settle()
@@ -142,6 +144,7 @@ class Turn:
         if self._prompt.last:
             body["tools"] = {"*": False}
         await client.prompt(self._session, self._directory, body)
+        self._unbroken = True
 
     def _voice(self) -> dict[str, Any]:
         provider, _, model = self._settings.model.partition("/")
@@ -174,6 +177,8 @@ class Turn:
             for event in events:
                 self._hear(event, asking)
             hints = HINTS.intersection(event.type for event in events)
+            if GAP in hints:
+                self._unbroken = False  # it may be another by now
             if hints:
                 return GAP in hints
         return True
@@ -229,9 +234,10 @@ class Turn:
         found = verdict(steps, problem=self._problem)
         if isinstance(found, Turned):
             return found
-        if not self._is_final():
+        broken_off = found is Open.BROKEN_OFF
+        if not self._is_quiet_for(CALM if broken_off and self._unbroken else GRACE):
             return None
-        if found is Open.BROKEN_OFF:
+        if broken_off:
             return Turned(lost=LOST)
         if self._tries >= TRIES:
             return Turned(error=Failed("OpenCode took the prompt, and no turn began.", "not_begun"))
@@ -247,12 +253,12 @@ class Turn:
                 self._tell(part)
         return steps
 
-    def _is_final(self) -> bool:
+    def _is_quiet_for(self, seconds: float) -> bool:
         """It may be between its last step and its last words about it: but not for long."""
         now = asyncio.get_running_loop().time()
         if self._quiet_since is None:
             self._quiet_since = now
-        return now - self._quiet_since >= GRACE
+        return now - self._quiet_since >= seconds
 
     async def _look(self, client: Client) -> View:
         status = (await client.status(self._directory)).get(self._session)
