@@ -22,6 +22,7 @@ def test_events_of_one_batch(person: Person):
 
 
 def test_events_in_words(person: Person):
+    person("up")
     watching = person.begin("events", "--thread", "loud")
     eventually(lambda: person.info()["clients"] >= 1)
     id = person.start("--thread", "loud", "-n", "bang \x1b[2J", "-c", "exit 3")

@@ -22,6 +22,20 @@ def test_P12_a_token_has_256_bits_in_a_private_file(tmp_path: Path):
     assert tokens.new_secret() != tokens.new_secret()
 
 
+def test_P12_a_crash_while_it_is_made_leaves_no_empty_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    with monkeypatch.context() as crash:
+        crash.setattr(os, "link", lambda *_: os.kill(os.getpid(), 9))
+        child = os.fork()
+        if not child:
+            try:
+                kept_secret(tmp_path)
+            finally:
+                os._exit(0)
+        assert os.WTERMSIG(os.waitpid(child, 0)[1]) == 9
+    assert not (tmp_path / "token").exists()
+    assert kept_secret(tmp_path) == (tmp_path / "token").read_text()
+
+
 def test_P12_a_token_file_that_others_can_read_is_refused(tmp_path: Path):
     kept_secret(tmp_path)
     (tmp_path / "token").chmod(0o644)

@@ -1,7 +1,7 @@
 """A session's model messages on disk, exactly, as they grow: a line for what is new.
 
 `add` is more messages, `all` is all of them (a history processor rewrote them), `result` is the answer of
-one tool while others of the same message are at work, and `steer` is what was said in the middle of a turn.
+one tool before the message that carries it is there, and `steer` is what was said in the middle of a turn.
 """
 
 from __future__ import annotations

@@ -160,16 +160,12 @@ class Turn:
         self._hearer.spent(turns=1, tokens=used.total_tokens, cost=float(used.cost or 0.0))
 
     async def _call_tools(self, run: Any, node: CallToolsNode[Any, Any]) -> None:
-        """A result is kept by itself while other calls are at work; then the message with all of them is."""
-        open_calls = len(node.model_response.tool_calls)
         async with node.stream(run.ctx) as events:
             async for event in events:
                 if isinstance(event, FunctionToolCallEvent):
                     self._hearer.line(spoken.of_call(event.part))
                 elif isinstance(event, FunctionToolResultEvent):
-                    open_calls -= 1
-                    if open_calls > 0:
-                        self.record.answered(event.part)
+                    self.record.answered(event.part)
                     self._hearer.line(spoken.of_result(event.part))
 
     def steer(self, text: str) -> bool:

@@ -66,7 +66,8 @@ def name(task: Task) -> str:
 def launched(said: Said) -> list[str]:
     """Below a call that was handed off, where its output would be: seed 002's line, whose Markdown says
     what is bold."""
-    before, title, after = plain(said.data["returnDisplay"]).replace("`", "").strip().split("**", 2)
+    before, _, rest = plain(said.data["returnDisplay"]).replace("`", "").strip().partition("**")
+    title, _, after = rest.rpartition("**")  # it may have stars of its own
     title = coloured(_fit(title, 5 + len(before) + len(after)), BOLD)
     return [f"  {coloured(ANSWER, DIM)} {before}{title}{after}"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import os
@@ -12,6 +13,8 @@ from typing import NamedTuple
 
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.ids import check_id
+
+from .discovery import drafted
 
 FILE = "token"
 LEAST = 32  # characters
@@ -57,14 +60,10 @@ def new_secret() -> str:
 def kept_secret(folder: Path) -> str:
     """The secret of this folder: made once, in a file that nobody else can read."""
     path = folder / FILE
-    try:
-        place = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    except FileExistsError:
-        return _read(path)
-    with os.fdopen(place, "w") as file:
-        secret = new_secret()
-        file.write(secret)
-    return secret
+    if not os.path.lexists(path):
+        with drafted(path, new_secret().encode()) as new, contextlib.suppress(FileExistsError):
+            os.link(new, path)
+    return _read(path)
 
 
 def _read(path: Path) -> str:
