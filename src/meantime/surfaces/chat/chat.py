@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Coroutine
+from contextlib import aclosing
 from typing import Any, Protocol
 
 from meantime.api import Thread
@@ -191,16 +192,17 @@ class Chat:
         await self._to_background()
 
     async def _read(self) -> None:
-        async for line in self.screen.lines():
-            text = line.strip()
-            if text == "/quit":
-                return
-            if text.startswith("/"):
-                said = await self._commands.do(text)
-                self.screen.put([*(look.error if said.wrong else look.info)(said.text), ""])
-            elif text:
-                await self.conversation.typed(text)
-                self._loop.say(text)
+        async with aclosing(self.screen.lines()) as lines:
+            async for line in lines:
+                text = line.strip()
+                if text == "/quit":
+                    return
+                if text.startswith("/"):
+                    said = await self._commands.do(text)
+                    self.screen.put([*(look.error if said.wrong else look.info)(said.text), ""])
+                elif text:
+                    await self.conversation.typed(text)
+                    self._loop.say(text)
 
     def _completions(self, line: str) -> Any:
         return completions(line, self.hands.speech, list(self.view.active), list(self.view.ended))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import termios
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
@@ -53,18 +53,20 @@ class Screen:
             prompt_continuation="  ",
         )
 
-    async def lines(self) -> AsyncIterator[str]:
-        """What is typed, until somebody leaves."""
-        while True:
-            try:
-                yield await self._session.prompt_async()
-            except EOFError:
-                return
-            except (OSError, termios.error):
-                _let_go()
-                return
-            except KeyboardInterrupt:
-                continue
+    async def lines(self) -> AsyncGenerator[str]:
+        """What is typed, until somebody leaves. Keys are ours also between two prompts: one that is pressed
+        then is for the next."""
+        with self._session.app.input.raw_mode():
+            while True:
+                try:
+                    yield await self._session.prompt_async()
+                except EOFError:
+                    return
+                except (OSError, termios.error):
+                    _let_go()
+                    return
+                except KeyboardInterrupt:
+                    continue
 
     def put(self, rows: Sequence[str]) -> None:
         """Above the prompt. A terminal that is gone shows nothing; whoever reads from it finds that out."""
