@@ -3,6 +3,7 @@ writing anything more. What was promised before is there when the disk is mounte
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import random
@@ -75,17 +76,37 @@ def _make(folder: Path) -> None:
 @contextmanager
 def mounted(folder: Path) -> Iterator[None]:
     disk = folder / "disk"
-    _run("mount", "-o", "loop", str(folder / "image"), str(disk))
-    disk.chmod(0o700)
+    end = time.monotonic() + 10
+    while not _mount(folder / "image", disk):
+        if time.monotonic() > end:
+            raise OSError("the disk that was cut off is still mounted somewhere")
+        time.sleep(0.05)
     try:
         yield
     finally:
-        end = time.monotonic() + 10
-        while subprocess.run(["umount", str(disk)], capture_output=True).returncode:
-            if time.monotonic() > end:
-                _run("umount", "-l", str(disk))
-                raise OSError("somebody still uses the disk")
-            time.sleep(0.05)
+        _unmount(disk)
+
+
+def _mount(image: Path, disk: Path) -> bool:
+    """Not while a program that has just made a namespace of its own holds the disk that was cut off, too."""
+    _run("mount", "-o", "loop", str(image), str(disk))
+    try:
+        disk.chmod(0o700)
+    except OSError as problem:
+        _unmount(disk)
+        if problem.errno != errno.EIO:
+            raise
+        return False
+    return True
+
+
+def _unmount(disk: Path) -> None:
+    end = time.monotonic() + 10
+    while subprocess.run(["umount", str(disk)], capture_output=True).returncode:
+        if time.monotonic() > end:
+            _run("umount", "-l", str(disk))
+            raise OSError("somebody still uses the disk")
+        time.sleep(0.05)
 
 
 def _run(*command: str) -> None:

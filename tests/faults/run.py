@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import argparse
 import logging
+import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from typing import NamedTuple
 
 from . import strace
 from .families import FAMILIES, SEED, Family
-from .judge import Tally
 
 HELP = f"""
 Without a name every family is played. A name may be the first word of several: `link` is all of link-*.
 The same seed makes the same faults: --seed, or {SEED}, repeats a run.
+Each family is played in a process of its own, as many at once as there are cores.
 From make: make faults FAMILIES="link power"
 Exit code 1: something was lost, doubled or misordered. 2: there is no such family.
 
@@ -32,15 +35,28 @@ def main(words: Sequence[str] | None = None) -> int:
         return 2
     seed = given.seed if given.seed is not None else int(os.environ.get(SEED) or time.time_ns() % 1_000_000)
     print(f"seed {seed} (repeat with --seed {seed})", flush=True)
-    began, tallies = time.monotonic(), list[Tally]()
+    began = time.monotonic()
+    playable = list[Family]()
     for family in chosen:
-        if why_not := family.missing():
-            print(f"{family.title:<44} skipped: {why_not}", flush=True)
-            if strace.is_ci() and family.missing is strace.missing:
-                return 1
+        if not (why_not := family.missing()):
+            playable.append(family)
             continue
-        tallies.append(_played(family, seed))
-    return _summed(tallies, seed, time.monotonic() - began)
+        print(f"{family.title:<44} skipped: {why_not}", flush=True)
+        if strace.is_ci() and family.missing is strace.missing:
+            return 1
+    every = list[Played]()
+    for played in _all_played(playable, seed):
+        print(played.line, flush=True)
+        every.append(played)
+    return _summed(every, seed, time.monotonic() - began)
+
+
+class Played(NamedTuple):
+    """What came of a family, to be carried between processes."""
+
+    line: str
+    counts: tuple[int, int, int, int]  # faults, lost, doubled, misordered
+    problems: list[str]
 
 
 def named(words: Sequence[str]) -> list[Family]:
@@ -56,22 +72,39 @@ def _means(word: str, family: Family) -> bool:
     return family.name == word or family.name.startswith(f"{word}-")
 
 
-def _played(family: Family, seed: int) -> Tally:
+def _all_played(families: Sequence[Family], seed: int) -> Iterator[Played]:
+    """In their own order; one alone in this process."""
+    if len(families) == 1:
+        yield _played(families[0], seed)
+        return
+    fresh = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(os.cpu_count(), fresh, _hush, max_tasks_per_child=1) as pool:
+        yield from pool.map(_played_by_name, [family.name for family in families], [seed] * len(families))
+
+
+def _played_by_name(name: str, seed: int) -> Played:
+    return _played(next(family for family in FAMILIES if family.name == name), seed)
+
+
+def _played(family: Family, seed: int) -> Played:
     began = time.monotonic()
     tally = family.play(seed, *family.whole, f"python -m tests.faults.run {family.name} --seed {seed}")
-    print(f"{tally}  ({time.monotonic() - began:.1f} s)", flush=True)
-    return tally
+    counts = (tally.faults, tally.lost, tally.doubled, tally.misordered)
+    return Played(f"{tally}  ({time.monotonic() - began:.1f} s)", counts, tally.problems)
 
 
-def _summed(tallies: Sequence[Tally], seed: int, seconds: float) -> int:
-    problems = [problem for tally in tallies for problem in tally.problems]
+def _hush() -> None:
+    logging.getLogger("meantime").setLevel(logging.CRITICAL)  # of failures that we made ourselves
+
+
+def _summed(every: Sequence[Played], seed: int, seconds: float) -> int:
+    problems = [problem for played in every for problem in played.problems]
     for problem in problems:
         print(f"\n{problem}", file=sys.stderr)
-    print(
-        f"{sum(t.faults for t in tallies)} faults, {sum(t.lost for t in tallies)} lost, "
-        f"{sum(t.doubled for t in tallies)} doubled, {sum(t.misordered for t in tallies)} misordered "
-        f"in {seconds:.0f} s"
+    faults, lost, doubled, misordered = map(
+        sum, zip((0, 0, 0, 0), *(each.counts for each in every), strict=True)
     )
+    print(f"{faults} faults, {lost} lost, {doubled} doubled, {misordered} misordered in {seconds:.0f} s")
     print(f"seed {seed}")
     return 1 if problems else 0
 
@@ -88,5 +121,5 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    logging.getLogger("meantime").setLevel(logging.CRITICAL)  # of failures that we made ourselves
+    _hush()
     sys.exit(main())
