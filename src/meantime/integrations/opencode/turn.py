@@ -65,7 +65,7 @@ class Turn:
         self._agents = set[str]()  # messages of the model, as they come
         self._problem: dict[str, Any] | None = None
         self._quiet_since: float | None = None
-        self._unbroken = False  # the server has the prompt from us, and was heard ever since
+        self._breaks: int | None = None  # of the stream when the prompt was given; None if nobody listened
         self._stopping = False
         self.left = False
 
@@ -96,18 +96,18 @@ class Turn:
         about = await client.session(self._session)
         self._directory = about["directory"]
         asking = Asking(client, self._directory, self._hearer)
-        self._quiet_since, self._unbroken = None, False
+        self._quiet_since = self._breaks = None
         try:
             with feed.listening(self._session) as ear:
                 await feed.settle()
-                await self._give(client, about)
+                await self._give(client, feed, about)
                 missed = True
                 while True:
                     if missed:
                         children = await client.children(self._session, self._directory)
                         ear.sessions.update(child["id"] for child in children)
                         await asking.look(ear.sessions)
-                    turned = await self._judged(client)
+                    turned = await self._judged(client, feed)
                     if turned is not None:
                         return turned
                     missed = await self._listen(ear, asking, feed.connected.is_set())
@@ -116,7 +116,7 @@ class Turn:
 
     # -- saying it
 
-    async def _give(self, client: Client, about: dict[str, Any]) -> None:
+    async def _give(self, client: Client, feed: Feed, about: dict[str, Any]) -> None:
         """Unless it is there. What is given again keeps its ids, and is the same message."""
         known = await client.message(self._session, self._message, self._directory)
         held = known is not None and any(part["id"] == self._part for part in known["parts"])
@@ -127,7 +127,7 @@ class Turn:
             self._before = {step["info"]["id"] for step in view.after(self._message)}
         if not self._prompt.last and about.get("permission") == NOTHING:
             await self._loosen(client)
-        await self._say(client)
+        await self._say(client, feed)
 
     async def _loosen(self, client: Client) -> None:
         """A last turn has taken all tools from the session, and what follows it needs them again."""
@@ -135,16 +135,16 @@ class Turn:
         if allowed := rules(self._settings):
             await client.change(self._session, self._directory, {"permission": allowed})
 
-    async def _say(self, client: Client) -> None:
+    async def _say(self, client: Client, feed: Feed) -> None:
         self._tries += 1
         self._given = True
         self._quiet_since = self._problem = None
+        self._breaks = feed.breaks if feed.connected.is_set() else None
         part = {"id": self._part, "type": "text", "text": self._prompt.text}
         body: dict[str, Any] = {"messageID": self._message, "parts": [part], **self._voice()}
         if self._prompt.last:
             body["tools"] = {"*": False}
         await client.prompt(self._session, self._directory, body)
-        self._unbroken = True
 
     def _voice(self) -> dict[str, Any]:
         provider, _, model = self._settings.model.partition("/")
@@ -177,8 +177,6 @@ class Turn:
             for event in events:
                 self._hear(event, asking)
             hints = HINTS.intersection(event.type for event in events)
-            if GAP in hints:
-                self._unbroken = False  # it may be another by now
             if hints:
                 return GAP in hints
         return True
@@ -224,7 +222,7 @@ class Turn:
 
     # -- judging
 
-    async def _judged(self, client: Client) -> Turned | None:
+    async def _judged(self, client: Client, feed: Feed) -> Turned | None:
         view = await self._look(client)
         self._phase(view.status)
         if view.is_busy:
@@ -235,13 +233,14 @@ class Turn:
         if isinstance(found, Turned):
             return found
         broken_off = found is Open.BROKEN_OFF
-        if not self._is_quiet_for(CALM if broken_off and self._unbroken else GRACE):
+        heard = self._breaks == feed.breaks  # else it may be another server by now
+        if not self._is_quiet_for(CALM if broken_off and heard else GRACE):
             return None
         if broken_off:
             return Turned(lost=LOST)
         if self._tries >= TRIES:
             return Turned(error=Failed("OpenCode took the prompt, and no turn began.", "not_begun"))
-        await self._say(client)
+        await self._say(client, feed)
         return None
 
     def _steps(self, view: View) -> list[dict[str, Any]]:
