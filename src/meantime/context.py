@@ -42,6 +42,7 @@ class WorkContext:
         "_loop",
         "_now",
         "_stopping",
+        "agent",
         "children",
         "depth",
         "emitted",
@@ -66,6 +67,7 @@ class WorkContext:
         self.task_id = task.id
         self.thread = task.thread
         self.depth = task.depth
+        self.agent = task.nearest_agent
         self.children = task.children
         self._asks = asks
         self.said: Progress | None = None

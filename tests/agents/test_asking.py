@@ -139,6 +139,27 @@ def kept() -> ScriptedHost:
     return ScriptedHost(asking(permission()), kept=True)
 
 
+async def test_L28_who_closes_in_an_orderly_way_leaves_a_question_open(tmp_path: Path):
+    """As after a crash: nobody has answered, so nothing has ended."""
+    async with working(tmp_path, kept()) as mt:
+        await waits(mt, (await start(mt, id="t_one")).id)
+    async with working(tmp_path, kept()) as mt:
+        task = await mt.get("t_one")
+        assert (task.status, task.question and task.question.text) == ("waiting", "May I?")
+        await mt.answer("t_one", "allow")
+        (task,) = await mt.thread("conv-1").wait("t_one")
+        assert task.status == "completed", task
+        assert [kind for kind in await events(mt, "t_one") if kind == "asked"] == ["asked"]
+
+
+async def test_L28_who_closes_and_stops_everything_stops_it(tmp_path: Path):
+    async with working(tmp_path, kept()) as mt:
+        await waits(mt, (await start(mt, id="t_one")).id)
+        await mt.close(on_close="stop")
+    async with working(tmp_path, kept()) as mt:
+        assert (await mt.get("t_one")).status == "cancelled"
+
+
 async def left_waiting(folder: Path, clock: FakeClock, seconds: float) -> Path:
     """What an owner leaves behind that is killed when its question has waited so long: a copy of its disk."""
     owned, left = folder / "owned", folder / "left"

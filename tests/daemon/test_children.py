@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from meantime import Agent, Meantime
 from surfaces.mcp.speaking import Raw
 
 from .conftest import Place, eventually
@@ -46,7 +48,9 @@ class Agents:
             f'[agents.{name}]\nrunner = "cli"\nprofile = "claude"\ncommand = {command}\ndepth = {depth}\n'
             for name, depth in depths.items()
         ]
-        tables += [tables[1].replace("agents.one", "agents.thrifty"), "tree = {tokens = 104}\n"]
+        for name, kind in (("thrifty", 1), ("frugal", 2)):
+            own = list(depths)[kind]
+            tables += [tables[kind].replace(f"agents.{own}", f"agents.{name}"), "tree = {tokens = 104}\n"]
         place.configure("[http]\nport = 0\n" + "".join(tables))
         place.up()
 
@@ -131,6 +135,30 @@ def test_L_what_is_started_outside_spends_from_the_tree_of_its_parent(agents: Ag
     children = {task["status"]: task for task in agents.tasks() if task["parentTaskID"] == id}
     assert children["completed"]["result"] == "first"
     assert "tokens of all together" in children["error"]["error"]
+
+
+def test_L_the_tree_of_an_agent_goes_through_its_commands(agents: Agents):
+    """A command is the parent of what it starts, and the agent above it pays."""
+    stories = [{"say": "first"}], [{"say": "second"}, {"gate": "never"}]
+    lines = [f"{sys.executable} -m meantime run -w -a any '@@{json.dumps(steps)}@@'" for steps in stories]
+    runs = [{"run": [*MEANTIME, "run", "-w", "-c", line]} for line in lines]
+    id = agents.start("frugal", *runs, {"say": "done"})
+    agents.place.ask("GET", f"/v1/tasks/{id}/wait?timeout=30")
+    commands = {task["id"] for task in agents.tasks() if task["parentTaskID"] == id}
+    ends = [task["status"] for task in agents.tasks() if task["parentTaskID"] in commands]
+    assert sorted(ends) == ["completed", "error"]
+
+
+def test_F17_a_call_that_is_waited_for_is_held_by_the_depth_of_its_agent(agents: Agents):
+    prompt = f"@@{json.dumps([{'run': [*MEANTIME, 'run', '--', 'true']}, {'say': 'done'}])}@@"
+
+    async def call() -> None:
+        async with Meantime.connect(agents.place.home.link_socket) as mt:
+            await mt.thread("conv-1").call(Agent("none", prompt), threshold=None)
+
+    asyncio.run(call())
+    assert "may not start tasks of its own" in agents.noted("ran")[0]["err"]
+    assert agents.tasks() == []
 
 
 def test_F17_work_that_connects_is_held_too(agents: Agents):

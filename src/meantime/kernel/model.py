@@ -163,6 +163,9 @@ class Task(Struct, frozen=True, omit_defaults=True, gc=False, kw_only=True):
     answers: tuple[Reply, ...] = ()  # what it was answered: those for all of this task, and the last ones
     follow_up: str = ""  # said to it while it ran, and its next run's prompt
     children: int = -1  # how deep what it starts may go: 0 is that it may start nothing, -1 is any
+    above: str | None = (
+        None  # the nearest agent above it, which may be its parent: they share a tree's budget
+    )
 
     @property
     def ended(self) -> bool:
@@ -180,6 +183,11 @@ class Task(Struct, frozen=True, omit_defaults=True, gc=False, kw_only=True):
     def agent(self) -> str:
         """The name of the agent that works, where one does."""
         return self.work.name if self.work.kind == "agent" else ""
+
+    @property
+    def nearest_agent(self) -> str | None:
+        """The agent that what it starts belongs to: itself, or the one above it."""
+        return self.id if self.work.kind == "agent" else self.above
 
     @property
     def agent_or_kind(self) -> str:

@@ -65,10 +65,11 @@ class Calls:
         call = self._begin(assignment)
         self._called.add(key)
         self._inline[task.id] = call
+        self._record.calls[task.id] = task
         try:
             return await self._answer(call, limit)
         finally:
-            del self._inline[task.id]
+            del self._inline[task.id], self._record.calls[task.id]
             self._called.discard(key)
             if not call.recorded.done():
                 self._remember(task)

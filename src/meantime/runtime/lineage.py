@@ -18,6 +18,7 @@ class Parent(NamedTuple):
     id: str
     depth: int
     children: int  # how deep what it starts may go: 0 is nothing, -1 is any
+    agent: str | None  # the nearest: itself, or one above it
 
 
 async def parent_of(options: Options, record: Record) -> Parent | None:
@@ -27,22 +28,25 @@ async def parent_of(options: Options, record: Record) -> Parent | None:
     if work is not None:
         known = record.live.get(work.task_id)
         limits = [one for one in (work.children, known.children if known else -1) if one >= 0]
-        return Parent(work.task_id, getattr(work, "depth", 0), min(limits, default=-1))
+        depth, agent = getattr(work, "depth", 0), getattr(work, "agent", None)
+        return Parent(work.task_id, depth, min(limits, default=-1), agent)
     if options.parent is None:
         return None
     id = check_id(options.parent, "parent")
-    task = record.live.get(id) or await record.store.load(id)
-    return None if task is None else Parent(task.id, task.depth, task.children)
+    task = record.live.get(id) or record.calls.get(id) or await record.store.load(id)
+    return None if task is None else Parent(task.id, task.depth, task.children, task.nearest_agent)
 
 
-def allowed_below(parent: Parent | None) -> int:
-    """How deep what a child of it starts may go; or it may have no child."""
+def allowed_below(parent: Parent | None, own: int) -> int:
+    """How deep what a child of it starts may go, where `own` is what the child may do at most; or it may have
+    no child."""
     if parent is None or parent.children < 0:
-        return -1
+        return own
     if parent.children == 0:
         raise Refused(
             "This agent may not start tasks of its own.",
             code="no_children",
             hint="Do the work yourself; or allow it with depth=1 in the agent's settings.",
         )
-    return parent.children - 1
+    below = parent.children - 1
+    return below if own < 0 else min(own, below)

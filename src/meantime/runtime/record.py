@@ -34,6 +34,7 @@ class Record:
         self.clock = clock
         self.live: dict[str, Task] = {}  # every task that has not ended, as last committed
         self.of_thread: dict[str, dict[str, Task]] = {}  # the same, by thread
+        self.calls: dict[str, Task] = {}  # that somebody waits for: no tasks yet, but they may have children
         self.listeners: list[Listener] = []  # called in the order of commits; they must not fail
         self._pending: set[asyncio.Future[Committed]] = set()
 

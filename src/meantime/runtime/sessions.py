@@ -20,20 +20,21 @@ class Sessions:
 
     async def forget(self, tasks: Iterable[Task]) -> None:
         """After these were deleted for good."""
+        keeping = {runner.kind: runner for runner in self._keeping()}
         for task in tasks:
-            runner = self._engine.runner(task.work.kind)
-            if task.session is None or not runner.abilities.keep:
-                continue
-            if not await self._is_used(task.session):
-                cast("KeepingRunner", runner).forget_session(task)
+            runner = keeping.get(task.work.kind)
+            if runner is not None and task.session is not None and not await self._is_used(task.session):
+                runner.forget_session(task)
 
     async def sweep(self, older_than: float) -> None:
         """Those whose tasks the ledger has forgotten, or whose removal a crash has cut short. Not at once: a
         session is there before its task has it on record."""
-        for runner in self._engine.lasting():
-            if runner.abilities.keep:
-                active = [task for task in self._record.live.values() if task.work.kind == runner.kind]
-                await cast("KeepingRunner", runner).sweep_sessions(active, self._is_used, older_than)
+        for runner in self._keeping():
+            active = [task for task in self._record.live.values() if task.work.kind == runner.kind]
+            await runner.sweep_sessions(active, self._is_used, older_than)
+
+    def _keeping(self) -> list[KeepingRunner]:
+        return [cast("KeepingRunner", each) for each in self._engine.lasting() if each.abilities.keep]
 
     async def _is_used(self, session: str) -> bool:
         """Also by a fork that has not begun: what it begins with is copied then."""

@@ -47,11 +47,6 @@ class Submission:
 
     async def start(self, thread: str, order: Order, options: Options) -> Task:
         runner = self._engine.runner(order.work.kind)
-        standing = Standing()
-        if runner.abilities.talk:
-            standing = cast("TalkingRunner", runner).standing(order.work.name)
-            if options.timeout is None:
-                options = replace(options, timeout=standing.timeout)
         parent = await parent_of(options, self._record)
         batch = await self._batches.choose(thread, options.batch)
         # With a free slot the task is created running: one commit, and the work starts after it.
@@ -63,8 +58,6 @@ class Submission:
                 )
             order = await self._forking(thread, order, options)
         task = self.new_task(thread, order, options, batch, parent, running=starts)
-        if standing.depth >= 0 and not 0 <= task.children <= standing.depth:
-            task = replace(task, children=standing.depth)
         assignment = Assignment(task, order.target, order.args, order.kwargs)
         runner.check(task, assignment)
         if task.retry and not runner.can_run(task):
@@ -198,6 +191,12 @@ class Submission:
             raise _busy(moved.task)
         return self._record.live.get(task.id, moved.task)
 
+    def _standing(self, order: Order) -> Standing:
+        """What holds for an agent wherever it is started."""
+        runner = self._engine.runner(order.work.kind)
+        talks = runner.abilities.talk
+        return cast("TalkingRunner", runner).standing(order.work.name) if talks else Standing()
+
     def new_task(
         self,
         thread: str,
@@ -209,7 +208,9 @@ class Submission:
         running: bool,
     ) -> Task:
         now = self._record.clock.now()
-        timeout = resolve(options.timeout, self._settings.default_timeout, self._settings.max_timeout)
+        standing = self._standing(order)
+        wanted = standing.timeout if options.timeout is None else options.timeout
+        timeout = resolve(wanted, self._settings.default_timeout, self._settings.max_timeout)
         if options.retry not in ("", "idempotent"):
             raise InvalidInput(
                 f"retry={options.retry!r} is unknown.", hint="Leave it out, or use 'idempotent'."
@@ -249,7 +250,8 @@ class Submission:
             inline=_inline(options.inline),
             meta=check_meta(options.meta),
             executor=_optional_id(options.executor, "executor"),
-            children=allowed_below(parent),
+            children=allowed_below(parent, standing.depth),
+            above=None if parent is None else parent.agent,
         )
 
 

@@ -142,3 +142,35 @@ async def test_a_session_that_is_gone_is_said_to_be_gone(tmp_path: Path, agent: 
             await handle.result()
         with pytest.raises(Refused):
             await mt.thread("t").resume(handle, "go on")
+
+
+async def test_A_a_call_that_is_silent_for_long_keeps_what_it_works_with(tmp_path: Path):
+    """It is no task yet, and may become one."""
+    gate, clock = asyncio.Event(), FakeClock(quiet=0.02)
+
+    async def turn(talk: Conversation) -> str:
+        await gate.wait()
+        return f"{len(talk.messages)}: {talk.messages[-1].text}"
+
+    async with Meantime.open(tmp_path / "work.db", agents={"one": turn}, clock=clock, settings=SLOW) as mt:
+        call = asyncio.create_task(mt.thread("t").call(Agent("one", "hello"), threshold=None, timeout=DAY))
+        await clock.until(lambda: kept(tmp_path))
+        (mine,) = kept(tmp_path)
+        (tmp_path / "work.db.agents" / "PythonHost" / f"{STRAY}.lines").touch()
+        age(tmp_path, DAY)
+        (journal,) = (tmp_path / "work.db.agents").glob("@*")
+        os.utime(journal, (0.0, 0.0))
+        await clock.advance(2 * 3601.0)
+        await clock.until(lambda: STRAY not in kept(tmp_path))
+        assert kept(tmp_path) == {mine}
+        assert journal.exists()
+        gate.set()
+        assert (await call).result == "1: hello"
+
+
+async def test_A_tasks_of_an_agent_that_is_not_there_any_more_can_be_purged(tmp_path: Path, agent: Any):
+    async with Meantime.open(tmp_path / "work.db", agents={"one": agent}) as mt:
+        handle = await worked(mt)
+    async with Meantime.open(tmp_path / "work.db") as mt:
+        assert await mt.purge(handle.id) == 1
+        assert await mt.list() == []

@@ -201,17 +201,17 @@ class Drive:
 
     # -- while it goes on
 
-    async def leave(self) -> bool:
-        """We go; the turn goes on, or is begun by the next owner."""
-        lasting = self._host.abilities.lasting and self._mark.prompt is not None and self._me is not None
-        if not lasting:
+    async def leave(self, *, waits: bool) -> bool:
+        """We go; the turn goes on, or is begun by the next owner. One that waits for an answer waits on: what
+        the agent was about to do is done when the answer is there, as after a crash."""
+        abilities = self._host.abilities
+        if self._me is None or self._mark.prompt is None or not (abilities.lasting or waits):
             return False
         self._ear.leaving = True
-        if not await self._turns.leave(self.session):
+        if abilities.lasting and not await self._turns.leave(self.session):
             self._ear.leaving = False
             return False
         self._left = True
-        assert self._me is not None
         self._me.cancel()
         return True
 

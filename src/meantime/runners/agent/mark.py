@@ -26,7 +26,7 @@ class Mark(Struct, frozen=True, omit_defaults=True):
     session: str = ""
     prompt: Prompt | None = None  # that may have been given: it is never given a second time unasked
     question: Question | None = None  # that was asked, and whose answer the agent may not have heard
-    asked: float = 0.0  # when, by the monotonic clock
+    asked: float | None = None  # when, by the monotonic clock; an older mark does not say
     halt: Halt | None = None  # why the prompt is the last
 
 
@@ -82,7 +82,9 @@ def waited(mark: Mark | None, task: Task, clock: Clock) -> float:
     if mark is None or question is None:
         return 0.0
     known = mark.question is not None and mark.question.id == question.id
-    return _since(mark if known else None, mark.asked, question.asked_at, clock)
+    if mark.asked is None or not known:
+        return _since(None, 0.0, question.asked_at, clock)
+    return _since(mark, mark.asked, question.asked_at, clock)
 
 
 def _since(mark: Mark | None, monotonic: float, wall: float | None, clock: Clock) -> float:

@@ -19,6 +19,7 @@ from meantime.kernel.budgets import Spending
 from meantime.kernel.conversation import Line
 from meantime.kernel.errors import InvalidInput, MeantimeError, NotFound, Refused
 from meantime.kernel.forking import seed
+from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Chunk, Failed, Task
 from meantime.kernel.outcomes import Report
 from meantime.ports.clock import Clock
@@ -141,7 +142,7 @@ class AgentRunner:
         journal = Journal(folder, self._clock, task.run.number, again=assignment.again)
         tally = self._tally(task, settings, began)
         key = settings.model or settings.url or task.work.name
-        gate = self._capacities.of(key, beside=task.parent in self._drives)
+        gate = self._capacities.of(key, beside=task.above in self._drives)
         ear = Ear(settings, journal, context, gate, self._clock, tally, lambda text: drive.warn(text))
         brief = self._brief(task, employed)
         drive = Drive(employed, assignment, context, brief, mark, journal, ear, self._clock)
@@ -157,7 +158,7 @@ class AgentRunner:
 
     def _tally(self, task: Task, settings: AgentSettings, began: float) -> Tally:
         """What was spent before a restart is spent."""
-        tally = Tally(settings.budget, settings.tree, self._tallies.get(task.parent or ""), began)
+        tally = Tally(settings.budget, settings.tree, self._tallies.get(task.above or ""), began)
         if (was := task.progress) is not None:
             tally.add(Spending(was.turns, was.calls, was.tokens, was.cost))
         return tally
@@ -236,7 +237,8 @@ class AgentRunner:
 
     async def detach(self, task: Task) -> bool:
         drive = self._drives.get(task.id)
-        return drive is not None and await drive.leave()
+        waits = task.status is Status.WAITING and self._root is not None
+        return drive is not None and await drive.leave(waits=waits)
 
     def keep(self, task: Task, kept: bool) -> None:
         pass
@@ -252,7 +254,7 @@ class AgentRunner:
     ) -> None:
         if self._root is None or not self._root.exists():
             return
-        spared = {self._folder(task.id) for task in active}
+        spared = {self._folder(id) for id in (*self._drives, *(task.id for task in active))}
         for folder in list(self._root.glob("@*")):
             old = time.time() - folder.stat().st_mtime >= older_than
             if folder not in spared and old and not await known(folder.name[1:]):
@@ -268,6 +270,7 @@ class AgentRunner:
     ) -> None:
         found = [marks.load(self._folder(task.id), task) for task in active]
         spared = {mark.session for mark in found if mark is not None}
+        spared |= {drive.session for drive in self._drives.values()}  # also of calls, which are no tasks yet
         for host in self._hosts():
             if host.abilities.keeps:
                 keeping = cast("KeepingHost", host)
