@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -211,6 +212,17 @@ def test_a_task_that_this_ledger_does_not_know_is_nobodys_parent(agents: Agents,
     started = agents.place.cli("run", "-q", "--", "true")
     assert started.returncode == 0, started
     assert agents.task(started.stdout.strip())["parentTaskID"] is None
+
+
+def test_who_stops_a_daemon_is_told_of_its_agents(agents: Agents):
+    id = agents.at_work("none")
+    down = [*MEANTIME, "down"]
+    said = subprocess.run(down, env=agents.place.environ, capture_output=True, text=True, check=True).stdout
+    assert "who waits for an answer waits on" in said
+    assert f"{id[2:10]}  " in said.partition("Agents at work")[2]
+    agents.place.up()
+    (agents.folder / "gate").touch()
+    agents.ended(id)  # this one is of the command line, and has gone on
 
 
 def test_a_daemon_that_an_agent_has_started_is_not_its_child(place: Place, monkeypatch):

@@ -6,8 +6,11 @@ import signal
 
 import click
 
+from meantime.kernel.ids import display
 from meantime.leader import Owner, ask_to_end, owner
 from meantime.surfaces.cli import finding
+from meantime.surfaces.cli.safe import plain
+from meantime.surfaces.cli.showing import Wire
 from meantime.surfaces.cli.speaking import Daemon
 from meantime.surfaces.cli.trouble import FAILED, NOT_ALLOWED, Gone, Trouble
 from meantime.surfaces.cli.verb import as_json, daemon, say_json
@@ -15,9 +18,13 @@ from meantime.surfaces.cli.verb import as_json, daemon, say_json
 ASKING = 5.0  # seconds for an answer of a daemon that may hang
 SIGNALS = {"keep": signal.SIGUSR2, "stop": signal.SIGUSR1}
 THEN = {
-    "keep": "Commands that run go on; `meantime up` takes them up again.",
+    "keep": "Commands that run go on, who waits for an answer waits on; `meantime up` takes them up again.",
     "stop": "Its commands were stopped. What is queued waits for `meantime up`.",
 }
+AGENTS = (
+    "Agents at work: those on an OpenCode server or the command line go on. Others were stopped, and "
+    "`meantime resume` goes on with them:"
+)
 
 
 @click.command("down")
@@ -36,9 +43,10 @@ def command(meaning: str, lose_queued: bool, wait: float, as_json: bool) -> None
     """
     home = daemon().home
     leader = owner(home)
+    agents: list[Wire] = []
     if leader is not None:
-        if leader.is_daemon and not lose_queued:
-            _keep_queued(Daemon(home, start=False))
+        if leader.is_daemon:
+            agents = _looked_at(Daemon(home, start=False), lose_queued)
         _end(leader, meaning, wait)
     if as_json:
         say_json({"running": False, "ended": leader.pid if leader else None})
@@ -46,16 +54,29 @@ def command(meaning: str, lose_queued: bool, wait: float, as_json: bool) -> None
         click.echo("The daemon was not running.")
     else:
         click.echo(f"The daemon is down (pid {leader.pid}).\n  {THEN[meaning]}")
+        if agents and meaning == "keep":
+            named = "".join(f"\n    {display(task['id'])}  {plain(task['description'])}" for task in agents)
+            click.echo(f"  {AGENTS}{named}")
 
 
-def _keep_queued(with_daemon: Daemon) -> None:
-    """Refuses where the next daemon could not start what is queued in this one."""
+def _looked_at(with_daemon: Daemon, lose_queued: bool) -> list[Wire]:
+    """The agents that are at work."""
     try:
-        queued = list(finding.tasks(with_daemon, ("queued",), patience=ASKING))
+        if not lose_queued:
+            _keep_queued(list(finding.tasks(with_daemon, ("queued",), patience=ASKING)))
+        return [
+            task
+            for task in finding.tasks(with_daemon, ("running",), patience=ASKING)
+            if task["kind"] == "agent"
+        ]
     except Gone:
-        return  # it does not answer, so it has to go
+        return []  # it does not answer, so it has to go
     finally:
         with_daemon.close()
+
+
+def _keep_queued(queued: list[Wire]) -> None:
+    """Refuses where the next daemon could not start what is queued in this one."""
     lost = [task for task in queued if not task.get("restartable", True)]
     if lost:
         commands = all(task["kind"] == "shell" for task in lost)
