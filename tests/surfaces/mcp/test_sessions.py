@@ -8,7 +8,7 @@ import pytest
 
 from daemon.conftest import Place
 
-from .speaking import Raw
+from .speaking import HELLO, Raw
 
 HERE, THERE = {"threadId": "here"}, {"threadId": "there"}
 
@@ -75,6 +75,21 @@ def test_who_says_the_thread_means_all_calls(place: Place, given: str):
     with Raw(place, *words, **environ) as raw:
         raw.hello()
         call(raw, "start", THERE, command="true")
+        assert threads(place) == ["mine"]
+
+
+@pytest.mark.parametrize("given", ["argument", "environment"])
+def test_who_says_the_thread_means_calls_with_the_argument_too(place: Place, given: str):
+    """The plugin and the hook write it into every call, whatever the environment says."""
+    words = ("--thread", "mine") if given == "argument" else ()
+    environ = {"MEANTIME_THREAD": "mine"} if given == "environment" else {}
+    with Raw(place, "--by-session", *words, **environ) as raw:
+        assert "the thread mine of Meantime" in raw.ask("initialize", HELLO)["instructions"]
+        raw.say({"method": "notifications/initialized"})
+        schemas = [tool["inputSchema"] for tool in raw.ask("tools/list")["tools"]]
+        assert not any("additionalProperties" in schema for schema in schemas)
+        started = raw.call("start", command="true", meantime_session="there")
+        assert not started.get("isError"), started
         assert threads(place) == ["mine"]
 
 

@@ -18,14 +18,15 @@ class Sessions:
     """A conversation for each session that the client names, and one for what comes without a name.
 
     What is in `_meta` is the client's own word. An argument may be the model's: it counts only where
-    something of ours writes it into every call (`by_argument`)."""
+    something of ours writes it into every call (`by_argument`). Where somebody has said which conversation
+    it is (not `named`), every call is of that one; the argument is in it all the same."""
 
     def __init__(
         self, converse: Callable[[str], Conversation], own: str, *, named: bool, by_argument: bool
     ) -> None:
         self.own = converse(own)
-        self.by_argument = named and by_argument
-        self._named = named
+        self.by_argument = by_argument
+        self.named = named
         self._converse = converse
         self._open = {own: self.own}
 
@@ -42,7 +43,7 @@ class Sessions:
     def of(self, params: Mapping[str, Any] | None) -> Conversation:
         meta: Any = (params or {}).get("_meta")
         session: Any = cast("dict[str, Any]", meta).get(NAMED) if isinstance(meta, dict) else None
-        if not self._named or not isinstance(session, str) or not session:
+        if not self.named or not isinstance(session, str) or not session:
             return self.own
         thread = thread_of_session(session)
         if thread not in self._open:

@@ -42,7 +42,7 @@ async def serve(tasks: Tasks, works: Works, whose: Whose, version: str, dialect:
 class StdioDoor:
     def __init__(self, sessions: Sessions, version: str, guidance: str) -> None:
         self._sessions = sessions
-        whose = "" if sessions.by_argument else THREAD.format(thread=sessions.own.thread)
+        whose = "" if sessions.named and sessions.by_argument else THREAD.format(thread=sessions.own.thread)
         self._door = Door(self, version, f"{guidance} {whose}".strip(), more=sessions.by_argument)
         self._riding: dict[Any, tuple[Inbox, Ride]] = {}  # by the request whose answer takes them along
         self._asked: set[Any] = set()  # requests without an answer
