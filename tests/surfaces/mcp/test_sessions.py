@@ -101,3 +101,15 @@ def test_a_name_that_is_none(place: Place):
             assert not started.get("isError"), started
         (thread,) = threads(place)
         assert thread.startswith("mcp-")
+
+
+@pytest.mark.parametrize("words", [(), ("--by-session",)])
+def test_a_meta_that_is_no_object_is_refused_and_the_server_goes_on(place: Place, words: tuple[str, ...]):
+    named = {"meantime_session": "here"} if words else {}
+    with Raw(place, *words) as raw:
+        raw.hello()
+        for meta in ([1], "text", 5, []):
+            asked = raw.send("tools/call", {"name": "list", "arguments": {**named}, "_meta": meta})
+            assert raw.answer(asked)["error"]["code"] == -32602, meta
+        assert not raw.call("list", **named).get("isError")
+        assert not call(raw, "list", {}, **named).get("isError")

@@ -38,7 +38,9 @@ class Sessions:
         arguments = cast("dict[str, Any]", params).get("arguments")
         if isinstance(arguments, dict) and ARGUMENT in arguments:
             session = cast("dict[str, Any]", arguments).pop(ARGUMENT)
-            params["_meta"] = {**(cast("Any", params).get("_meta") or {}), NAMED: session}
+            meta: Any = cast("dict[str, Any]", params).get("_meta")
+            if meta is None or isinstance(meta, dict):  # what is none the server refuses, as everywhere
+                params["_meta"] = {**(meta or {}), NAMED: session}
 
     def of(self, params: Mapping[str, Any] | None) -> Conversation:
         meta: Any = (params or {}).get("_meta")
