@@ -31,10 +31,9 @@ async def serve(tasks: Tasks, works: Works, whose: Whose, version: str, dialect:
     async with own_pipes(LONGEST) as (lines, out):
 
         def converse(thread: str) -> Conversation:
-            whose.serves(thread)
             return Conversation(tasks, works, thread, out.is_taken, dialect)
 
-        sessions = Sessions(converse, whose.thread, named=not whose.said, by_argument=whose.by_argument)
+        sessions = Sessions(converse, whose)
         guidance = await sessions.own.toolset.guidance()
         await StdioDoor(sessions, version, guidance).run(lines, out)
 
