@@ -107,7 +107,10 @@ def test_codex_has_a_table_and_hooks(owner: Owner):
     owner.install("codex", "--yes")
     table = tomllib.loads((owner.user / ".codex/config.toml").read_text())["mcp_servers"]["meantime"]
     assert table["args"][-1] == "mcp"
-    assert "MEANTIME_HOME" in table["env_vars"]  # else its server would find another daemon
+    given = set(table["env_vars"])  # Codex gives its server nothing else
+    assert {"MEANTIME_HOME", "MEANTIME_CONFIG", "XDG_STATE_HOME", "XDG_CONFIG_HOME"} <= given  # the daemon
+    assert {"MEANTIME_THREAD", "MEANTIME_TASK"} <= given  # whose calls they are, and what they are part of
+    assert "MEANTIME_NO_START" in given
     hooks = json.loads((owner.user / ".codex/hooks.json").read_text())["hooks"]
     assert list(hooks) == ["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop"]
 

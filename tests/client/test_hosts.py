@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from meantime import Call, Meantime
+from meantime.client.client import Client
 from meantime.testing import FakeHost
 
 pytestmark = pytest.mark.anyio
@@ -33,3 +35,15 @@ async def test_H15_the_owner_knows_what_each_connected_host_can_promise(tmp_path
             mt.detach("conv-1")
             await mt.stats()
             assert grades(owner) == []
+
+
+async def test_H15_the_owner_forgets_conversations_that_are_not_named_again(tmp_path: Path) -> None:
+    async with (
+        Meantime.open(tmp_path / "work.db", link=tmp_path / "link") as owner,
+        Meantime.connect(tmp_path / "link") as mt,
+    ):
+        client = cast("Client", mt.thread("conv-1")._tasks)
+        for threads in (["conv-1", "conv-2"], ["conv-2", "conv-3"], []):
+            client.serves(threads, grade="C", kind="mcp")
+            await mt.stats()
+            assert grades(owner) == [(thread, "C", "mcp") for thread in threads]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,7 @@ class Client(Tasks):
         self._executor = Executor(engine, clock, self._connection.say, lambda: self._connection.is_up)
         self._limits = Limits()
         self._plugins = PluginDefaults()
-        self._serving: dict[str, tuple[str, str, str]] = {}  # threads that are told here, and how
+        self._serving: list[tuple[str, str, str]] = []  # threads that are told here, and how
         self._turns: set[str] = set()
         self.pushing = Pushing(self, asyncio.sleep)
         self._beside: set[asyncio.Task[None]] = set()
@@ -319,11 +319,12 @@ class Client(Tasks):
     def _say_hosts(self) -> None:
         hosts = self.pushing.hosts.items()
         told = [(thread, host.delivery.grade, type(host).__name__) for thread, host in hosts]
-        self._connection.say(frames.Hosting([*told, *self._serving.values()]))
+        self._connection.say(frames.Hosting([*told, *self._serving]))
 
-    def serves(self, thread: str, grade: str, kind: str) -> None:
-        """A conversation that is told by whoever uses us: the owner knows of it, for those who ask."""
-        self._serving[thread] = (thread, grade, kind)
+    def serves(self, threads: Sequence[str], grade: str, kind: str) -> None:
+        """The conversations that are told by whoever uses us: the owner knows of them, for those who ask.
+        Those that are not named again are forgotten."""
+        self._serving = [(thread, grade, kind) for thread in threads]
         self._say_hosts()
 
     # -- limits

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import httpx
 import pytest
 
 from meantime import Call, HttpDoor, Meantime, Thread
@@ -40,3 +41,21 @@ async def test_P12_the_stream_is_the_threads_own(door: HttpDoor, thread: Thread,
         await mt.thread("other").start(Call(int, "1"), id="theirs")
         await thread.start(Call(int, "1"), id="mine")
         assert (await stream.hear()).data["id"] == "mine"
+
+
+async def test_P12_an_agent_names_itself_as_the_parent_and_nobody_of_another_thread(
+    door: HttpDoor, tasks: None
+):
+    """The thread of an agent has the id of its task, and that task lies in the thread that started it."""
+
+    async def start(thread: str, parent: str) -> httpx.Response:
+        headers = {"Authorization": f"Bearer {door.thread_token(thread)}"}
+        async with httpx.AsyncClient(base_url=door.url, trust_env=False, headers=headers) as client:
+            return await client.post("/v1/tasks", json={"command": ["true"], "parent": parent})
+
+    for thread in ("mine", "conv-1"):
+        started = await start(thread, "mine")
+        assert started.status_code == 201, started.text
+        task = started.json()
+        assert (task["parentSessionID"], task["parentTaskID"]) == (thread, "mine")
+        assert (await start(thread, "theirs")).status_code == 404

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import socket
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
@@ -22,9 +26,18 @@ def test_P12_a_token_has_256_bits_in_a_private_file(tmp_path: Path):
     assert tokens.new_secret() != tokens.new_secret()
 
 
-def test_P12_a_crash_while_it_is_made_leaves_no_empty_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def no_links(*_: object) -> None:
+    """A fake: as a file system without them answers. The tests' own has them."""
+    raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+
+@pytest.mark.parametrize("moment", ["link", "rename"])
+def test_P12_a_crash_while_it_is_made_leaves_no_empty_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+):
     with monkeypatch.context() as crash:
-        crash.setattr(os, "link", lambda *_: os.kill(os.getpid(), 9))
+        crash.setattr(os, "link", no_links)
+        crash.setattr(os, moment, lambda *_: os.kill(os.getpid(), 9))
         child = os.fork()
         if not child:
             try:
@@ -34,6 +47,60 @@ def test_P12_a_crash_while_it_is_made_leaves_no_empty_one(tmp_path: Path, monkey
         assert os.WTERMSIG(os.waitpid(child, 0)[1]) == 9
     assert not (tmp_path / "token").exists()
     assert kept_secret(tmp_path) == (tmp_path / "token").read_text()
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_P12_all_that_make_it_at_once_have_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool
+):
+    """Each has seen that there is none. Also on a file system without links."""
+    together, link = Barrier(8), os.link if links else no_links
+
+    def linked(*paths: Path) -> None:
+        together.wait(30)
+        link(*paths)
+
+    monkeypatch.setattr(os, "link", linked)
+    with ThreadPoolExecutor(8) as makers:
+        (secret,) = set(makers.map(kept_secret, [tmp_path] * 8))
+    assert [path.name for path in tmp_path.iterdir()] == ["token"]
+    assert (tmp_path / "token").read_text() == secret
+    assert stat.S_IMODE((tmp_path / "token").stat().st_mode) == 0o600
+
+
+def test_P12_without_links_it_is_looked_for_again_under_a_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def lock(place: int, how: int) -> None:
+        """As if another maker had held it until now."""
+        (tmp_path / "token").touch(0o600)
+        (tmp_path / "token").write_text("0" * 64)
+        assert (os.path.samestat(os.fstat(place), tmp_path.stat()), how) == (True, fcntl.LOCK_EX)
+
+    monkeypatch.setattr(os, "link", no_links)
+    monkeypatch.setattr(fcntl, "flock", lock)
+    assert kept_secret(tmp_path) == "0" * 64
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_P12_its_name_is_synced_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool):
+    synced: list[bool] = []  # of the folder: whether the token was in it
+
+    def fsync(place: int) -> None:
+        if stat.S_ISDIR(os.fstat(place).st_mode):
+            synced.append((tmp_path / "token").exists())
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    if not links:
+        monkeypatch.setattr(os, "link", no_links)
+    kept_secret(tmp_path)
+    assert synced == [True]
+
+
+def test_P12_a_token_that_cannot_be_made_says_what_to_do(tmp_path: Path):
+    with pytest.raises(InvalidInput, match="cannot be made: No such file") as refused:
+        kept_secret(tmp_path / "gone")
+    assert f"write to {tmp_path / 'gone'}" in refused.value.hint
 
 
 def test_P12_a_token_file_that_others_can_read_is_refused(tmp_path: Path):

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from daemon.conftest import Place
+from meantime import Meantime, Shell
+from meantime.app.owner import LedgerOwner
+from meantime.surfaces.mcp import sessions
+from meantime.surfaces.mcp.conversation import Conversation
+from meantime.surfaces.mcp.http import OwnWorks
+from meantime.surfaces.mcp.sessions import Sessions
+from meantime.surfaces.mcp.threads import Whose
 
-from .speaking import Raw
+from .conftest import PATIENCE, until_async
+from .speaking import HELLO, Raw
 
 HERE, THERE = {"threadId": "here"}, {"threadId": "there"}
 
@@ -78,6 +88,21 @@ def test_who_says_the_thread_means_all_calls(place: Place, given: str):
         assert threads(place) == ["mine"]
 
 
+@pytest.mark.parametrize("given", ["argument", "environment"])
+def test_who_says_the_thread_means_calls_with_the_argument_too(place: Place, given: str):
+    """The plugin and the hook write it into every call, whatever the environment says."""
+    words = ("--thread", "mine") if given == "argument" else ()
+    environ = {"MEANTIME_THREAD": "mine"} if given == "environment" else {}
+    with Raw(place, "--by-session", *words, **environ) as raw:
+        assert "the thread mine of Meantime" in raw.ask("initialize", HELLO)["instructions"]
+        raw.say({"method": "notifications/initialized"})
+        schemas = [tool["inputSchema"] for tool in raw.ask("tools/list")["tools"]]
+        assert not any("additionalProperties" in schema for schema in schemas)
+        started = raw.call("start", command="true", meantime_session="there")
+        assert not started.get("isError"), started
+        assert threads(place) == ["mine"]
+
+
 def test_a_name_that_is_none(place: Place):
     with Raw(place, "--by-session") as raw:
         raw.hello()
@@ -86,3 +111,84 @@ def test_a_name_that_is_none(place: Place):
             assert not started.get("isError"), started
         (thread,) = threads(place)
         assert thread.startswith("mcp-")
+
+
+@pytest.mark.parametrize("words", [(), ("--by-session",)])
+def test_a_meta_that_is_no_object_is_refused_and_the_server_goes_on(place: Place, words: tuple[str, ...]):
+    named = {"meantime_session": "here"} if words else {}
+    with Raw(place, *words) as raw:
+        raw.hello()
+        for meta in ([1], "text", 5, []):
+            asked = raw.send("tools/call", {"name": "list", "arguments": {**named}, "_meta": meta})
+            assert raw.answer(asked)["error"]["code"] == -32602, meta
+        assert not raw.call("list", **named).get("isError")
+        assert not call(raw, "list", {}, **named).get("isError")
+
+
+class Opened:
+    """Sessions without a wire, and what they say of themselves."""
+
+    def __init__(self, mt: Meantime, own: str = "own") -> None:
+        self._mt = mt
+        self.serving: list[list[str]] = []
+        self.made: list[Conversation] = []
+        self.sessions = Sessions(self._converse, Whose(own, False, False, self._serves))
+
+    def _serves(self, threads: Sequence[str]) -> None:
+        self.serving.append(list(threads))
+
+    def _converse(self, thread: str) -> Conversation:
+        tasks = self._mt._runtime
+        self.made.append(Conversation(tasks, OwnWorks(tasks, LedgerOwner(self._mt._about)), thread))
+        return self.made[-1]
+
+    def of(self, session: str) -> Conversation:
+        return self.sessions.of({"_meta": {"threadId": session}})
+
+
+@pytest.mark.anyio
+async def test_P10_the_one_that_has_not_called_for_longest_is_forgotten(
+    mt: Meantime, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sessions, "MOST", 3)
+    opened = Opened(mt)
+    one, two = opened.of("one"), opened.of("two")
+    assert opened.of("one") is one
+    await (await mt.thread("mcp-two").start(Shell("true"), id="its")).wait()
+    async with two.call() as inbox:
+        assert await inbox.ride(()) is not None
+    assert [notice.id for notice in await mt.notices("leased")] == ["its.1"]
+    opened.of("three")
+    assert opened.serving[-1] == ["own", "mcp-one", "mcp-three"]
+    await until_async(lambda: mt.notices("unread"))  # given back: it may not have read it
+    assert opened.of("one") is one
+    assert opened.sessions.of(None) is opened.sessions.own  # which is never forgotten
+    again = opened.of("two")
+    assert again is not two
+    assert opened.serving[-1] == ["own", "mcp-one", "mcp-two"]
+    async with again.call() as inbox:
+        told = await inbox.ride(())
+    assert told is not None
+    assert told.told == ["its.1"]
+    await opened.sessions.close()
+
+
+@pytest.mark.anyio
+async def test_a_session_that_is_our_own_is_one_conversation(mt: Meantime):
+    opened = Opened(mt, "mcp-here")
+    assert opened.of("here") is opened.sessions.own
+    assert opened.serving == [["mcp-here"]]
+    await opened.sessions.close()
+
+
+@pytest.mark.anyio
+async def test_all_are_closed_at_once(mt: Meantime, monkeypatch: pytest.MonkeyPatch):
+    """Also one that was forgotten a moment ago. Each of them waits here for all the others."""
+    monkeypatch.setattr(sessions, "MOST", 3)
+    together = asyncio.Barrier(4)
+    opened = Opened(mt)
+    monkeypatch.setattr(opened.sessions.own, "close", together.wait)
+    for session in ("one", "two", "three"):
+        monkeypatch.setattr(opened.of(session), "close", together.wait)
+    async with asyncio.timeout(PATIENCE):
+        await opened.sessions.close()

@@ -130,8 +130,9 @@ class Starting:
         return None if ref is None else (await self._tasks.get(ref, thread)).id
 
     async def _parent(self, id: str | None, own: str | None) -> str | None:
-        """What starts here counts for its parent: whoever may see one thread alone cannot name another's."""
-        return id if id is None or own is None else (await self._tasks.get(id, own)).id
+        """What starts here counts for its parent: whoever may see one thread alone cannot name another's.
+        An agent's own thread has the id of its task, which lies in the thread that started it."""
+        return id if id is None or own is None or id == own else (await self._tasks.get(id, own)).id
 
     async def promote(self, request: Request) -> Response:
         await self._parts.body(request, PromoteBody)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import hmac
 import os
@@ -61,9 +62,37 @@ def kept_secret(folder: Path) -> str:
     """The secret of this folder: made once, in a file that nobody else can read."""
     path = folder / FILE
     if not os.path.lexists(path):
-        with drafted(path, new_secret().encode()) as new, contextlib.suppress(FileExistsError):
-            os.link(new, path)
+        try:
+            _make(path)
+        except OSError as problem:
+            raise InvalidInput(
+                f"The token file {path} cannot be made: {problem.strerror}.",
+                hint=f"Make sure that you can write to {folder}, and that its disk is not full.",
+            ) from None
     return _read(path)
+
+
+def _make(path: Path) -> None:
+    """Never over one that is there: somebody may have made it in the same moment."""
+    with drafted(path, new_secret().encode()) as new:
+        place = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            _put(new, path, place)
+            with contextlib.suppress(OSError):  # where that cannot be, a power cut may cost the token
+                os.fsync(place)
+        finally:
+            os.close(place)
+
+
+def _put(new: Path, path: Path, folder: int) -> None:
+    try:
+        os.link(new, path)
+    except FileExistsError:
+        return
+    except OSError:  # this file system has no links: nobody has them here, and so everybody takes this lock
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        if not os.path.lexists(path):
+            new.rename(path)
 
 
 def _read(path: Path) -> str:

@@ -19,8 +19,10 @@ from .jsonc import Path as JsonPath
 MOMENTS = ("session-start", "user-prompt", "post-tool", "stop")  # and how the agents call them
 CLAUDE = ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop")
 GEMINI = ("SessionStart", "BeforeAgent", "AfterTool", "AfterAgent")
-# Codex gives its servers no more than this of its environment. Without them ours would find another home.
-OUR_VARIABLES = ["MEANTIME_HOME", "MEANTIME_CONFIG", "MEANTIME_THREAD", "XDG_STATE_HOME", "XDG_CONFIG_HOME"]
+# Codex gives its servers no more than this of its environment. Without them ours would find another home, and
+# not know for which task its agent works: `depth` and `tree` would not hold.
+OUR_VARIABLES = ["MEANTIME_HOME", "MEANTIME_CONFIG", "MEANTIME_THREAD", "MEANTIME_TASK", "MEANTIME_NO_START",
+                 "XDG_STATE_HOME", "XDG_CONFIG_HOME"]  # fmt: skip
 DAY = 86_400  # seconds for the hook that waits in the background
 
 

@@ -31,10 +31,9 @@ async def serve(tasks: Tasks, works: Works, whose: Whose, version: str, dialect:
     async with own_pipes(LONGEST) as (lines, out):
 
         def converse(thread: str) -> Conversation:
-            whose.serves(thread)
             return Conversation(tasks, works, thread, out.is_taken, dialect)
 
-        sessions = Sessions(converse, whose.thread, named=not whose.said, by_argument=whose.by_argument)
+        sessions = Sessions(converse, whose)
         guidance = await sessions.own.toolset.guidance()
         await StdioDoor(sessions, version, guidance).run(lines, out)
 
@@ -42,7 +41,7 @@ async def serve(tasks: Tasks, works: Works, whose: Whose, version: str, dialect:
 class StdioDoor:
     def __init__(self, sessions: Sessions, version: str, guidance: str) -> None:
         self._sessions = sessions
-        whose = "" if sessions.by_argument else THREAD.format(thread=sessions.own.thread)
+        whose = "" if sessions.named and sessions.by_argument else THREAD.format(thread=sessions.own.thread)
         self._door = Door(self, version, f"{guidance} {whose}".strip(), more=sessions.by_argument)
         self._riding: dict[Any, tuple[Inbox, Ride]] = {}  # by the request whose answer takes them along
         self._asked: set[Any] = set()  # requests without an answer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ class Whose(NamedTuple):
     thread: str
     said: bool  # somebody has said which; else a call may name its own
     by_argument: bool  # also among its arguments
-    serves: Callable[[str], None]  # is told of each that there is
+    serves: Callable[[Sequence[str]], None]  # is told of all that there are, whenever there are others
 
 
 def is_said(given: str | None, environ: Mapping[str, str] = os.environ) -> bool:
