@@ -32,13 +32,15 @@ class Conversation:
 
     async def load(self) -> None:
         self.entries = list(await self._transcript.entries())
+        said = set[str]()  # found first: a line that could not be kept at once stands behind its own saying
+        for entry in self.entries:
+            name, _, ids = entry.message.visible.partition(" ")
+            if entry.message.role == SETTING and name == SAID:
+                said.update(ids.split())
         for entry in self.entries:
             id, _, text = entry.message.visible.partition(" ")
-            if entry.message.role == TYPED:
+            if entry.message.role == TYPED and id not in said:
                 self._typed[id] = text
-            elif entry.message.role == SETTING and id == SAID:
-                for one in text.split():
-                    self._typed.pop(one, None)
 
     @property
     def unsaid(self) -> list[str]:
