@@ -128,6 +128,32 @@ async def test_L22_the_threads_own_transcript(tmp_path: Path):
         assert "remember the number 17" in host.prompts[0].text
 
 
+async def test_L22_what_is_kept_beside_the_conversation_is_no_part_of_a_fork(tmp_path: Path):
+    """As the chat does: lines that wait for their turn, and settings."""
+    host = echo_host()
+    async with working(tmp_path, host) as mt:
+        transcript = mt.thread("conv-1").transcript
+        transcript.add(None, "3pzqxss3 hello", role="typed")
+        transcript.add(None, "hello", role="user")
+        transcript.add(None, "said 3pzqxss3", role="setting")
+        transcript.add(None, "Good morning.", role="assistant")
+        transcript.add(None, "21 degrees", role="tool")
+        transcript.add("t_1.1", "It has ended.", role="event")
+        await transcript.save()
+        await (await start(mt, "go on", fork=True)).wait()
+        said = "[user] hello\n\n[assistant] Good morning.\n\n[tool] 21 degrees\n\n[event] It has ended."
+        assert f"<conversation>\n{said}\n</conversation>" in host.prompts[0].text
+
+
+async def test_L22_a_thread_in_which_only_settings_are_kept_has_nothing_to_fork(tmp_path: Path):
+    async with working(tmp_path, echo_host()) as mt:
+        transcript = mt.thread("conv-1").transcript
+        transcript.add(None, "task-max-async 3", role="setting")
+        await transcript.save()
+        with pytest.raises(InvalidInput, match="no conversation to fork"):
+            await start(mt, "begin", fork=True)
+
+
 async def test_L22_a_fork_goes_on_with_its_own_session_when_it_is_resumed(tmp_path: Path):
     host = ScriptedHost(reading)
     async with working(tmp_path, host) as mt:

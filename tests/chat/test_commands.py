@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.person import Person
+from meantime import blocking
 
 from .conftest import Talk
 from .terminal import Terminal
@@ -145,7 +146,7 @@ def test_a_flood_leaves_room_for_typing(talk: Talk):
     terminal.sees("Cancelled task: ", "was cancelled.")
 
 
-@pytest.mark.parametrize("value", ["0", "-2", "many", "nan", "inf", "1e999"])
+@pytest.mark.parametrize("value", ["0", "-2", "many", "nan", "inf", "1e999", "1e300"])
 def test_llxprt_task_max_async_is_checked(talk: Talk, value: str):
     terminal = talk().ready()
     terminal.say(f"/set task-max-async {value}")
@@ -172,6 +173,28 @@ def test_llxprt_M1_no_more_than_task_max_async_run(talk: Talk, tmp_path: Path):
     again.sees("  └ there is room")
     (tmp_path / "go").touch()
     again.sees("0 running")
+
+
+def test_llxprt_M1_a_limit_above_what_is_listed_at_once(talk: Talk):
+    terminal = talk().ready()
+    terminal.say("/set task-max-async 1001")
+    terminal.sees("task-max-async is 1001 now.")
+    terminal.say("do echo in front")
+    terminal.sees("  └ in front", "Done.")
+    terminal.say("run echo behind")
+    terminal.sees("  └ behind")
+
+
+def test_a_limit_that_nobody_can_mean_is_not_taken_up_again(talk: Talk, thread: str, tmp_path: Path):
+    """An earlier version kept any number that was set."""
+    ledger = tmp_path / "chat.db"
+    with blocking.Meantime.open(ledger) as mt:
+        transcript = mt.thread(thread).transcript
+        transcript.add(None, f"task-max-async {10**300}", role="setting")
+        transcript.save()
+    terminal = talk("--embedded", "--ledger", str(ledger)).ready()
+    terminal.say("/set")
+    terminal.sees("It is 5 now.")
 
 
 def test_wrong_input(talk: Talk):

@@ -307,6 +307,25 @@ def test_P3_what_was_typed_to_a_busy_agent_is_not_lost_by_a_kill(talk: Talk, tmp
     (tmp_path / "go").touch()
 
 
+def test_P3_a_second_terminal_does_not_say_what_the_first_is_about_to(talk: Talk, tmp_path: Path):
+    first = talk().ready()
+    first.say(f"do {until(tmp_path / 'go')}")
+    first.sees("Ctrl+B background")
+    first.say("do echo x >> ran")
+    first.type("/tasks\r")  # answered after the line before it is kept
+    first.sees("No async tasks")
+
+    second = talk().ready()
+    second.sees("— now —")
+    second.say("do echo here I am")
+    second.sees("  └ here I am")
+    assert "echo x >> ran" not in second.text
+    assert not (tmp_path / "ran").exists()
+    (tmp_path / "go").touch()
+    first.until(lambda: first.text.count("Done.") == 2)
+    assert (tmp_path / "ran").read_text() == "x\n"
+
+
 def test_a_terminal_that_goes_away(talk: Talk, tmp_path: Path, person: Person):
     """The chat ends cleanly; the work goes on, and is told in the next terminal."""
     terminal = talk().ready()

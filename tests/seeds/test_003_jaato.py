@@ -500,6 +500,11 @@ async def test_003_field_max_concurrent_tasks_holds_over_all_plugins_also_side_b
     gate.set()
 
 
+async def test_003_field_max_concurrent_tasks_may_be_any_number(mt: Meantime):
+    agent = Agent(mt, dialect=Jaato(BackgroundConfig(max_concurrent_tasks=100_000)))
+    assert (await agent.run("true"))["success"] is True
+
+
 async def test_003_field_default_timeout_seconds_is_for_tasks_that_name_none(mt: Meantime, agent: Agent):
     id = (await agent.run("sleep 60"))["task_id"]
     assert (await agent.thread.get(id)).run.timeout == 300.0

@@ -188,6 +188,24 @@ async def test_M4_over_the_limit_by_the_policy(
     assert said.code == "limit_reached"
 
 
+@pytest.mark.parametrize("background", [True, False])
+async def test_M1_a_limit_of_the_policy_may_be_above_what_is_listed_at_once(
+    thread: Thread, agents: FakeSessionRunner, background: bool
+) -> None:
+    ask = asks.StartAgent(agent="explore", prompt="look", background=background)
+    answer = await performed(thread, ask, Policy(most_active=10**12))
+    assert answer.inline is not background
+
+
+async def test_M1_more_than_are_listed_at_once_are_counted(thread: Thread, agents: FakeSessionRunner) -> None:
+    agents.hold()
+    await asyncio.gather(*(thread.start(Agent("explore", "look")) for _ in range(1_001)))
+    ask, policy = asks.StartAgent(agent="explore", prompt="look"), Policy(most_active=1_002)
+    await performed(thread, ask, policy)
+    said = await made(thread, Asking(ask, policy)).call("do")
+    assert (said.code, "1002 of at most 1002" in said.text) == ("limit_reached", True)
+
+
 async def test_N2_a_read_in_a_turn_that_is_over_settles_nothing(
     thread: Thread, agents: FakeSessionRunner
 ) -> None:

@@ -10,7 +10,7 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from meantime.kernel.change import Disposition, Facts
-from meantime.kernel.conversation import Line
+from meantime.kernel.conversation import ROLES, Line
 from meantime.kernel.errors import Duplicate, InvalidInput, NotFound, NotResumable, Refused
 from meantime.kernel.forking import seed
 from meantime.kernel.given import check_all
@@ -22,6 +22,7 @@ from meantime.kernel.timeouts import resolve
 from meantime.kernel.work import Order, check_input, check_meta
 from meantime.ports.engine import Engine
 from meantime.ports.runner import Assignment, LastingRunner, Runner, Standing, TalkingRunner
+from meantime.ports.store import Entry
 from meantime.ports.tasks import Options
 
 from .admit import Admission
@@ -91,8 +92,8 @@ class Submission:
         elif options.session is not None:
             given["fork_of"] = {"task": "", "session": check_id(options.session, "session"), "agent": ""}
         else:
-            said = await self._record.store.transcript(thread)
-            lines = [Line(role=entry.message.role, text=entry.message.text) for entry in said]
+            kept = await self._record.store.transcript(thread)
+            lines = [Line(role=one.message.role, text=one.message.text) for one in kept if _is_said(one)]
             if lines:
                 given["context"] = seed(lines)
         check_input(given, "An agent's prompt, input and context")
@@ -257,6 +258,11 @@ class Submission:
 
 def new_id() -> str:
     return task_id(entropy(ENTROPY))
+
+
+def _is_said(entry: Entry) -> bool:
+    """What a host keeps beside the conversation, in roles of its own, is nobody's words."""
+    return entry.notice is not None or entry.message.role in ROLES
 
 
 def _busy(task: Task) -> NotResumable:

@@ -119,7 +119,7 @@ class Performer:
         most = self._policy.most_active
         if most is None or most == NO_LIMIT:
             return
-        running = len(await self._tasks.list(self._thread, ACTIVE, limit=most))
+        running = (await self._tasks.thread(self._thread)).active
         if running >= most:
             text = f"{running} of at most {most} background tasks are running."
             raise LimitReached(text, running=running, limit=most)

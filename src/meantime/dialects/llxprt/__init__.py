@@ -25,6 +25,7 @@ from . import texts
 __all__ = ["DIALECT"]
 
 PEEKED, SHOWN = 100, 20  # lines of a running command, for the model and for a person
+MOST_ASYNC = 1_000_000  # far more than any machine runs: a number above it is a slip of the keys
 
 TASK = (
     "Launches a named subagent with a goal. By default you wait for its output; with async it runs beside "
@@ -222,12 +223,13 @@ def _show(rest: str) -> Ask | Said:
 
 
 def _set(rest: str) -> Ask:
-    """Any positive number, as the seed has it; there are no parts of tasks, so it is rounded up."""
+    """Any positive number that can be meant, as the seed has it; there are no parts of tasks, so it is
+    rounded up."""
     try:
         most = float(rest)
     except ValueError:
         most = 0.0
-    if not math.isfinite(most) or (most != -1 and most <= 0):
+    if most != -1 and not 0 < most <= MOST_ASYNC:
         raise InvalidInput(texts.MAX_ASYNC)
     return asks.SetLimit(kind="agent", most=math.ceil(most))
 

@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from .processes import Process, end_marked, process
+from meantime.process import Process, process
+
+from .processes import end_marked, signal_group
 from .troubles import Away, Denied, NotStarted
 
 if TYPE_CHECKING:
@@ -187,11 +189,11 @@ async def end_left(folder: Path) -> None:
 
 async def end(record: Record) -> None:
     """Asks, waits, forces it; and ends what it has left."""
-    record.process.signal(signal.SIGTERM)
+    signal_group(record.process, signal.SIGTERM)
     until = asyncio.get_running_loop().time() + GRACE
     while record.process.is_alive:
         if asyncio.get_running_loop().time() > until:
-            record.process.signal(signal.SIGKILL)
+            signal_group(record.process, signal.SIGKILL)
         await asyncio.sleep(PAUSE)
     end_marked(f"{MARK}={record.mark}")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Coroutine
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, Protocol
 
 from meantime.api import Thread
-from meantime.kernel.errors import LeaseLost, NotFound
+from meantime.kernel.errors import InvalidInput, LeaseLost, NotFound
 from meantime.kernel.ids import display
 from meantime.ports.store import Entry
 from meantime.ports.tasks import Tasks
@@ -94,7 +94,8 @@ class Chat:
         await self.conversation.load()
         most = self.conversation.setting(MAX_ASYNC)
         if most is not None:
-            self.hands.allow(limit(self.hands.speech, most))
+            with suppress(InvalidInput):  # an earlier version took any number
+                self.hands.allow(limit(self.hands.speech, most))
         self.screen.put(look.info(f"Meantime chat · {self._agent.name} · {self._where} · /help"))
         said = [entry for entry in self.conversation.entries if entry.message.role in (USER, ASSISTANT)]
         self.screen.remember(entry.message.visible for entry in said if _is_typed(entry))

@@ -6,15 +6,18 @@ import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
+import msgspec
+
 from meantime.api import Thread
 from meantime.kernel.errors import Disconnected, LeaseLost
 from meantime.kernel.ids import crockford
 from meantime.kernel.notices import Message, Notice, Part, Renderer
 from meantime.ports.store import Entry
+from meantime.process import Process, process
 from meantime.turn import Turn
 
 USER, ASSISTANT, TOOL, SETTING = "user", "assistant", "tool", "setting"
-TYPED = "typed"  # a line as it was typed; in its turn it is said, by the person
+TYPED = "typed"  # a line as it was typed, and hidden, by which process; in its turn it is said, by the person
 ASIDE = frozenset({SETTING, TYPED})  # what is kept here and is no part of what was said
 SAID = "said"  # a setting: these lines were said, by their ids
 
@@ -22,23 +25,26 @@ SAID = "said"  # a setting: these lines were said, by their ids
 class Conversation:
     """Read once, then kept in step: what is saved is added here. `data` of an entry is for the model only."""
 
-    def __init__(self, thread: Thread, words: Renderer) -> None:
+    def __init__(self, thread: Thread, words: Renderer, me: Process | None = None) -> None:
         self._transcript = thread.transcript
         self._beside = thread.transcript  # lines come at any time, also while a turn is being written
         self._words = words
+        self._me = me or process(os.getpid())
         self._added: list[Entry] = []
         self._typed: dict[str, str] = {}  # lines that were not said yet, by their ids
         self.entries: list[Entry] = []
 
     async def load(self) -> None:
         self.entries = list(await self._transcript.entries())
+        said = set[str]()  # found first: a line that could not be kept at once stands behind its own saying
+        for entry in self.entries:
+            name, _, ids = entry.message.visible.partition(" ")
+            if entry.message.role == SETTING and name == SAID:
+                said.update(ids.split())
         for entry in self.entries:
             id, _, text = entry.message.visible.partition(" ")
-            if entry.message.role == TYPED:
+            if entry.message.role == TYPED and id not in said and not _will_be_said(entry.message):
                 self._typed[id] = text
-            elif entry.message.role == SETTING and id == SAID:
-                for one in text.split():
-                    self._typed.pop(one, None)
 
     @property
     def unsaid(self) -> list[str]:
@@ -50,7 +56,8 @@ class Conversation:
         all the same where it cannot be kept now."""
         id = crockford(os.urandom(8))
         self._typed[id] = text
-        self._beside.add(None, Message(TYPED, (Part(f"{id} {text}"),)))
+        by = msgspec.json.encode(self._me).decode()
+        self._beside.add(None, Message(TYPED, (Part(f"{id} {text}"), Part(by, hidden=True))))
         with suppress(Disconnected):
             await self._beside.save()
 
@@ -114,3 +121,9 @@ class Conversation:
     def _keep(self) -> None:
         self.entries += self._added
         self._added = []
+
+
+def _will_be_said(typed: Message) -> bool:
+    """By the chat in another terminal, which still runs."""
+    by = next((part.text for part in typed.parts if part.hidden), "")
+    return bool(by) and msgspec.json.decode(by, type=Process).is_alive

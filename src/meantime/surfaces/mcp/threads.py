@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from meantime.boot import boot
 from meantime.kernel.ids import check_id
+from meantime.process import stat
 from meantime.surfaces.cli.conversation import OURS, session_of, thread_of_session
 
 # What stands between an agent and us is another process after every start.
@@ -42,22 +42,13 @@ def own_thread(given: str | None, environ: Mapping[str, str] = os.environ) -> st
 
 def _agent(pid: int) -> tuple[int, str]:
     """The process that this is for, by its id and its start: the id alone will be another's one day."""
+    found = stat(pid)
     for _ in range(5):
-        name, parent, _ = _process(pid)
-        if name not in BETWEEN or parent <= 1:
+        if found is None or found.name not in BETWEEN or found.parent <= 1:
             break
-        pid = parent
-    return pid, _process(pid)[2]
-
-
-def _process(pid: int) -> tuple[str, int, str]:
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-    except OSError:  # it is gone, or this system shows none
-        return "", 0, ""
-    name = text[text.index("(") + 1 : text.rindex(")")]
-    rest = text[text.rindex(")") + 2 :].split()
-    return name, int(rest[1]), rest[19]
+        pid = found.parent
+        found = stat(pid)
+    return pid, str(found.started) if found else ""
 
 
 def _folder() -> str:
