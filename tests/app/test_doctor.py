@@ -26,7 +26,7 @@ pytestmark = pytest.mark.anyio
 def patient(tmp_path: Path) -> Patient:
     found = Home(tmp_path / "home", tmp_path / "config.toml")
     found.make()
-    return Patient(found, {}, time.time())
+    return Patient(found, {"HOME": str(tmp_path)}, time.time())
 
 
 def rows(patient: Patient) -> dict[str, Row]:
@@ -144,6 +144,10 @@ def test_packages_that_are_missing(patient: Patient, monkeypatch: pytest.MonkeyP
     assert rows(patient)["mcp"].found.startswith("mcp ")
     missing.add("mcp")
     assert (rows(patient)["mcp"].level, "meantime[mcp]" in rows(patient)["mcp"].found) == (OK, True)
+    servers = {"mcpServers": {"meantime": {"command": "/bin/meantime", "args": ["mcp"]}}}
+    (Path(patient.environ["HOME"]) / ".claude.json").write_text(json.dumps(servers))
+    row = rows(patient)["mcp"]
+    assert (row.level, "Claude Code" in row.found, "meantime[server,mcp]" in row.todo) == (BAD, True, True)
     missing.add("uvicorn")
     row = rows(patient)["extras"]
     assert (row.level, "uvicorn" in row.found, "meantime[server]" in row.todo) == (BAD, True, True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import json
 import os
@@ -65,6 +66,30 @@ class Owner(Person):
 @pytest.fixture
 def owner(tmp_path: Path) -> Owner:
     return Owner(tmp_path)
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_without_mcp_nothing_is_written(owner: Owner, agent: str, monkeypatch: pytest.MonkeyPatch):
+    """The agent would start a server that cannot run; and one that has it already can still get rid of it."""
+    owner.install(agent, "--yes")
+    there = owner.files()
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "mcp" else find(name))
+    for arguments in ([agent, "--yes"], [agent, "--yes", "--scope", "project"]):
+        done = owner.install(*arguments)
+        assert (done.code, "pip install 'meantime[server,mcp]'" in done.err) == (1, True)
+        assert owner.files() == there
+    assert owner.install(agent, "--yes", "--uninstall").code == 0
+    assert owner.files() == {}
+
+
+def test_the_server_without_mcp_names_the_package_to_install(owner: Owner):
+    missing = "raise ModuleNotFoundError(name='mcp_types')\n"  # as where only meantime[server] is installed
+    (owner.folder / "mcp_types.py").write_text(missing)
+    done = owner("mcp", environ={"PYTHONPATH": str(owner.folder)})
+    assert done.code == 1
+    assert done.err.splitlines()[0] == "meantime: `mcp` needs mcp, which is not installed."
+    assert "pip install 'meantime[server,mcp]'" in done.err
 
 
 @pytest.mark.parametrize("scope", ["user", "project"])

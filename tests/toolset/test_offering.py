@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from meantime import Agent, Call, InvalidInput, Limits, Meantime, NotFound, Settings, Shell, Thread, Toolset
@@ -37,6 +39,27 @@ async def test_F2_a_function_by_its_name(thread: Thread) -> None:
         refused = await toolset.call("start_tool", {"name": "index", "arguments": arguments})
         assert refused.code == "invalid_input"
     assert len(await thread.list("all")) == 1
+
+
+MISTAKES: list[tuple[dict[str, Any], str]] = [
+    ({"tools": [index]}, "mapping of names to functions, not list"),
+    ({"tools": {"add": "x"}}, "'add' to str is none"),
+    ({"tools": {1: index}}, "1 to function is none"),
+    ({"commands": True}, "Use commands=Shell"),
+    ({"agents": "explore"}, r"Use agents=\['explore'\]"),
+    ({"agents": 5}, "agents must be a list, not int"),
+    ({"agents": [index]}, "agents must hold str, not function"),
+    ({"allow": "output"}, r"Use allow=\['output'\]"),
+]
+
+
+@pytest.mark.parametrize(("given", "said"), MISTAKES, ids=[str(given)[:30] for given, _ in MISTAKES])
+async def test_a_program_is_told_what_it_handed_over_wrongly(
+    thread: Thread, given: dict[str, Any], said: str
+) -> None:
+    """At once, and not its model at some later call."""
+    with pytest.raises(InvalidInput, match=said):
+        thread.toolset(**given)
 
 
 async def test_F19_a_whitelist_and_empty_means_none(thread: Thread) -> None:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from msgspec.structs import replace
 
 from meantime.kernel.change import Change, Disposition, Facts
-from meantime.kernel.errors import Closed, NotFound, Refused
+from meantime.kernel.errors import Closed, InvalidInput, NotFound, Refused
 from meantime.kernel.lifecycle import Move, Status
 from meantime.kernel.model import Task
 from meantime.kernel.questions import Question, Reply, check_words, posed, reply_to
@@ -19,7 +19,7 @@ from .record import Record
 
 ELSEWHERE = "elsewhere"  # `by` of a question that was answered where it was asked
 STOPPED = "This run was asked to stop while it waited for an answer."
-PERSON = "user"
+PERSON, AGENT = "user", "agent"  # who may answer
 
 
 class Asking:
@@ -87,6 +87,9 @@ class Asking:
 
     async def answer(self, task: Task, text: str, scope: str | None, by: str) -> Task:
         check_words(text, scope)
+        if by not in (PERSON, AGENT):
+            known = f"Use {PERSON!r} for a person, {AGENT!r} for an agent."
+            raise InvalidInput(f"by={by!r} is unknown.", hint=known)
         question = task.question
         if task.status is not Status.WAITING or question is None:
             raise _not_waiting(task)
@@ -95,7 +98,8 @@ class Asking:
             raise Refused(
                 "A permission is given by a person, or by a rule of the agent that asks.",
                 code="needs_a_person",
-                hint=f"A person can say: meantime answer {task.id} allow.",
+                hint=f"A person can say: meantime answer {task.id} allow; "
+                f'a program on their behalf: mt.answer("{task.id}", "allow").',
             )
         moved = await self._record.move(task.id, Move.ANSWER, Facts(reply=reply))
         if moved.disposition is not Disposition.APPLIED:

@@ -19,7 +19,7 @@ from meantime.ports.tasks import Tasks
 from meantime.toolset.arguments import parsed
 from meantime.toolset.exports import Form, exported
 from meantime.toolset.performing import Beat, Forking, Performer, silent
-from meantime.toolset.works import Works
+from meantime.toolset.works import Works, names_of
 from meantime.turn import Turn
 from meantime.wording import OWN, Wording, configured, dialect_of
 
@@ -57,7 +57,7 @@ class Toolset:
         self._tasks = tasks
         self._works = works
         self._turn = turn
-        self._allow = None if allow is None else frozenset(allow)
+        self._allow = None if allow is None else frozenset(names_of(allow, "allow"))
         self._background = background
         self._cancel = allow_model_cancel
         self._depth = depth

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from meantime.kernel.errors import InvalidInput, NotFound
+from meantime.kernel.given import check_all
 from meantime.kernel.model import Task
 from meantime.kernel.work import Call, Order, Orderable
 from meantime.ports.tasks import Options, Tasks
@@ -53,8 +54,9 @@ class GivenWorks:
         tools: Mapping[str, Callable[..., Any]] | None = None,
         commands: Callable[..., Orderable] | None = None,
     ) -> None:
+        _check_given(tools, commands)
         self._tasks = tasks
-        self._agents = agents
+        self._agents = None if agents is None else names_of(agents, "agents")
         self._tools = dict(tools or {})
         self._commands = commands
 
@@ -89,6 +91,27 @@ class GivenWorks:
             raise InvalidInput(f"arguments: {strange[:40]!r} is not a name.")
         _check(found, name, arguments)
         return Call(found, **arguments).order()
+
+
+def _check_given(tools: object, commands: object) -> None:
+    """A program's own mistake is told to the program: later it would be told to a model."""
+    if tools is not None and not isinstance(tools, Mapping):
+        what = f"tools is a mapping of names to functions, not {type(tools).__name__}."
+        raise InvalidInput(what, hint='Use tools={"add": add}.')
+    for name, function in cast("Mapping[object, object]", tools or {}).items():
+        if not isinstance(name, str) or not callable(function):
+            what = f"tools maps names to functions: {name!r:.100} to {type(function).__name__} is none."
+            raise InvalidInput(what, hint='Use tools={"add": add}.')
+    if commands is not None and not callable(commands):
+        what = f"commands is what makes them, not {commands!r:.100}."
+        raise InvalidInput(what, hint="Use commands=Shell, with Shell from meantime; None allows none.")
+
+
+def names_of(given: object, what: str) -> list[str]:
+    """A single text would be taken letter by letter."""
+    if isinstance(given, str):
+        raise InvalidInput(f"{what} is a list of names, not a text.", hint=f"Use {what}=[{given!r:.100}].")
+    return check_all(given, str, what)
 
 
 def _check(function: Callable[..., Any], name: str, arguments: dict[str, Any]) -> None:

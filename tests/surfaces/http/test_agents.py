@@ -112,6 +112,17 @@ async def test_L22_a_task_is_forked_and_says_so(world: World):
     assert (blank.status_code, blank.json()["code"]) == (400, "nothing_to_fork")
 
 
+@pytest.mark.parametrize("told", [False, True])
+async def test_of_a_fork_is_told_who_is_told_of_its_source(world: World, told: bool):
+    """What a person at a shell forks leaves no unread notice, as what they run leaves none."""
+    first = await world.start("look", notify=told)
+    await world.ended(first["id"])
+    answer = await world.client.post(f"/v1/tasks/{first['id']}/fork", json={"prompt": "look again"})
+    await world.ended(answer.json()["id"])
+    unread = (await world.client.get("/v1/notices?thread=default")).json()["notices"]
+    assert len(unread) == (2 if told else 0)
+
+
 async def test_H9_I6_what_was_said_is_the_log_and_can_be_filtered(world: World):
     task = await world.start("look")
     ended = await world.ended(task["id"])

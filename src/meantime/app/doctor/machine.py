@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from meantime import __version__
 from meantime.kernel.errors import MeantimeError
 from meantime.leader import LOCKS
 from meantime.runners.shell.cgroup import check as check_cgroup
+from meantime.surfaces.cli.trouble import Trouble
+from meantime.surfaces.install.hosts import HOSTS, Place
 
 from .row import BAD, OK, WARN, Patient, Row
 
@@ -52,10 +55,23 @@ def extras(patient: Patient) -> Iterator[Row]:
 
 
 def mcp(patient: Patient) -> Iterator[Row]:
-    if importlib.util.find_spec("mcp") is None:
-        yield Row("mcp", OK, "not installed; only MCP needs it: pip install 'meantime[mcp]'")
-    else:
+    if importlib.util.find_spec("mcp") is not None:
         yield Row("mcp", OK, f"mcp {version('mcp')}")
+    elif agents := list(_installed(patient)):
+        found = f"not installed, and {', '.join(agents)} is configured to start `meantime mcp`"
+        yield Row("mcp", BAD, found, "pip install 'meantime[server,mcp]'")
+    else:
+        yield Row("mcp", OK, "not installed; only MCP needs it: pip install 'meantime[mcp]'")
+
+
+def _installed(patient: Patient) -> Iterator[str]:
+    """The agents from whose configuration `meantime install --uninstall` would take something."""
+    user = Path(patient.environ.get("HOME") or os.path.expanduser("~"))
+    for host in HOSTS.values():
+        with suppress(Trouble):  # a file that cannot be read is the agent's trouble
+            changes = host.changes(Place(None, user, patient.environ), ["meantime"], False)
+            if any(change.is_one for change in changes):
+                yield host.title
 
 
 def kernel(patient: Patient) -> Iterator[Row]:

@@ -44,7 +44,8 @@ def command(thread: str | None, by_session: bool, dialect: str, home: str | None
     try:
         from meantime.surfaces.mcp.stdio import serve
     except ImportError as missing:
-        text = f"`mcp` needs {missing.name}, which is not installed."
+        package = "mcp" if missing.name == "mcp_types" else missing.name  # its types come with it
+        text = f"`mcp` needs {package}, which is not installed."
         raise Trouble(text, "pip install 'meantime[server,mcp]'") from None
     try:
         asyncio.run(_serve(serve, own, said, by_session, dialect))

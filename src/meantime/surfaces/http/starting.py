@@ -111,7 +111,7 @@ class Starting:
         return _created(await self._tasks.resume(task.id, thread_of(request), body.prompt, options))
 
     async def fork(self, request: Request) -> Response:
-        """A new task that goes on from all that this one knows; in its thread."""
+        """A new task that goes on from all that this one knows; in its thread, and told as this one is."""
         body = await self._parts.body(request, ForkBody)
         source = await self._parts.task(request)
         if source.work.kind != "agent":
@@ -119,6 +119,7 @@ class Starting:
         options = Options(
             timeout=body.timeout,
             description=body.description,
+            notify=source.notify,
             fork=True,
             fork_of=source.id,
             parent=await self._parent(body.parent, thread_of(request)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import click
 
 from meantime.surfaces.cli.safe import plain_lines
-from meantime.surfaces.cli.trouble import USAGE, Trouble
+from meantime.surfaces.cli.trouble import FAILED, USAGE, Trouble
 from meantime.surfaces.install.hosts import HOSTS, Place
 
 
@@ -31,6 +32,9 @@ def command(agent: str, scope: str, uninstall: bool, only_print: bool, yes: bool
     The change is shown first. Entries of others, comments and the form of the files are kept; a copy of
     each changed file stays beside it, and --uninstall takes the change back.
     """
+    if not (uninstall or only_print) and importlib.util.find_spec("mcp") is None:
+        what = "The agent would start `meantime mcp`, which needs mcp, and that is not installed."
+        raise Trouble(what, "pip install 'meantime[server,mcp]' first; nothing was changed.", FAILED)
     host = HOSTS[agent]
     project = Path.cwd() if scope == "project" else None
     place = Place(project, Path(os.path.expanduser("~")), os.environ)
