@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -117,18 +117,34 @@ class OpenCode(Agent):
 
     @contextlib.contextmanager
     def session(self) -> Iterator[Any]:
+        with self.served() as url:
+            yield opencode_session(url)[1]
+
+    @contextlib.contextmanager
+    def served(self) -> Iterator[str]:
         words = ["serve", "--port", "0", "--hostname", "127.0.0.1"]
         with self.started(OPENCODE, *words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as one:
             assert one.stdout
             # Nothing is asked before this line: such a question would never be answered.
             said = next(line for line in one.stdout if "listening on" in line)
-            url = said.split()[-1]
-            id = _posted(f"{url}/session", {})["id"]
+            yield said.split()[-1]
 
-            def prompt(text: str) -> None:
-                _posted(f"{url}/session/{id}/prompt_async", {"parts": [{"type": "text", "text": text}]})
 
-            yield prompt
+def opencode_session(url: str, **more: str) -> tuple[str, Callable[[str], None]]:
+    """A new one: its id, and a function that gives it a prompt."""
+    id = _posted(f"{url}/session", more)["id"]
+
+    def prompt(text: str) -> None:
+        _posted(f"{url}/session/{id}/prompt_async", {"parts": [{"type": "text", "text": text}]})
+
+    return id, prompt
+
+
+def opencode_messages(url: str, session: str) -> str:
+    """All that is in one, as text."""
+    with urllib.request.urlopen(f"{url}/session/{session}/message", timeout=PATIENCE) as answer:
+        parts = [part for message in json.loads(answer.read()) for part in message["parts"]]
+    return "\n".join(part.get("text", "") for part in parts)
 
 
 def configure_opencode(project: Path, model: Model, **more: object) -> None:

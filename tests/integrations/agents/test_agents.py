@@ -31,6 +31,8 @@ from .installed import (
     Gemini,
     OpenCode,
     needs,
+    opencode_messages,
+    opencode_session,
 )
 from .model import Asked, Model, script
 
@@ -163,6 +165,35 @@ def test_an_agent_hands_off_through_mcp_and_is_woken(agent: Agent, person: Perso
     assert len(model.turns) == 4  # two that launch, one that is told, and no poll in between
     assert told(model) == [f"{task['id']}.1"]
     assert thread["id"].startswith("mcp-ses_" if isinstance(agent, OpenCode) else "mcp-")
+
+
+@needs(OPENCODE)
+def test_opencode_tells_the_session_at_the_root_where_all_have_one_thread(person: Person, model: Model):
+    """As in an agent that is a task. What a subagent hands off through MCP belongs to the same thread; the
+    subagent is idle, and is not told."""
+    agent = OpenCode(person, model)
+    agent.install("opencode")
+    agent.environ["MEANTIME_THREAD"] = "conv-1"
+    held = gate(person)
+    launch = {"tool": "meantime_start", "arguments": {"command": f"read line < {held}; echo forty-two"}}
+    with agent.served() as url:
+        root, prompt = opencode_session(url)
+        prompt(script({"text": "Hello."}))
+        turns(model, 1)
+        eventually(lambda: person.info()["clients"])
+        middle, _ = opencode_session(url, parentID=root)
+        child, prompt = opencode_session(url, parentID=middle)
+        prompt(script(launch, {"text": "It runs."}))
+        turns(model, 3)
+        eventually(lambda: _waits(agent, person))
+        held.write_text("\n")
+        turns(model, 4)
+        (thread,) = settled(person)
+        task = person.json("ps", "-a")["tasks"][0]["id"]
+        found = [IDS.findall(opencode_messages(url, session)) for session in (root, middle, child)]
+    assert thread["id"] == "conv-1"
+    assert found == [[f"{task}.1"], [], []]
+    assert len(model.turns) == 4
 
 
 @needs(CLAUDE)

@@ -23,9 +23,21 @@ export const Meantime = async ({ client }) => {
     })
   }
 
-  // One for each session: it ends at once where nothing runs.
+  // Where all sessions have one thread, subagents are not told: the session at their root is.
+  const root = async (session) => {
+    const { data } = await client.session.get({ path: { id: session }, throwOnError: true })
+    return data.parentID ? root(data.parentID) : session
+  }
+
   const wait = (session) => {
-    if (!session || waiting.has(session)) return
+    if (!session) return
+    if (process.env.MEANTIME_THREAD) root(session).then(begin, () => {}) // one that is gone is not told
+    else begin(session)
+  }
+
+  // One for each session: it ends at once where nothing runs.
+  const begin = (session) => {
+    if (waiting.has(session)) return
     waiting.add(session)
     const [program, ...first] = COMMAND
     const words = ["wait", "--tell", "--confirm", "--json", "--no-start", "--thread", thread(session)]
@@ -45,8 +57,8 @@ export const Meantime = async ({ client }) => {
     child.on("error", () => waiting.delete(session))
     child.on("close", (code) => {
       waiting.delete(session)
-      if (code === 0) wait(session)
-      if (code === 1) setTimeout(() => wait(session), 30_000).unref()
+      if (code === 0) begin(session)
+      if (code === 1) setTimeout(() => begin(session), 30_000).unref()
     })
   }
 
