@@ -320,6 +320,7 @@ def test_P3_a_second_terminal_does_not_say_what_the_first_is_about_to(talk: Talk
     second.say("do echo here I am")
     second.sees("  └ here I am")
     assert "echo x >> ran" not in second.text
+    assert "I was stopped before I answered" not in second.text
     assert not (tmp_path / "ran").exists()
     (tmp_path / "go").touch()
     first.until(lambda: first.text.count("Done.") == 2)
