@@ -69,3 +69,10 @@ async def test_P3_what_a_chat_that_still_runs_has_not_said_yet_is_left_to_it(thr
     await first.typed("deploy it")
     assert (await begun(thread)).unsaid == []
     assert first.unsaid == ["deploy it"]
+
+
+async def test_P3_an_answer_is_owed_by_the_chat_that_took_the_turn_as_long_as_it_runs(thread: Thread):
+    await say(thread, await begun(thread, ME), "deploy it")
+    assert not (await begun(thread)).is_owed, "the other terminal is about to answer"
+    await say(thread, await begun(thread, GONE), "is it there?")
+    assert (await begun(thread, ME)).is_owed

@@ -265,10 +265,10 @@ async def test_P3_a_call_that_was_cut_off_is_not_made_again(thread: Thread):
 
     # What a kill leaves: the call is saved, its result is not.
     entries = await thread.transcript.entries()
-    assert [entry.message.role for entry in entries] == ["user", "assistant", "tool"]
+    assert [entry.message.role for entry in entries] == ["user", "setting", "assistant", "tool"]
     second = Script(says("I see that it runs."))
     again = Talker(thread, second.model)
-    again.conversation.entries = list(entries[:2])
+    again.conversation.entries = list(entries[:3])
     await again.turn()
     results = [p for m in second.asked[0] for p in m.parts if isinstance(p, ToolReturnPart)]
     assert [result.content for result in results] == [CUT_OFF]

@@ -320,6 +320,7 @@ def test_P3_a_second_terminal_does_not_say_what_the_first_is_about_to(talk: Talk
     second.say("do echo here I am")
     second.sees("  └ here I am")
     assert "echo x >> ran" not in second.text
+    assert "I was stopped before I answered" not in second.text
     assert not (tmp_path / "ran").exists()
     (tmp_path / "go").touch()
     first.until(lambda: first.text.count("Done.") == 2)
@@ -344,6 +345,71 @@ def test_killed_politely(talk: Talk, number: signal.Signals):
     terminal.process.send_signal(number)
     assert terminal.end() == 128 + number
     assert terminal.modes_are_back()
+
+
+def test_killed_politely_on_a_terminal_that_can_only_write(talk: Talk):
+    terminal = talk(TERM="dumb")
+    terminal.sees("/help", "\n>")
+    terminal.process.send_signal(signal.SIGTERM)
+    assert terminal.end() == 128 + signal.SIGTERM
+    assert terminal.modes_are_back()
+
+
+# The signal comes between two prompts: a line is being kept, which can last where the daemon is away.
+KILLED_BETWEEN_PROMPTS = """
+import asyncio, os, signal
+from meantime.surfaces.chat.conversation import Conversation
+from meantime.surfaces.chat.screen import Screen
+heard = asyncio.Event()
+leave, typed = Screen.leave, Conversation.typed
+def leaving(self):
+    leave(self)
+    heard.set()
+async def typing(self, text):
+    os.kill(os.getpid(), signal.SIGTERM)
+    await heard.wait()
+    await typed(self, text)
+Screen.leave, Conversation.typed = leaving, typing
+from meantime.app.main import main
+main()
+"""
+
+
+def test_killed_politely_between_two_prompts(talk: Talk):
+    """It leaves, and the line is not lost."""
+    terminal = talk(program=[sys.executable, "-c", KILLED_BETWEEN_PROMPTS]).ready()
+    terminal.say("do echo still to be kept")
+    assert terminal.end() == 128 + signal.SIGTERM
+    assert terminal.modes_are_back()
+    again = talk().ready()
+    again.sees("> do echo still to be kept")
+
+
+# A line is kept as soon as there is a file in the folder of the chat.
+KEPT_LATE = """
+import asyncio, os
+from meantime.surfaces.chat.conversation import Conversation
+typed = Conversation.typed
+async def typing(self, text):
+    while text == "wait" and not os.path.exists("keep"):
+        await asyncio.sleep(0.01)
+    await typed(self, text)
+Conversation.typed = typing
+from meantime.app.main import main
+main()
+"""
+
+
+def test_ctrl_c_between_two_prompts_interrupts_with_the_next(talk: Talk, tmp_path: Path):
+    terminal = talk(program=[sys.executable, "-c", KEPT_LATE]).ready()
+    terminal.say(f"do {until(tmp_path / 'go')}")
+    terminal.sees("Ctrl+B background")
+    terminal.say("wait")
+    terminal.until(lambda: "Ctrl+B background" not in terminal.text, "the end of the prompt")
+    terminal.press("ctrl-c")
+    (tmp_path / "keep").touch()
+    terminal.sees("Interrupted.")
+    (tmp_path / "go").touch()
 
 
 def test_the_daemon_is_started_again_under_it(talk: Talk, person: Person, tmp_path: Path):

@@ -19,7 +19,7 @@ from meantime.turn import Turn
 USER, ASSISTANT, TOOL, SETTING = "user", "assistant", "tool", "setting"
 TYPED = "typed"  # a line as it was typed, and hidden, by which process; in its turn it is said, by the person
 ASIDE = frozenset({SETTING, TYPED})  # what is kept here and is no part of what was said
-SAID = "said"  # a setting: these lines were said, by their ids
+SAID = "said"  # a setting: a turn began, hidden in which process, with these lines, by their ids
 
 
 class Conversation:
@@ -30,20 +30,22 @@ class Conversation:
         self._beside = thread.transcript  # lines come at any time, also while a turn is being written
         self._words = words
         self._me = me or process(os.getpid())
+        self._mark = msgspec.json.encode(self._me).decode()
         self._added: list[Entry] = []
         self._typed: dict[str, str] = {}  # lines that were not said yet, by their ids
+        self._others = 0  # entries that are answered by a chat in another terminal, if they are not yet
         self.entries: list[Entry] = []
 
     async def load(self) -> None:
         self.entries = list(await self._transcript.entries())
-        said = set[str]()  # found first: a line that could not be kept at once stands behind its own saying
-        for entry in self.entries:
-            name, _, ids = entry.message.visible.partition(" ")
-            if entry.message.role == SETTING and name == SAID:
-                said.update(ids.split())
+        turns = [entry for entry in self.entries if _name(entry) == SAID]
+        if turns and self._is_anothers(turns[-1]):
+            self._others = len(self.entries)
+        # Found first: a line that could not be kept at once stands behind its own saying.
+        said = {id for turn in turns for id in turn.message.visible.split()[1:]}
         for entry in self.entries:
             id, _, text = entry.message.visible.partition(" ")
-            if entry.message.role == TYPED and id not in said and not _will_be_said(entry.message):
+            if entry.message.role == TYPED and id not in said and not self._is_anothers(entry):
                 self._typed[id] = text
 
     @property
@@ -56,21 +58,20 @@ class Conversation:
         all the same where it cannot be kept now."""
         id = crockford(os.urandom(8))
         self._typed[id] = text
-        by = msgspec.json.encode(self._me).decode()
-        self._beside.add(None, Message(TYPED, (Part(f"{id} {text}"), Part(by, hidden=True))))
+        self._beside.add(None, Message(TYPED, (Part(f"{id} {text}"), Part(self._mark, hidden=True))))
         with suppress(Disconnected):
             await self._beside.save()
 
     @property
     def is_owed(self) -> bool:
         """Somebody spoke, or something was told, and it was killed before it answered."""
-        said = [entry for entry in self.entries if entry.message.role not in ASIDE]
+        said = [entry for entry in self.entries[self._others :] if entry.message.role not in ASIDE]
         return bool(said) and said[-1].message.role in (USER, TOOL)
 
     def unanswered(self) -> list[Entry]:
         """What was said and told since the last answer."""
         found: list[Entry] = []
-        for entry in reversed(self.entries):
+        for entry in reversed(self.entries[self._others :]):
             if entry.message.role == ASSISTANT:
                 break
             if entry.message.role == USER:
@@ -79,9 +80,8 @@ class Conversation:
 
     def setting(self, name: str) -> str | None:
         for entry in reversed(self.entries):
-            key, _, value = entry.message.visible.partition(" ")
-            if entry.message.role == SETTING and key == name:
-                return value
+            if _name(entry) == name:
+                return entry.message.visible.partition(" ")[2]
         return None
 
     def add(self, role: str, text: str, data: str = "", *, notice: str | None = None) -> None:
@@ -96,12 +96,12 @@ class Conversation:
         """Told, and saved, in one transaction: a kill before it has told nothing, one after it all."""
         for notice in notices:
             self._put(self._words.message(notice), notice.id)
-        ids = list[str]()
-        for text in said:
+        ids, lines = list[str](), list(said)
+        for text in lines:
             self.add(USER, text)
             ids += [id for id, typed in self._typed.items() if typed == text and id not in ids][:1]
-        if ids:
-            self.add(SETTING, " ".join([SAID, *ids]))
+        if notices or lines:
+            self.add(SETTING, " ".join([SAID, *ids]), self._mark)
         try:
             if notices:
                 await turn.ack(*notices, transcript=self._transcript)
@@ -122,8 +122,15 @@ class Conversation:
         self.entries += self._added
         self._added = []
 
+    def _is_anothers(self, entry: Entry) -> bool:
+        """Of a chat in another terminal, which still runs, and sees to it."""
+        by = next((part.text for part in entry.message.parts if part.hidden), "")
+        if not by:
+            return False
+        one = msgspec.json.decode(by, type=Process)
+        return one != self._me and one.is_alive
 
-def _will_be_said(typed: Message) -> bool:
-    """By the chat in another terminal, which still runs."""
-    by = next((part.text for part in typed.parts if part.hidden), "")
-    return bool(by) and msgspec.json.decode(by, type=Process).is_alive
+
+def _name(entry: Entry) -> str:
+    """Of a setting."""
+    return entry.message.visible.partition(" ")[0] if entry.message.role == SETTING else ""

@@ -8,6 +8,7 @@ import termios
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import get_app_or_none
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
@@ -40,6 +41,7 @@ class Screen:
             "bottom-toolbar.text": "",
         }
         self._typed = InMemoryHistory()
+        self._left = False
         self._session: PromptSession[str] = PromptSession(
             ANSI(f"{coloured('>', BOLD)} "),
             history=self._typed,
@@ -57,7 +59,7 @@ class Screen:
         """What is typed, until somebody leaves. Keys are ours also between two prompts: one that is pressed
         then is for the next."""
         with self._session.app.input.raw_mode():
-            while True:
+            while not self._left:
                 try:
                     yield await self._session.prompt_async()
                 except EOFError:
@@ -96,9 +98,10 @@ class Screen:
             self._session.app.invalidate()
 
     def leave(self) -> None:
-        """From outside: the prompt ends as if somebody had left."""
-        app = self._session.app
-        if app.is_running and not app.is_done:
+        """From outside: the prompt ends as if somebody had left; between two prompts, no other comes."""
+        self._left = True
+        app = get_app_or_none()  # on a terminal that can only write, the prompt is not the session's own
+        if app is not None and app.is_running and not app.is_done:
             app.exit(exception=EOFError)
 
     @property
