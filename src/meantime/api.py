@@ -348,10 +348,13 @@ class Batch:
         return await self._thread.clear(batch=self.id)
 
 
+NAME_IT = 'An agent is named: Meantime.open(…, agents={"explore": agent}), then thread.start(Agent("explore", "…")).'
+
+
 def order_of(work: Any) -> Order:
     order = getattr(work, "order", None)
     if order is None:
-        raise InvalidInput(
-            f"{type(work).__name__} is not work.", hint='Hand over Call(fn, *args) or Shell("ls -l").'
-        )
+        kind = type(work).__name__
+        hint = NAME_IT if "agent" in kind.lower() else 'Hand over Call(fn, *args) or Shell("ls -l").'
+        raise InvalidInput(f"{kind} is not work.", hint=hint)
     return order()

@@ -85,7 +85,7 @@ def _other(default: Any, must: str) -> str:
         if "command" in must:
             return '{ files = { command = ["serve"] } }'
         if "table of settings" in must:
-            return '{ explore = { runner = "acp" } }'
+            return '{ explore = { runner = "opencode" } }'
         return "{ crawl = { max_lines = 5 } }" if "max_lines" in must else "{ shell = 3 }"
     return str(default + 1) if default != -1 else "7"
 
@@ -225,7 +225,7 @@ def test_any_value_is_taken_and_works_or_is_explained(
     path.write_text((f"[{section}]\n" if section else "") + f"{key} = {_written(value)}\n")
     found = tried(Home(path.parent, path), {})
     if isinstance(found, BadConfig):
-        assert f"{name} in {path}" in found.message
+        assert (f"{name} in {path}" if name != "agents.named" else f" in {path}") in found.message
         assert found.hint
         return
     assert found.where(name) == f"file {path}"

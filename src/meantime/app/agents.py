@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
-import msgspec
+from msgspec import structs
 
 from meantime.integrations.loops.agent import PythonAgent, is_agent
 from meantime.kernel.errors import InvalidInput
+from meantime.ports.agent_settings import settled
 from meantime.ports.clock import Clock
 from meantime.ports.commands import Commands
 from meantime.ports.session import AgentSettings, SessionHost
@@ -31,9 +31,6 @@ HOSTS = {
 LASTING = {"cli"}
 
 
-NAME = re.compile(r"[A-Za-z0-9._-]{1,64}\Z")
-
-
 def employ(
     agents: Mapping[str, Any], clock: Clock, commands: Callable[[str], Commands]
 ) -> dict[str, Employed]:
@@ -49,36 +46,15 @@ def employ(
 
 def checked(tables: Mapping[str, Any]) -> dict[str, AgentSettings]:
     """Agents as a configuration file names them."""
-    found: dict[str, AgentSettings] = {}
-    for name, table in tables.items():
-        if not NAME.match(name):
-            raise InvalidInput(f"{name!r} is no name for an agent.", hint="Use letters, digits, . _ and -.")
-        try:
-            settings = msgspec.convert(table, AgentSettings)
-        except msgspec.ValidationError as problem:
-            known = ", ".join(AgentSettings.__struct_fields__)
-            raise InvalidInput(
-                f"The agent {name} is not right: {problem}.", hint=f"There are: {known}."
-            ) from None
-        if settings.runner not in HOSTS:
-            raise _unknown_runner(name, settings)
-        found[name] = settings
-    return found
-
-
-def _unknown_runner(name: str, settings: AgentSettings) -> InvalidInput:
-    return InvalidInput(
-        f"runner={settings.runner!r} of the agent {name} is unknown.", hint=f"Use {', '.join(HOSTS)}."
-    )
+    return {name: settled(table, f"the agent {name}") for name, table in tables.items()}
 
 
 def _employed(
     name: str, given: Any, hosts: dict[str, SessionHost], clock: Clock, commands: Callable[[str], Commands]
 ) -> Employed:
     if isinstance(given, AgentSettings):
-        if given.runner not in HOSTS:
-            raise _unknown_runner(name, given)
-        return Employed(given, _host(given, hosts, clock, commands))
+        settings = settled(structs.asdict(given), f"the agent {name}")
+        return Employed(settings, _host(settings, hosts, clock, commands))
     if isinstance(given, PythonAgent) or is_agent(given):
         host = _host(AgentSettings(runner="python"), hosts, clock, commands)
         return Employed(cast("PythonHost", host).add(name, given), host)

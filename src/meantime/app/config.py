@@ -11,26 +11,13 @@ from typing import Annotated, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from meantime.kernel.limits import Limits, PluginDefaults
-from meantime.kernel.model import InlineLimits
-from meantime.kernel.retention import Retention
-from meantime.kernel.wakes import WakeBudget
-from meantime.runtime.settings import Settings
-from meantime.surfaces.http.settings import HttpSettings
-
-from .kinds import (
+from meantime.kernel.kinds import (
     AGE,
-    AGENTS,
     COUNT,
     DEPTH,
     FLAG,
-    INLINE_BY_NAME,
     LIMIT,
-    LIMITS,
-    PAUSE,
-    SERVERS,
     SIZE,
-    STOP,
     TEXT,
     TEXTS,
     TIMEOUT,
@@ -38,6 +25,14 @@ from .kinds import (
     seconds,
     whole,
 )
+from meantime.kernel.limits import Limits, PluginDefaults
+from meantime.kernel.model import InlineLimits
+from meantime.kernel.retention import Retention
+from meantime.kernel.wakes import WakeBudget
+from meantime.runtime.settings import Settings
+from meantime.surfaces.http.settings import HttpSettings
+
+from .kinds import AGENTS, INLINE_BY_NAME, LIMITS, PAUSE, SERVERS, STOP
 
 
 class LimitsSection(Struct, frozen=True):

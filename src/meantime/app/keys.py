@@ -8,8 +8,9 @@ from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hi
 
 from msgspec import Struct
 
+from meantime.kernel.kinds import Kind
+
 from .config import Config
-from .kinds import Kind
 
 # Names that were there before the rule, ours before seed 001's.
 OLDER = {

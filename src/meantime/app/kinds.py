@@ -1,72 +1,14 @@
-"""What a configured value must be: in words, for the error, and as a check."""
+"""What a configured value must be, where it is more than kernel/kinds.py knows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from meantime.integrations.mcp.servers import checked
 from meantime.kernel.errors import InvalidInput
+from meantime.kernel.kinds import LIMIT, SIZE, Kind, seconds, table_of
 
-LONGEST = 1e10  # seconds: the most that the heart takes as a time
 DAY = 86_400.0
-MOST = 1 << 40
-
-
-class Kind(NamedTuple):
-    must: str
-    fits: Callable[[Any], bool]
-
-
-def whole(least: int, most: int = MOST) -> Kind:
-    def fits(value: Any) -> bool:
-        return type(value) is int and least <= value <= most
-
-    return Kind(f"a whole number from {least} to {most}", fits)
-
-
-def seconds(least: float = 0, most: float = LONGEST) -> Kind:
-    def fits(value: Any) -> bool:
-        return type(value) in (int, float) and least <= value <= most  # which no NaN is
-
-    return Kind(f"a number of seconds from {least:g} to {most:.0f}", fits)
-
-
-def one_of(*choices: str) -> Kind:
-    def fits(value: Any) -> bool:
-        return isinstance(value, str) and value in choices
-
-    return Kind(" or ".join(f'"{choice}"' for choice in choices), fits)
-
-
-def or_minus_one(one: Kind, must: str) -> Kind:
-    def fits(value: Any) -> bool:
-        return one.fits(value) or (type(value) in (int, float) and value == -1)
-
-    return Kind(must, fits)
-
-
-def table_of(one: Kind, must: str) -> Kind:
-    def fits(value: Any) -> bool:
-        return isinstance(value, dict) and all(map(one.fits, cast("dict[str, Any]", value).values()))
-
-    return Kind(must, fits)
-
-
-def _is_limit(value: Any) -> bool:
-    return whole(-1).fits(value) and value != 0
-
-
-def _is_flag(value: Any) -> bool:
-    return type(value) is bool
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value) and "\0" not in value
-
-
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_is_text, cast("list[Any]", value)))
 
 
 def _is_inline(value: Any) -> bool:
@@ -86,18 +28,9 @@ def _are_tables(value: Any) -> bool:
     )
 
 
-SIZE = whole(0)
-COUNT = whole(1)
-LIMIT = Kind("a whole number above 0, or -1 for no limit", _is_limit)
 LIMITS = table_of(LIMIT, "a table of kinds, each with a whole number above 0, or -1 for no limit")
-DEPTH = Kind("a whole number from 0 up, or -1 for any", whole(-1).fits)
-AGE = seconds()
-TIMEOUT = or_minus_one(seconds(5e-324), "a number of seconds above 0, or -1 for none")
 PAUSE = seconds(0.01, DAY)  # between two times that something is done: never none
 STOP = seconds(0, DAY - 1)
-FLAG = Kind("true or false", _is_flag)
-TEXT = Kind("a text", _is_text)
-TEXTS = Kind("a list of texts", _are_texts)
 AGENTS = Kind("a table of names, each with a table of settings", _are_tables)
 SERVERS = Kind(
     "a table of names, each with a command (a list of texts) or a url, and what docs/mcp.md lists",

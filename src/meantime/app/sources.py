@@ -6,6 +6,7 @@ A wrong value is an error that names the key and where it stands; a key that nob
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
@@ -14,14 +15,17 @@ from typing import Any, NamedTuple, cast, get_origin, get_type_hints
 
 from meantime.home import Home
 from meantime.kernel.errors import InvalidInput
+from meantime.kernel.kinds import shown
+from meantime.ports.agent_settings import Unfit, settled
 from meantime.surfaces.http.settings import is_loopback
 
-from . import agents
-from .config import Config
+from .config import AgentsSection, Config
 from .keys import Key, known, sections
 
 DEFAULT, FLAG = "default", "flag"
 NAMED = "agents.named"  # every [agents.NAME]
+_OWN = AgentsSection.__struct_fields__  # keys of [agents] that are no agents
+NAME = re.compile(r"[A-Za-z0-9._-]{1,64}\Z")  # of an agent
 MOST_BYTES = 1_000_000  # of a configuration file
 
 
@@ -114,22 +118,33 @@ def _flattened(found: Mapping[str, Any], path: Path, text: str) -> Iterator[tupl
         else:
             table = cast("dict[str, Any]", value)
             if name == "agents":
-                table = {**_plain(table), **_agents(table)}
+                _must_be_tables(table, path, text)
+                table = _agents(table)
             for key, one in table.items():
                 _must_be_known(f"{name}.{key}", known(), path, text)
                 yield f"{name}.{key}", one
 
 
+def _must_be_tables(section: Mapping[str, Any], path: Path, text: str) -> None:
+    """A key of [agents] that is none, and that is not nearly one, is an agent that is no table."""
+    for name, value in section.items():
+        if isinstance(value, dict) or get_close_matches(name, _OWN, n=1):
+            continue
+        place = _place(path, _line_of(text, f"agents.{name}"))
+        raise BadConfig(
+            f"agents.{name} in {place} must be a table of settings, not {shown(value)}.",
+            hint=f'Write [agents.{name}], and below it runner = "acp" and what docs/subagents.md lists.',
+        )
+
+
 def _agents(section: Mapping[str, Any]) -> dict[str, Any]:
     """[agents.NAME]: every table of the section is an agent, as if it stood in `named`."""
     tables: dict[str, Any] = {
-        name: one for name, one in section.items() if isinstance(one, dict) and name != "named"
+        name: one for name, one in section.items() if isinstance(one, dict) and name not in _OWN
     }
-    return {"named": {**section.get("named", {}), **tables}} if tables else {}
-
-
-def _plain(section: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: one for name, one in section.items() if not isinstance(one, dict) or name == "named"}
+    plain = {name: one for name, one in section.items() if name not in tables}
+    named = plain.get("named", {})
+    return {**plain, "named": {**named, **tables}} if tables and isinstance(named, dict) else plain
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Said]:
@@ -180,30 +195,50 @@ def _from_flags(flags: Mapping[str, Any]) -> dict[str, Said]:
 def _check(key: Key, said: Said) -> None:
     if not key.kind.fits(said.value):
         raise BadConfig(
-            f"{_named(key, said)} must be {key.kind.must}, not {_shown(said.value)}.",
-            hint=f"It is: {key.doc}. The default is {_shown(key.default)}.",
+            f"{_named(key.name, said)} must be {key.kind.must}, not {shown(said.value)}.",
+            hint=f"It is: {key.doc}. The default is {shown(key.default)}.",
         )
 
 
 def _check_together(said: Mapping[str, Said]) -> None:
     if "agent" in said.get("limits.per_kind", Said({}, "")).value:
-        key = known()["limits.per_kind"]
+        key = "limits.per_kind"
         raise BadConfig(
-            f"{_named(key, said[key.name])} names the kind agent.", hint="Use agents.task_max_async for it."
+            f"{_named(key, said[key])} names the kind agent.", hint="Use agents.task_max_async for it."
         )
     named = said.get(NAMED)
     if named is not None:
-        try:
-            agents.checked(named.value)
-        except InvalidInput as problem:
-            place = _named(known()[NAMED], named)
-            raise BadConfig(f"{place}: {problem.message}", hint=problem.hint) from None
+        _check_agents(named)
     host, remote = said.get("http.host"), said.get("http.allow_remote")
     if host is not None and not is_loopback(host.value) and not (remote and remote.value):
         raise BadConfig(
-            f"{_named(known()['http.host'], host)} can be reached from other machines.",
+            f"{_named('http.host', host)} can be reached from other machines.",
             hint="Keep 127.0.0.1 and forward a port, or set http.allow_remote = true as well.",
         )
+
+
+def _check_agents(said: Said) -> None:
+    """Each as a section of its own: an error names the setting, and the line of it."""
+    for name, table in said.value.items():
+        if not NAME.match(name):
+            says = "has a name that is none for an agent."
+            raise BadConfig(
+                f"{_placed(name, said)} {says}", hint="Use letters, digits, . _ and -, at most 64."
+            )
+        try:
+            settled(table)
+        except Unfit as problem:
+            key = f"{name}.{problem.key}"
+            raise BadConfig(f"{_placed(key, said)} {problem.says}", hint=problem.hint) from None
+
+
+def _placed(key: str, said: Said) -> str:
+    """`key` of an agent, as it is written in the file: mostly below [agents.NAME]."""
+    if said.source.startswith("file "):
+        text = _text_of(Path(said.source.removeprefix("file ")))
+        spelled = (f"{section}.{key.replace(' ', '')}" for section in ("agents", NAMED))
+        said = said._replace(line=max(_line_of(text, name) for name in spelled))
+    return _named(f"agents.{key}", said)
 
 
 def _must_be_known(name: str, names: Iterable[str], path: Path, text: str) -> None:
@@ -217,23 +252,16 @@ def _nearest(name: str, names: Iterable[str]) -> str:
     return f"Did you mean {near[0]}?" if near else "`meantime config` lists what there is."
 
 
-def _named(key: Key, said: Said) -> str:
+def _named(key: str, said: Said) -> str:
     if said.source.startswith("file "):
-        return f"{key.name} in {_place(Path(said.source.removeprefix('file ')), said.line)}"
+        return f"{key} in {_place(Path(said.source.removeprefix('file ')), said.line)}"
     if said.source == FLAG:
-        return key.name
-    return f"{key.name} in the environment ({said.source.removeprefix('environment ')})"
+        return key
+    return f"{key} in the environment ({said.source.removeprefix('environment ')})"
 
 
 def _place(path: Path, line: int) -> str:
     return f"{path}, line {line}," if line else str(path)
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    shown = repr(value)
-    return shown if len(shown) <= 60 else f"{shown[:57]}…"
 
 
 def _line_of(text: str, name: str) -> int:

@@ -40,9 +40,11 @@ class LocalEngine:
             return self._runners[kind]
         except KeyError:
             hint = f"There are runners for: {', '.join(sorted(self._runners))}."
+            code = None
             if kind == "agent":
                 hint += " Name an agent: [agents.NAME] in the configuration, or open(…, agents={…})."
-            raise InvalidInput(f"There is no runner for {kind!r} work here.", hint=hint) from None
+                code = "unknown_agent"
+            raise InvalidInput(f"There is no runner for {kind!r} work here.", hint=hint, code=code) from None
 
     async def perform(self, assignment: Assignment, context: Context) -> Report:
         me = asyncio.current_task()

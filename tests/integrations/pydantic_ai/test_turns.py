@@ -19,6 +19,7 @@ from pydantic_ai.models.test import TestModel
 from meantime import Agent, Call, Meantime, TaskFailed, current
 from meantime.integrations.loops import PythonAgent
 from meantime.kernel.budgets import Budget
+from meantime.kernel.errors import InvalidInput
 from meantime.ports.session import AgentSettings, Brief
 
 from .scripted import Script, call, until, until_said
@@ -363,3 +364,12 @@ async def test_a_history_processor_may_rewrite_everything(ledger: str):
             await thread.resume(handle, prompt)
         assert await handle.result() == "three"
         assert script.asked[-1].prompts == ["c"]
+
+
+async def test_an_agent_that_is_handed_over_as_work_is_to_be_named(ledger: str):
+    async with Meantime.open(ledger) as mt:
+        for given in (PydanticAgent(TestModel()), PythonAgent(PydanticAgent(TestModel()))):
+            with pytest.raises(InvalidInput, match="is not work") as caught:
+                await mt.thread("t").start(given)  # type: ignore[arg-type]
+            assert 'open(…, agents={"explore": agent})' in caught.value.hint
+            assert 'thread.start(Agent("explore", "…"))' in caught.value.hint

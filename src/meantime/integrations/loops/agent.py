@@ -7,7 +7,7 @@ import inspect
 from typing import Any
 
 from meantime.kernel.errors import InvalidInput
-from meantime.ports.session import AgentSettings
+from meantime.ports.agent_settings import settled
 
 
 class PythonAgent:
@@ -24,11 +24,9 @@ class PythonAgent:
             )
         self.agent = agent
         self.deps = deps
-        try:
-            self.settings = AgentSettings(runner="python", **settings)
-        except TypeError as problem:
-            known = ", ".join(AgentSettings.__struct_fields__)
-            raise InvalidInput(f"{problem}.", hint=f"The settings of an agent are: {known}.") from None
+        if "runner" in settings:
+            raise InvalidInput("A PythonAgent has no runner but its own.", hint="Leave runner out.")
+        self.settings = settled({"runner": "python", **settings}, there=True)
 
 
 def is_agent(given: object) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import time
 from typing import Any
 
 import click
@@ -74,6 +75,7 @@ def command(argv: tuple[str, ...], line: str | None, wait: bool, **given: Any) -
     return 0
 
 
+UNREAD = "The configuration has changed since the daemon started: meantime down && meantime up"
 USAGE_HINT = "For example: meantime run -- pytest -q"
 
 
@@ -181,6 +183,8 @@ def started(with_daemon: Daemon, order: Wire) -> Wire:
     except Refused as refused:
         if refused.code == "duplicate_id":
             refused.hint = f"Nothing was started. `meantime show {order['id']}` shows that task."
+        if refused.code == "unknown_agent" and _was_configured_since(with_daemon):
+            refused.hint = UNREAD
         raise
     again = Daemon(with_daemon.home, start=with_daemon.start)  # it may start the next one
     try:
@@ -191,6 +195,15 @@ def started(with_daemon: Daemon, order: Wire) -> Wire:
         return again.post("/v1/tasks", order)
     finally:
         again.close()
+
+
+def _was_configured_since(with_daemon: Daemon) -> bool:
+    """Whether the daemon has read the file as it is now: it does so when it starts."""
+    try:
+        changed = with_daemon.home.config.stat().st_mtime
+    except OSError:
+        return False
+    return changed > time.time() - with_daemon.get("/v1/health")["uptime"]
 
 
 def _say(task: Wire) -> None:
