@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-from meantime.kernel.errors import Closed
+from meantime.kernel.errors import Closed, InvalidInput
 from meantime.kernel.lifecycle import ACTIVE
 from meantime.ports.tasks import Tasks
 from meantime.turn import Turn
@@ -30,6 +30,8 @@ class Loop:
 
     def say(self, text: str) -> None:
         """The person's words: they come as `turn.said`, at once where the agent is idle."""
+        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]  untyped callers
+            raise InvalidInput(f"say takes a text, not {type(text).__name__}.")
         self._said.append(text)
         self._news.set()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from meantime import Call, Thread
+from meantime import Call, InvalidInput, Thread
 from meantime.blocking import Meantime as BlockingMeantime
 
 pytestmark = pytest.mark.anyio
@@ -31,6 +31,13 @@ async def test_words_and_endings_are_turns(thread: Thread):
     said, told = conversation
     assert said == "add them, please"
     assert '"add" completed' in told
+
+
+async def test_words_are_text(thread: Thread):
+    """What is none is refused where it is said, not in the turn that would tell it."""
+    for wrong in (5, None, b"hello"):
+        with pytest.raises(InvalidInput, match="say takes a text, not"):
+            thread.loop().say(wrong)
 
 
 async def test_what_ends_together_is_one_turn(thread: Thread):

@@ -10,7 +10,7 @@ from pydantic_ai import Agent as PydanticAgent
 from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.models.test import TestModel
 
-from meantime import Call, Meantime, Shell, background
+from meantime import Call, InvalidInput, Meantime, Shell, background
 from meantime.integrations.pydantic_ai import Talk, tools
 from meantime.ports.store import Settled
 
@@ -36,6 +36,27 @@ def _no_gates():
 
 def notices(prompts: list[str]) -> list[str]:
     return [prompt for prompt in prompts if prompt.startswith("<task-notification")]
+
+
+def plain(site: str) -> str:
+    return site
+
+
+async def test_what_it_is_handed_wrongly_it_says_at_once(ledger: str):
+    agent = PydanticAgent(TestModel())
+    async with Meantime.open(ledger) as mt:
+        thread = mt.thread("t")
+        with pytest.raises(InvalidInput, match=r"Put @background \(from meantime\) above it"):
+            Talk(agent, thread, plain)
+        assert Talk(agent, thread, background(plain))
+        with pytest.raises(InvalidInput, match="5 is no function that can be handed off"):
+            tools(thread, 5)
+        for wrong in ("t", mt):
+            with pytest.raises(InvalidInput, match="is no thread"):
+                Talk(agent, wrong)
+        for wrong in ("openai:gpt-x", PydanticAgent):
+            with pytest.raises(InvalidInput, match="is no agent of Pydantic AI"):
+                Talk(wrong, thread)
 
 
 async def test_a_quick_function_answers_at_once(ledger: str):

@@ -9,10 +9,12 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic_ai import Agent, ModelRequestNode
+from pydantic_ai import ModelRequestNode
+from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 
 from meantime.api import Thread
+from meantime.kernel.errors import InvalidInput
 from meantime.kernel.notices import Notice
 from meantime.kernel.work import Orderable
 from meantime.turn import Turn
@@ -33,7 +35,7 @@ class Talk:
 
     def __init__(
         self,
-        agent: Agent[Any, Any],
+        agent: AbstractAgent[Any, Any],
         thread: Thread,
         *functions: Function,
         agents: Sequence[str] | None = None,
@@ -41,6 +43,7 @@ class Talk:
         threshold: float | None = THRESHOLD,
         history: str | os.PathLike[str] | None = None,
     ) -> None:
+        _check(agent)
         self._agent = agent
         self._thread = thread
         self._tools = tools(thread, *functions, agents=agents, commands=commands, threshold=threshold)
@@ -120,6 +123,12 @@ class Talk:
         if self._record is not None and self.messages:
             await asyncio.to_thread(self._record.sync)
         await turn.ack()
+
+
+def _check(agent: object) -> None:
+    if not isinstance(agent, AbstractAgent):
+        what = f"{agent!r:.100} is no agent of Pydantic AI."
+        raise InvalidInput(what, hint="The agent comes first: Talk(agent, thread, …).")
 
 
 def _ids(messages: Iterable[ModelMessage]) -> Iterable[str]:

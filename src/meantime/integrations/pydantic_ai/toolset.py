@@ -11,7 +11,7 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
 
 from meantime.api import Thread
-from meantime.kernel.errors import MeantimeError
+from meantime.kernel.errors import InvalidInput, MeantimeError
 from meantime.kernel.payloads import as_text, jsonable
 from meantime.kernel.work import Orderable
 from meantime.turn import Turn
@@ -47,8 +47,8 @@ def tools(
 ) -> TaskTools:
     """A toolset for `Agent(…, toolsets=[…])`.
 
-    functions: each is a tool. It answers at once if it is done within `threshold` seconds, and else goes on
-        in the background, as the same run.
+    functions: each, with `@background`, is a tool. It answers at once if it is done within `threshold`
+        seconds, and else goes on in the background, as the same run.
     agents: those that may be started, by name; empty is any, None is none.
     commands: `Shell`, where the agent may start commands; None is not.
     """
@@ -64,6 +64,7 @@ class TaskTools(AbstractToolset[Any]):
         commands: Callable[..., Orderable] | None,
         threshold: float | None,
     ) -> None:
+        _check(thread, functions)
         self._thread = thread
         self._functions = {function.name: function for function in functions}
         self._agents = agents
@@ -111,3 +112,13 @@ class TaskTools(AbstractToolset[Any]):
         if answer.task is None:
             return as_text(jsonable(answer.result).value)
         return SLOW.format(name=name, id=answer.task.id)
+
+
+def _check(thread: object, functions: Sequence[object]) -> None:
+    if not isinstance(thread, Thread):
+        raise InvalidInput(f"{thread!r:.100} is no thread.", hint='Use mt.thread("conversation-1").')
+    for function in functions:
+        if not hasattr(function, "work"):
+            # Not marked here on the way: what is marked can be started by its name at every door.
+            what = f"{function!r:.100} is no function that can be handed off."
+            raise InvalidInput(what, hint="Put @background (from meantime) above it.")
