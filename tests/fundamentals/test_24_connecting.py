@@ -34,6 +34,17 @@ async def owner(tmp_path: Path) -> AsyncIterator[Meantime]:
         yield owner
 
 
+async def test_what_is_opened_has_a_name_of_its_own(tmp_path: Path):
+    """`open` and `connect` give what is entered, or awaited; the verbs are what comes of that."""
+    opening = Meantime.open(tmp_path / "other.db")
+    async with opening as mt:
+        assert mt.thread("conv-1")
+        with pytest.raises(AttributeError, match="use `async with … as mt` or `mt = await …`"):
+            opening.thread("conv-1")
+    with pytest.raises(AttributeError, match=r"has no attribute 'thraed'$"):
+        opening.thraed("conv-1")
+
+
 async def test_the_verbs_are_the_same(owner: Meantime, tmp_path: Path):
     """A function runs in the process that hands it off, a command under the owner. Either way the
     conversation is in the ledger: whoever takes its next turn is told."""

@@ -6,8 +6,21 @@ from typing import Any
 
 import pytest
 
-from meantime import Agent, Call, InvalidInput, Limits, Meantime, NotFound, Settings, Shell, Thread, Toolset
+from meantime import (
+    Agent,
+    Call,
+    InvalidInput,
+    Limits,
+    Meantime,
+    NotFound,
+    Settings,
+    Shell,
+    Thread,
+    Toolset,
+    dialects,
+)
 from meantime.testing import FakeSessionRunner
+from meantime.toolset.arguments import schema
 
 pytestmark = pytest.mark.anyio
 
@@ -153,3 +166,21 @@ async def test_a_name_that_is_no_dialect(thread: Thread, agents: FakeSessionRunn
             turn.render("klingon")
         assert turn.render("background")[0].text.startswith("Background task ")
         assert turn.render() == turn.render("meantime")
+
+
+@pytest.mark.parametrize("dialect", dialects.names())
+async def test_a_value_that_is_none_of_those_there_are_is_answered_with_them(
+    thread: Thread, dialect: str
+) -> None:
+    """A model that gave something else is told the list, not only that it was wrong."""
+    toolset = thread.toolset(dialect, agents=["explore"], tools={"index": index}, commands=Shell)
+    for tool in await toolset.tools():
+        for name, parameter in schema(tool.takes)["properties"].items():
+            one = parameter.get("items", parameter)
+            if "enum" not in one:
+                continue
+            given = dict.fromkeys(tool.schema.get("required", ()), "x")
+            given[name] = ["foo"] if one is not parameter else "foo"
+            said = await toolset.call(tool.name, given)
+            assert said.code, (tool.name, name)
+            assert all(str(value) in said.text for value in one["enum"]), (tool.name, name, said.text)

@@ -7,7 +7,7 @@ import os
 from collections.abc import AsyncIterator, Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 from msgspec.structs import replace
 
@@ -346,3 +346,11 @@ class Opening:
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._meantime.close()
+
+    if not TYPE_CHECKING:  # a type checker says it by itself
+
+        def __getattr__(self, name: str) -> Never:
+            what = f"{type(self).__name__!r} object has no attribute {name!r}"
+            if hasattr(Meantime, name):
+                what += " before it is open: use `async with … as mt` or `mt = await …`"
+            raise AttributeError(what, name=name, obj=self)

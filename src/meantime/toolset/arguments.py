@@ -3,6 +3,7 @@ error, because it would be ignored silently."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -14,6 +15,7 @@ from meantime.ports.asks import Answer, Ask
 from meantime.ports.dialect import Said, Tool
 
 A = TypeVar("A", bound=Struct)
+_AT = re.compile(r"`\$\.(\w+)")  # how msgspec ends what it says: " - at `$.status`"
 
 
 class Arguments(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -72,5 +74,15 @@ def parsed(kind: type[A], given: object) -> A:
     try:
         return msgspec.convert({} if given is None else given, kind)
     except msgspec.ValidationError as problem:
-        known = ", ".join(name for name in schema(kind)["properties"]) or "none"
-        raise InvalidInput(f"The arguments are not right: {problem}.", hint=f"There are: {known}.") from None
+        raise InvalidInput(f"The arguments are not right: {problem}.", hint=_hint(kind, problem)) from None
+
+
+def _hint(kind: type[Struct], problem: msgspec.ValidationError) -> str:
+    """What can be given instead: the values of the parameter that has only some, else the parameters."""
+    parameters: dict[str, dict[str, Any]] = schema(kind)["properties"]
+    at = _AT.search(str(problem))
+    wrong = parameters.get(at[1], {}) if at else {}
+    values: list[object] = wrong.get("enum") or wrong.get("items", {}).get("enum") or []
+    if at and values:
+        return f"{at[1]} can be: {', '.join(map(str, values))}."
+    return f"There are: {', '.join(parameters) or 'none'}."

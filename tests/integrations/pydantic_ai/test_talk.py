@@ -46,7 +46,7 @@ async def test_what_it_is_handed_wrongly_it_says_at_once(ledger: str):
     agent = PydanticAgent(TestModel())
     async with Meantime.open(ledger) as mt:
         thread = mt.thread("t")
-        with pytest.raises(InvalidInput, match=r"Put @background above it, or use background\(plain\)"):
+        with pytest.raises(InvalidInput, match=r"Put @background \(from meantime\) above it"):
             Talk(agent, thread, plain)
         assert Talk(agent, thread, background(plain))
         with pytest.raises(InvalidInput, match="5 is no function that can be handed off"):

@@ -43,10 +43,7 @@ class Talk:
         threshold: float | None = THRESHOLD,
         history: str | os.PathLike[str] | None = None,
     ) -> None:
-        if not isinstance(agent, AbstractAgent):
-            raise InvalidInput(
-                f"{agent!r:.100} is no agent of Pydantic AI.", hint="Use Talk(agent, thread, …)."
-            )
+        _check(agent)
         self._agent = agent
         self._thread = thread
         self._tools = tools(thread, *functions, agents=agents, commands=commands, threshold=threshold)
@@ -126,6 +123,12 @@ class Talk:
         if self._record is not None and self.messages:
             await asyncio.to_thread(self._record.sync)
         await turn.ack()
+
+
+def _check(agent: object) -> None:
+    if not isinstance(agent, AbstractAgent):
+        what = f"{agent!r:.100} is no agent of Pydantic AI."
+        raise InvalidInput(what, hint="The agent comes first: Talk(agent, thread, …).")
 
 
 def _ids(messages: Iterable[ModelMessage]) -> Iterable[str]:
