@@ -13,8 +13,8 @@ from meantime.ports.tasks import Options, Tasks
 
 
 class Works(Protocol):
-    async def agents(self) -> Sequence[str] | None:
-        """By name; empty is any name, None is no runner for agents."""
+    async def agents(self) -> Mapping[str, str] | None:
+        """By name, with what each is for; empty is any name, None is no runner for agents."""
         ...
 
     def command(self, command: str | Sequence[str], *, cwd: str | None, open_stdin: bool) -> Order:
@@ -49,12 +49,12 @@ class GivenWorks:
     def __init__(
         self,
         tasks: Tasks,
-        agents: Sequence[str] | None = (),
+        agents: Sequence[str] | Mapping[str, str] | None = (),
         tools: Mapping[str, Callable[..., Any]] | None = None,
         commands: Callable[..., Orderable] | None = None,
     ) -> None:
         self._tasks = tasks
-        self._agents = agents
+        self._agents = agents if agents is None or isinstance(agents, Mapping) else dict.fromkeys(agents, "")
         self._tools = dict(tools or {})
         self._commands = commands
 
@@ -62,7 +62,7 @@ class GivenWorks:
     def commands(self) -> bool:
         return self._commands is not None
 
-    async def agents(self) -> Sequence[str] | None:
+    async def agents(self) -> Mapping[str, str] | None:
         return self._agents
 
     def command(self, command: str | Sequence[str], *, cwd: str | None, open_stdin: bool) -> Order:
