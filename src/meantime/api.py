@@ -239,7 +239,7 @@ class Thread:
         self,
         dialect: Wording = OWN,
         *,
-        agents: Sequence[str] | None = (),
+        agents: Sequence[str] | Mapping[str, str] | None = (),
         tools: Mapping[str, Callable[..., Any]] | None = None,
         commands: Callable[..., Orderable] | None = None,
         turn: Turn | None = None,
@@ -252,7 +252,8 @@ class Thread:
     ) -> Toolset:
         """This thread's verbs as tools for its agent, in the words of a dialect.
 
-        agents: those that may be started, by name; empty is any, None is none.
+        agents: those that may be started, by name, or a mapping that says what each is for; empty is any,
+            None is none.
         tools: functions that may be started, by name.
         commands: `Shell`, where the agent may start commands; None is not.
         turn: reads of endings count as told with its ack, where the dialect says so.
@@ -348,7 +349,10 @@ class Batch:
         return await self._thread.clear(batch=self.id)
 
 
-NAME_IT = 'An agent is named: Meantime.open(…, agents={"explore": agent}), then thread.start(Agent("explore", "…")).'
+NAME_IT = (
+    'An agent is named: Meantime.open(…, agents={"explore": agent}), '
+    'then thread.start(Agent("explore", "…")).'
+)
 
 
 def order_of(work: Any) -> Order:

@@ -91,6 +91,50 @@ def test_a_tool_that_is_not_there(patient: Patient) -> None:
     assert [row.level for row in found] == [BAD, BAD]
 
 
+AGENTS = """
+[agents.there]
+runner = "cli"
+profile = "claude"
+command = ["sh", "-c", "a secret"]
+[agents.served]
+runner = "opencode"
+url = "http://localhost:4096"
+[agents.gone]
+runner = "cli"
+command = ["codex"]
+env = { PATH = "/nowhere" }
+[agents.strange]
+runner = "cli"
+command = ["sh"]
+[agents.ours]
+runner = "python"
+agent = "json:tool"
+[agents.theirs]
+runner = "python"
+agent = "not_there_at_all:agent"
+"""
+
+
+def test_every_agent_of_the_configuration_is_looked_at(patient: Patient) -> None:
+    patient.home.config.write_text(AGENTS)
+    before = sorted(patient.home.folder.iterdir())
+    found = {row.found.partition(":")[0]: row for row in examine(patient) if row.name == "agent"}
+    assert {name: row.level for name, row in found.items()} == {
+        "there": OK, "served": OK, "gone": BAD, "strange": BAD, "ours": OK, "theirs": BAD,
+    }  # fmt: skip
+    assert found["there"].found == "there: cli, sh"
+    assert "codex" in found["gone"].found
+    assert "Install it" in found["gone"].todo
+    assert "claude, codex" in found["strange"].todo
+    assert "not_there_at_all is not there" in found["theirs"].found
+    assert sorted(patient.home.folder.iterdir()) == before
+
+    patient.home.config.write_text(AGENTS.replace('"cli"', '"clay"'))
+    rows_now = list(examine(patient))
+    assert [row.level for row in rows_now if row.name == "config"] == [BAD]
+    assert not [row for row in rows_now if row.name == "agent"]
+
+
 async def test_a_damaged_ledger(patient: Patient) -> None:
     ledger = patient.home.ledger
     async with Meantime.open(ledger) as mt:

@@ -22,3 +22,19 @@ def test_an_agent_that_was_named_after_the_daemon_had_started(place: Place) -> N
     assert "There is no agent 'review' here.\n  There are: explore." in said
     place.configure(EXPLORE.replace("explore", "review"))
     assert CHANGED in place.cli("run", "--agent", "review", "look").stderr
+
+
+def test_people_see_which_agents_there_are(place: Place) -> None:
+    place.configure(f'{EXPLORE}[agents.review]\nrunner = "opencode"\nurl = "http://localhost:2"\n')
+    place.up()
+    status = place.cli("status").stdout
+    assert [line.split(None, 1)[1] for line in status.splitlines() if line.startswith("agents ")] == [
+        "explore, review"
+    ]
+    doctor = place.cli("doctor").stdout
+    assert "explore: opencode, http://localhost:1" in doctor
+    assert "review: opencode, http://localhost:2" in doctor
+    place.down()
+    place.configure("[http]\nport = 0\n")
+    place.up()
+    assert "\nagents " not in place.cli("status").stdout

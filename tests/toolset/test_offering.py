@@ -41,6 +41,15 @@ async def test_commands_and_functions_only_where_they_are_handed_over(thread: Th
     assert refused.code == "not_found"
 
 
+async def test_a_model_that_chooses_an_agent_reads_what_each_is_for(thread: Thread) -> None:
+    given = {"explore": "Finds things", "review": "Looks for mistakes", "other": ""}
+    (start,) = [tool for tool in await thread.toolset(agents=given).tools() if tool.name == "start_agent"]
+    assert start.schema["properties"]["agent"]["enum"] == list(given)
+    assert start.description.splitlines()[1:] == ["- explore: Finds things", "- review: Looks for mistakes"]
+    (start,) = [tool for tool in await thread.toolset(agents=["a"]).tools() if tool.name == "start_agent"]
+    assert "\n" not in start.description
+
+
 async def test_F2_a_function_by_its_name(thread: Thread) -> None:
     toolset = thread.toolset(tools={"index": index})
     said = await toolset.call("start_tool", {"name": "index", "arguments": {"folder": "src"}})

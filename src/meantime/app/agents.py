@@ -15,6 +15,8 @@ from meantime.ports.clock import Clock
 from meantime.ports.commands import Commands
 from meantime.ports.session import AgentSettings, SessionHost
 from meantime.runners.agent.drive import Employed
+from meantime.runners.shell.lasting import LastingCommands
+from meantime.runners.shell.runner import ShellRunner
 
 if TYPE_CHECKING:
     from meantime.integrations.loops.host import PythonHost
@@ -47,6 +49,17 @@ def employ(
 def checked(tables: Mapping[str, Any]) -> dict[str, AgentSettings]:
     """Agents as a configuration file names them."""
     return {name: settled(table, f"the agent {name}") for name, table in tables.items()}
+
+
+def look_at(name: str, settings: AgentSettings, clock: Clock) -> None:
+    """Whether it can run here, as far as its host sees before it starts one. Raises InvalidInput."""
+    one = employ({name: settings}, clock, _no_commands)[name]
+    one.host.check(name, settings)
+
+
+def _no_commands(folder: str) -> Commands:
+    """For a host that is never opened."""
+    return LastingCommands(ShellRunner(None))
 
 
 def _employed(

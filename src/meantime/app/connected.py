@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -34,11 +34,12 @@ class ConnectedWorks:
 
     commands = True
 
-    async def agents(self) -> Sequence[str] | None:
+    async def agents(self) -> Mapping[str, str] | None:
         info = await self._info()
         if info is None:
-            return ()  # not known now: the daemon itself says which there are
-        return [one["name"] for one in info["agents"]] if "agent" in info["runners"] else None
+            return {}  # not known now: the daemon itself says which there are
+        found = {one["name"]: one.get("description", "") for one in info["agents"]}
+        return found if "agent" in info["runners"] else None
 
     async def tools(self) -> Sequence[str]:
         info = await self._info()

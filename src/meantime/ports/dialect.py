@@ -79,6 +79,7 @@ class Offer(Struct, frozen=True, kw_only=True):
     """What there is to offer, here and to this agent."""
 
     agents: tuple[str, ...] | None = None  # by name; empty is any name, None is no runner for agents
+    purposes: dict[str, str] = {}  # what each of them is for, as far as it was said
     tools: tuple[str, ...] = ()  # registered ones, by name
     commands: bool = True
     background: bool = True  # False: nothing may be handed off (F17, F20)

@@ -264,7 +264,7 @@ class Performer:
 
     async def _tools(self, ask: asks.Tools) -> Answer:
         names = [*await self._works.tools(), *await self._works.server_tools()]
-        return Answer(now=self._tasks.now(), names=names, agents=await self._works.agents() or ())
+        return Answer(now=self._tasks.now(), names=names, agents=tuple(await self._works.agents() or ()))
 
     # -- stopping, clearing
 

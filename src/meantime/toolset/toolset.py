@@ -68,8 +68,10 @@ class Toolset:
     # -- for models
 
     async def tools(self) -> list[Tool]:
+        agents = await self._works.agents()
         offer = Offer(
-            agents=_as_tuple(await self._works.agents()),
+            agents=None if agents is None else tuple(agents),
+            purposes=dict(agents or {}),
             tools=tuple(await self._works.tools()),
             commands=self._works.commands,
             background=self._background and self._may_start(),
@@ -205,10 +207,6 @@ class Toolset:
         if depth is None:
             depth = getattr(CURRENT.get(None), "depth", None)
         return most == NO_LIMIT or depth is None or depth < most
-
-
-def _as_tuple(names: Collection[str] | None) -> tuple[str, ...] | None:
-    return None if names is None else tuple(names)
 
 
 def _internal(name: str) -> MeantimeError:

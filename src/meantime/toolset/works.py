@@ -14,8 +14,8 @@ from meantime.ports.tasks import Options, Tasks
 
 
 class Works(Protocol):
-    async def agents(self) -> Sequence[str] | None:
-        """By name; empty is any name, None is no runner for agents."""
+    async def agents(self) -> Mapping[str, str] | None:
+        """By name, with what each is for; empty is any name, None is no runner for agents."""
         ...
 
     def command(self, command: str | Sequence[str], *, cwd: str | None, open_stdin: bool) -> Order:
@@ -50,13 +50,13 @@ class GivenWorks:
     def __init__(
         self,
         tasks: Tasks,
-        agents: Sequence[str] | None = (),
+        agents: Sequence[str] | Mapping[str, str] | None = (),
         tools: Mapping[str, Callable[..., Any]] | None = None,
         commands: Callable[..., Orderable] | None = None,
     ) -> None:
         _check_given(tools, commands)
         self._tasks = tasks
-        self._agents = None if agents is None else names_of(agents, "agents")
+        self._agents = None if agents is None else _purposes(agents)
         self._tools = dict(tools or {})
         self._commands = commands
 
@@ -64,7 +64,7 @@ class GivenWorks:
     def commands(self) -> bool:
         return self._commands is not None
 
-    async def agents(self) -> Sequence[str] | None:
+    async def agents(self) -> Mapping[str, str] | None:
         return self._agents
 
     def command(self, command: str | Sequence[str], *, cwd: str | None, open_stdin: bool) -> Order:
@@ -105,6 +105,14 @@ def _check_given(tools: object, commands: object) -> None:
     if commands is not None and not callable(commands):
         what = f"commands is what makes them, not {commands!r:.100}."
         raise InvalidInput(what, hint="Use commands=Shell, with Shell from meantime; None allows none.")
+
+
+def _purposes(agents: Sequence[str] | Mapping[str, str]) -> Mapping[str, str]:
+    if not isinstance(agents, Mapping):
+        return dict.fromkeys(names_of(agents, "agents"), "")
+    names_of(list(agents), "agents")
+    check_all(list(agents.values()), str, "what agents are for")
+    return agents
 
 
 def names_of(given: object, what: str) -> list[str]:

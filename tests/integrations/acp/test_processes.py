@@ -148,7 +148,7 @@ async def test_a_program_that_does_not_become_an_agent_fails_with_what_it_said(
     ("more", "says"),
     [
         ({"command": ("no-such-agent", "acp")}, "The program no-such-agent of the agent one is not there"),
-        ({"command": ()}, "has no command"),
+        ({"command": ()}, "command of the agent one is missing"),
         ({"profile": "gosse"}, "profile='gosse' is unknown"),
         ({"options": {"modus": "x"}}, "modus"),
         ({"options": {"mcp_servers": {"bg": {}}}}, "needs a command or a url"),

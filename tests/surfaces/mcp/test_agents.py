@@ -32,7 +32,8 @@ async def turn(prompt: Prompt, hearer: Hearer) -> str:
 
 @pytest.fixture
 async def mt(tmp_path):
-    agents = {"explore": Employed(AgentSettings(runner="python"), ScriptedHost(turn))}
+    settings = AgentSettings(runner="python", description="Finds things\nin a code base")
+    agents = {"explore": Employed(settings, ScriptedHost(turn))}
     async with Meantime.open(tmp_path / "work.db", agents=agents) as opened:
         yield opened
 
@@ -45,6 +46,7 @@ async def test_L28_a_model_answers_a_question_and_cannot_give_a_permission(mt: M
     async with Client(Direct(mt).door.server) as client:
         named = [tool for tool in (await client.list_tools()).tools if tool.name == "start_agent"]
         assert named[0].input_schema["properties"]["agent"]["enum"] == ["explore"]
+        assert named[0].description.endswith("\n- explore: Finds things in a code base")
         id = id_in(await client.call_tool("start_agent", {"agent": "explore", "prompt": "choose"}))
         await until_async(lambda: waiting(mt, id))
         assert "asks: Which colour?" in texts(await client.call_tool("list", {}))[0]

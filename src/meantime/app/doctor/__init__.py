@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from . import home, machine
+from . import agents, home, machine
 from .row import BAD, OK, WARN, Patient, Row
 
 __all__ = ["BAD", "CHECKS", "OK", "WARN", "Patient", "Row", "examine"]
@@ -17,6 +17,7 @@ CHECKS: tuple[Callable[[Patient], Iterator[Row]], ...] = (
     machine.kernel,
     home.folder,
     home.config,
+    agents.agents,
     home.ledger,
     machine.disk,
     machine.descriptors,

@@ -63,12 +63,12 @@ def config(patient: Patient) -> Iterator[Row]:
     if path.exists() and (path.stat().st_mode & 0o022 or path.stat().st_uid not in (0, os.getuid())):
         yield Row("config", WARN, f"others can change {path}, and so what runs here", f"chmod go-w {path}")
     for module in config.values.tools:
-        if not _is_there(module):
+        if not is_there(module):
             todo = f"Install it for {sys.executable}, or add its folder to the daemon's PYTHONPATH."
             yield Row("tools", BAD, f"{module} is not there for the daemon's Python.", todo)
 
 
-def _is_there(module: str) -> bool:
+def is_there(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
     except (ImportError, ValueError):

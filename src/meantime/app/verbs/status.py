@@ -70,6 +70,7 @@ def _rows(home: Home, health: Any, info: Any, stats: Any) -> list[tuple[str, str
                   f"{by_status['error'] + by_status['cancelled']} not completed"),
         ("notices", f"{untold} untold · {notices.get('parked', 0)} parked · {notices.get('told', 0)} told"),
         ("limits", _limits(info.get("limits"))),
+        ("agents", ", ".join(one["name"] for one in info.get("agents", []))),
         ("clients", _clients(info)),
     ]  # fmt: skip
 

@@ -64,7 +64,7 @@ class Meantime:
             )
         if offer.agents is not None:
             enums = {"agent": offer.agents}
-            text = texts.START_AGENT
+            text = texts.start_agent(offer.purposes)
             found.append(
                 tool("start_agent", text, taking.StartAgent, _start_agent, _started, starts=True, enums=enums)
             )

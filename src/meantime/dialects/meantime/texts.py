@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 INSTRUCTIONS = (
     "Meantime runs slow work in the background. Hand off anything that may take longer than a few seconds "
     "with {start}, and go on. You are told of every ending: the notices come by themselves, after the result "
@@ -47,3 +49,10 @@ SENT = {
 
 STARTED = "You are told when it ends. Do not poll or wait for it; go on with other work."
 STILL = "You are told when they end. Go on with other work, or end your turn."
+
+
+def start_agent(purposes: Mapping[str, str]) -> str:
+    """With a line for each agent that says what it is for."""
+    said = {name: " ".join(purpose.split()) for name, purpose in purposes.items()}
+    lines = [f"- {name}: {purpose}" for name, purpose in said.items() if purpose]
+    return "\n".join([START_AGENT, *lines])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ class Talk:
         agent: AbstractAgent[Any, Any],
         thread: Thread,
         *functions: Function,
-        agents: Sequence[str] | None = None,
+        agents: Sequence[str] | Mapping[str, str] | None = None,
         commands: Callable[..., Orderable] | None = None,
         threshold: float | None = THRESHOLD,
         history: str | os.PathLike[str] | None = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from pydantic_ai.exceptions import ModelRetry
@@ -41,7 +41,7 @@ class Function(Protocol):
 def tools(
     thread: Thread,
     *functions: Function,
-    agents: Sequence[str] | None = None,
+    agents: Sequence[str] | Mapping[str, str] | None = None,
     commands: Callable[..., Orderable] | None = None,
     threshold: float | None = THRESHOLD,
 ) -> TaskTools:
@@ -49,7 +49,8 @@ def tools(
 
     functions: each, with `@background`, is a tool. It answers at once if it is done within `threshold`
         seconds, and else goes on in the background, as the same run.
-    agents: those that may be started, by name; empty is any, None is none.
+    agents: those that may be started, by name, or a mapping that says what each is for; empty is any,
+        None is none.
     commands: `Shell`, where the agent may start commands; None is not.
     """
     return TaskTools(thread, functions, agents, commands, threshold)
@@ -60,7 +61,7 @@ class TaskTools(AbstractToolset[Any]):
         self,
         thread: Thread,
         functions: Sequence[Function],
-        agents: Sequence[str] | None,
+        agents: Sequence[str] | Mapping[str, str] | None,
         commands: Callable[..., Orderable] | None,
         threshold: float | None,
     ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -209,9 +209,10 @@ class OwnWorks:
 
     commands = True
 
-    async def agents(self) -> Sequence[str] | None:
+    async def agents(self) -> Mapping[str, str] | None:
         about = self._owner.about()
-        return [one.name for one in about.agents] if "agent" in about.runners else None
+        found = {one.name: one.description for one in about.agents}
+        return found if "agent" in about.runners else None
 
     def tool(self, name: str, arguments: dict[str, Any]) -> Order:
         return self._owner.tool(name, arguments)
