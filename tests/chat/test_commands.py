@@ -205,8 +205,11 @@ def test_wrong_input(talk: Talk):
     terminal.sees("Unknown command: /\n")
     terminal.say("/tasks everything")
     terminal.sees("Usage: /tasks [list]")
-    terminal.say("/task")
-    terminal.sees("Usage: /task end|show|follow <task-id>")
+    for line in ("/task", "/task foo", "/task foo bar"):
+        terminal.say(line)
+        terminal.sees("Usage: /task end|show|follow <task-id>")
+    terminal.say("/task follow")
+    terminal.sees("Usage: /task follow <task-id>")
     terminal.say("/set")
     terminal.sees("Usage: /set task-max-async <n>", "It is 5 now.")
     terminal.say("/set volume 11")

@@ -84,6 +84,13 @@ def test_a_foreground_call_shows_what_came_of_it(talk: Talk):
     assert "    12\n" not in terminal.text
 
 
+@pytest.mark.parametrize("ends", ["", "; exit 3"])
+def test_of_what_is_too_long_to_keep_the_lines_are_counted_too(talk: Talk, ends: str):
+    terminal = talk().ready()
+    terminal.say(f"run seq 1 100000{ends}")
+    terminal.sees("  └ … 99,992 lines before\n    99993\n", "    100000\n")
+
+
 def test_a_failed_command_shows_its_own_last_lines(talk: Talk):
     """Its exit code is in the line above; a long title is cut, and says so."""
     terminal = talk(columns=80).ready()

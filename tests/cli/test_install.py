@@ -68,6 +68,15 @@ def owner(tmp_path: Path) -> Owner:
     return Owner(tmp_path)
 
 
+def test_whom_it_is_for_must_be_said(owner: Owner):
+    done = owner.install()
+    assert (done.code, done.err.splitlines()[0]) == (
+        2,
+        f"meantime: Missing argument 'AGENT'. Choose from: {', '.join(AGENTS)}",
+    )
+    assert all(name in owner.install("--help").out for name in AGENTS)
+
+
 @pytest.mark.parametrize("agent", AGENTS)
 def test_without_mcp_nothing_is_written(owner: Owner, agent: str, monkeypatch: pytest.MonkeyPatch):
     """The agent would start a server that cannot run; and one that has it already can still get rid of it."""

@@ -197,9 +197,10 @@ def test_completion_knows_verbs_and_live_ids(person: Person, works: dict[str, st
 
 
 def test_answer_and_resume_refuse_what_cannot_be(person: Person, works: dict[str, str]):
-    for arguments in (["answer", works["long"], "yes"], ["resume", works["good"], "go", "on"]):
+    cases = ((["answer", works["long"], "yes"], 1), (["resume", works["good"], "go", "on"], 2))
+    for arguments, code in cases:
         done = person(*arguments)
-        assert done.code == 1, done
+        assert done.code == code, done
         assert done.err.startswith("meantime: ")
 
 
@@ -218,6 +219,40 @@ def test_a_name_that_no_other_task_has_is_as_good_as_an_id(person: Person, works
         person("wait", "-q", person.start("-n", "twins", "--", "true"))
     done = person("logs", "twins")
     assert (done.code, '"twins" matches 2 tasks' in done.err) == (3, True)
+
+
+def test_of_several_with_a_name_the_active_one_is_meant(person: Person):
+    """It was run again: what it was before is not answered, shown or stopped any more."""
+    person("wait", "-q", person.start("-n", "again", "--", "true"))
+    first = person.start("-n", "again", "--", "sleep", "600")
+    assert person.json("show", "again")["id"] == first
+    second = person.start("-n", "again", "--", "sleep", "600")
+    done = person("cancel", "again")
+    assert (done.code, '"again" matches 3 tasks' in done.err) == (3, True)
+    assert person("cancel", "-w", second).code == 0
+    assert person("cancel", "-w", "again").code == 0
+    assert person.json("show", first)["state"] == "cancelled"
+
+
+def test_ps_says_what_is_no_qualifier_where_it_finds_nothing(person: Person):
+    """`build:prod` may be a name: so it is searched for, and no error."""
+    foot = person("ps", "kind:agent").out.strip()
+    known = "status:, agent:, thread:, batch:"
+    assert foot == f"no tasks · kind: is no qualifier, and was searched for; there are {known}"
+    assert person("ps", "agent:review").out.strip() == "no tasks"
+    id = person.start("-n", "build:prod", "--", "true")
+    assert person("ps", "-q", "build:prod").out.strip() == id
+    person("wait", "-q", id)
+
+
+def test_a_command_has_nothing_to_go_on_with(person: Person, works: dict[str, str]):
+    """The same kind of mistake, the same exit code; and no hint that leads to the next one."""
+    resumed, forked = (person(verb, works["good"], "go on") for verb in ("resume", "fork"))
+    assert (resumed.code, forked.code) == (2, 2)
+    assert resumed.err.splitlines()[1] == forked.err.splitlines()[1] == "  Start a new task."
+    answered = person("answer", works["good"], "yes")
+    assert answered.code == 1
+    assert answered.err.splitlines()[1] == "  Start a new one."
 
 
 def test_a_batch_that_is_not_there(person: Person):

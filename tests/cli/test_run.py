@@ -190,6 +190,13 @@ def test_what_is_over_the_limit_waits_for_a_slot(person: Person):
     assert eventually(lambda: person.json("ps", "--thread", "busy", "--status", "active")["tasks"] == [])
 
 
+def test_an_agent_without_a_prompt(person: Person):
+    done = person("run", "--agent", "explore")
+    assert done.code == 2
+    assert done.err.startswith("meantime: An agent needs a prompt.\n  For example: meantime run --agent NAME")
+    assert person("run").err.startswith("meantime: Nothing to run.\n  For example: meantime run -- ")
+
+
 def test_a_person_is_told_by_seeing_it_end(loner: Person):
     """No notice is left unread that nobody will take; who names a thread, or is an agent, is told."""
     for arguments in ((), ("--thread", "cli"), ("--thread", "talk")):

@@ -126,5 +126,7 @@ class Asking:
 
 
 def _not_waiting(task: Task) -> Refused:
-    hint = "Say more with send." if not task.ended else "Go on with resume."
+    hint = "Say more with send."
+    if task.ended:  # only agents hold a conversation
+        hint = "Go on with resume." if task.work.kind == "agent" else "Start a new one."
     return Refused(f"Task {task.id} waits for no answer; it is {task.status}.", code="not_waiting", hint=hint)

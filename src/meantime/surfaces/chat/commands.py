@@ -78,7 +78,7 @@ class Commands:
             case ["end" | "show" as verb, *more]:
                 return await self._by_dialect(" ".join(["/task", verb, *more[:1]]))
             case _:
-                verb = "follow" if rest else "end|show|follow"
+                verb = "follow" if rest == ["follow"] else "end|show|follow"
                 return Said(f"Usage: /task {verb} <task-id>\n\nUse /tasks list to see task IDs.")
 
     async def _by_dialect(self, line: str) -> Said:

@@ -48,12 +48,12 @@ def call(name: str, what: str) -> list[str]:
     return [f"{coloured(CALL, CYAN)} {coloured(name, BOLD)}  {_fit(plain(what), 4 + len(name))}"]
 
 
-def output(text: str, failed: bool = False) -> list[str]:
-    """What came of a call, below it."""
+def output(text: str, failed: bool = False, lines: int = 0) -> list[str]:
+    """What came of a call, below it. lines: all that there are, where the text is only their two ends."""
     rows = [row for row in plain_lines(text).split("\n") if row.strip()] or ["(no output)"]
-    more = len(rows) - SHOWN
+    more = max(lines, len(rows)) - len(rows[-SHOWN:])
     if more > 0:
-        rows = [f"… {more} lines before", *rows[-SHOWN:]]
+        rows = [f"… {more:,} lines before", *rows[-SHOWN:]]
     first, *rest = (_fit(row, 4) for row in rows)
     mark = coloured(ANSWER, RED if failed else DIM)
     return [f"  {mark} {first}", *(f"    {row}" for row in rest)]
@@ -87,7 +87,9 @@ def ending(task: Task) -> list[str]:
     tail = f"({display(task.id)}) {how(task)} {span(task.run.duration or 0.0)}"
     title = coloured(_fit(plain(task.title), 4 + len(tail)), BOLD)
     failed = isinstance(task.outcome, Failed | TimedOut | Lost)
-    return [f"{coloured(glyph, colour)} {title} {tail}", *output(_came(task), failed)]
+    spill = task.outcome.spill if task.outcome else None
+    rows = output(_came(task), failed, spill.lines if spill else 0)
+    return [f"{coloured(glyph, colour)} {title} {tail}", *rows]
 
 
 def how(task: Task) -> str:

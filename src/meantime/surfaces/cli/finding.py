@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, cast
@@ -44,6 +45,14 @@ def searched(words: Sequence[str]) -> dict[str, str]:
     return {**found, "search": " ".join(rest)} if rest else found
 
 
+def strange(words: Sequence[str]) -> str:
+    """What looks like a qualifier and is none. It may be a text (`build:prod`): so it is no error."""
+    names = [word.partition(":")[0] for word in words if re.fullmatch(r"[a-z]+:[^/\s].*", word)]
+    unknown = [f"{name}:" for name in names if name not in QUALIFIERS]
+    known = ", ".join(f"{name}:" for name in QUALIFIERS)
+    return f"{unknown[0]} is no qualifier, and was searched for; there are {known}" if unknown else ""
+
+
 def states(said: str) -> tuple[str, ...]:
     """The states that a person's words mean."""
     found: dict[str, None] = {}
@@ -73,7 +82,8 @@ def tasks(daemon: Daemon, wanted: Sequence[str], **params: Any) -> Iterator[Wire
 
 
 def task(daemon: Daemon, ref: str) -> Wire:
-    """By its id or a unique prefix of it; else by a name that no other task has."""
+    """By its id or a unique prefix of it; else by a name that no other task has, or no other active one:
+    what was run again is meant, not what it was before."""
     try:
         return daemon.get(f"/v1/tasks/{part(ref)}")
     except Refused as refused:
@@ -81,10 +91,11 @@ def task(daemon: Daemon, ref: str) -> Wire:
             raise _ambiguous(daemon, ref, refused) from refused
         if refused.status == 404:
             named = _named(daemon, ref)
-            if len(named) == 1:
-                return daemon.get(f"/v1/tasks/{part(named[0])}")
+            meant = [one for one in named if one["state"] in ACTIVE] or named
+            if len(meant) == 1:
+                return daemon.get(f"/v1/tasks/{part(meant[0]['id'])}")
             if named:
-                raise _several(daemon, ref, named) from refused
+                raise _several(daemon, ref, [one["id"] for one in named]) from refused
             raise Trouble(f"No task {plain(ref)!r}.", "`meantime ps -a` lists them.", NOT_FOUND) from refused
         raise
 
@@ -94,11 +105,11 @@ def _ambiguous(daemon: Daemon, ref: str, refused: Refused) -> Trouble:
     return _several(daemon, ref, sorted(str(id) for id in candidates))
 
 
-def _named(daemon: Daemon, name: str) -> list[str]:
+def _named(daemon: Daemon, name: str) -> list[Wire]:
     if not name.strip() or len(name) > LONGEST_NAME:
         return []
     found = tasks(daemon, [*ACTIVE, *ENDED], search=name)
-    return [one["id"] for one in islice(found, PAGE) if one["description"] == name]
+    return [one for one in islice(found, PAGE) if one["description"] == name]
 
 
 def _several(daemon: Daemon, ref: str, ids: list[str]) -> Trouble:

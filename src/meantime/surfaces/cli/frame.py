@@ -29,7 +29,8 @@ def run(table: Table, arguments: Sequence[str], version: str) -> int:
         return _told(trouble.what, trouble.hint, trouble.exit_code)
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else _asked_for(table, arguments)
-        return _told(error.format_message(), f"See `{path} --help`.", USAGE)
+        what = " ".join(error.format_message().split())  # click lists choices below, a line for each
+        return _told(what, f"See `{path} --help`.", USAGE)
     except click.ClickException as error:
         return _told(error.format_message(), "", error.exit_code)
     except (KeyboardInterrupt, EOFError, click.Abort):

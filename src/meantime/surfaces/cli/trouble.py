@@ -46,6 +46,7 @@ class Gone(Trouble):
 
 _BY_CODE = {
     "ambiguous": NOT_FOUND,
+    "not_resumable": USAGE,  # a command has nothing to go on with, as it has nothing to fork
     "still_running": STILL_RUNNING,
     "task_failed": TASK_FAILED,
     "task_timed_out": TASK_FAILED,

@@ -6,6 +6,7 @@ import json
 from typing import Any, NamedTuple, cast
 
 from meantime.surfaces.cli.conversation import ARGUMENT, OURS, thread_of_session
+from meantime.surfaces.cli.trouble import Trouble
 
 HOSTS = ("claude-code", "codex", "gemini")
 # Our names of the moments; the hosts' own are in what they say.
@@ -55,17 +56,19 @@ class Call(NamedTuple):
 
 
 def read(moment: str, host: str, said: bytes, environ: dict[str, str]) -> Call | None:
-    """None where nobody is to be told: what came is not a hook's input, or it is a subagent's, whose
-    conversation is another one."""
+    """None where nobody is to be told: it is a subagent's, whose conversation is another one. Trouble where
+    what came is not a hook's input."""
     try:
         found: Any = json.loads(said)
     except ValueError:
-        return None
-    if not isinstance(found, dict) or "agent_id" in found:
+        raise Trouble("What came on stdin is not JSON, so nobody was told.") from None
+    if not isinstance(found, dict):
+        raise Trouble("What came on stdin is no JSON object, so nobody was told.")
+    if "agent_id" in found:
         return None
     session: Any = found.get("session_id")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
     if not isinstance(session, str) or not session:
-        return None
+        raise Trouble("What came on stdin names no session_id, so nobody was told.")
     transcript: Any = found.get("transcript_path")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
     event: Any = found.get("hook_event_name")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
     given: Any = found.get("tool_input")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]

@@ -115,7 +115,8 @@ class Starting:
         body = await self._parts.body(request, ForkBody)
         source = await self._parts.task(request)
         if source.work.kind != "agent":
-            raise InvalidInput(f"{source.work.kind} tasks hold no conversation.", code="nothing_to_fork")
+            what = f"{source.work.kind} tasks have no conversation to fork."
+            raise InvalidInput(what, code="nothing_to_fork", hint="Start a new task.")
         options = Options(
             timeout=body.timeout,
             description=body.description,

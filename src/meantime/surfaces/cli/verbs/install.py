@@ -15,7 +15,7 @@ from meantime.surfaces.install.hosts import HOSTS, Place
 
 
 @click.command("install")
-@click.argument("agent", type=click.Choice(list(HOSTS)))
+@click.argument("agent", metavar="AGENT", type=click.Choice(list(HOSTS)))
 @click.option(
     "--scope",
     type=click.Choice(["user", "project"]),
@@ -28,6 +28,8 @@ from meantime.surfaces.install.hosts import HOSTS, Place
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 def command(agent: str, scope: str, uninstall: bool, only_print: bool, yes: bool) -> int:
     """Add Meantime to AGENT: its MCP server, and hooks that tell the agent what has ended.
+
+    AGENT is claude-code, codex, opencode or gemini.
 
     The change is shown first. Entries of others, comments and the form of the files are kept; a copy of
     each changed file stays beside it, and --uninstall takes the change back.

@@ -56,7 +56,8 @@ def command(
         counts = _counts([*running, *shown[len(running) :]]) + (
             [done_today(with_daemon, _midnight())] if plainly else []
         )
-        _show(shown, counts, "there are more: -n 0 shows all" if more else "")
+        note = "there are more: -n 0 shows all" if more else ""
+        _show(shown, counts, note if shown else finding.strange(words))
 
 
 def _active(with_daemon: Daemon, wanted: list[str], asked: dict[str, Any]) -> list[Wire]:

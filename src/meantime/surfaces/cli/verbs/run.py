@@ -59,8 +59,11 @@ def command(argv: tuple[str, ...], line: str | None, wait: bool, **given: Any) -
     --stdin-open with `meantime send`. The daemon keeps the names of the variables that -e sets,
     never a value.
     """
-    if bool(argv) == (line is not None):
-        raise Trouble("Nothing to run." if not argv else "Give a COMMAND or -c, not both.", USAGE_HINT, USAGE)
+    if argv and line is not None:
+        raise Trouble("Give a COMMAND or -c, not both.", USAGE_HINT, USAGE)
+    if not argv and line is None:
+        what = "Nothing to run." if given["agent"] is None else "An agent needs a prompt."
+        raise Trouble(what, USAGE_HINT if given["agent"] is None else AGENT_HINT, USAGE)
     with_daemon = daemon()
     order = _order(list(argv) if line is None else line, given)
     task = started(with_daemon, order)
@@ -77,6 +80,7 @@ def command(argv: tuple[str, ...], line: str | None, wait: bool, **given: Any) -
 
 UNREAD = "The configuration has changed since the daemon started: meantime down && meantime up"
 USAGE_HINT = "For example: meantime run -- pytest -q"
+AGENT_HINT = "For example: meantime run --agent NAME -- Find out why the tests fail"
 
 
 def _order(what: str | list[str], given: dict[str, Any]) -> Wire:
@@ -122,7 +126,7 @@ def _agent(what: str | list[str], given: dict[str, Any]) -> Wire:
     """In place of a command: it has neither a stdin nor an environment of the caller's."""
     for name in ("variables", "pty", "stdin_open", "retry"):
         if given[name]:
-            raise Trouble("--agent takes no -e, --pty, --stdin-open or --retry.", USAGE_HINT, USAGE)
+            raise Trouble("--agent takes no -e, --pty, --stdin-open or --retry.", AGENT_HINT, USAGE)
     prompt = what if isinstance(what, str) else " ".join(what)
     return {"agent": given["agent"], "prompt": prompt, "command": None, "environment": None, "env": None}
 
