@@ -21,7 +21,7 @@ from meantime.home import Home
 from meantime.ondemand import answers
 
 from .loading import PATHS, Line, noop
-from .measure import folder, p50, ratio, table, us, verdict
+from .measure import UNLIMITED, folder, p50, ratio, table, us, verdict
 
 RATE, SECONDS, STREAMS = 1_000, 10.0, 100
 READ_TARGET = 50.0  # milliseconds, p99
@@ -37,6 +37,8 @@ connections = 2000
 per_thread = -1
 total = -1
 queued = -1
+[wakes]
+rounds = -1
 """
 PROFILE = "MEANTIME_BENCH_PROFILE"  # a file: the daemon runs under cProfile, and leaves its figures there
 
@@ -306,7 +308,7 @@ async def verbs() -> None:
     """The same verbs in the process that owns the ledger, and over the link."""
     with daemon() as ours, folder() as place:
         async with (
-            Meantime.open(place / "work.db") as embedded,
+            Meantime.open(place / "work.db", settings=UNLIMITED) as embedded,
             Meantime.connect(ours.home.link_socket, start=False) as linked,
         ):
             names = ("start → ack", "start → told", "call, inline")
