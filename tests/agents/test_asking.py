@@ -10,6 +10,7 @@ import pytest
 
 from meantime import Call, InvalidInput, Meantime, Refused, boot, current
 from meantime.kernel.questions import Choice, Question, posed, reply_to
+from meantime.ports.session import SessionAbilities
 from meantime.testing import FakeClock
 from meantime.testing.sessions import LastingScriptedHost, ScriptedHost
 
@@ -153,6 +154,14 @@ async def test_L28_who_closes_in_an_orderly_way_leaves_a_question_open(tmp_path:
         (task,) = await mt.thread("conv-1").wait("t_one")
         assert task.status == "completed", task
         assert [kind for kind in await events(mt, "t_one") if kind == "asked"] == ["asked"]
+
+
+async def test_L28_an_agent_that_nobody_could_go_on_with_is_stopped_when_its_owner_closes(tmp_path: Path):
+    host = ScriptedHost(asking(permission()), abilities=SessionAbilities(resume=False))
+    async with working(tmp_path, host) as mt:
+        await waits(mt, (await start(mt, id="t_one")).id)
+    async with working(tmp_path, kept()) as mt:
+        assert (await mt.get("t_one")).status == "cancelled"
 
 
 async def test_L28_who_closes_and_stops_everything_stops_it(tmp_path: Path):

@@ -205,7 +205,8 @@ class Drive:
         """We go; the turn goes on, or is begun by the next owner. One that waits for an answer waits on: what
         the agent was about to do is done when the answer is there, as after a crash."""
         abilities = self._host.abilities
-        if self._me is None or self._mark.prompt is None or not (abilities.lasting or waits):
+        goes_on = abilities.lasting or (waits and abilities.resume)
+        if self._me is None or self._mark.prompt is None or not goes_on:
             return False
         self._ear.leaving = True
         if abilities.lasting and not await self._turns.leave(self.session):
