@@ -3,13 +3,17 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: demo test check bench faults venv clean
+.PHONY: demo test test-all check bench faults venv clean
 
 demo: $(VENV)/.ready
 	@$(RUN) -m meantime.app.demo
 
 # Three at once, also on two cores: much of it waits, for real agents and for processes that end.
 test: $(VENV)/.tested .agents/.tested .foreign/.ready
+	$(RUN) -m pytest -q -n 3 --dist loadgroup -m "not slow"
+
+# All of it, with what takes long and with every agent that can be installed.
+test-all: $(VENV)/.tested .agents/.all .foreign/.ready
 	$(RUN) -m pytest -q -n 3 --dist loadgroup
 
 check: $(VENV)/.tested
@@ -22,8 +26,9 @@ check: $(VENV)/.tested
 faults: $(VENV)/.tested strace faketime
 	$(RUN) -m tests.faults.run $(FAMILIES)
 
-bench: $(VENV)/.benched peers strace
-	$(RUN) -m benchmarks
+# `make bench NAMES="scaling history"` runs only these; `make bench NAMES=scaling MOST=1000000` goes further.
+bench: $(VENV)/.benched $(if $(NAMES),,peers strace)
+	MOST=$(MOST) $(RUN) -m benchmarks $(NAMES)
 
 venv: $(VENV)/.tested
 
@@ -51,8 +56,17 @@ PINNED := tests/integrations/agents/package.json
 .agents/.all: $(PINNED)
 	@tests/integrations/agents/install all
 
-.PHONY: agents
+.PHONY: agents agents-newest
 agents: .agents/.all
+
+# The same tests with npm's newest agents, as a report: what has changed there is not a failure of ours. The
+# table in docs/agents.md is written from it.
+NEWEST := .agents-newest
+agents-newest: $(VENV)/.tested
+	@tests/integrations/agents/install newest
+	-MEANTIME_AGENTS=$(NEWEST) MEANTIME_AGENTS_REPORT=$(NEWEST)/report.json \
+	$(RUN) -m pytest -q -n 3 --dist loadgroup tests/integrations/agents
+	$(RUN) tools/write_agent_versions.py $(NEWEST)/report.json
 
 # MCP programs of another make, in an environment of their own. Where they cannot be installed their tests
 # are skipped, but not where CI=true.

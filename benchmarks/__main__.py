@@ -17,13 +17,17 @@ NAMES = (
     "output",
     "memory",
     "history",
+    "scaling",
     "mcp_tools",
     "mcp_server",
+    "mcp_front",
     "opencode",
     "subagents",
     "peers",
-    "starting",
+    "verbs",
+    "hooks",
     "serving",
+    "claude_code",
 )
 
 

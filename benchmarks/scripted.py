@@ -7,11 +7,29 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from integrations.agents.installed import OPENCODE
+from cli.person import Person
+from integrations.agents.installed import MEANTIME, OPENCODE, version
 from integrations.agents.model import Asked, Model, script
+from integrations.agents.scene import Scene
+from integrations.agents.terminals import HOSTS
+from integrations.agents.window import Window
 from integrations.opencode.serving import Place, Running
 
-__all__ = ["Asked", "Model", "Place", "Running", "needs_opencode", "script"]
+__all__ = [
+    "CLAUDE_CODE",
+    "MEANTIME",
+    "Asked",
+    "Model",
+    "Person",
+    "Place",
+    "Running",
+    "Scene",
+    "Window",
+    "needs_opencode",
+    "script",
+    "version",
+]
+CLAUDE_CODE = next(host for host in HOSTS if host.name == "claude-code")
 
 
 def needs_opencode() -> bool:

@@ -44,7 +44,8 @@ def model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         return ModelResponse(parts=[TextPart("The tests are through: src: 128 passed.")])
     if "<task-notification" in said:
         return ModelResponse(parts=[TextPart("The explorer found: two open questions.")])
-    return ModelResponse(parts=[TextPart((info.instructions or "").splitlines()[2])])  # the reminder
+    running = (info.instructions or "").count("\n- ")  # the reminder has a line for each
+    return ModelResponse(parts=[TextPart(f"{running} tasks are still running.")])
 
 
 async def explorer(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str]:

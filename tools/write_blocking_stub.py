@@ -107,7 +107,8 @@ def _class(source: Source, name: str) -> ast.ClassDef:
                 body.append(_method(node))
     if doc := ast.get_docstring(found):
         body.insert(0, ast.Expr(ast.Constant(doc)))
-    return ast.fix_missing_locations(ast.ClassDef(name, [], [], body, [], type_params=[]))
+    generic = [base for base in found.bases if "Generic" in _names([ast.Expr(base)])]
+    return ast.fix_missing_locations(ast.ClassDef(name, generic, [], body, [], type_params=[]))
 
 
 def _method(node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.FunctionDef:

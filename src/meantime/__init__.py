@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # to load `typing` takes 2 ms, and every verb of the command line loads this file
 if TYPE_CHECKING:
+    from typing import Any
+
     from .api import Batch, Thread
     from .app.meantime import Meantime
     from .dialects import dialect
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
         TimedOut,
         Work,
     )
-    from .kernel.notices import Message, Notice, Part
+    from .kernel.notices import Message, Notice, NoticePage, Part
     from .kernel.retention import Retention
     from .kernel.tools import ToolInfo
     from .kernel.wakes import WakeBudget
@@ -93,7 +93,7 @@ _HOMES = {
     "kernel.model": (
         "Cancelled Chunk Completed Failed InlineLimits Lost Output Progress Run Task TimedOut Work"
     ),
-    "kernel.notices": "Message Notice Part",
+    "kernel.notices": "Message Notice NoticePage Part",
     "kernel.retention": "Retention",
     "kernel.wakes": "WakeBudget",
     "kernel.work": "Agent Call Tool",
@@ -149,6 +149,7 @@ __all__ = [
     "NotInWork",
     "NotResumable",
     "Notice",
+    "NoticePage",
     "OpenCodeHost",
     "Output",
     "Part",
@@ -192,6 +193,8 @@ def __getattr__(name: str) -> Any:
     home = _HOME.get(name)
     if home is None:
         raise AttributeError(f"module 'meantime' has no attribute {name!r}")
+    import importlib
+
     value = getattr(importlib.import_module(f".{home}", __name__), name)
     globals()[name] = value
     return value

@@ -5,13 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Any, Literal
+from typing import Any, Literal, Never, TypeVar
+
+from msgspec.structs import replace
 
 from meantime.handle import Handle, Ref, Until, ref_of
+from meantime.kernel import timeouts
+from meantime.kernel.change import PARENT
 from meantime.kernel.conversation import Line
 from meantime.kernel.errors import Closed, InvalidInput
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import BatchCount, InlineLimits, Json, Output, Task
+from meantime.kernel.payloads import escape_surrogates
 from meantime.kernel.work import Agent, Order, Orderable
 from meantime.log import Log
 from meantime.loop import SETTLE, Loop
@@ -20,8 +25,10 @@ from meantime.ports.runner import Context
 from meantime.ports.tasks import Answer, CancelAnswer, Options, Tasks
 from meantime.toolset.toolset import Toolset
 from meantime.toolset.works import GivenWorks
-from meantime.turn import Transcript, Turn
+from meantime.turn import Transcript, Transcripts, Turn
 from meantime.wording import OWN, Wording, reminder
+
+T = TypeVar("T")
 
 
 def statuses_of(status: str | Iterable[str] | None) -> frozenset[Status] | None:
@@ -43,20 +50,22 @@ def statuses_of(status: str | Iterable[str] | None) -> frozenset[Status] | None:
 class Thread:
     """A conversation that asks: it sees its own tasks, and is told of each ending once, in order."""
 
-    def __init__(self, tasks: Tasks, id: str) -> None:
+    def __init__(self, tasks: Tasks, id: str, transcripts: Transcripts | None = None) -> None:
         self._tasks = tasks
+        self._transcripts = transcripts or Transcripts(tasks)
         self.id = id
 
     @property
     def transcript(self) -> Transcript:
-        """A transcript kept in our own store: notices get into it exactly once."""
-        return Transcript(self._tasks, self.id)
+        """A transcript kept in our own store: notices get into it exactly once. It is the same object each
+        time, so what was added is there until it is saved, alone or with an ack."""
+        return self._transcripts.of(self.id)
 
     async def start(
         self,
-        work: Orderable,
-        *,
-        timeout: float | None = None,
+        work: Orderable[T],
+        *mistaken: Never,
+        timeout: float | str | None = None,
         description: str = "",
         batch: str | Batch | None = None,
         tool_call_id: str | None = None,
@@ -72,10 +81,13 @@ class Thread:
         resume: str | None = None,
         session: str | None = None,
         meta: dict[str, Json] | None = None,
-    ) -> Handle:
-        """Hands the work off. When this returns, the task survives a crash, and its id is yours."""
+    ) -> Handle[T]:
+        """Hands the work off. When this returns, the task survives a crash, and its id is yours.
+
+        timeout: seconds, or a text such as "90s" or "1h30m"; -1 is as long as the settings allow."""
+        order = order_of(work, *mistaken)
         options = Options(
-            timeout=timeout,
+            timeout=timeouts.given(timeout),
             description=description,
             batch=batch.id if isinstance(batch, Batch) else batch,
             tool_call_id=tool_call_id,
@@ -91,22 +103,21 @@ class Thread:
             session=session,
             meta={} if meta is None else meta,
         )
-        order = order_of(work)
         if resume is not None:
             prompt = work.prompt if isinstance(work, Agent) else ""
             return Handle(self._tasks, self.id, await self._tasks.resume(resume, self.id, prompt, options))
         return Handle(self._tasks, self.id, await self._tasks.start(self.id, order, options))
 
-    async def call(self, work: Orderable, *, threshold: float | None = None, **options: Any) -> Answer:
+    async def call(self, work: Orderable[Any], *, threshold: float | None = None, **options: Any) -> Answer:
         """Waits for the result up to `threshold` seconds; after that the same run goes on as a task.
         None waits for ever. A result or a task, never both, and never executed twice."""
-        return await self._tasks.call(self.id, order_of(work), Options(**options), threshold)
+        return await self._tasks.call(self.id, order_of(work), options_of(options), threshold)
 
     async def calls(self) -> Sequence[Task]:
         """What this thread waits for in `call` now, oldest first. These are no records yet."""
         return await self._tasks.calls(self.id)
 
-    async def promote(self, ref: Ref) -> Handle:
+    async def promote(self, ref: Ref) -> Handle[Any]:
         """Sends a call of this thread that runs inline to the background, at once: it is a task from
         now on, and its caller gets that task as its answer. Nothing is executed again."""
         return Handle(self._tasks, self.id, await self._tasks.promote(ref_of(ref), self.id))
@@ -120,22 +131,24 @@ class Thread:
         running_for: float = 0.0,
         linked: Callable[[Context], object] | None = None,
         **options: Any,
-    ) -> Handle:
+    ) -> Handle[Any]:
         """Records a future that is executing already as a running task. Its result or exception is
         the ending; a cancel asks the future, and leaves it behind where it will not stop.
 
         running_for: the seconds it has been running; timeout and duration count from its beginning.
         linked: is called with the `current()` of this task, for work that wants to look at it."""
         order = Adopted(future, name, arguments, linked).order()
-        task = await self._tasks.adopt(self.id, order, Options(**options), running_for)
+        task = await self._tasks.adopt(self.id, order, options_of(options), running_for)
         return Handle(self._tasks, self.id, task)
 
-    async def resume(self, ref: Ref, prompt: str, *, timeout: float | None = None) -> Handle:
+    async def resume(self, ref: Ref, prompt: str, *, timeout: float | str | None = None) -> Handle[Any]:
         """A new run of an ended task, in its own session, with all it knows."""
-        task = await self._tasks.resume(ref_of(ref), self.id, prompt, Options(timeout=timeout))
+        task = await self._tasks.resume(
+            ref_of(ref), self.id, prompt, Options(timeout=timeouts.given(timeout))
+        )
         return Handle(self._tasks, self.id, task)
 
-    async def fork(self, ref: Ref, prompt: str, **options: Any) -> Handle:
+    async def fork(self, ref: Ref, prompt: str, **options: Any) -> Handle[Any]:
         """A new task that begins with all that another one knows, whether it has ended or not."""
         task = await self._tasks.get(ref_of(ref), self.id)
         if task.work.kind != "agent":
@@ -218,8 +231,11 @@ class Thread:
         return await self._tasks.cancel_all(self.id, descendants=tasks == "all", by="interrupt")
 
     async def close(self, tasks: Literal["cancel", "keep"] = "cancel") -> Sequence[CancelAnswer]:
-        """The conversation is over: its tasks are cancelled or kept, never another thread's."""
-        return () if tasks == "keep" else await self._tasks.cancel_all(self.id, by="parent")
+        """The conversation is over: its tasks are cancelled or kept, never another thread's. What has ended
+        leaves its lists, and so does what is cancelled, when it ends; `get` and the history still have it."""
+        answers = () if tasks == "keep" else await self._tasks.cancel_all(self.id, by=PARENT)
+        await self._tasks.clear(self.id)
+        return answers
 
     async def retry(self, ref: Ref) -> Task:
         return await self._tasks.retry(ref_of(ref), self.id)
@@ -241,7 +257,7 @@ class Thread:
         *,
         agents: Sequence[str] | Mapping[str, str] | None = (),
         tools: Mapping[str, Callable[..., Any]] | None = None,
-        commands: Callable[..., Orderable] | None = None,
+        commands: Callable[..., Orderable[Any]] | None = None,
         turn: Turn | None = None,
         allow: Collection[str] | None = None,
         background: bool = True,
@@ -280,13 +296,17 @@ class Thread:
     def batch(self, id: str) -> Batch:
         return Batch(self, self._tasks, id)
 
-    def turn(self, *, lease: float | None = None, limit: int = 100, reads_settle: bool = True) -> Turn:
+    def turn(
+        self, id: str = "", *, lease: float | None = None, limit: int = 100, reads_settle: bool = True
+    ) -> Turn:
         """A stretch of the agent's work, with the unread notices leased to it.
 
+        id: of a turn that is open already, perhaps in another process, to go on with it: name the notices
+        that you ack.
         lease: seconds after which an unrenewed turn counts as dead; None holds while the block is open.
         reads_settle: whether an ending that the agent reads in this turn counts as told with its ack.
         """
-        return Turn(self._tasks, self.id, lease=lease, limit=limit, reads_settle=reads_settle)
+        return Turn(self._tasks, self.id, id, lease=lease, limit=limit, reads_settle=reads_settle)
 
     def loop(
         self,
@@ -329,7 +349,7 @@ class Batch:
         self._tasks = tasks
         self.id = id
 
-    async def start(self, work: Orderable, **options: Any) -> Handle:
+    async def start(self, work: Orderable[T], **options: Any) -> Handle[T]:
         return await self._thread.start(work, batch=self.id, **options)
 
     async def count(self) -> BatchCount:
@@ -355,10 +375,20 @@ NAME_IT = (
 )
 
 
-def order_of(work: Any) -> Order:
+def order_of(work: Any, *mistaken: object) -> Order:
+    """What is handed over: anything with an `order`. Arguments of a function belong into its Call."""
     order = getattr(work, "order", None)
-    if order is None:
-        kind = type(work).__name__
-        hint = NAME_IT if "agent" in kind.lower() else 'Hand over Call(fn, *args) or Shell("ls -l").'
-        raise InvalidInput(f"{kind} is not work.", hint=hint)
-    return order()
+    if order is not None and not mistaken:
+        return order()
+    kind = type(work).__name__
+    if mistaken or (callable(work) and "agent" not in kind.lower()):
+        name = getattr(work, "__name__", "fn")
+        arguments = ", ".join((name, *(escape_surrogates(repr(one)[:40]) for one in mistaken)))
+        raise InvalidInput(f"{name} is a function, not work.", hint=f"Write start(Call({arguments})).")
+    hint = NAME_IT if "agent" in kind.lower() else 'Hand over Call(fn, *args) or Shell("ls -l").'
+    raise InvalidInput(f"{kind} is not work.", hint=hint)
+
+
+def options_of(given: dict[str, Any]) -> Options:
+    timeout = timeouts.given(given.get("timeout"))
+    return replace(Options(**given), timeout=timeout)

@@ -18,6 +18,7 @@ from typing import Any, TypeVar, cast
 
 from meantime import api, handle, log, loop, turn
 from meantime.app import meantime as app
+from meantime.containment import run_on
 from meantime.kernel.errors import Closed, InvalidInput
 from meantime.surfaces.http import door
 from meantime.toolset import toolset
@@ -49,7 +50,7 @@ class Portal:
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._lock = threading.Lock()
-        self._closed = False
+        self._closed = self._stopped = False
         self._ending: concurrent.futures.Future[None] | None = None
         self._pid = os.getpid()
         self._thread = threading.Thread(target=self._serve, name="meantime-portal", daemon=True)
@@ -58,9 +59,13 @@ class Portal:
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
         try:
-            self._loop.run_forever()
+            run_on(self._loop.run_forever, lambda: self._stopped)
         finally:
             self._loop.close()
+
+    def _stop(self) -> None:
+        self._stopped = True
+        self._loop.stop()
 
     def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Waits for the answer. An interrupt ends the wait, never the task that is waited for."""
@@ -105,7 +110,7 @@ class Portal:
                 waiting.cancel()
             if left:
                 await asyncio.wait(left, timeout=GRACE)
-            self._loop.call_soon(self._loop.stop)
+            self._loop.call_soon(self._stop)
 
     def _submit(self, coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
         self._check_place(coroutine)

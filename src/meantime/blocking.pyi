@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator,
 from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Generic, Literal, Never, TypeAlias, TypeVar
 
 from meantime.integrations.mcp.servers import HttpServer, StdioServer
 from meantime.kernel.conversation import Line
@@ -14,7 +14,7 @@ from meantime.kernel.errors import MeantimeError
 from meantime.kernel.events import Event
 from meantime.kernel.limits import Limits, PluginDefaults
 from meantime.kernel.model import BatchCount, Chunk, InlineLimits, Json, Output, Task
-from meantime.kernel.notices import Message, Notice, Renderer
+from meantime.kernel.notices import Message, Notice, NoticePage, Renderer
 from meantime.kernel.tools import ToolInfo
 from meantime.kernel.work import Orderable
 from meantime.ports.clock import Clock
@@ -29,8 +29,10 @@ from meantime.toolset.exports import Form
 from meantime.toolset.performing import Beat
 from meantime.wording import Wording
 
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 Until = Literal["all", "any"]
-Ref: TypeAlias = str | Handle | Task
+Ref: TypeAlias = str | Handle[Any] | Task
 Stream: TypeAlias = Literal["both", "stdout", "stderr"]
 
 class Meantime:
@@ -139,8 +141,12 @@ class Meantime:
     def purge(self, *refs: str) -> int:
         """Deletes ended tasks for good."""
 
-    def notices(self, *states: str, thread: str | None = None) -> Sequence[Notice]:
-        """For an audit: by default what is not told yet."""
+    def notices(
+        self, *states: str, thread: str | None = None, limit: int = 1000, offset: int = 0
+    ) -> NoticePage:
+        """One page of notices, for an audit: by default those that are not told yet.
+
+        The page is a list; its `total` is the number of notices before paging. At most 1,000 at once."""
 
     def stats(self) -> dict[str, int]: ...
     def events(self, after: int = 0) -> Iterator[Event]:
@@ -177,13 +183,14 @@ class Thread:
 
     @property
     def transcript(self) -> Transcript:
-        """A transcript kept in our own store: notices get into it exactly once."""
+        """A transcript kept in our own store: notices get into it exactly once. It is the same object each
+        time, so what was added is there until it is saved, alone or with an ack."""
 
     def start(
         self,
-        work: Orderable,
-        *,
-        timeout: float | None = None,
+        work: Orderable[T],
+        *mistaken: Never,
+        timeout: float | str | None = None,
         description: str = "",
         batch: str | Batch | None = None,
         tool_call_id: str | None = None,
@@ -199,17 +206,19 @@ class Thread:
         resume: str | None = None,
         session: str | None = None,
         meta: dict[str, Json] | None = None,
-    ) -> Handle:
-        """Hands the work off. When this returns, the task survives a crash, and its id is yours."""
+    ) -> Handle[T]:
+        """Hands the work off. When this returns, the task survives a crash, and its id is yours.
 
-    def call(self, work: Orderable, *, threshold: float | None = None, **options: Any) -> Answer:
+        timeout: seconds, or a text such as "90s" or "1h30m"; -1 is as long as the settings allow."""
+
+    def call(self, work: Orderable[Any], *, threshold: float | None = None, **options: Any) -> Answer:
         """Waits for the result up to `threshold` seconds; after that the same run goes on as a task.
         None waits for ever. A result or a task, never both, and never executed twice."""
 
     def calls(self) -> Sequence[Task]:
         """What this thread waits for in `call` now, oldest first. These are no records yet."""
 
-    def promote(self, ref: Ref) -> Handle:
+    def promote(self, ref: Ref) -> Handle[Any]:
         """Sends a call of this thread that runs inline to the background, at once: it is a task from
         now on, and its caller gets that task as its answer. Nothing is executed again."""
 
@@ -222,17 +231,17 @@ class Thread:
         running_for: float = 0.0,
         linked: Callable[[Context], object] | None = None,
         **options: Any,
-    ) -> Handle:
+    ) -> Handle[Any]:
         """Records a future that is executing already as a running task. Its result or exception is
         the ending; a cancel asks the future, and leaves it behind where it will not stop.
 
         running_for: the seconds it has been running; timeout and duration count from its beginning.
         linked: is called with the `current()` of this task, for work that wants to look at it."""
 
-    def resume(self, ref: Ref, prompt: str, *, timeout: float | None = None) -> Handle:
+    def resume(self, ref: Ref, prompt: str, *, timeout: float | str | None = None) -> Handle[Any]:
         """A new run of an ended task, in its own session, with all it knows."""
 
-    def fork(self, ref: Ref, prompt: str, **options: Any) -> Handle:
+    def fork(self, ref: Ref, prompt: str, **options: Any) -> Handle[Any]:
         """A new task that begins with all that another one knows, whether it has ended or not."""
 
     def get(self, ref: Ref) -> Task: ...
@@ -281,7 +290,8 @@ class Thread:
         """The conversation was interrupted: keep its work, cancel its own, or its descendants' too."""
 
     def close(self, tasks: Literal["cancel", "keep"] = "cancel") -> Sequence[CancelAnswer]:
-        """The conversation is over: its tasks are cancelled or kept, never another thread's."""
+        """The conversation is over: its tasks are cancelled or kept, never another thread's. What has ended
+        leaves its lists, and so does what is cancelled, when it ends; `get` and the history still have it."""
 
     def retry(self, ref: Ref) -> Task: ...
     def clear(self, *refs: Ref, batch: str | None = None, older_than: float = 0.0) -> int:
@@ -298,7 +308,7 @@ class Thread:
         *,
         agents: Sequence[str] | Mapping[str, str] | None = (),
         tools: Mapping[str, Callable[..., Any]] | None = None,
-        commands: Callable[..., Orderable] | None = None,
+        commands: Callable[..., Orderable[Any]] | None = None,
         turn: Turn | None = None,
         allow: Collection[str] | None = None,
         background: bool = True,
@@ -321,9 +331,13 @@ class Thread:
             agent can copy it, or a function that gives what was said; else the thread's transcript."""
 
     def batch(self, id: str) -> Batch: ...
-    def turn(self, *, lease: float | None = None, limit: int = 100, reads_settle: bool = True) -> Turn:
+    def turn(
+        self, id: str = "", *, lease: float | None = None, limit: int = 100, reads_settle: bool = True
+    ) -> Turn:
         """A stretch of the agent's work, with the unread notices leased to it.
 
+        id: of a turn that is open already, perhaps in another process, to go on with it: name the notices
+        that you ack.
         lease: seconds after which an unrenewed turn counts as dead; None holds while the block is open.
         reads_settle: whether an ending that the agent reads in this turn counts as told with its ack."""
 
@@ -345,7 +359,7 @@ class Batch:
 
     id: str
 
-    def start(self, work: Orderable, **options: Any) -> Handle: ...
+    def start(self, work: Orderable[T], **options: Any) -> Handle[T]: ...
     def count(self) -> BatchCount: ...
     def list(self, status: str | Iterable[str] | None = "all") -> Sequence[Task]: ...
     def wait(self, *, until: Until = "all", timeout: float | None = None) -> Sequence[Task]:
@@ -396,11 +410,21 @@ class Toolset:
     def command(self, line: str) -> Said:
         """A line that a person typed: `/tasks list`. It sees this thread, and settles nothing."""
 
+    def summary(self) -> str:
+        """How this thread's tasks stand, for a system instruction; empty where there are none."""
+
+    def bus(self) -> Iterator[dict[str, Any]]:
+        """Subscribes to the dialect's message bus: the messages of this thread, from now on, until this
+        Meantime is closed. Raises InvalidInput for a dialect without one."""
+
     def refusal(self, name: str, error: MeantimeError, ask: Any = None) -> Said:
         """An error in the words of the dialect."""
 
 class Turn:
-    """Busy while its block is open. Leaving without `ack()` gives the notices back."""
+    """Busy while it is open. Leaving its block without `ack()` gives the notices back.
+
+    A host whose turn does not fit into one block, or into one process, calls `open()` and `close()` itself:
+    whoever knows the id goes on with `thread.turn(id)`."""
 
     id: str
     said: tuple[str, ...]
@@ -408,6 +432,13 @@ class Turn:
     @property
     def notices(self) -> list[Notice]:
         """What this turn tells, in the order of completion."""
+
+    def open(self) -> Turn:
+        """Leases the unread notices; for a turn that is open already, it does nothing."""
+
+    def close(self, *, failed: bool = False) -> None:
+        """Gives back the notices that have no ack. failed: they did not reach the agent; a notice that failed
+        twice comes alone from then on, so that one bad notice holds up no other."""
 
     def __enter__(self) -> Turn: ...
     def __exit__(
@@ -424,7 +455,9 @@ class Turn:
 
         With a transcript of ours, what was added to it is saved in the same transaction."""
 
-    def renew(self) -> None: ...
+    def renew(self) -> None:
+        """Starts the lease anew: for a turn that takes longer."""
+
     def render(self, dialect: Renderer | str | None = None) -> list[Message]: ...
     def messages(self, dialect: Wording | None = None) -> list[Message]:
         """What is new for the conversation: the endings, in order, then what the person said."""
@@ -442,12 +475,15 @@ class Transcript:
     def add(self, notice: str | None, message: Message | str, *, role: str = "user") -> None:
         """Adds a message; one that carries a notice id is kept once, however often it is added."""
 
+    def apart(self) -> Transcript:
+        """The same conversation with a buffer of its own: what is added there is saved there alone."""
+
     def save(self) -> None: ...
     def has(self, notice: Notice | str) -> bool: ...
     def messages(self) -> list[Message]: ...
     def entries(self) -> Sequence[Entry]: ...
 
-class Handle:
+class Handle(Generic[T_co]):
     """A started task. `task` is how it was then; `get()` is how it is now."""
 
     task: Task
@@ -458,7 +494,7 @@ class Handle:
     def wait(self, timeout: float | None = None) -> Task:
         """The task when it has ended, or as it is when the time is over."""
 
-    def result(self, timeout: float | None = None) -> Json:
+    def result(self, timeout: float | None = None) -> T_co:
         """Waits for the result and returns it whole; any other ending is a TaskEnded error."""
 
     def output(self, *, wait: float = 0) -> Output: ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import time
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
@@ -39,6 +40,7 @@ class WorkContext:
         "_aged",
         "_asks",
         "_changed",
+        "_looked",
         "_loop",
         "_now",
         "_stopping",
@@ -47,6 +49,7 @@ class WorkContext:
         "depth",
         "emitted",
         "noticed",
+        "on_thread",
         "said",
         "session",
         "stops",
@@ -73,6 +76,7 @@ class WorkContext:
         self.said: Progress | None = None
         self.emitted = _NO_VALUES
         self.noticed = False
+        self.on_thread = self._looked = False
         self.warned = 0  # times, since it was last told to those who watch
         self.stops = 0
         self.session = task.session
@@ -83,7 +87,13 @@ class WorkContext:
         self._aged = aged
 
     @property
+    def is_deaf(self) -> bool:
+        """Whether it runs on a thread and never asked if it should stop: it will not hear a stop."""
+        return self.on_thread and not self._looked
+
+    @property
     def cancelled(self) -> bool:
+        self._looked = True
         if self._stopping:
             self.noticed = True
         return self._stopping
@@ -102,9 +112,9 @@ class WorkContext:
     def progress(
         self,
         percent: float | None = None,
+        message: str | None = None,
         *,
         phase: str | None = None,
-        message: str | None = None,
         tool: str | None = None,
     ) -> None:
         was = self.said or _NO_PROGRESS
@@ -195,6 +205,26 @@ class WorkContext:
             self._loop.call_soon_threadsafe(self._changed, self.task_id, now)
         except RuntimeError:
             return  # the loop is closed; nobody is left to hear it
+
+
+class UnrecordedContext(WorkContext):
+    """Of a function that is called directly, without a task: it may say what it likes, and nobody hears."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        self.task_id = self.thread = self.agent = ""
+        self.depth, self.children, self.stops, self.warned = 0, -1, 0, 0
+        self.said, self.session, self._asks = None, None, None
+        self.emitted = _NO_VALUES
+        self.noticed = self._stopping = self.on_thread = self._looked = False
+        self._now = time.time
+
+    def running_for(self, seconds: float) -> None:
+        pass
+
+    def _say(self, *, now: bool = False) -> None:
+        pass
 
 
 def _percent(value: object) -> float:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
 
-from meantime.kernel.model import Json, Output, Task
+from meantime.kernel.model import Output, Task
 from meantime.log import Log
 from meantime.ports.tasks import CancelAnswer, Tasks
 
+T_co = TypeVar("T_co", covariant=True)
 Until = Literal["all", "any"]
-Ref: TypeAlias = "str | Handle | Task"
+Ref: TypeAlias = "str | Handle[Any] | Task"
 
 
 def ref_of(ref: Any) -> str:
     return ref if isinstance(ref, str) else getattr(ref, "id", ref)
 
 
-class Handle:
+class Handle(Generic[T_co]):
     """A started task. `task` is how it was then; `get()` is how it is now."""
 
     __slots__ = ("_tasks", "_thread", "task")
@@ -37,10 +38,10 @@ class Handle:
         """The task when it has ended, or as it is when the time is over."""
         return (await self._tasks.wait([self.id], self._thread, timeout=timeout))[0]
 
-    async def result(self, timeout: float | None = None) -> Json:
+    async def result(self, timeout: float | None = None) -> T_co:
         """Waits for the result and returns it whole; any other ending is a TaskEnded error."""
         await self.wait(timeout)
-        return await self._tasks.result(self.id, self._thread)
+        return cast("T_co", await self._tasks.result(self.id, self._thread))
 
     async def output(self, *, wait: float = 0) -> Output:
         return await self._tasks.output(self.id, self._thread, wait=wait)

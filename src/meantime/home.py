@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from socket import socket
+    from _socket import socket
+    from collections.abc import Mapping
+    from pathlib import Path
 
 LONGEST_SOCKET = 107  # bytes that Linux takes for the path of a socket
 FOLDERS = "/proc/self/fd"  # where a folder that is open has a short name
@@ -30,14 +30,19 @@ class BadHome(Exception):
 class Home:
     """One ledger, one daemon, one configuration."""
 
-    __slots__ = ("config", "folder")
+    __slots__ = ("_config", "_folder")
 
-    folder: Path
-    config: Path
+    def __init__(self, folder: str | Path, config: str | Path) -> None:
+        self._folder = os.fspath(folder)
+        self._config = os.fspath(config)
 
-    def __init__(self, folder: Path, config: Path) -> None:
-        object.__setattr__(self, "folder", folder)
-        object.__setattr__(self, "config", config)
+    @property
+    def folder(self) -> Path:
+        return _path(self._folder)
+
+    @property
+    def config(self) -> Path:
+        return _path(self._config)
 
     @property
     def ledger(self) -> Path:
@@ -46,7 +51,12 @@ class Home:
     @property
     def http_socket(self) -> Path:
         """HTTP for programs of the same user."""
-        return self.folder / "http.sock"
+        return _path(self.http_address)
+
+    @property
+    def http_address(self) -> str:
+        """The same, for whoever only connects: a path of `pathlib` takes longer to load than to ask."""
+        return f"{self._folder}/http.sock"
 
     @property
     def link_socket(self) -> Path:
@@ -101,9 +111,6 @@ class Home:
             raise _unusable(self.folder, problem) from problem
         self.check()
 
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError("a home does not change")
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Home) and (self.folder, self.config) == (other.folder, other.config)
 
@@ -114,14 +121,16 @@ class Home:
         return f"<Home {self.folder}>"
 
 
-def reach(talk: socket, path: Path) -> None:
+def reach(talk: socket, path: str | Path) -> None:
     """Connects to a socket in a home. A path that is too long for the kernel is named through its folder."""
-    if len(os.fsencode(path)) <= LONGEST_SOCKET:
-        talk.connect(os.fspath(path))
+    whole = os.fspath(path)
+    if len(os.fsencode(whole)) <= LONGEST_SOCKET:
+        talk.connect(whole)
         return
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    parent, name = os.path.split(whole)
+    folder = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        talk.connect(f"{FOLDERS}/{folder}/{path.name}")
+        talk.connect(f"{FOLDERS}/{folder}/{name}")
     finally:
         os.close(folder)
 
@@ -130,31 +139,34 @@ def home(environ: Mapping[str, str] = os.environ) -> Home:
     """What the environment says; it touches no file."""
     folder = _named(environ, "MEANTIME_HOME") or _standard(environ, "XDG_STATE_HOME", ".local/state")
     config = _named(environ, "MEANTIME_CONFIG")
-    return Home(folder, config or _standard(environ, "XDG_CONFIG_HOME", ".config") / "config.toml")
+    return Home(folder, config or f"{_standard(environ, 'XDG_CONFIG_HOME', '.config')}/config.toml")
 
 
-def _named(environ: Mapping[str, str], name: str) -> Path | None:
+def _named(environ: Mapping[str, str], name: str) -> str:
     said = environ.get(name, "")
-    if not said:
-        return None
-    path = Path(said)
-    if not path.is_absolute():
+    if said and not os.path.isabs(said):
         raise BadHome(
             f"{name}={said!r} is not a whole path: it would be another one in every folder.",
-            f"Set it to one that begins with a slash, such as {Path.cwd() / said}.",
+            f"Set it to one that begins with a slash, such as {_path(os.getcwd()) / said}.",
         )
     if "\0" in said:
         raise BadHome(f"{name}={said!r} is not a path.", "Remove the NUL from it.")
-    return path
+    return said
 
 
-def _standard(environ: Mapping[str, str], name: str, otherwise: str) -> Path:
+def _standard(environ: Mapping[str, str], name: str, otherwise: str) -> str:
     """A relative one is passed over: so says the specification of these folders."""
     said = environ.get(name, "")
     if said and os.path.isabs(said):
-        return Path(said) / "meantime"
+        return f"{said}/meantime"
     user = environ.get("HOME", "")
-    return (Path(user) if os.path.isabs(user) else Path.home()) / otherwise / "meantime"
+    return f"{user if os.path.isabs(user) else os.path.expanduser('~')}/{otherwise}/meantime"
+
+
+def _path(text: str) -> Path:
+    from pathlib import Path  # when it is asked for: it loads `urllib`, and most calls only connect
+
+    return Path(text)
 
 
 def _unusable(folder: Path, problem: OSError) -> BadHome:

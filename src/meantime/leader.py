@@ -39,8 +39,12 @@ class Owner(NamedTuple):
 
 
 def owner(home: Home) -> Owner | None:
+    return holder(home.ledger)
+
+
+def holder(ledger: Path) -> Owner | None:
     """None where nobody holds it. Only looks: taking the lock to see could turn a daemon away."""
-    path = Path(f"{home.ledger}.lock")
+    path = Path(f"{ledger}.lock")
     try:
         number = os.stat(path).st_ino
         locks = LOCKS.read_text().splitlines()
@@ -73,16 +77,16 @@ def listener(home: Home, wait: float = 5.0) -> int:
 def served_by_another(home: Home, wait: float = PATIENCE) -> str | None:
     """None: nobody has the ledger. Empty: a daemon answers for it. Else why it cannot be served."""
     until = time.monotonic() + wait
-    while (holder := owner(home)) is not None:
-        if not holder.is_daemon:
+    while (found := owner(home)) is not None:
+        if not found.is_daemon:
             return (
-                f"{home.ledger} is owned by {holder}, which is not a daemon.\n"
+                f"{home.ledger} is owned by {found}, which is not a daemon.\n"
                 "Let that process end, or set MEANTIME_HOME to another folder."
             )
         if answers(home, wait):
             return ""
         if time.monotonic() > until:
-            return f"Process {holder.pid} has the ledger and does not answer.\nLook into {home.log}."
+            return f"Process {found.pid} has the ledger and does not answer.\nLook into {home.log}."
         time.sleep(PAUSE)
     return None
 
@@ -94,8 +98,8 @@ def ask_to_end(home: Home, pid: int, number: signal.Signals, wait: float) -> boo
     except ProcessLookupError:
         return True
     try:
-        holder = owner(home)  # only now is the pid known to be the one that we have in hand
-        if holder is None or holder.pid != pid:
+        found = owner(home)  # only now is the pid known to be the one that we have in hand
+        if found is None or found.pid != pid:
             return True
         signal.pidfd_send_signal(handle, number)
         return _has_ended(handle, wait)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
+from meantime.containment import contained
 from meantime.kernel.errors import Closed
 from meantime.kernel.notices import Notice
 from meantime.ports.host import Host
@@ -54,9 +55,10 @@ class Pushing:
         turn = await self._tasks.open_turn(thread, lease=None, limit=AT_ONCE)
         told = False
         try:
-            fresh = await _not_there_yet(thread, host, turn.notices)
-            if fresh:
-                await host.deliver(thread, fresh)
+            with contained():
+                fresh = await _not_there_yet(thread, host, turn.notices)
+                if fresh:
+                    await host.deliver(thread, fresh)
             await self._tasks.ack(turn.id, [notice.id for notice in turn.notices], ())
             told = True
         except asyncio.CancelledError:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from types import TracebackType
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from meantime.handle import Ref, Until, ref_of
 from meantime.kernel.errors import InvalidInput, LeaseLost
@@ -19,12 +20,16 @@ T = TypeVar("T")
 
 
 class Turn:
-    """Busy while its block is open. Leaving without `ack()` gives the notices back."""
+    """Busy while it is open. Leaving its block without `ack()` gives the notices back.
+
+    A host whose turn does not fit into one block, or into one process, calls `open()` and `close()` itself:
+    whoever knows the id goes on with `thread.turn(id)`."""
 
     def __init__(
         self,
         tasks: Tasks,
         thread: str,
+        id: str = "",
         *,
         lease: float | None = None,
         limit: int = 100,
@@ -36,8 +41,10 @@ class Turn:
         self._lease = lease
         self._limit = limit
         self._reads_settle = reads_settle
-        self.id = ""
+        self.id = id
+        self._is_open = bool(id)
         self.said = said  # what the person said, for a turn of a `Loop`
+        self._is_elsewhere = bool(id)  # another object opened it, and knows what it tells
         self._notices: list[Notice] = []
         self._reads: list[str] = []  # notices of endings that the agent read itself
 
@@ -48,23 +55,34 @@ class Turn:
             raise InvalidInput("This turn is not open.", hint="Enter it: async with thread.turn() as turn.")
         return self._notices
 
-    async def __aenter__(self) -> Turn:
-        opened = await self._tasks.open_turn(self._thread, lease=self._lease, limit=self._limit)
-        self.id = opened.id
-        self._notices = list(opened.notices)
+    async def open(self) -> Turn:
+        """Leases the unread notices; for a turn that is open already, it does nothing."""
+        if not self._is_open:
+            opened = await self._tasks.open_turn(self._thread, lease=self._lease, limit=self._limit)
+            self.id, self._is_open, self._is_elsewhere = opened.id, True, False
+            self._notices, self._reads = list(opened.notices), []
         return self
+
+    async def close(self, *, failed: bool = False) -> None:
+        """Gives back the notices that have no ack. failed: they did not reach the agent; a notice that failed
+        twice comes alone from then on, so that one bad notice holds up no other."""
+        self._is_open = False
+        await self._tasks.close_turn(self.id, failed=failed, thread=self._thread)
+
+    async def __aenter__(self) -> Turn:
+        return await self.open()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._tasks.close_turn(self.id, failed=problem is not None)
+        await self.close(failed=problem is not None)
 
     async def boundary(self, *, read: Iterable[str] = ()) -> Sequence[Notice]:
         """Leases what came in since, for a turn of many steps; the new ones join `notices`.
 
         read: ids of notices whose endings a tool has shown the agent: they are told with the ack, and not
         returned."""
-        fresh = await self._tasks.boundary(self.id, limit=self._limit)
+        fresh = await self._tasks.boundary(self.id, limit=self._limit, thread=self._thread)
         self._notices += fresh
         seen = set(read)
         return [notice for notice in fresh if notice.id not in seen]
@@ -73,14 +91,21 @@ class Turn:
         """The conversation holds them now: all of this turn's notices, or those you name.
 
         With a transcript of ours, what was added to it is saved in the same transaction."""
+        if self._is_elsewhere and not notices:
+            raise InvalidInput(
+                "Only the one who opened this turn knows its notices.", hint="Name the notices that you ack."
+            )
         ids = [ref_of(notice) for notice in notices or self.notices]
         reads = () if notices else tuple(self._reads)
         if transcript is None:
-            return await self._tasks.ack(self.id, ids, (), reads)
-        return await transcript.saving(lambda entries: self._tasks.ack(self.id, ids, entries, reads))
+            return await self._tasks.ack(self.id, ids, (), reads, thread=self._thread)
+        return await transcript.saving(
+            lambda entries: self._tasks.ack(self.id, ids, entries, reads, thread=self._thread)
+        )
 
     async def renew(self) -> None:
-        await self._tasks.renew(self.id)
+        """Starts the lease anew: for a turn that takes longer."""
+        await self._tasks.renew(self.id, thread=self._thread)
 
     def render(self, dialect: Renderer | str | None = None) -> list[Message]:
         return [notice.message(dialect) for notice in self.notices]
@@ -131,9 +156,10 @@ class Turn:
 class Transcript:
     """A small conversation in our own store: the class A host. Add, then save or ack."""
 
-    def __init__(self, tasks: Tasks, thread: str) -> None:
+    def __init__(self, tasks: Tasks, thread: str, kept: Transcripts | None = None) -> None:
         self._tasks = tasks
         self._thread = thread
+        self._kept = kept
         self._added: list[Entry] = []
         self._writing: asyncio.Future[Any] | None = None
 
@@ -142,6 +168,12 @@ class Transcript:
         if isinstance(message, str):
             message = Message(role, (Part(message),))
         self._added.append(Entry(message, notice))
+        if self._kept is not None:
+            self._kept.unsaved[self._thread] = self
+
+    def apart(self) -> Transcript:
+        """The same conversation with a buffer of its own: what is added there is saved there alone."""
+        return Transcript(self._tasks, self._thread)
 
     async def save(self) -> None:
         await self.saving(lambda entries: self._tasks.append(self._thread, entries))
@@ -167,6 +199,24 @@ class Transcript:
             problem = None if done.cancelled() else done.exception()
             if not done.cancelled() and (problem is None or isinstance(problem, LeaseLost)):
                 self._added = [entry for entry in self._added if not any(entry is one for one in entries)]
+                if self._kept is not None and not self._added:
+                    self._kept.unsaved.pop(self._thread, None)
 
         writing.add_done_callback(written)
         return await asyncio.shield(writing)
+
+
+class Transcripts:
+    """One for each thread of a Meantime, whoever asks for it: text added to a second one would not be saved
+    with the first. Each is kept while somebody has it, or while something in it is not saved."""
+
+    def __init__(self, tasks: Tasks) -> None:
+        self._tasks = tasks
+        self._known: WeakValueDictionary[str, Transcript] = WeakValueDictionary()
+        self.unsaved: dict[str, Transcript] = {}
+
+    def of(self, thread: str) -> Transcript:
+        found = self._known.get(thread)
+        if found is None:
+            found = self._known[thread] = Transcript(self._tasks, thread, self)
+        return found

@@ -41,6 +41,6 @@ async def standing(tasks: Tasks, thread: str) -> Standing:
     return Standing(
         active=[task for task in reversed(active) if (task.id, task.run.number) not in ended],
         untold=untold,
-        parked=len(await tasks.notices(thread, ("parked",))),
+        parked=await tasks.count_notices(thread, ("parked",)),
         now=tasks.now(),
     )

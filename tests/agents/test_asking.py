@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from meantime import Call, InvalidInput, Meantime, Refused, boot, current
+from meantime.kernel.change import Change
 from meantime.kernel.questions import Choice, Question, posed, reply_to
 from meantime.ports.session import SessionAbilities
+from meantime.ports.store import Committed
 from meantime.testing import FakeClock
 from meantime.testing.sessions import LastingScriptedHost, ScriptedHost
 
@@ -173,14 +175,17 @@ async def test_L28_who_closes_and_stops_everything_stops_it(tmp_path: Path):
 
 
 async def left_waiting(folder: Path, clock: FakeClock, seconds: float) -> Path:
-    """What an owner leaves behind that is killed when its question has waited so long: a copy of its disk."""
-    owned, left = folder / "owned", folder / "left"
+    """What an owner leaves behind that is killed when its question has waited so long: its files as they were
+    then. They are put back into the same files, as a copy is known to be one."""
+    owned, then = folder / "owned", folder / "then"
     owned.mkdir()
     async with working(owned, kept(), clock=clock, answer_within=900.0) as mt:
         await waits(mt, (await start(mt, id="t_one")).id)
         await clock.advance(seconds)
-        shutil.copytree(owned, left)
-    return left
+        shutil.copytree(owned, then)
+    for file in (path for path in then.rglob("*") if path.is_file()):
+        (owned / file.relative_to(then)).write_bytes(file.read_bytes())
+    return owned
 
 
 async def test_L28_the_time_to_answer_counts_over_a_restart(tmp_path: Path):
@@ -386,3 +391,26 @@ def test_L28_a_permission_without_choices_has_the_usual_ones():
 def test_L28_several_choices_at_once():
     several = Question(id="q", text="Which?", choices=(Choice("a"), Choice("b"), Choice("c")), several=True)
     assert reply_to(several, "a, 3", by="user", now=1.0).choices == ("a", "c")
+
+
+async def test_L28_who_hears_of_a_question_in_the_journal_can_answer_it_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Even where we hear late that a change is in the ledger, in which the journal already has it."""
+    async with Meantime.open(tmp_path / "work.db") as mt:
+        commit, loop = mt._runtime.store.commit, asyncio.get_running_loop()
+
+        def heard_late(change: Change) -> asyncio.Future[Committed]:
+            late: asyncio.Future[Committed] = loop.create_future()
+            commit(change).add_done_callback(
+                lambda done: loop.call_later(0.1, late.set_result, done.result())
+            )
+            return late
+
+        monkeypatch.setattr(mt._runtime.store, "commit", heard_late)
+        handle = await mt.thread("conv-1").start(Call(ask_and_tell))
+        async for event in mt.events():
+            if event.kind == "asked":
+                await mt.answer(event.task_id, "red")
+                break
+        assert await handle.result() == "red by user"

@@ -10,6 +10,7 @@ import pytest
 
 from meantime import Agent, Call, InvalidInput, NotFound, Refused
 from meantime.kernel.conversation import Line
+from meantime.kernel.forking import COPIED
 from meantime.ports.session import AgentSettings, SessionAbilities
 from meantime.runners.agent.drive import Employed
 from meantime.surfaces.http.wire import wire_task
@@ -77,7 +78,24 @@ async def test_L22_a_host_that_copies_sessions_does_it_itself(tmp_path: Path):
         fork = await mt.thread("conv-1").fork(source, "where is it?")
         await fork.wait()
         said = [line.text for line in host.sessions[(await fork.get()).session]]
-        assert said == ["read it", "I have read it", "where is it?", "forked"]
+        assert said == ["read it", "I have read it", f"{COPIED}\n\nwhere is it?", "forked"]
+        assert "may have been shortened" in COPIED
+        assert "read again what you rely on" in COPIED
+
+
+async def test_L23_a_fork_that_was_told_as_text_has_one_preamble_and_a_resume_has_none(tmp_path: Path):
+    host = ScriptedHost(reading, NATIVE)
+    async with working(tmp_path, host) as mt:
+        source = await start(mt, "read it")
+        await source.wait()
+        fork = await mt.thread("conv-1").fork(source, "where is it?")
+        await fork.wait()
+        await (await mt.thread("conv-1").resume(fork, "really?")).wait()
+        await (await start(mt, "sure?", context=[Line(role="user", text="hm")])).wait()
+        native, resumed, as_text = (prompt.text for prompt in host.prompts[-3:])
+        assert native.count("You go on from a copy") == 1
+        assert resumed == "really?"
+        assert as_text.count("You go on from a copy") == 1
 
 
 async def test_L22_a_task_of_another_agent_is_told_as_text(tmp_path: Path):

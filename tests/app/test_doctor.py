@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import meantime
 from meantime import Meantime
 from meantime.app import doctor
 from meantime.app.doctor import BAD, OK, WARN, Patient, Row, examine, machine
@@ -39,6 +40,7 @@ async def test_a_healthy_one(patient: Patient) -> None:
     before = sorted(patient.home.folder.iterdir())
     found = rows(patient)
     assert {row.level for row in found.values()} == {OK}, found
+    assert found["meantime"].found.endswith(f" at {Path(meantime.__file__).parent}")
     assert "sound" in found["ledger"].found
     assert "not running" in found["daemon"].found
     assert sorted(patient.home.folder.iterdir()) == before
@@ -224,3 +226,18 @@ def test_a_check_that_fails_is_a_row(patient: Patient, monkeypatch: pytest.Monke
     monkeypatch.setattr(doctor, "CHECKS", (broken, machine.clock))
     found = rows(patient)
     assert (found["broken"].level, found["clock"].level) == (BAD, OK)
+
+
+def test_a_ledger_that_is_gone(patient: Patient) -> None:
+    patient.home.ledger.with_name("ledger.db.lock").write_text('{"made": true, "clean": true}')
+    row = rows(patient)["ledger"]
+    assert (row.level, "is gone" in row.found) == (BAD, True)
+
+
+def test_a_daemon_that_accepts_nothing_new(patient: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = {"degraded": True}
+    monkeypatch.setattr(at_home.Daemon, "get", lambda *_: answers)
+    (row,) = at_home.degraded(patient.home)
+    assert (row.level, "accepts nothing new" in row.found) == (BAD, True)
+    answers["degraded"] = False
+    assert not list(at_home.degraded(patient.home))

@@ -134,6 +134,18 @@ class Terminal:
         return code
 
 
+def running(home: Path, *words: str) -> list[int]:
+    """The processes of this home whose command line has these words."""
+    found: list[int] = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            said = (path / "cmdline").read_bytes().split(b"\0")
+            ours = f"MEANTIME_HOME={home}".encode() in (path / "environ").read_bytes().split(b"\0")
+            if ours and all(word.encode() in said for word in words):
+                found.append(int(path.name))
+    return found
+
+
 def eventually(condition: Callable[[], Any], what: Callable[[], str] = lambda: "") -> Any:
     """What the condition gives, once that is something."""
     until = time.monotonic() + PATIENCE

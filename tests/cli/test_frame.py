@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -12,6 +13,8 @@ import pytest
 
 from meantime import __version__
 from meantime.app.main import VERBS
+from meantime.surfaces.cli.click_commands import as_click
+from meantime.surfaces.cli.verb import Verb
 
 from .person import MEANTIME, Person
 
@@ -39,9 +42,10 @@ def test_version(alone: Person):
 
 
 @pytest.mark.parametrize("name", THERE)
-def test_a_verb_is_a_click_command_by_its_name(name: str):
+def test_a_verb_can_be_a_click_command_by_its_name(name: str):
     module, _, attribute = WHERE[name].partition(":")
-    command = getattr(__import__(module, fromlist=[attribute]), attribute)
+    found = getattr(__import__(module, fromlist=[attribute]), attribute)
+    command = as_click(found) if isinstance(found, Verb) else found
     assert isinstance(command, click.Command)
     assert command.name == name
     assert command.help
@@ -86,36 +90,68 @@ def test_without_click_one_line_says_what_to_install():
     assert done.stderr == "meantime: the command line needs click: pip install 'meantime[server]'\n"
 
 
+def test_without_click_ordinary_calls_work(alone: Person):
+    """They never ask it. A mistake does, and is told that it is missing."""
+    code = "import sys; sys.modules['click'] = None; from meantime.app.main import main; main()"
+
+    def called(*arguments: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [sys.executable, "-c", code, *arguments],
+            env=alone.environ, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        return done.returncode, done.stderr
+
+    assert called("ps")[0] == 5
+    assert called("ps", "--nonsense") == (
+        1, "meantime: the command line needs click: pip install 'meantime[server]'\n"
+    )  # fmt: skip
+
+
 def test_python_m_meantime_is_the_same(alone: Person):
     done = subprocess.run([sys.executable, "-m", "meantime", "--version"], capture_output=True, check=False)
     assert done.stdout.decode() == alone("--version").out
 
 
-def test_ps_loads_nothing_heavy(alone: Person):
-    """Agents feel how long a call takes to start."""
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", *MEANTIME[1:], "ps"],
-        env=alone.environ, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 5
-    loaded = {
-        line.split("|")[-1].strip() for line in done.stderr.splitlines() if line.startswith("import time")
-    }
-    assert "click" in loaded
-    ours = {name for name in loaded if name.startswith("meantime.")}
-    assert not {name for name in ours if name.split(".")[1] not in ("app", "surfaces", "home")}, ours
-    assert not ours & {"meantime.app.meantime", "meantime.surfaces.http", "meantime.surfaces.cli.verbs.run"}
-    heavy = {"msgspec", "asyncio", "starlette", "uvicorn", "sqlite3", "subprocess", "importlib.metadata"}
-    assert not heavy & loaded
-
-
-def test_a_closed_stdout_and_a_full_disk(alone: Person):
+@pytest.mark.parametrize("call", [["--help"], ["ps"]], ids=["by click", "without click"])
+def test_a_closed_stdout_and_a_full_disk(person: Person, call: list[str]):
+    person("ps")  # the daemon is up
     closed = subprocess.run(
-        ["/bin/sh", "-c", 'exec "$@" >&-', "sh", *MEANTIME, "--help"], capture_output=True, check=False
-    )
+        ["/bin/sh", "-c", 'exec "$@" >&-', "sh", *MEANTIME, *call],
+        env=person.environ, capture_output=True, check=False,
+    )  # fmt: skip
     assert (closed.returncode, closed.stderr) == (0, b"")
     with open("/dev/full", "wb") as full:
-        done = subprocess.run([*MEANTIME, "--help"], stdout=full, stderr=subprocess.PIPE, check=False)
+        done = subprocess.run(
+            [*MEANTIME, *call], env=person.environ, stdout=full, stderr=subprocess.PIPE, check=False
+        )
     assert done.returncode == 1
     assert b"No space left" in done.stderr
     assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("call", [["--help"], ["ps"]], ids=["by click", "without click"])
+def test_a_reader_that_is_gone_ends_it_quietly(person: Person, call: list[str]):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "wb") as gone:
+        done = subprocess.run(
+            [*MEANTIME, *call], env=person.environ, stdout=gone, stderr=subprocess.PIPE, check=False
+        )
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_any_encoding_of_the_terminal_will_do(person: Person, encoding: str):
+    """ASCII is what there is where nobody has set anything: then it is UTF-8. Otherwise `?` for the rest."""
+    person.start("-n", "naïve 😀", "--", "true")
+    said = person.bytes("ps", "-a", environ={"PYTHONIOENCODING": encoding}).stdout
+    shown = said.decode("latin-1" if encoding == "latin-1" else "utf-8")
+    assert ("naïve ?" if encoding == "latin-1" else "naïve 😀") in shown
+
+
+def test_completion_is_asked_even_where_a_call_looks_ordinary(person: Person):
+    done = person(
+        "ps",
+        environ={"_MEANTIME_COMPLETE": "bash_complete", "COMP_WORDS": "meantime p", "COMP_CWORD": "1"},
+    )
+    assert done.out.split() == ["plain,ps", "plain,prune"]

@@ -6,6 +6,7 @@ import importlib.util
 import io
 import json
 import os
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -16,12 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from meantime.app.main import VERBS
+from meantime.surfaces.cli import program
 from meantime.surfaces.cli.frame import run
-from meantime.surfaces.install import jsonc
+from meantime.surfaces.install import entries, hook_lines, jsonc
 
 from .person import Done, Person
 
-AGENTS = ("claude-code", "codex", "opencode", "gemini")
+AGENTS = ("claude-code", "codex", "opencode", "gemini", "goose", "cursor")
 CLAUDE = ".claude/settings.json"
 
 
@@ -121,6 +123,8 @@ WHERE = {
     "claude-code": (".claude.json", ("mcpServers", "meantime")),
     "opencode": (".config/opencode/opencode.json", ("mcp", "meantime")),
     "gemini": (".gemini/settings.json", ("mcpServers", "meantime")),
+    "goose": (".agents/plugins/meantime/.mcp.json", ("mcpServers", "tasks")),
+    "cursor": (".cursor/mcp.json", ("mcpServers", "meantime")),
 }
 
 
@@ -132,7 +136,9 @@ def test_the_server_is_ours(owner: Owner, agent: str):
     for word in path:
         entry = entry[word]
     words = entry["command"] if isinstance(entry["command"], list) else [entry["command"], *entry["args"]]
-    named = ["--by-session"] if agent in ("opencode", "gemini") else []  # what does not know its session
+    named = (
+        [] if agent == "goose" else ["--by-session"]
+    )  # a server of goose has one session for its whole life
     assert words[-1 - len(named) :] == ["mcp", *named]
     assert os.access(words[0], os.X_OK)
 
@@ -149,6 +155,33 @@ def test_codex_has_a_table_and_hooks(owner: Owner):
     assert list(hooks) == ["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop"]
 
 
+def test_codex_waits_for_our_server_but_not_in_a_project(owner: Owner):
+    """Without `required` it asks its model before our tools are there. A colleague who has no meantime could
+    not start Codex with it."""
+    owner.install("codex", "--yes")
+    owner.install("codex", "--yes", "--scope", "project")
+    own, shared = (
+        tomllib.loads((folder / ".codex/config.toml").read_text())["mcp_servers"]["meantime"]
+        for folder in (owner.user, owner.project)
+    )
+    assert own["required"] is True
+    assert own["startup_timeout_sec"] >= 30
+    assert "required" not in shared
+
+
+def test_an_older_table_of_ours_in_codex_is_replaced(owner: Owner):
+    old = (
+        '# >>> meantime: written by `meantime install`\n[mcp_servers.meantime]\ncommand = "/old/meantime"\n'
+        'args = ["mcp"]\n# <<< meantime\n'
+    )
+    path = owner.put(".codex/config.toml", f'model = "x"\n\n{old}\n[mcp_servers.other]\ncommand = "y"\n')
+    assert owner.install("codex", "--yes").code == 0
+    assert "/old/" not in path.read_text()
+    servers = tomllib.loads(path.read_text())["mcp_servers"]
+    assert servers["meantime"]["required"] is True
+    assert servers["other"] == {"command": "y"}
+
+
 def test_gemini_names_the_session_in_calls_of_our_server(owner: Owner):
     owner.install("gemini", "--scope", "project", "--yes")
     hooks = json.loads((owner.project / ".gemini/settings.json").read_text())["hooks"]
@@ -157,11 +190,33 @@ def test_gemini_names_the_session_in_calls_of_our_server(owner: Owner):
     assert group["hooks"][0]["command"] == "meantime hook pre-tool --host gemini"
 
 
+def test_cursor_has_hooks_without_groups(owner: Owner):
+    """It wants a version, and hears a stop hook five times in a row unless it is told otherwise."""
+    owner.install("cursor", "--scope", "project", "--yes")
+    found = json.loads((owner.project / ".cursor/hooks.json").read_text())
+    assert found["version"] == 1
+    assert set(found["hooks"]) == {"stop", "beforeMCPExecution"}  # one it does not know voids the file
+    (tells,) = found["hooks"]["stop"]
+    assert tells["command"] == "meantime hook stop --host cursor"
+    assert tells["loop_limit"] is None
+
+
+def test_cursors_own_hooks_stay(owner: Owner):
+    text = '{\n  "version": 1, // mine\n  "hooks": {\n    "stop": [{"command": "beep"}]\n  }\n}\n'
+    path = owner.put(".cursor/hooks.json", text)
+    owner.install("cursor", "--yes")
+    others, ours = jsonc.found(path.read_text(), ("hooks", "stop"))
+    assert (others, "hook stop" in ours["command"]) == ({"command": "beep"}, True)
+    assert "nothing to change" in owner.install("cursor", "--yes").out
+    owner.install("cursor", "--yes", "--uninstall")
+    assert path.read_text() == text
+
+
 def test_claude_code_has_one_hook_that_wakes(owner: Owner):
     owner.install("claude-code", "--scope", "project", "--yes")
     hooks = json.loads((owner.project / CLAUDE).read_text())["hooks"]
     told, wakes = (group["hooks"][0] for group in hooks["Stop"])
-    assert told["command"] == "meantime hook stop --host claude-code"
+    assert told["command"].endswith("|| exec meantime hook stop --host claude-code")
     assert "asyncRewake" not in told
     assert wakes["command"] == "meantime hook wait --host claude-code"
     assert wakes["asyncRewake"] is True
@@ -195,6 +250,19 @@ def test_what_others_wrote_is_kept_to_the_letter(owner: Owner):
     assert path.read_text() == FOREIGN
 
 
+@pytest.mark.parametrize("program", ["/opt/my tools/meantime", "meantime", "/usr/bin/python3 -m meantime"])
+@pytest.mark.parametrize("moment", ["session-start", "stop", "wait"])
+@pytest.mark.parametrize("host", ["claude-code", "codex", "gemini", "goose"])
+def test_a_line_of_ours_is_found_whatever_stands_around_it(
+    program: str, moment: str, host: str, monkeypatch: pytest.MonkeyPatch
+):
+    words = [program] if "tools" in program else program.split()
+    for is_there in (True, False):
+        monkeypatch.setattr(os, "access", lambda path, mode, is_there=is_there: is_there)
+        assert entries.OURS.search(hook_lines.line(words, moment, host))
+    assert not entries.OURS.search("meantime run -- hook stop")
+
+
 def test_a_hook_of_others_in_our_group_stays(owner: Owner):
     owner.install("claude-code", "--yes")
     path = owner.user / CLAUDE
@@ -222,6 +290,8 @@ def test_an_older_one_of_ours_is_replaced(owner: Owner):
         ("claude-code", ".claude.json", '{"mcpServers": {"meantime": {"command": "other", "args": []}}}'),
         ("gemini", ".gemini/settings.json", '{"mcpServers": {"meantime": {"url": "http://x"}}}'),
         ("opencode", ".config/opencode/plugin/meantime.js", "export const Mine = 1\n"),
+        ("goose", ".agents/plugins/meantime/plugin.json", '{"name": "mine"}'),
+        ("goose", ".agents/plugins/meantime/.mcp.json", '{"mcpServers": {"tasks": {"command": "other"}}}'),
         ("codex", ".codex/config.toml", '[mcp_servers.meantime]\ncommand = "other"\n'),
         ("codex", ".codex/config.toml", 'mcp_servers = {other = {command = "x"}}\n'),
         ("codex", ".codex/config.toml", "not toml"),
@@ -299,13 +369,123 @@ def test_a_copy_a_mode_and_a_link_are_kept(owner: Owner):
     assert not [path for path in real.parent.iterdir() if path.name.startswith(".")]
 
 
+def copies(owner: Owner) -> list[str]:
+    return sorted(path.name for path in owner.user.rglob("*.before-meantime"))
+
+
+def test_uninstall_removes_the_copies_that_install_made(owner: Owner):
+    """Even of a file that its owner, or the agent, has changed since."""
+    path = owner.put(CLAUDE, '{"model": "opus"}')
+    owner.put(".claude.json", '{"a": 1}')
+    owner.install("claude-code", "--yes")
+    assert copies(owner) == [".claude.json.before-meantime", "settings.json.before-meantime"]
+    path.write_text(path.read_text().replace("opus", "sonnet"))
+    shown = owner.install("claude-code", "--uninstall", "--print")
+    assert "- the copy" in shown.out
+    assert len(copies(owner)) == 2
+    gone = owner.install("claude-code", "--yes", "--uninstall")
+    assert f"removed {path}.before-meantime" in gone.out
+    assert copies(owner) == []
+    assert json.loads(path.read_text()) == {"model": "sonnet"}
+    assert "nothing to change" in owner.install("claude-code", "--uninstall").out
+
+
+def test_a_copy_that_somebody_changed_stays_and_is_named(owner: Owner):
+    owner.put(CLAUDE, '{"model": "opus"}')
+    owner.install("claude-code", "--yes")
+    copy = owner.user / f"{CLAUDE}.before-meantime"
+    for text in (b'{"mine": 1}', b"\xff"):
+        copy.write_bytes(text)
+        gone = owner.install("claude-code", "--yes", "--uninstall")
+        assert (gone.code, f"kept {copy}" in gone.out) == (0, True)
+        assert copy.read_bytes() == text
+
+
+def test_after_the_copy_was_put_back_it_goes_too(owner: Owner):
+    """Somebody took the change back by hand: nothing of ours is left in the file, only the copy."""
+    path = owner.put(CLAUDE, '{"model": "opus"}')
+    owner.install("claude-code", "--yes")
+    copy = path.with_name("settings.json.before-meantime")
+    path.write_text(copy.read_text())
+    owner.install("claude-code", "--yes", "--uninstall")
+    assert path.read_text() == '{"model": "opus"}'
+    assert copies(owner) == []
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_a_copy_without_a_record_goes_only_if_nothing_is_lost(owner: Owner, changed: bool):
+    """An older version kept no record, and neither does a colleague who installed it in the project."""
+    path = owner.put(CLAUDE, '{"model": "opus"}')
+    owner.install("claude-code", "--yes")
+    (owner.home / "copies.json").unlink()
+    if changed:
+        path.write_text(path.read_text().replace("opus", "sonnet"))
+    owner.install("claude-code", "--yes", "--uninstall")
+    assert copies(owner) == (["settings.json.before-meantime"] if changed else [])
+
+
+PROGRAM = Path(sys.executable).with_name("meantime")
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_a_login_shell_that_does_not_find_it_is_warned_of(owner: Owner, found: bool):
+    """Codex runs commands in one. Its PATH is what the profile says."""
+    folder = f"{PROGRAM.parent}:" if found else ""
+    owner.put(".profile", f"echo welcome\nPATH={folder}/usr/bin:/bin\n")
+    done = subprocess.run(
+        [PROGRAM, "install", "codex", "--yes"], env={**owner.environ, "SHELL": "/bin/sh"}, cwd=owner.project,
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert ("does not find this `meantime`" in done.stderr) is not found
+    assert (str(PROGRAM) in done.stderr) is not found
+
+
+def test_a_profile_that_hangs_is_not_waited_for(owner: Owner, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(program, "PATIENCE", 0.3)
+    shell = owner.put("shell", "#!/bin/sh\nexec sleep 300\n")
+    shell.chmod(0o700)
+    assert program.login_shell_finds(str(PROGRAM), {"SHELL": str(shell)})
+    assert program.login_shell_finds(str(PROGRAM), {"SHELL": "/no/such/shell"})
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_hints_name_a_command_that_the_shell_finds(owner: Owner, found: bool):
+    path = f"{PROGRAM.parent}:/usr/bin:/bin" if found else "/usr/bin:/bin"
+    done = subprocess.run(
+        [PROGRAM, "no-such-verb"], env={**owner.environ, "PATH": path}, capture_output=True, text=True,
+        timeout=60, check=False,
+    )  # fmt: skip
+    name = "meantime" if found else str(PROGRAM)
+    assert done.stderr.splitlines()[1] == f"  `{name} --help` lists the verbs."
+
+
 def test_the_agents_own_variables_say_where(owner: Owner):
     owner.install("claude-code", "--yes", CLAUDE_CONFIG_DIR=str(owner.folder / "cc"))
     owner.install("codex", "--yes", CODEX_HOME=str(owner.folder / "cx"))
     owner.install("opencode", "--yes", XDG_CONFIG_HOME=str(owner.folder / "xdg"))
+    owner.install("goose", "--yes", GOOSE_PATH_ROOT=str(owner.folder / "goose"))
     assert owner.files() == {}
+    assert (owner.folder / "goose/.agents/plugins/meantime/hooks/hooks.json").is_file()
     for name in ("cc/.claude.json", "cc/settings.json", "cx/config.toml", "xdg/opencode/plugin/meantime.js"):
         assert (owner.folder / name).is_file()
+
+
+def test_goose_has_a_plugin_whose_folder_goes_with_it(owner: Owner):
+    owner.put(".agents/plugins/other/plugin.json", "{}")
+    owner.install("goose", "--yes")
+    folder = owner.user / ".agents/plugins/meantime"
+    hooks = json.loads((folder / "hooks/hooks.json").read_text())["hooks"]
+    assert list(hooks) == ["Stop"]  # goose hears what no other hook prints
+    owner.install("goose", "--yes", "--uninstall")
+    assert [path.name for path in folder.parent.iterdir()] == ["other"]
+
+
+def test_what_others_put_into_the_plugin_of_goose_stays(owner: Owner):
+    owner.install("goose", "--yes")
+    kept = owner.put(".agents/plugins/meantime/notes.txt", "mine")
+    owner.install("goose", "--yes", "--uninstall")
+    assert owner.files() == {"user/.agents/plugins/meantime/notes.txt": "mine"}
+    assert kept.parent.is_dir()
 
 
 def test_opencode_with_comments(owner: Owner):

@@ -8,6 +8,8 @@ import signal
 
 import pytest
 
+from gates import open_gate
+
 from .person import Person, eventually
 
 
@@ -40,7 +42,7 @@ def test_following_goes_on_where_it_was(loner: Person, how: str):
         kill(loner)
     for each in (following.stderr, waiting.stderr, watching.stderr):
         assert b"Waiting for it to come back." in each.readline()
-    gate.write_text("go\n")
+    open_gate(gate, "go\n")
     assert loner("up").code == 0
     out, err = following.communicate(timeout=30)
     assert (following.returncode, out) == (0, b"after\n")
@@ -81,7 +83,7 @@ def test_run_that_waits_outlives_a_restart(loner: Person):
     assert running.stdout is not None
     assert running.stdout.readline() == b"one\n"
     assert loner("down").code == 0
-    gate.write_text("go\n")
+    open_gate(gate, "go\n")
     assert loner("up").code == 0
     out, _ = running.communicate(timeout=30)
     assert (running.returncode, out) == (7, b"two\n")

@@ -9,6 +9,8 @@ import subprocess
 
 import pytest
 
+from gates import open_gate
+
 from .person import MEANTIME, Person, eventually
 
 
@@ -66,7 +68,7 @@ def test_following_shows_it_as_it_comes_and_ends_with_the_task(person: Person):
     following = person.begin("logs", "-f", id)
     assert following.stdout is not None
     assert following.stdout.readline() == b"first\n"
-    gate.write_text("go\n")
+    open_gate(gate, "go\n")
     out, err = following.communicate(timeout=30)
     assert (out, err, following.returncode) == (b"second\n", b"", 0)
 
@@ -79,7 +81,7 @@ def test_following_from_the_last_lines(person: Person):
     following = person.begin("logs", "-f", "-n", "1", id)
     assert following.stdout is not None
     assert following.stdout.readline() == b"two\n"
-    gate.write_text("go\n")
+    open_gate(gate, "go\n")
     assert following.communicate(timeout=30)[0] == b"three\n"
 
 
@@ -122,7 +124,7 @@ def test_run_and_logs_say_what_they_missed(loner: Person):
         assert reader.stdout is not None
         assert os.read(reader.stdout.fileno(), 4) == b"open"
         reader.send_signal(signal.SIGSTOP)
-    gate.write_text("go\n")
+    open_gate(gate, "go\n")
     assert loner("wait", "-q", "fast").code == 0
     for reader in readers:
         reader.send_signal(signal.SIGCONT)

@@ -15,6 +15,8 @@ from .person import Person
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "cli.md"
 HTTP = ROOT / "docs" / "http.md"
+AGENTS = ROOT / "docs" / "agents.md"
+BACKUP = ROOT / "docs" / "backup.md"
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 STARTED = re.compile(r"^(?:started|queued) (t_\w{10})", re.MULTILINE)
 # What differs from run to run.
@@ -22,7 +24,10 @@ MOVING = [
     (re.compile(r"\b\d+(?:\.\d)?s\b|\b\d+m\d\d\b"), "TIME"),
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"), "DATE"),
     (re.compile(r"\d+ done today"), "N done today"),
+    (re.compile(r"<(/?)\d{9}>"), r"<\1NUMBER>"),
     (re.compile(r"(127\.0\.0\.1):\d+"), r"\1:PORT"),
+    (re.compile(r"\(pid \d+\)|process \d+ on .*"), "PROCESS"),
+    (re.compile(r"\d+\.\d MB"), "SIZE"),
     (re.compile(r"(\S) +"), r"\1 "),  # a column is as wide as its times
 ]
 
@@ -43,14 +48,19 @@ def settled(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.splitlines())
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", PAGE, HTTP], ids=lambda page: page.name)
+ALL = [ROOT / "README.md", PAGE, HTTP, AGENTS, pytest.param(BACKUP, marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("page", ALL, ids=lambda page: page.name)
 def test_the_page(loner: Person, page: Path):
     if page == HTTP and shutil.which("curl") is None:
         pytest.skip("curl is not installed")
     names = loner.folder / "bin"
     names.mkdir()
     (names / "meantime").write_text(f'#!/bin/sh\nexec {sys.executable} -m meantime.app.main "$@"\n')
-    (names / "meantime").chmod(0o700)
+    (names / "python").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    for name in names.iterdir():
+        name.chmod(0o700)
     environ = {**loner.environ, "PATH": f"{names}:{loner.environ['PATH']}"}
     real: dict[str, str] = {}  # the page's ids, and those of this run
     code = 0
@@ -62,7 +72,7 @@ def test_the_page(loner: Person, page: Path):
             env=environ, cwd=loner.folder, text=True, check=False,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
-        code, out = done.returncode, done.stdout
+        code, out = done.returncode, done.stdout.replace(str(loner.folder), "/home/you")
         for told, mine in zip(STARTED.findall(printed), STARTED.findall(out), strict=False):
             real[told] = mine
         for told, mine in real.items():

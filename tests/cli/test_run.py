@@ -10,6 +10,8 @@ import sys
 
 import pytest
 
+from gates import open_gate
+
 from .person import Person, eventually
 
 
@@ -74,7 +76,7 @@ def test_wait_streams_while_it_runs(person: Person):
     running = person.begin("run", "-w", "-c", f"echo first; read line < {gate}; echo second")
     assert running.stdout is not None
     assert running.stdout.readline() == b"first\n"  # it waits for us, so this came while it ran
-    gate.write_text("go\n")
+    open_gate(gate, "go\n")
     assert running.stdout.read() == b"second\n"
     assert running.wait(30) == 0
     running.communicate()

@@ -89,7 +89,7 @@ def test_one_connection_for_many_questions(scripted: Scripted, daemon: Daemon):
     assert daemon.post("/b", {"k": "v"}) == {"n": 2}
     assert daemon.post("/c") is None
     assert scripted.heard == [
-        ("GET", "/a?x=1&z=%C3%A4+b", None),
+        ("GET", "/a?x=1&z=%C3%A4%20b", None),
         ("POST", "/b", {"k": "v"}),
         ("POST", "/c", {}),
     ]

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from gates import open_gate
+
 from .person import Person, eventually
 
 
@@ -51,7 +53,7 @@ def test_it_blocks_tells_and_ends(person: Person, talk: Talk):
     id = talk.held()
     waiting = person.begin("wait", "--tell", "--thread", talk.name)
     assert waiting.poll() is None
-    talk.gate.write_text("\n")
+    open_gate(talk.gate)
     out, err = waiting.communicate(timeout=30)
     assert (waiting.returncode, err) == (0, b"")
     assert f'<task-notification id="{id}.1"' in out.decode()
@@ -66,6 +68,25 @@ def test_what_is_unread_already_is_told_at_once(person: Person, talk: Talk):
     assert talk.numbers == (0, 0)
 
 
+def test_endings_that_come_close_together_are_told_together(person: Person, talk: Talk):
+    gates = [person.folder / f"{talk.name}-{number}" for number in range(5)]
+    ids = [talk.start(f"while ! test -e {gate}; do sleep 0.02; done") for gate in gates]
+    waiting = person.begin("wait", "--tell", "--json", "--settle", "20s", "--thread", talk.name)
+    for count, gate in enumerate(gates, 1):
+        gate.touch()
+        eventually(lambda count=count: sum(talk.numbers) >= count or waiting.poll() is not None)
+    out, _ = waiting.communicate(timeout=30)  # and not after twenty seconds: nothing is left to wait for
+    assert {notice["taskId"] for notice in json.loads(out)["notices"]} == set(ids)
+
+
+def test_what_has_ended_does_not_wait_for_ever_for_what_has_not(person: Person, talk: Talk):
+    talk.held()
+    id = talk.ended()
+    found = json.loads(person("wait", "--tell", "--json", "--settle", "100ms", "--thread", talk.name).out)
+    assert [notice["taskId"] for notice in found["notices"]] == [id]
+    talk.gate.write_text("\n")
+
+
 def test_the_conversation_comes_from_the_environment(person: Person, talk: Talk):
     talk.ended()
     done = person("wait", "--tell", environ={"MEANTIME_THREAD": talk.name})
@@ -76,7 +97,7 @@ def test_the_conversation_comes_from_the_environment(person: Person, talk: Talk)
 def test_the_time_is_over(person: Person, talk: Talk):
     talk.held()
     assert person("wait", "--tell", "-t", "200ms", "--thread", talk.name) == (124, "", "")
-    talk.gate.write_text("\n")
+    open_gate(talk.gate)
 
 
 def test_nothing_runs_and_nothing_is_unread(person: Person, talk: Talk):
@@ -89,7 +110,7 @@ def test_it_ends_when_somebody_else_was_told(person: Person, talk: Talk):
     id = talk.held()
     turn = talk.asking.post(f"/v1/threads/{talk.name}/turns", {})["turn"]
     waiting = person.begin("wait", "--tell", "--thread", talk.name)
-    talk.gate.write_text("\n")
+    open_gate(talk.gate)
     talk.asking.get(f"/v1/tasks/{id}/wait", timeout=30, patience=60)
     assert talk.asking.post(f"/v1/turns/{turn}/boundary", {})["notices"]
     talk.asking.post(f"/v1/turns/{turn}/ack", {"notices": [f"{id}.1"]})
@@ -150,7 +171,7 @@ def test_a_daemon_that_comes_back_goes_on_telling(loner: Person):
     eventually(lambda: loner.info()["clients"] is not None)
     assert loner("down").code == 0
     assert loner("up").code == 0
-    talk.gate.write_text("\n")
+    open_gate(talk.gate)
     out, _ = waiting.communicate(timeout=60)
     assert waiting.returncode == 0
     assert b"forty-two" in out

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from gates import open_gate
+
 from .person import Person
 
 
@@ -33,7 +35,7 @@ def gates(person: Person) -> Gates:
 def test_one(person: Person, gates: Gates):
     id, gate = gates.start("-n", "slow")
     waiting = person.begin("wait", id)
-    gate.write_text("\n")
+    open_gate(gate)
     out, err = waiting.communicate(timeout=30)
     assert (waiting.returncode, err) == (0, b"")
     words = out.decode().split()
@@ -49,12 +51,12 @@ def test_how_it_ended_is_the_exit_code(person: Person, then: str, code: int):
 def test_any_and_all(person: Person, gates: Gates):
     slow, slow_gate = gates.start()
     quick, quick_gate = gates.start(then="exit 3")
-    quick_gate.write_text("\n")
+    open_gate(quick_gate)
     done = person("wait", "--any", slow, quick)
     assert done.code == 6
     assert done.out.splitlines()[0].startswith(quick[2:10])
     assert len(done.out.splitlines()) == 1
-    slow_gate.write_text("\n")
+    open_gate(slow_gate)
     found = person.json("wait", slow, quick)
     assert found["done"] is True
     assert {task["id"]: task["state"] for task in found["tasks"]} == {slow: "completed", quick: "failed"}
@@ -79,7 +81,7 @@ def test_a_batch_without_a_terminal_is_plain_lines(person: Person, gates: Gates)
     started = [gates.start("-b", "plain") for _ in range(2)]
     waiting = person.begin("wait", "-b", "plain")
     for id, gate in started:
-        gate.write_text("\n")
+        open_gate(gate)
         assert waiting.stdout is not None
         assert waiting.stdout.readline().decode().startswith(id[2:10])
     assert waiting.communicate(timeout=30)[0] == b""
@@ -93,7 +95,7 @@ def test_the_time_is_over(person: Person, gates: Gates):
     assert person("wait", "-q", "-t", "100ms", id) == (124, "", "")
     assert person("wait", "-t", "0", id).code == 8
     assert person.json("wait", "-t", "0", id)["done"] is False
-    gate.write_text("\n")
+    open_gate(gate)
     assert person("wait", "-q", id, "-t", "30").code == 0
 
 
@@ -112,7 +114,7 @@ def test_interrupting_leaves_the_task_alive(person: Person, gates: Gates):
     waiting.communicate(timeout=30)
     assert waiting.returncode == 130
     assert person.json("show", id)["state"] == "running"
-    gate.write_text("\n")
+    open_gate(gate)
 
 
 @pytest.mark.parametrize("arguments", [["wait"], ["wait", "-b", "no-such-batch"], ["wait", "nobody"]])
@@ -145,4 +147,4 @@ def test_one_that_is_unknown_stops_none(person: Person, gates: Gates):
     assert person("cancel", id, "nobody").code == 3
     assert person.json("show", id)["state"] == "running"
     assert person("cancel").code == 2
-    gate.write_text("\n")
+    open_gate(gate)

@@ -194,6 +194,9 @@ async def test_a_turn_whose_answer_was_lost_is_given_back(pair: Pair):
         await pair.cut_and_back()
         await pair.client.close_turn((await opening).id, failed=False)
     await until(lambda: not pair.turns)
+    async with asyncio.timeout(30):
+        while not (await pair.mt.notices("unread")).total:  # noqa: ASYNC110  it is being given back
+            await asyncio.sleep(0.01)
     async with pair.mt.thread("a").turn() as turn:
         assert [notice.task_id for notice in turn.notices] == [handle.id]
 

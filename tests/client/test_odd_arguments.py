@@ -56,6 +56,7 @@ RIGHT: dict[str, dict[str, Any]] = {
     "close_turn": {"turn": "nope", "failed": False, "thread": None},
     "unpark": {"thread": "a"},
     "notices": {"thread": None, "states": ["unread"]},
+    "count_notices": {"thread": None, "states": ["unread"]},
     "append": {"thread": "q", "entries": []},
     "transcript": {"thread": "q"},
     "has_entry": {"thread": "q", "notice": "n"},

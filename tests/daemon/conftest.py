@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -120,12 +121,18 @@ def _said(pid: int) -> bytes:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Place]:
-    made = Place(tmp_path)
-    yield made
-    leader = owner(made.home)
-    if leader is not None and leader.pid != os.getpid():
-        ask_to_end(made.home, leader.pid, signal.SIGUSR1, PATIENCE)
+    with place_in(tmp_path) as made:
+        yield made
+
+
+@contextmanager
+def place_in(folder: Path) -> Iterator[Place]:
+    made = Place(folder)
     try:
+        yield made
+        leader = owner(made.home)
+        if leader is not None and leader.pid != os.getpid():
+            ask_to_end(made.home, leader.pid, signal.SIGUSR1, PATIENCE)
         eventually(lambda: not made.processes(), "nothing is left behind")
     finally:
         for pid in made.processes():

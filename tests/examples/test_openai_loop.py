@@ -89,7 +89,8 @@ def test_N7_every_question_has_a_reminder(model: Model, tmp_path: Path):
     run(model, tmp_path, script(start("sleep 0.5"), {"text": "it runs"}))
     assert all(asked.said[0].role == "system" for asked in model.asked)
     assert "Nothing is running." in model.asked[0].said[0].text
-    assert "1 active" in model.asked[1].said[0].text
+    assert "Background tasks (" in model.asked[1].said[0].text
+    assert ": sleep 0.5" in model.asked[1].said[0].text
 
 
 def test_N19_what_it_waited_for_is_not_told_again(model: Model, tmp_path: Path):

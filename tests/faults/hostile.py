@@ -1,4 +1,5 @@
 """Family 6: hostile process trees. Cancelled, timed out, bereft of their shim or of their owner: none stays.
+Neither do those that a command has left when it ended, whether its ledger is new, opened again or rebooted.
 
 python -m tests.faults.hostile <folder>     the owner that is killed: starts what the folder's list says
 """
@@ -17,9 +18,11 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import NamedTuple
+from unittest import mock
 
 from meantime import Meantime, Settings, Shell, Thread
 from meantime.kernel.limits import Limits
+from meantime.runners.shell import provenance
 
 from . import strace
 from .judge import Tally
@@ -37,7 +40,8 @@ PATIENCE = 5.0  # seconds after its end in which the last of a tree must be gone
 COMES_UP = 15.0
 TIMEOUT = 2.0
 Begin = Callable[["Thread", "Hostile"], Awaitable[None]]
-FATES = ("cancel", "timeout", "shim", "restart")
+End = Callable[["Thread", "Hostile"], Awaitable[str]]
+FATES = ("cancel", "timeout", "shim", "restart", "left", "left-reopened", "left-rebooted")
 
 
 class Hostile(NamedTuple):
@@ -54,11 +58,19 @@ class Hostile(NamedTuple):
 
     @property
     def work(self) -> Shell:
-        leftovers = "kill" if self.tree.ends_itself else "keep"
-        return Shell(self.tree.line(self.mark, self.file), leftovers=leftovers, cwd=self.folder)
+        line = self.tree.line(self.mark, self.file)
+        if self.is_left:
+            return Shell(f"{{ {line}\n}} & exit 0", cwd=self.folder)
+        return Shell(line, leftovers="kill" if self.tree.ends_itself else "keep", cwd=self.folder)
+
+    @property
+    def is_left(self) -> bool:
+        return self.fate.startswith("left")
 
     @property
     def expected(self) -> tuple[str, ...]:
+        if self.is_left:
+            return ("completed",)
         if self.tree.ends_itself:
             return ("completed", "cancelled", "lost")  # it may end before anything is done to it
         return {"timeout": ("timed_out",), "shim": ("lost",)}.get(self.fate, ("cancelled",))
@@ -104,14 +116,29 @@ def run(
 
 
 def _meet(tally: Trees, hostiles: list[Hostile], folder: Path) -> None:
-    if hostiles and hostiles[0].fate == "restart":
+    fate = hostiles[0].fate if hostiles else ""
+    if fate == "left-reopened":
+        asyncio.run(_all(tally, folder, hostiles, _started, _nothing))
+        asyncio.run(_all(tally, folder, hostiles, _found_ended))
+    elif fate == "left-rebooted":
+        with mock.patch.object(provenance, "this_boot", return_value=7):  # what the shims wrote is another's
+            asyncio.run(_all(tally, folder, hostiles, _started))
+    elif fate == "restart":
         _kill_the_owner(hostiles, folder)
         asyncio.run(_all(tally, folder, hostiles, _found_again, at_once=len(hostiles)))
     else:
         asyncio.run(_all(tally, folder, hostiles, _started))
 
 
-async def _all(tally: Trees, folder: Path, hostiles: list[Hostile], begin: Begin, at_once: int = 6) -> None:
+async def _all(
+    tally: Trees,
+    folder: Path,
+    hostiles: list[Hostile],
+    begin: Begin,
+    end: End | None = None,
+    *,
+    at_once: int = 6,
+) -> None:
     gate = asyncio.Semaphore(at_once)
 
     async def one(thread: Thread, hostile: Hostile) -> None:
@@ -119,10 +146,13 @@ async def _all(tally: Trees, folder: Path, hostiles: list[Hostile], begin: Begin
             where = f"{hostile.tree.name!r}, {hostile.fate}"
             try:
                 await begin(thread, hostile)
-                problem = await _end(thread, hostile)
+                problem = await (end or _end)(thread, hostile)
             except Exception as failure:
                 problem = f"{type(failure).__name__}: {failure}"
-            tally.broke(problem, where) if problem else tally.count(where)
+            if problem:
+                tally.broke(problem, where)
+            elif end is None:
+                tally.count(where)
 
     async with Meantime.open(folder / "ledger.db", settings=SETTINGS) as meantime:
         await asyncio.gather(*(one(meantime.thread("t"), hostile) for hostile in hostiles))
@@ -132,6 +162,15 @@ async def _started(thread: Thread, hostile: Hostile) -> None:
     timeout = TIMEOUT if hostile.fate == "timeout" else None
     await thread.start(hostile.work, id=hostile.mark, timeout=timeout)
     await until(hostile.is_up, COMES_UP, "it did not come up")
+
+
+async def _nothing(thread: Thread, hostile: Hostile) -> str:
+    return ""
+
+
+async def _found_ended(thread: Thread, hostile: Hostile) -> None:
+    task = await thread.get(hostile.mark)
+    assert task.status == "completed", f"after the restart it is {task.status}"
 
 
 async def _found_again(thread: Thread, hostile: Hostile) -> None:
@@ -146,6 +185,9 @@ async def _end(thread: Thread, hostile: Hostile) -> str:
         shim = shim_of(survivors(hostile.mark, known))
         if shim:
             os.kill(shim, signal.SIGKILL)
+    elif hostile.is_left:
+        await thread.wait(hostile.mark, timeout=20)
+        await thread.cancel(hostile.mark)
     elif hostile.fate != "timeout" and not hostile.tree.ends_itself:
         await thread.cancel(hostile.mark)
     (task,) = await thread.wait(hostile.mark, timeout=20)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from meantime import Agent, Meantime, MeantimeError, Refused, Settings, Thread
+from meantime.kernel.lifecycle import ACTIVE
 from meantime.kernel.limits import Limits
 from meantime.kernel.model import Task
 from meantime.kernel.notices import Notice, notice_id
@@ -220,7 +221,7 @@ class World:
             for thread in self.threads:
                 await self.thread(thread).unpark()
                 await self.turn(thread)
-            if not await self.meantime.notices() and not await self.meantime.list(("running", "queued")):
+            if not await self.meantime.notices() and not await self.meantime.list(ACTIVE):
                 return judge(self.ledger, await self.transcripts())
         return judge(self.ledger, await self.transcripts())
 

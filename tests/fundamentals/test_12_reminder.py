@@ -23,8 +23,8 @@ async def test_reminder(thread: Thread):
     await ended.wait()
 
     text = await thread.reminder()
-    assert "1 active, 1 ended, not yet told" in text
-    assert "watch the build" in text
+    assert "0s: watch the build" in text
+    assert "completed, not yet told: count" in text
 
     async with thread.turn() as turn:
         await turn.ack()

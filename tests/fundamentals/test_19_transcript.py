@@ -25,6 +25,18 @@ async def test_the_transcript_and_the_ack_are_one_transaction(thread: Thread):
     assert [entry.notice for entry in await thread.transcript.entries()] == [None, f"{handle.id}.1"]
 
 
+async def test_a_thread_has_one_transcript(thread: Thread):
+    """Ask for it as often as you like: what was added is there until it is saved."""
+    handle = await thread.start(Call(abs, -1))
+    await handle.wait()
+    async with thread.turn() as turn:
+        thread.transcript.add(turn.notices[0].id, turn.notices[0].message())
+        thread.transcript.add(None, "Thank you.", role="assistant")
+        await turn.ack(transcript=thread.transcript)
+
+    assert [entry.notice for entry in await thread.transcript.entries()] == [f"{handle.id}.1", None]
+
+
 async def test_a_notice_gets_in_once(thread: Thread):
     """However often it is added. `has` looks it up."""
     handle = await thread.start(Call(abs, -1))

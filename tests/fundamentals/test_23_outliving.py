@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gates import open_gate
 from meantime import Meantime, Shell
 
 pytestmark = pytest.mark.anyio
@@ -21,7 +22,7 @@ async def test_the_next_owner_takes_it_up_where_it_stands(tmp_path: Path):
         command = Shell(f"echo before; read line < {gate}; echo after $line")
         handle = await mt.thread("conv-1").start(command)
 
-    gate.write_text("the restart\n")  # nobody owns the ledger now; the command reads this all the same
+    open_gate(gate, "the restart\n")  # nobody owns the ledger now; the command reads this all the same
 
     async with Meantime.open(tmp_path / "work.db") as mt:
         thread = mt.thread("conv-1")

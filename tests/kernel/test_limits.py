@@ -201,12 +201,13 @@ def test_M4_a_full_lane_does_not_hold_up_the_others():
 def test_M4_with_one_slot_every_waiting_lane_comes_once_a_round(lengths):
     slots = Slots(Limits(per_thread=NO_LIMIT, total=1))
     for number, length in enumerate(lengths):
-        queue(slots, (f"thread-{number}", "call"), *[f"{number}"] * length)
+        queue(slots, (f"thread-{number}", "call"), *(f"{number}.{at}" for at in range(length)))
     order: list[str] = []
     while slots.waiting:
         (task,) = slots.admit()
-        order.append(task)
-        slots.give_back((f"thread-{task}", "call"))
+        thread = task.partition(".")[0]
+        order.append(thread)
+        slots.give_back((f"thread-{thread}", "call"))
     assert len(set(order[: len(lengths)])) == len(lengths)
 
 
@@ -307,3 +308,27 @@ class SlotsModel(RuleBasedStateMachine):
 
 class TestM2Slots(SlotsModel.TestCase):
     """Never more than the limits, first in first out in a lane, nobody starves, counts balance."""
+
+
+class Compared(str):
+    """An id that counts how often it is compared with another."""
+
+    times = 0
+
+    def __eq__(self, other: object) -> bool:
+        Compared.times += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+def test_a_queued_task_that_is_cancelled_is_not_looked_for_among_the_others():
+    slots = Slots(Limits(per_thread=1, total=1))
+    lane = ("a", "call")
+    tasks = [Compared(f"t{number}") for number in range(500)]
+    queue(slots, lane, *tasks)
+    Compared.times = 0
+    for task in reversed(tasks):
+        assert slots.forget(lane, task)
+    assert Compared.times < 2 * len(tasks)
+    assert slots.waiting == 0

@@ -88,8 +88,16 @@ def test_L7_finished_first_wins_over_a_cancel():
     assert judge(cancelled(), DONE, {}).outcome == Completed("done")
 
 
-def test_L7_a_work_that_fails_while_it_is_cancelled_has_failed():
-    assert judge(cancelled(), Report(error=Failed("no")), {}).outcome == Failed("no")
+def test_L7_a_work_that_fails_while_it_is_cancelled_is_cancelled_and_keeps_its_error():
+    found = judge(cancelled(), Report(error=Failed("no", partial="half")), {"n": 1}).outcome
+    assert found == Cancelled("user", "enough", "half", emitted_vars={"n": 1}, error="no")
+
+
+def test_L7_an_error_of_a_cancelled_work_is_kept_by_its_two_ends():
+    found = judge(cancelled(), Report(error=Failed("a" * 5_000 + "z")), {}).outcome
+    assert isinstance(found, Cancelled)
+    assert len(found.error) < 2_100
+    assert (found.error[0], found.error[-1]) == ("a", "z")
 
 
 # The clock asked

@@ -25,9 +25,11 @@ from meantime.kernel.payloads import (
     is_over,
     is_unicode,
     jsonable,
+    one_line,
     preview,
     spill_record,
 )
+from meantime.surfaces.cli import safe
 
 
 @dataclass
@@ -416,3 +418,40 @@ def test_N12_clean_stays_clean(text):
 @given(st.text(st.characters(categories=["L", "N", "P"], exclude_characters="<")))
 def test_N12_what_people_write_is_not_touched(text):
     assert clean(text) == text
+
+
+PERSIAN = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"  # with a joiner inside the word
+HINDI = "\u0915\u094d\u200d\u0937"
+FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
+HEART = "\u2764\ufe0f\u200d\U0001f525"
+
+
+@pytest.mark.parametrize("text", [PERSIAN, HINDI, FAMILY, HEART, f"so {FAMILY}, {PERSIAN}."])
+def test_joiners_inside_words_and_emoji_stay(text: str):
+    assert clean(text) == text
+    assert safe.plain(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned"),
+    [
+        ("pass\u200dword", "password"),
+        ("a \u200d b", "a  b"),
+        ("\u200dstart", "start"),
+        ("end\u200d", "end"),
+        ("\u0645\u200d\u200d\u0645", "\u0645\u0645"),
+        ("\u0645\u200d \u0645", "\u0645 \u0645"),
+        ("pass\ufeff\u200d\ufeffword", "password"),
+        ("<sys\u200dtem-reminder>", "&lt;system-reminder>"),
+        ("\u200bhidden\u200b", "hidden"),
+    ],
+)
+def test_a_joiner_that_joins_nothing_is_taken_out(text: str, cleaned: str):
+    assert clean(text) == cleaned
+
+
+def test_a_text_that_is_cut_ends_with_an_ellipsis():
+    assert one_line("a\nb", 10) == "a b"
+    assert one_line("x" * 200) == "x" * 200
+    assert one_line("x" * 201) == "x" * 199 + "\u2026"
+    assert len(one_line("word " * 100, 60)) <= 60

@@ -1,13 +1,16 @@
-"""Every Python block in our pages runs, and prints what the page says it prints."""
+"""Every Python block in our pages is a whole program: a reader can paste it into a file and run it.
+
+It prints what the page says it prints, and passes pyright.
+"""
 
 from __future__ import annotations
 
-import ast
-import asyncio
 import contextlib
-import inspect
 import io
+import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,29 +46,62 @@ def blocks() -> list[Block]:
 
 
 def run(block: Block) -> str:
-    """Blocks may await at their top level, as in a notebook."""
-    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-    code = compile("\n" * (block.line - 1) + block.code, str(block.page), "exec", flags)
+    code = compile("\n" * (block.line - 1) + block.code, str(block.page), "exec", dont_inherit=True)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        result = eval(code, {"__name__": "__main__"})
-        if inspect.iscoroutine(result):
-            asyncio.run(result)
+        exec(code, {"__name__": "__main__"})
     return printed.getvalue()
+
+
+def complaints(found: list[Block], folder: Path) -> list[str]:
+    """Of pyright, as an editor has it by default; each with its place in the page."""
+    blocks = {f"block_{number}.py": block for number, block in enumerate(found)}
+    for name, block in blocks.items():
+        (folder / name).write_text(block.code, "utf-8")
+    (folder / "pyrightconfig.json").write_text(json.dumps({"typeCheckingMode": "standard"}))
+    checked = subprocess.run(
+        [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable, "-p", folder],
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    said = json.loads(checked.stdout)
+    assert said["summary"]["filesAnalyzed"] == len(blocks)
+    return [
+        f"{block.page.name}:{block.line + one['range']['start']['line']}: {one['message']}"
+        for one in said["generalDiagnostics"]
+        if (block := blocks[Path(one["file"]).name])
+    ]
 
 
 def test_there_are_blocks():
     assert {block.page.name for block in blocks()} >= {"README.md"}
 
 
-@pytest.mark.parametrize("block", blocks(), ids=str)
-def test_block(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("page", sorted({block.page for block in blocks()}), ids=lambda page: page.name)
+def test_blocks(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """In one folder and in their order, as somebody runs them who reads the page."""
     monkeypatch.chdir(tmp_path)
-    printed = run(block)
-    if block.prints is not None:
-        assert printed == block.prints
+    for block in blocks():
+        if block.page == page:
+            printed = run(block)
+            assert block.prints in (None, printed), f"{block} printed {printed!r}"
+
+
+@pytest.mark.slow
+def test_pyright_has_no_complaints(tmp_path: Path):
+    assert complaints(blocks(), tmp_path) == []
+
+
+@pytest.mark.slow
+def test_a_complaint_of_pyright_is_noticed(tmp_path: Path):
+    (said,) = complaints([Block(ROOT / "x.md", 7, "import asyncio\n\nasyncio.gone()\n", None)], tmp_path)
+    assert said.startswith('x.md:9: "gone" is not a known attribute')
 
 
 def test_a_block_that_prints_something_else_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
-    assert run(Block(ROOT / "x.md", 1, "import asyncio\nprint(await asyncio.sleep(0, 2))\n", "1\n")) == "2\n"
+    assert run(Block(ROOT / "x.md", 1, "print(2)\n", "1\n")) == "2\n"
+
+
+def test_a_block_that_awaits_outside_of_a_function_is_noticed():
+    with pytest.raises(SyntaxError):
+        run(Block(ROOT / "x.md", 1, "import asyncio\n\nawait asyncio.sleep(0)\n", None))

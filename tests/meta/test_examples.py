@@ -34,7 +34,7 @@ def test_pydantic_ai_agent(tmp_path: Path):
         " user > Please test src, and look for open questions.",
         "agent > Both are on their way.",
         " user > How is it going?",
-        "agent > Background tasks: 2 active.",
+        "agent > 2 tasks are still running.",
         "agent > The tests are through: src: 128 passed.",
         "agent > The explorer found: two open questions.",
     ]

@@ -12,11 +12,12 @@ PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 ROOMS = "src|tests|docs|examples|tools|benchmarks"
 ROOTED = re.compile(rf"(?<![\w./-])(?:{ROOMS})/[\w./*-]*[\w/*]")
 QUOTED = re.compile(r"`([\w./*-]+(?:/|\.(?:pyi?|md|sql|toml)))`")
+METHODS = {"tools/list", "tools/call"}  # of MCP
 LINKED = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 
 
 def named_in(text: str) -> set[str]:
-    return {name for pattern in (ROOTED, QUOTED, LINKED) for name in pattern.findall(text)}
+    return {name for pattern in (ROOTED, QUOTED, LINKED) for name in pattern.findall(text)} - METHODS
 
 
 def exists(name: str, page: Path) -> bool:

@@ -38,3 +38,30 @@ def test_a_scenario_without_a_test_is_noticed(tool, monkeypatch: pytest.MonkeyPa
     every = tool.scenarios()
     monkeypatch.setattr(tool, "scenarios", lambda: [*every, lost])
     assert list(tool.problems()) == ["000 nobody_has_thought_of_this: nothing proves it"]
+
+
+def test_every_seed_has_its_differences_on_the_page(tool):
+    page = tool.PAGE.read_text("utf-8")
+    listed = page.partition("## Where we differ on purpose")[2]
+    assert {seed for one in tool.differences() for seed in one["seeds"]} == {
+        "000",
+        "001",
+        "002",
+        "003",
+        "004",
+    }
+    for one in tool.differences():
+        assert one["topic"] in listed
+        assert one["why"] in listed
+
+
+def test_a_difference_without_a_reason_or_with_a_test_that_is_gone_is_noticed(
+    tool, monkeypatch: pytest.MonkeyPatch
+):
+    strange = {"seeds": ["009"], "topic": "Tea", "seed": "x", "here": "y", "test": "tests/a.py::test_b"}
+    monkeypatch.setattr(tool, "differences", lambda: [strange])
+    assert list(tool.problems()) == [
+        "differences.toml: 'Tea' does not say why",
+        "differences.toml: 'Tea': 009 is not a seed",
+        "differences.toml: 'Tea': there is no tests/a.py::test_b",
+    ]

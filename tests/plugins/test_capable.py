@@ -11,9 +11,16 @@ from typing import Any
 import pytest
 from toolbox import PATIENCE, SETTINGS, Files
 
-from meantime import Call, Closed
+from meantime import Call, Closed, NotInWork, current
 from meantime.blocking import Meantime
-from meantime.plugins import BackgroundConfig, PluginRegistry, RunsInBackground, TaskStatus
+from meantime.plugins import (
+    BackgroundConfig,
+    BackgroundPlugin,
+    PluginRegistry,
+    RunsInBackground,
+    TaskStatus,
+    ToolExecutor,
+)
 from meantime.testing import FakeClock
 
 
@@ -33,6 +40,91 @@ def test_F2_a_tool_is_started_by_name_and_arguments(mt: Meantime, files: Files):
     assert result.duration_seconds >= 0
     assert mt.get(handle.task_id).meta["plugin"] == "files"
     assert files.gate.executions == 1
+
+
+def test_003_tool_listbackgroundtasks_keeps_the_estimate_of_the_start(registry: PluginRegistry):
+    class Guessing(Files):
+        name = "guessing"
+
+        def guess_duration(self, tool_name: str, arguments: dict[str, Any]) -> float | None:
+            return 30.0
+
+    plugin = Guessing()
+    registry.add(plugin)
+    handle = plugin.start_background("slow", {"value": 7})
+    plugin.gate.wait_begun()
+    assert handle.estimated_duration_seconds == 30.0
+    background = BackgroundPlugin()
+    background.set_registry(registry)
+    shown = background.get_executors()["listBackgroundTasks"]({"plugin_name": "guessing"})["tasks"]
+    assert [one["estimated_duration_seconds"] for one in shown] == [30.0]
+    assert [one.estimated_duration_seconds for one in plugin.list_tasks()] == [30.0]
+    plugin.gate.open()
+    plugin.get_result(handle.task_id, wait=True)
+
+
+def test_an_estimate_that_cannot_be_made_does_not_keep_a_tool_from_running(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+):
+    def broken(*given: object) -> float:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(files, "estimate_duration", broken)
+    files.gate.open()
+    handle = files.start_background("slow", {"value": 7})
+    assert files.get_result(handle.task_id, wait=True).result == 7
+
+
+class Office(RunsInBackground):
+    """A plugin whose own methods have the names that come to mind first."""
+
+    name = "office"
+
+    def get_executors(self) -> dict[str, Any]:
+        return {"work": self.work, "present": self.present}
+
+    def work(self, arguments: dict[str, Any]) -> str:
+        return f"worked on {arguments['on']}"
+
+    def present(self, arguments: dict[str, Any]) -> str:
+        return f"presented {arguments['what']}"
+
+    def describe(self) -> str:
+        return "an office"
+
+    def options(self) -> list[str]:
+        return ["coffee"]
+
+    def attach(self) -> str:
+        return "a file"
+
+
+def test_003_a_plugins_own_work_and_present_are_no_hooks_of_the_mixin(registry: PluginRegistry):
+    office = Office()
+    registry.add(office)
+    executor = ToolExecutor(registry)
+    assert executor.execute("work", {"on": "it"}) == "worked on it"
+    handle = office.start_background("present", {"what": "slides"})
+    assert office.get_result(handle.task_id, wait=True).result == "presented slides"
+    assert (office.describe(), office.options(), office.attach()) == ("an office", ["coffee"], "a file")
+
+
+def test_003_current_works_in_a_foreground_tool_without_a_threshold(registry: PluginRegistry):
+    class Desk(RunsInBackground):
+        name = "desk"
+        thresholds = {"look": None}  # noqa: RUF012  as a plugin's author writes it
+
+        def get_executors(self) -> dict[str, Any]:
+            return {"look": self.look}
+
+        def look(self, arguments: dict[str, Any]) -> tuple[str, bool]:
+            current().progress(50, "half")
+            return current().thread, current().cancelled
+
+    registry.add(Desk())
+    assert ToolExecutor(registry).execute("look", {}) == ("conv-1", False)
+    with pytest.raises(NotInWork):
+        current()
 
 
 def test_F2_async_tools_too(files: Files):

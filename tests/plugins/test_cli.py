@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from toolbox import PATIENCE
 
+from gates import open_gate
 from meantime import InvalidInput, Settings, TaskFailed, TaskTimedOut
 from meantime.blocking import Meantime
 from meantime.plugins import CLIPlugin, PluginRegistry, TaskStatus, ToolExecutor
@@ -27,10 +28,7 @@ class Slow:
         self.command = f"echo ran >> {self.log}; echo half; cat {self._gate}; echo fine"
 
     def let_go(self) -> None:
-        opened = threading.Thread(target=self._gate.write_text, args=("",), daemon=True)
-        opened.start()
-        opened.join(PATIENCE)
-        assert not opened.is_alive(), "the command never came to its gate"
+        open_gate(self._gate, "", PATIENCE)
 
     @property
     def runs(self) -> int:

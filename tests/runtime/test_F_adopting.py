@@ -35,6 +35,7 @@ def running() -> Future:
     return future
 
 
+@pytest.mark.embedded
 async def test_F5_a_running_future_becomes_a_task(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
     """Its result is the ending; its arguments are kept; its time counts from its real beginning."""
     future = running()
@@ -106,6 +107,7 @@ async def test_L7_a_cancel_is_best_effort(thread: Thread) -> None:
     assert (await handle.wait()).status is Status.COMPLETED
 
 
+@pytest.mark.embedded
 async def test_L6_what_will_not_stop_is_left_behind(thread: Thread, clock: FakeClock) -> None:
     """After the deadline it is cancelled, honestly; what it says later is kept, and is no success."""
     future = running()
@@ -120,6 +122,7 @@ async def test_L6_what_will_not_stop_is_left_behind(thread: Thread, clock: FakeC
     assert (task.status, task.late_result) == (Status.CANCELLED, "late")
 
 
+@pytest.mark.embedded
 async def test_L13_its_timeout_is_enforced(thread: Thread, clock: FakeClock) -> None:
     """From its beginning, not from its adoption."""
     future = running()
@@ -227,6 +230,7 @@ async def test_F9_meta_is_checked(mt: Meantime, thread: Thread, meta: object, sa
     assert await mt.list("all") == []
 
 
+@pytest.mark.embedded
 async def test_I14_clear_by_age(thread: Thread, clock: FakeClock) -> None:
     """Only what ended so many seconds ago, by the runtime's own clock."""
     first, second = running(), running()

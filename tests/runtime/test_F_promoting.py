@@ -126,6 +126,7 @@ async def test_F5_two_calls_with_one_prefix(thread: Thread) -> None:
         assert (await calling).mode == "synchronous"
 
 
+@pytest.mark.embedded
 async def test_F5_many_ask_at_once(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
     """The threshold and several people at the same moment share one hand-off."""
     job = Job()
@@ -176,6 +177,7 @@ def failing(mt: Meantime, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     return gate
 
 
+@pytest.mark.embedded
 async def test_F5_a_failed_hand_off_goes_on_inline(
     mt: Meantime, thread: Thread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,6 +195,7 @@ async def test_F5_a_failed_hand_off_goes_on_inline(
     assert job.executions == 1
 
 
+@pytest.mark.embedded
 async def test_B1_it_ends_while_a_hand_off_fails(
     mt: Meantime, thread: Thread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,6 +215,7 @@ async def test_B1_it_ends_while_a_hand_off_fails(
     assert await mt.list("all") == []
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("fails", [False, True])
 async def test_F5_the_caller_goes_away_while_it_is_promoted(
     mt: Meantime, thread: Thread, monkeypatch: pytest.MonkeyPatch, fails: bool
@@ -247,6 +251,7 @@ async def test_F5_who_asks_may_go_away_too(thread: Thread) -> None:
     await thread.wait(id)
 
 
+@pytest.mark.embedded
 async def test_L13_a_promoted_calls_timeout_still_counts(thread: Thread, clock: FakeClock) -> None:
     job = Job()
     calling, id = await waiting(thread, job, timeout=30)
@@ -257,6 +262,7 @@ async def test_L13_a_promoted_calls_timeout_still_counts(thread: Thread, clock: 
     assert (await handle.wait()).status is Status.TIMED_OUT
 
 
+@pytest.mark.embedded
 async def test_L13_a_call_that_timed_out_cannot_be_promoted(thread: Thread, clock: FakeClock) -> None:
     """It is being stopped. The error carries the ending, and a late result never counts."""
     job = Deaf()
@@ -272,11 +278,13 @@ async def test_L13_a_call_that_timed_out_cannot_be_promoted(thread: Thread, cloc
     assert (task.late_result, task.run.duration) == ("too late", 30)
 
 
+@pytest.mark.embedded
 async def test_L13_a_call_that_will_not_stop(thread: Thread, clock: FakeClock) -> None:
     job = Deaf()
     calling, _ = await waiting(thread, job, timeout=30)
     await clock.advance(30)
-    await clock.advance_to_alarm(10)
+    await clock.advance_to_alarm(0.5)  # a sync function that never asks would be left now
+    await clock.advance_to_alarm(9.5)
     with pytest.raises(TaskTimedOut) as problem:
         await calling
     assert problem.value.task.outcome == TimedOut(30, abandoned=True)

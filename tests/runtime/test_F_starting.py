@@ -31,6 +31,7 @@ from meantime.testing import FakeClock, FakeSessionRunner
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.embedded
 async def test_F6_a_call_has_one_mode(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
     """Synchronous has a result and no task; background has a task and no result."""
     assert await thread.call(Call(len, "abc"), threshold=5) == ("synchronous", 3, None)
@@ -62,6 +63,7 @@ async def test_F6_an_agent_that_fails_inline_raises(thread: Thread, agents: Fake
         await thread.call(Agent("reader", "read it"))
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("rounds", range(6))
 async def test_F6_a_caller_that_goes_away(
     mt: Meantime, thread: Thread, clock: FakeClock, rounds: int
@@ -156,6 +158,20 @@ async def test_F10_display_ids_grow_where_siblings_collide(thread: Thread) -> No
     assert [line.split()[1] for line in lines] == ["abcdefgh1", "abcdefgh2", "zyxwvuts"]
     for job, _ in jobs:
         job.finish()
+
+
+async def test_F11_the_id_of_a_notice_names_its_task(mt: Meantime, thread: Thread) -> None:
+    """A model that was told of `t_x.1` asks for `t_x.1`. A task that really is called so comes first, and
+    another thread's is not found."""
+    await finished(thread, "first", id="told")
+    assert (await thread.output("told.1")).value == "first"
+    await finished(thread, "second", id="told.1")
+    assert (await thread.output("told.1")).value == "second"
+    for wrong in ("other.1", "told.2", "told.0", "told.x", ".1", "tol.1"):
+        with pytest.raises(NotFound):
+            await thread.get(wrong)
+    with pytest.raises(NotFound):
+        await mt.thread("conv-2").get("told.1")
 
 
 async def test_F11_prefix_lookup(mt: Meantime, thread: Thread) -> None:

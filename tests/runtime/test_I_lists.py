@@ -23,6 +23,7 @@ from meantime.testing import FakeClock
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.embedded
 async def test_I3_wait_for_one_any_all(thread: Thread, clock: FakeClock) -> None:
     (first, one), (second, two), (third, three) = [await start(thread) for _ in range(3)]
     second.finish()
@@ -38,6 +39,7 @@ async def test_I3_wait_for_one_any_all(thread: Thread, clock: FakeClock) -> None
     assert [task.id for task in await thread.wait(three, one)] == [three.id, one.id]
 
 
+@pytest.mark.embedded
 async def test_I3_wait_has_a_timeout(thread: Thread, clock: FakeClock) -> None:
     """When it is over, the tasks come back as they are, and go on."""
     job, handle = await start(thread)
@@ -49,6 +51,7 @@ async def test_I3_wait_has_a_timeout(thread: Thread, clock: FakeClock) -> None:
     assert (await handle.wait()).status is Status.COMPLETED
 
 
+@pytest.mark.embedded
 async def test_I3_the_same_task_twice_is_waited_for_once(thread: Thread, clock: FakeClock) -> None:
     job, handle = await start(thread)
     waiting = asyncio.ensure_future(thread.wait(handle, handle.id, until="any"))

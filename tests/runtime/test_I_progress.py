@@ -21,6 +21,7 @@ from meantime.testing import FakeClock, FakeSessionRunner, Reply
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.embedded
 async def test_I1_progress(thread: Thread, clock: FakeClock) -> None:
     """Tool calls by name, the last tools, phase, percent and the time of the last update."""
     job = Job()
@@ -65,6 +66,7 @@ async def test_I1_progress_of_a_thread_and_of_an_agent(thread: Thread, agents: F
     assert agent.progress.tool_calls == {"read": 2, "edit": 1}
 
 
+@pytest.mark.embedded
 async def test_I1_progress_reaches_the_ledger_now_and_then(
     mt: Meantime, thread: Thread, clock: FakeClock
 ) -> None:
@@ -110,6 +112,7 @@ async def test_I2_output_does_not_block(thread: Thread) -> None:
     assert (output.value, output.emitted, output.partial) == ("all", {"found": [1]}, False)
 
 
+@pytest.mark.embedded
 async def test_I2_output_waits_only_when_asked(thread: Thread, clock: FakeClock) -> None:
     """At most ten minutes, and no longer than the task takes."""
     job, handle = await start(thread)
@@ -124,6 +127,7 @@ async def test_I2_output_waits_only_when_asked(thread: Thread, clock: FakeClock)
         await handle.output(wait=-1)
 
 
+@pytest.mark.embedded
 async def test_I13_durations_for_people(thread: Thread, clock: FakeClock) -> None:
     """In the reminder while it runs, and in the notice when it ended, wall-clock jumps or not."""
     job, handle = await start(thread)
@@ -138,6 +142,7 @@ async def test_I13_durations_for_people(thread: Thread, clock: FakeClock) -> Non
         await turn.ack()
 
 
+@pytest.mark.embedded
 async def test_I15_nothing_is_left_in_memory(mt: Meantime, clock: FakeClock) -> None:
     """Whatever has ended and was told leaves no trace in the process: its parts do not grow."""
 
@@ -188,6 +193,7 @@ async def test_I15_what_work_says_is_bounded(thread: Thread) -> None:
     assert len(task.outcome.emitted_vars) == 100
 
 
+@pytest.mark.embedded
 async def test_I16_retrieved_time(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
     """When an agent first read the ending; a person's read does not count, a later one changes nothing."""
     job, handle = await start(thread)
@@ -202,3 +208,12 @@ async def test_I16_retrieved_time(mt: Meantime, thread: Thread, clock: FakeClock
     await clock.advance(7)
     await thread.output(handle)
     assert (await handle.get()).run.retrieved_at == first
+
+
+async def test_progress_that_is_due_after_a_close_begins_nothing() -> None:
+    """An alarm may ring while the loop comes to its end: a task that began then would be destroyed."""
+    async with Meantime.open(":memory:") as mt:
+        runs = mt._runtime.runs
+    before = asyncio.all_tasks()
+    runs.beside(asyncio.sleep(0))
+    assert asyncio.all_tasks() == before

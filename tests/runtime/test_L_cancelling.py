@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from jobs import Deaf, Job, eventually, start, take_turn
+from jobs import Deaf, Job, eventually, finished, start, take_turn
 from meantime import (
     Agent,
     Call,
@@ -19,11 +19,13 @@ from meantime import (
     Thread,
     current,
 )
+from meantime.runtime import clear
 from meantime.testing import FakeClock, FakeSessionRunner
 
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.embedded
 async def test_L5_cancelling_says_who_and_when(thread: Thread, clock: FakeClock) -> None:
     job, handle = await start(thread, stubborn=True)
     await clock.advance(2)
@@ -35,6 +37,7 @@ async def test_L5_cancelling_says_who_and_when(thread: Thread, clock: FakeClock)
     await handle.wait()
 
 
+@pytest.mark.embedded
 async def test_L6_asked_then_asked_again_then_left_behind(thread: Thread, clock: FakeClock) -> None:
     """At once, after the grace, and at the deadline we stop waiting and say so."""
     deaf = Deaf()
@@ -53,6 +56,7 @@ async def test_L6_asked_then_asked_again_then_left_behind(thread: Thread, clock:
     deaf.finish()
 
 
+@pytest.mark.embedded
 async def test_L6_the_second_request_ends_what_ignored_the_first(thread: Thread, clock: FakeClock) -> None:
     job, handle = await start(thread, stubborn=True)
     await handle.cancel()
@@ -61,6 +65,7 @@ async def test_L6_the_second_request_ends_what_ignored_the_first(thread: Thread,
     assert (await handle.wait()).outcome == Cancelled("agent")
 
 
+@pytest.mark.embedded
 async def test_L6_a_thread_that_will_not_stop_is_left_behind(thread: Thread, clock: FakeClock) -> None:
     """Nothing can interrupt a thread: the ending comes all the same, and its result stays a late one."""
     go, started = threading.Event(), threading.Event()
@@ -84,6 +89,7 @@ async def test_L6_a_thread_that_will_not_stop_is_left_behind(thread: Thread, clo
     await eventually(is_kept)
 
 
+@pytest.mark.embedded
 async def test_L6_every_runner_can_be_stopped(
     thread: Thread, agents: FakeSessionRunner, clock: FakeClock
 ) -> None:
@@ -176,3 +182,20 @@ async def test_L11_interrupt_of_the_parent(mt: Meantime, thread: Thread, policy:
     assert (await other.get()).status is Status.RUNNING
     other_job.finish()
     child.finish()
+
+
+@pytest.mark.embedded
+async def test_L10_clear_clears_everything_that_has_ended(
+    thread: Thread, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long the thread's history is, and in however many pages it is looked at."""
+    monkeypatch.setattr(clear, "PAGE", 10)
+    for _ in range(45):
+        await finished(thread)
+    await clock.advance(60)
+    young = [await finished(thread) for _ in range(12)]
+    assert await thread.clear(older_than=30) == 45
+    listed = await thread.list("all", history=True, limit=100)
+    assert {task.id for task in listed if not task.hidden} == {handle.id for handle in young}
+    assert await thread.clear() == 12
+    assert await thread.clear() == 0

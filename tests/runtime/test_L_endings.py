@@ -22,6 +22,7 @@ from meantime.testing import FakeClock, FakeSessionRunner
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.embedded
 async def test_L1_ended_is_final(thread: Thread, clock: FakeClock) -> None:
     """No cancel and no clock moves an ended task."""
     handle = await finished(thread, "first", timeout=60)
@@ -32,6 +33,7 @@ async def test_L1_ended_is_final(thread: Thread, clock: FakeClock) -> None:
     assert await take_turn(thread) == [handle.id]
 
 
+@pytest.mark.embedded
 async def test_L2_completed_with_time_and_result(thread: Thread, clock: FakeClock) -> None:
     job, handle = await start(thread)
     await clock.advance(3)
@@ -94,6 +96,28 @@ async def test_L12_parent_gone(mt: Meantime, thread: Thread, policy: Any) -> Non
     assert (await other.wait()).status is Status.COMPLETED
 
 
+@pytest.mark.parametrize("policy", ["cancel", "keep"])
+async def test_L12_a_closed_threads_tasks_leave_its_lists(mt: Meantime, thread: Thread, policy: Any) -> None:
+    """Those that have ended at once, those that are cancelled when they end; what is kept stays in sight.
+    Nothing is deleted, and what was not told is still told."""
+    done = await finished(thread)
+    elsewhere = await finished(mt.thread("other"))
+    _, running = await start(thread)
+    late, stubborn = await start(thread, stubborn=True)  # it finishes in spite of the cancel
+    await thread.close(policy)
+    assert done.id not in {task.id for task in await thread.list("all")}
+    left = {running.id, stubborn.id} if policy == "keep" else set()
+    late.finish()
+    await stubborn.wait()
+    if policy == "cancel":
+        await running.wait()
+    assert {task.id for task in await thread.list("all")} == left
+    assert [task.id for task in await mt.thread("other").list("all")] == [elsewhere.id]
+    assert (await thread.get(done.id)).status is Status.COMPLETED
+    assert done.id in await take_turn(thread)
+
+
+@pytest.mark.embedded
 async def test_L12_a_closed_ledger_stops_what_runs(ledger: str, clock: FakeClock) -> None:
     """Closing asks every run to stop, and waits for its ending."""
     async with Meantime.open(ledger, clock=clock) as mt:

@@ -51,6 +51,7 @@ async def test_L16_resume_goes_on_with_the_whole_history(thread: Thread) -> None
     assert await again.result() == "heard: one, two"
 
 
+@pytest.mark.embedded
 async def test_L16_a_cancelled_agent_can_be_resumed(
     thread: Thread, agents: FakeSessionRunner, clock: FakeClock
 ) -> None:
@@ -109,6 +110,7 @@ async def test_L19_a_function_has_no_session(thread: Thread) -> None:
     assert refused.value.code == "not_resumable"
 
 
+@pytest.mark.embedded
 async def test_L20_resume_count_and_run_history(thread: Thread, clock: FakeClock) -> None:
     """Every run keeps its prompt, its times and its ending."""
     handle = await _ended_agent(thread)
@@ -157,6 +159,7 @@ class DeafFirst(FakeSessionRunner):
         return Report(result=jsonable(await self.deaf.work()), session="s-1")
 
 
+@pytest.mark.embedded
 async def test_L21_a_run_left_behind_cannot_touch_the_next(ledger: str, clock: FakeClock) -> None:
     """A run that was abandoned ends while its successor runs: that one goes on, and can be stopped."""
     agents = DeafFirst()
@@ -237,6 +240,26 @@ async def test_L24_another_threads_batch_is_not_found(mt: Meantime, thread: Thre
     assert await mt.thread("other").batch("survey").list() == []
 
 
+async def test_L24_a_batch_counts_what_its_thread_can_cancel(mt: Meantime, thread: Thread) -> None:
+    """The same id in another thread is another batch; people see the tasks of both."""
+    other = mt.thread("other")
+    await start(thread, batch="survey")
+    theirs, kept = await start(other, batch="survey")
+    assert (await thread.batch("survey").count()).total == 1
+    assert len(await thread.batch("survey").cancel()) == 1
+    await thread.batch("survey").wait()
+    count = await thread.batch("survey").count()
+    assert (count.ended, count.total) == (1, 1)
+    assert (await kept.get()).status is Status.RUNNING
+    async with thread.turn() as turn:
+        (notice,) = turn.notices
+        assert (notice.batch.ended, notice.batch.total) == (1, 1)
+        await turn.ack()
+    assert len(await mt.list("all", batch="survey")) == 2
+    theirs.finish()
+    await kept.wait()
+
+
 async def test_L25_manual_retry_is_refused(mt: Meantime, thread: Thread) -> None:
     """In every state, and nothing changes."""
     job, running = await start(thread)
@@ -273,3 +296,15 @@ async def test_L26_a_function_is_never_run_twice(thread: Thread) -> None:
 
     await (await thread.start(Call(fails))).wait()
     assert ran == [1]
+
+
+@pytest.mark.embedded
+async def test_L24_work_without_a_batch_joins_the_batch_that_was_resumed(
+    thread: Thread, agents: FakeSessionRunner, clock: FakeClock
+) -> None:
+    handle = await _ended_agent(thread)
+    agents.hold()
+    await thread.resume(handle, "two")
+    other = await thread.start(Call(abs, -1))
+    assert (await other.get()).batch == (await handle.get()).batch
+    agents.release()

@@ -18,15 +18,18 @@ from meantime import (
     Meantime,
     Settings,
     Status,
+    TaskTimedOut,
     Thread,
     TimedOut,
     current,
 )
+from meantime.runtime.run import LOOK
 from meantime.testing import FakeClock, FakeSessionRunner, Reply
 
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("kind", ["coroutine", "thread", "agent"])
 async def test_L13_timeouts_are_enforced_for_every_kind(
     thread: Thread, agents: FakeSessionRunner, clock: FakeClock, kind: str
@@ -62,6 +65,7 @@ async def test_L13_timeouts_are_enforced_for_every_kind(
     assert task.run.duration == pytest.approx(60)
 
 
+@pytest.mark.embedded
 async def test_L13_default_maximum_and_note(ledger: str, clock: FakeClock) -> None:
     """Asked, else the default, never over the maximum; a reduced request says so."""
     settings = Settings(default_timeout=30, max_timeout=90, limits=Limits(per_thread=-1))
@@ -83,6 +87,7 @@ async def test_L13_default_maximum_and_note(ledger: str, clock: FakeClock) -> No
         assert len(await thread.list("timed_out")) == 4
 
 
+@pytest.mark.embedded
 async def test_L13_a_queued_task_has_its_whole_time(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
     """The clock starts with the run, not with the start call."""
     await mt.set_limits(per_thread=1)
@@ -97,6 +102,7 @@ async def test_L13_a_queued_task_has_its_whole_time(mt: Meantime, thread: Thread
     assert (await handle.wait()).outcome == Completed("in time")
 
 
+@pytest.mark.embedded
 async def test_L13_finished_after_the_deadline_is_timed_out(thread: Thread, clock: FakeClock) -> None:
     """Against the clock, finishing late does not win: the result is kept as a late one."""
     job, handle = await start(thread, stubborn=True, timeout=10)
@@ -107,6 +113,7 @@ async def test_L13_finished_after_the_deadline_is_timed_out(thread: Thread, cloc
     assert (task.outcome, task.late_result) == (TimedOut(10), "late")
 
 
+@pytest.mark.embedded
 async def test_L13_a_call_is_timed_out_inline_and_as_a_task(thread: Thread, clock: FakeClock) -> None:
     """The time of a call begins with the call, also where it becomes a task on the way."""
     job = Job()
@@ -123,3 +130,72 @@ async def test_L13_a_call_is_timed_out_inline_and_as_a_task(thread: Thread, cloc
     with pytest.raises(Exception, match="12 s"):
         await calling
     assert inline.asked_to_stop.is_set()
+
+
+def deaf(ends: threading.Event) -> str:
+    """A sync function that never asks whether it should stop."""
+    ends.wait(60)
+    return "too late"
+
+
+@pytest.mark.embedded
+async def test_a_sync_function_that_ignores_its_timeout_is_told_when_the_timeout_passes(
+    thread: Thread, clock: FakeClock
+) -> None:
+    """Its slot and its notice do not wait for it. A late result is kept beside the ending, and never told."""
+    ends = threading.Event()
+    try:
+        handle = await thread.start(Call(deaf, ends), timeout=10)
+        await clock.advance(10)
+        await clock.advance_to_alarm(LOOK)
+        assert (await handle.wait()).outcome == TimedOut(10, abandoned=True)
+        async with thread.turn() as turn:
+            assert [notice.task_id for notice in turn.notices] == [handle.id]
+            await turn.ack()
+    finally:
+        ends.set()
+    async with asyncio.timeout(30):
+        while (await handle.get()).late_result != "too late":  # noqa: ASYNC110  no event says it
+            await asyncio.sleep(0.005)
+    assert (await handle.get()).status == "timed_out"
+    async with thread.turn() as turn:
+        assert not turn.notices
+
+
+@pytest.mark.embedded
+async def test_a_sync_call_that_ignores_its_timeout_raises_when_the_timeout_passes(
+    thread: Thread, clock: FakeClock
+) -> None:
+    ends = threading.Event()
+    try:
+        calling = asyncio.ensure_future(thread.call(Call(deaf, ends), timeout=10))
+        await clock.advance_to_alarm(10)
+        await clock.advance_to_alarm(LOOK)
+        with pytest.raises(TaskTimedOut):
+            await asyncio.wait_for(calling, 30)
+    finally:
+        ends.set()
+
+
+@pytest.mark.embedded
+async def test_a_sync_function_that_asks_now_and_then_gets_the_time_to_hand_in_what_it_has(
+    thread: Thread, clock: FakeClock
+) -> None:
+    """It has asked before, so it will ask again: it is waited for until the deadline of every stop."""
+    looked, goes_on = threading.Event(), threading.Event()
+
+    def slow() -> str:
+        assert not current().cancelled
+        looked.set()
+        goes_on.wait(60)
+        return "a half" if current().cancelled else "all"
+
+    try:
+        handle = await thread.start(Call(slow), timeout=10)
+        assert await asyncio.to_thread(looked.wait, 30)
+        await clock.advance(10)
+        await clock.advance_to_alarm(LOOK)
+        assert (await handle.get()).status == "cancelling"
+    finally:
+        goes_on.set()
+    assert (await handle.wait()).outcome == TimedOut(10, partial="a half")

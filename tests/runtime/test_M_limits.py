@@ -110,6 +110,7 @@ async def test_M2_slots_are_freed_on_every_failure(mt: Meantime, thread: Thread)
     assert await (await thread.start(Call(len, "abc"))).result() == 3
 
 
+@pytest.mark.embedded
 async def test_M2_never_by_a_timer(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
     """A slow task keeps its slot for as long as it runs."""
     await mt.set_limits(per_thread=1)
@@ -165,6 +166,7 @@ async def test_M4_a_resume_obeys_the_limits(mt: Meantime, thread: Thread, agents
     assert (await (await thread.resume(ended, "two")).wait()).run.number == 2
 
 
+@pytest.mark.embedded
 async def test_M4_a_full_queue_refuses(ledger: str, clock: FakeClock) -> None:
     settings = Settings(limits=Limits(per_thread=1, queued=2))
     async with Meantime.open(ledger, clock=clock, settings=settings) as mt:
@@ -192,6 +194,7 @@ async def test_M4_a_thread_does_not_starve_another(mt: Meantime) -> None:
     assert [name for name in order if name != "modest"] == [f"greedy-{n}" for n in range(4)]
 
 
+@pytest.mark.embedded
 async def test_M5_the_foreground_is_never_starved(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
     """A call runs at once behind any number of background tasks, also as the task it becomes."""
     await mt.set_limits(per_thread=1, total=1, on_limit="reject")

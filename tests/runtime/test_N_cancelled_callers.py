@@ -56,6 +56,7 @@ async def cancel(task: asyncio.Future) -> None:
         await task
 
 
+@pytest.mark.embedded
 async def test_opening_a_turn(mt: Meantime, thread: Thread) -> None:
     id = await ended(thread)
     with Slow(mt, "lease") as slow:
@@ -66,6 +67,7 @@ async def test_opening_a_turn(mt: Meantime, thread: Thread) -> None:
     assert await told(thread) == [id]
 
 
+@pytest.mark.embedded
 async def test_a_boundary_whose_answer_nobody_saw_is_not_acknowledged(mt: Meantime, thread: Thread) -> None:
     async with thread.turn() as turn:
         id = await ended(thread)
@@ -77,6 +79,7 @@ async def test_a_boundary_whose_answer_nobody_saw_is_not_acknowledged(mt: Meanti
     assert await told(thread) == [id]
 
 
+@pytest.mark.embedded
 async def test_a_turn_left_while_its_lease_is_being_written(mt: Meantime, thread: Thread) -> None:
     turn = thread.turn()
     await turn.__aenter__()
@@ -93,6 +96,7 @@ async def test_a_turn_left_while_its_lease_is_being_written(mt: Meantime, thread
     assert await told(thread) == [id]
 
 
+@pytest.mark.embedded
 async def test_leaving_a_turn(mt: Meantime, thread: Thread) -> None:
     id = await ended(thread)
     turn = await thread.turn().__aenter__()
@@ -104,6 +108,7 @@ async def test_leaving_a_turn(mt: Meantime, thread: Thread) -> None:
     assert await told(thread) == [id]
 
 
+@pytest.mark.embedded
 async def test_a_read_that_nobody_saw_settles_nothing(mt: Meantime, thread: Thread) -> None:
     id = await ended(thread)
     async with thread.turn(limit=1) as first:
@@ -118,6 +123,7 @@ async def test_a_read_that_nobody_saw_settles_nothing(mt: Meantime, thread: Thre
     assert await told(thread) == [id]
 
 
+@pytest.mark.embedded
 async def test_what_is_being_saved_for_a_caller_that_is_gone_is_not_saved_again(
     mt: Meantime, thread: Thread
 ) -> None:
@@ -135,6 +141,7 @@ async def test_what_is_being_saved_for_a_caller_that_is_gone_is_not_saved_again(
     assert [message.text for message in await transcript.messages()] == ["first", "second"]
 
 
+@pytest.mark.embedded
 async def test_an_ack_that_failed_can_be_said_again_with_its_transcript(
     mt: Meantime, thread: Thread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,6 +165,7 @@ async def test_an_ack_that_failed_can_be_said_again_with_its_transcript(
     assert await told(thread) == []
 
 
+@pytest.mark.embedded
 async def test_a_disk_that_fails_while_a_turn_is_left_keeps_nothing_back(
     mt: Meantime, thread: Thread, clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,17 @@ import msgspec
 import pytest
 
 from jobs import Deaf, eventually, finished, messages, start, take_turn
-from meantime import Call, Cancelled, Completed, InlineLimits, Meantime, Settings, Status, Thread
+from meantime import (
+    Call,
+    Cancelled,
+    Completed,
+    InlineLimits,
+    InvalidInput,
+    Meantime,
+    Settings,
+    Status,
+    Thread,
+)
 from meantime.testing import FakeClock, FakeHost
 
 pytestmark = pytest.mark.anyio
@@ -21,9 +31,9 @@ async def test_N16_the_form_of_the_synchronous_answer(thread: Thread, result: ob
     await take_turn(thread)
     (message,) = await messages(thread)
     shown = result if isinstance(result, str) else msgspec.json.encode(result).decode()
-    before, _, rest = message.text.partition(">\n" + shown + "\n</task-output-")
+    before, _, rest = message.text.partition(">\n" + shown + "\n</")
     assert rest, message.text
-    assert "treat it as data" in before
+    assert "\nUntrusted output:\n<" in before
     assert (await thread.call(Call(lambda: result))).result == result
 
 
@@ -52,6 +62,7 @@ async def test_N17_a_spilled_object_comes_back_as_it_was(thread: Thread) -> None
     assert await handle.result() == rows
 
 
+@pytest.mark.embedded
 async def test_N18_limits_per_tool(ledger: str, clock: FakeClock) -> None:
     """By the name of the work, and closer still with the start itself."""
     settings = Settings(inline_by_name={"builtins:repr": InlineLimits(10, 10)})
@@ -127,6 +138,7 @@ async def test_N19_a_read_of_a_running_task_settles_nothing(thread: Thread) -> N
     assert await take_turn(thread) == [handle.id]
 
 
+@pytest.mark.embedded
 async def test_N20_suppressed(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
     """notify=False: the ending is recorded and can be read, nobody is woken or told."""
     host = FakeHost()
@@ -142,6 +154,7 @@ async def test_N20_suppressed(mt: Meantime, thread: Thread, clock: FakeClock) ->
     await clock.until(lambda: host.tasks("conv-1") == [loud.id])
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("grade", ["A", "B", "C"])
 async def test_N21_a_host_says_what_it_can(mt: Meantime, thread: Thread, grade: str) -> None:
     """Grade, wake and push are stated by the host, and kept with it."""
@@ -153,6 +166,7 @@ async def test_N21_a_host_says_what_it_can(mt: Meantime, thread: Thread, grade: 
     assert mt._runtime.pushing.hosts == {}
 
 
+@pytest.mark.embedded
 async def test_N21_a_detached_host_is_told_nothing_more(
     mt: Meantime, thread: Thread, clock: FakeClock
 ) -> None:
@@ -168,6 +182,7 @@ async def test_N21_a_detached_host_is_told_nothing_more(
     assert len(second.attempts) == 1
 
 
+@pytest.mark.embedded
 async def test_N22_late_output_is_never_shown_as_success(
     mt: Meantime, thread: Thread, clock: FakeClock
 ) -> None:
@@ -192,3 +207,19 @@ async def test_N22_late_output_is_never_shown_as_success(
     assert await take_turn(thread) == []
     assert "precious" not in "".join(message.text for message in await messages(thread))
     assert len(await mt.notices("told")) == 1
+
+
+async def test_notices_come_in_pages_with_their_total(mt: Meantime, thread: Thread) -> None:
+    for _ in range(5):
+        await finished(thread)
+    await finished(mt.thread("other"))
+    first = await mt.notices(thread="conv-1", limit=2)
+    last = await mt.notices(thread="conv-1", limit=2, offset=4)
+    assert ([notice.number for notice in first], first.total) == ([1, 2], 5)
+    assert ([notice.number for notice in last], last.total) == ([5], 5)
+    assert (await mt.notices(thread="conv-1", offset=9)).total == 5
+    assert (await mt.notices(limit=1)).total == 6
+    assert (await mt.notices("told", limit=1)).total == 0
+    for bad in ({"limit": 0}, {"limit": 1_001}, {"offset": -1}):
+        with pytest.raises(InvalidInput):
+            await mt.notices(**bad)

@@ -11,6 +11,7 @@ from meantime.testing import FakeClock, FakeHost
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.embedded
 async def test_N1_pushed_to_the_owning_thread(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
     """A host gets what its own thread started, and nothing else."""
     hosts = {"conv-1": FakeHost(), "conv-2": FakeHost()}
@@ -24,6 +25,7 @@ async def test_N1_pushed_to_the_owning_thread(mt: Meantime, thread: Thread, cloc
     assert hosts["conv-1"].tasks("conv-2") == []
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize(("grade", "copies"), [("A", 1), ("B", 1), ("C", 2)])
 async def test_N2_a_lost_answer_doubles_only_where_a_host_cannot_look(
     mt: Meantime, thread: Thread, clock: FakeClock, grade: str, copies: int
@@ -39,6 +41,7 @@ async def test_N2_a_lost_answer_doubles_only_where_a_host_cannot_look(
     await _told(mt, 1)
 
 
+@pytest.mark.embedded
 async def test_N2_a_host_that_dies_mid_write_gets_the_rest(
     mt: Meantime, thread: Thread, clock: FakeClock
 ) -> None:
@@ -63,6 +66,7 @@ async def _told(mt: Meantime, count: int) -> None:
     assert await mt.notices() == []
 
 
+@pytest.mark.embedded
 async def test_N3_completion_order(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
     """By commit, not by start and not by clock; a push keeps it, too."""
     jobs = [await start(thread) for _ in range(5)]
@@ -78,6 +82,7 @@ async def test_N3_completion_order(mt: Meantime, thread: Thread, clock: FakeCloc
     assert host.tasks("conv-1") == wanted
 
 
+@pytest.mark.embedded
 async def test_N6_a_push_waits_for_the_turn_to_end(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
     host = FakeHost()
     mt.attach("conv-1", host)
@@ -88,6 +93,7 @@ async def test_N6_a_push_waits_for_the_turn_to_end(mt: Meantime, thread: Thread,
     await clock.until(lambda: host.tasks("conv-1") == [handle.id])
 
 
+@pytest.mark.embedded
 async def test_N8_rapid_completions_share_a_turn(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
     jobs = [await start(thread) for _ in range(8)]
     host = FakeHost()
@@ -100,6 +106,7 @@ async def test_N8_rapid_completions_share_a_turn(mt: Meantime, thread: Thread, c
     assert len(host.attempts) == 1
 
 
+@pytest.mark.embedded
 async def test_N10_back_off_then_parked_and_the_rest_flows(
     mt: Meantime, thread: Thread, clock: FakeClock
 ) -> None:
@@ -132,6 +139,7 @@ async def _parked(mt: Meantime, id: str) -> None:
     assert [notice.task_id for notice in await mt.notices("parked")] == [id]
 
 
+@pytest.mark.embedded
 async def test_N10_a_refusal_that_passes_costs_nothing(
     mt: Meantime, thread: Thread, clock: FakeClock
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from contextlib import suppress
 
 import pytest
@@ -44,6 +45,7 @@ async def test_N2_two_turns_never_hold_the_same_notice(thread: Thread) -> None:
     assert await take_turn(thread) == []
 
 
+@pytest.mark.embedded
 async def test_N2_a_turn_that_lapsed_cannot_ack(thread: Thread, clock: FakeClock) -> None:
     """A lease of seconds that nobody renews gives its notices to the next turn, and the late ack is told."""
     handle = await finished(thread)
@@ -93,6 +95,7 @@ async def _say() -> None:
     current().progress(10, phase="half")
 
 
+@pytest.mark.embedded
 async def test_N5_idle_triggers_a_turn(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
     """Whoever waits is woken; whoever comes later is woken at once; once told, nobody is."""
     waking = asyncio.ensure_future(anext(thread.wakeups()))
@@ -108,6 +111,7 @@ async def test_N5_idle_triggers_a_turn(mt: Meantime, thread: Thread, clock: Fake
     waking.cancel()
 
 
+@pytest.mark.embedded
 async def test_N5_a_missed_wake_is_made_up_for(
     mt: Meantime, thread: Thread, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,6 +127,7 @@ async def test_N5_a_missed_wake_is_made_up_for(
     await asyncio.wait_for(waking, 10)
 
 
+@pytest.mark.embedded
 async def test_N5_the_reconciler_forgets_nothing_that_ends_meanwhile(
     mt: Meantime, thread: Thread, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,6 +167,7 @@ async def test_N6_busy_waits_for_the_boundary(thread: Thread) -> None:
     assert await take_turn(thread) == [two.id]
 
 
+@pytest.mark.embedded
 async def test_N7_the_reminder(thread: Thread, clock: FakeClock) -> None:
     """Running, and ended but not told; nothing to say is the empty text; reading it settles nothing."""
     assert await thread.reminder() == ""
@@ -169,9 +175,8 @@ async def test_N7_the_reminder(thread: Thread, clock: FakeClock) -> None:
     await clock.advance(150)
     await finished(thread, description="read the docs", id="t_ended111")
     text = await thread.reminder()
-    assert "1 active, 1 ended, not yet told" in text
-    assert "- running1 running 2m 30s: index the repo" in text
-    assert "- ended111 completed: read the docs" in text
+    assert "- running1 2m: index the repo" in text
+    assert "- ended111 completed, not yet told: read the docs" in text
     assert await thread.reminder() == text
     async with thread.turn() as turn:
         assert "not yet told" in await turn.reminder()  # until the ack
@@ -196,6 +201,7 @@ async def test_N9_only_what_was_included_counts_as_told(mt: Meantime, thread: Th
     assert await take_turn(thread) == [ids[1], ids[3]]
 
 
+@pytest.mark.embedded
 async def test_N11_every_ending_is_told(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
     """Cancelled, timed out and cancelled while queued, as well as completed and failed."""
     await mt.set_limits(per_thread=1)
@@ -218,3 +224,46 @@ async def test_N11_every_ending_is_told(mt: Meantime, thread: Thread, clock: Fak
         (failed.id, Status.FAILED),
     ]
     assert ["was cancelled" in texts[0], "timed out (5 s)" in texts[1], "failed" in texts[3]] == [True] * 3
+
+
+async def test_a_transcript_is_the_same_whoever_asks(mt: Meantime):
+    """What one has added and nobody has saved is kept, even if nobody holds the object."""
+    mt.thread("conv-1").transcript.add(None, "first")
+    gc.collect()
+    transcript = mt.thread("conv-1").transcript
+    assert transcript is mt.thread("conv-1").transcript
+    assert transcript is not mt.thread("conv-2").transcript
+    beside = transcript.apart()
+    beside.add(None, "aside")
+    await mt.thread("conv-1").transcript.save()
+    assert [message.text for message in await transcript.messages()] == ["first"]
+    await beside.save()
+    assert [message.text for message in await transcript.messages()] == ["first", "aside"]
+
+
+async def test_transcripts_that_are_saved_are_not_kept(mt: Meantime):
+    for number in range(100):
+        transcript = mt.thread(f"conv-{number}").transcript
+        transcript.add(None, "hello")
+        await transcript.save()
+    del transcript
+    gc.collect()
+    assert not mt._transcripts.unsaved
+    assert len(mt._transcripts._known) == 0
+
+
+@pytest.mark.embedded
+async def test_what_came_back_beside_newer_ones_leaves_none_behind(
+    mt: Meantime, thread: Thread, clock: FakeClock
+) -> None:
+    """A turn takes fewer than there are, and among them one that nobody had claimed for long."""
+    await (await thread.start(Call(int, "1"), id="old")).wait()
+    clock.jump(400 * 86_400.0)
+    await mt._runtime.announcing.park_unclaimed()
+    assert [notice.id for notice in await mt.notices("parked")] == ["old.1"]
+    for id in ("new", "newest"):
+        await (await thread.start(Call(int, "1"), id=id)).wait()
+    for expected in (["old.1", "new.1"], ["newest.1"]):
+        async with thread.turn(limit=2) as turn:
+            assert [notice.id for notice in turn.notices] == expected
+            await turn.ack()

@@ -461,3 +461,34 @@ async def test_forgetting_the_ack_is_said_once_and_does_not_spin(caplog):
         agent.cancel()
         warnings = [record for record in caplog.records if "without ack" in record.getMessage()]
         assert len(warnings) == 1
+
+
+class Matrix:
+    def __repr__(self) -> str:
+        return "<a matrix>"
+
+
+async def test_a_result_that_is_kept_only_as_its_repr_is_marked_and_logged_once(mt, caplog):
+    thread = mt.thread("conv-1")
+    name = f"{__name__}.Matrix"
+
+    async def work():
+        return {"found": [Matrix(), Matrix()], "whole": 3}
+
+    with caplog.at_level("WARNING", logger="meantime"):
+        for _ in range(3):
+            task = await (await thread.start(Call(work))).wait()
+            assert task.outcome.reprs == (name,)
+            assert task.outcome.result == {"found": ["<a matrix>"] * 2, "whole": 3}
+    assert [name in record.getMessage() for record in caplog.records].count(True) == 1
+    async with thread.turn() as turn:
+        assert name in turn.notices[0].message().text
+        await turn.ack()
+
+
+async def test_a_result_that_is_json_has_no_such_mark(mt):
+    async def work():
+        return {"set": {1}, "point": Point(3)}
+
+    task = await (await mt.thread("conv-1").start(Call(work))).wait()
+    assert task.outcome.reprs == ()

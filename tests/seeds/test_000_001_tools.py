@@ -132,6 +132,7 @@ async def test_000_001_task_persistence__until_the_parent_ends(
     await agent.thread.close()
     (ended,) = await agent.thread.wait(mine, timeout=PATIENCE)
     assert ended.status == "cancelled"
+    assert (await agent.call("list")).text == "No background tasks found"
     assert (await other.call("output", task_id=theirs)).data["status"] == "running"
 
 

@@ -53,6 +53,10 @@ async def test_001_launch_forked_background_task(tmp_path: Path) -> None:
         session = (await agent.thread.get(id)).session
         assert session != "s-parent"
         assert sessions.sessions[session][: len(SAID)] == SAID
+        preamble, _, asked = sessions.prompts[0].text.partition("\n\n")
+        assert "It may have been shortened to fit." in preamble
+        assert "read again what you rely on" in preamble
+        assert asked == "Fix it."
         assert sessions.sessions["s-parent"] == SAID, "the parent's own goes on as it was"
 
 

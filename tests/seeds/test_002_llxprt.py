@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from meantime import Agent, Meantime, Settings
+from meantime import Agent, InvalidInput, Meantime, Settings
 from meantime.dialects import dialect
 from meantime.dialects.llxprt import bus, texts
 from meantime.kernel.model import Failed
@@ -95,6 +95,60 @@ async def test_002_section_2_the_status_summary(world: World):
         f"[2] broken ({short[1]}) - [FAILED] failed\n"
         f"[3] researcher ({short[2]}) - [RUNNING] running"
     )
+
+
+async def test_002_section_1_the_bus_of_a_thread_fires_from_the_subscription_on(world: World):
+    await world.thread.wait(await world.launch())
+    other = world.mt.thread("conv-2")
+    bus = await world.thread.toolset("llxprt").bus()
+    await other.wait(await other.start(Agent("researcher", "elsewhere")))
+    id = await world.launch("broken", "try")
+    async with asyncio.timeout(30):
+        launched, failed = await anext(bus), await anext(bus)
+    assert (launched["type"], launched["taskId"]) == ("async-task-launched", id)
+    assert launched["goalPrompt"] == "try"
+    assert (failed["type"], failed["taskId"], failed["error"]) == ("async-task-failed", id, "no such file")
+
+
+async def test_002_section_2_the_summary_of_a_thread_is_in_launch_order(world: World):
+    tools = world.thread.toolset("llxprt")
+    assert await tools.summary() == ""
+    world.agents.hold("researcher")
+    first = await world.launch()
+    await world.clock.advance(1)
+    second = await world.launch("broken")
+    await world.thread.wait(second)
+    short = [await world.short(id) for id in (first, second)]
+    assert await tools.summary() == (
+        "\n[ASYNC TASKS: 2 total - 1 running, 0 completed, 1 failed]\n"
+        f"[1] researcher ({short[0]}) - [RUNNING] running\n"
+        f"[2] broken ({short[1]}) - [FAILED] failed"
+    )
+
+
+async def test_a_dialect_without_a_bus_says_so(world: World):
+    for ask in (world.thread.toolset("psi").bus, world.thread.toolset("psi").summary):
+        with pytest.raises(InvalidInput, match="The dialect psi has no"):
+            await ask()
+
+
+async def test_002_section_5_lists_are_in_launch_order_whichever_ends_first(world: World):
+    ids: list[str] = []
+    world.agents.hold("slow", "researcher", "broken")
+    for name in ("slow", "researcher", "broken"):
+        ids.append(await world.launch(name))
+        await world.clock.advance(1)
+    for name in ("broken", "researcher", "slow"):
+        world.agents.release(name)
+        await world.thread.wait(ids[["slow", "researcher", "broken"].index(name)])
+        listed = (await world.tools.call("check_async_tasks", {})).text
+        shown = (await world.tools.command("/tasks list")).text
+        reminder = await world.thread.reminder("llxprt")
+        for text in (listed, shown):
+            places = [text.index(await world.short(id)) for id in ids]
+            assert places == sorted(places), text
+    ended = [reminder.index(await world.short(id)) for id in ids]
+    assert ended == sorted(ended), reminder
 
 
 async def test_002_section_3_async_is_a_parameter_and_can_be_switched_off(world: World):
@@ -234,8 +288,8 @@ async def test_002_section_6_tasks_list_and_task_end(world: World):
 async def test_002_section_7_task_max_async_is_set_and_checked(world: World):
     for wrong in ("0", "-2", "many", "", "nan", "inf", "1e300", "1000001"):
         said = await world.tools.command(f"/set task-max-async {wrong}")
-        assert "task-max-async must be a positive number or -1 for unlimited" in said.text
-        assert said.code
+        assert said.text == "task-max-async must be a positive number or -1 for unlimited"
+        assert said.code == "invalid_input"
     await world.tools.command("/set task-max-async 2.5")
     assert world.mt.limits().for_kind("agent") == 3, "any positive number: as many as begin before it is full"
     await world.tools.command("/set task-max-async 7")

@@ -16,7 +16,7 @@ from meantime import InlineLimits, Meantime, Said, Settings, Shell, StdioServer
 from meantime.app.owner import LedgerOwner
 from meantime.dialects.jaato import AUTO_APPROVED, BackgroundConfig, Jaato
 from meantime.ports.owner import About
-from meantime.surfaces.mcp.http import OwnWorks
+from meantime.surfaces.mcp.owner_works import OwnWorks
 from meantime.testing import FakeClock, FakeSessionRunner
 from meantime.toolset.toolset import Toolset
 
@@ -339,7 +339,9 @@ async def test_003_tool_cancelbackgroundtask_waits_for_the_ending(agent: Agent):
     answer = await agent.call("getBackgroundTaskResult", task_id=id)
     assert (answer["status"], answer["error"]) == ("cancelled", "The task was cancelled by agent.")
     assert (await agent.call("cancelBackgroundTask", task_id=id))["cancelled"] is True  # it is done already
-    assert await agent.call("cancelBackgroundTask", task_id="x") == {"error": "Task 'x' not found"}
+    assert await agent.call("cancelBackgroundTask", task_id="no-such") == {
+        "error": "Task 'no-such' not found"
+    }
 
 
 async def test_003_tool_listbackgroundtasks_lists_what_is_active_by_plugin(mt: Meantime, agent: Agent):
@@ -559,7 +561,7 @@ async def test_003_people_see_tasks_and_cancel_them(agent: Agent):
     again = await agent.toolset.command(f"/cancel {id}")
     assert again.text == f"Task '{id}' had ended already: cancelled."
     assert (await agent.result(id))["error"] == "The task was cancelled by user."
-    assert (await agent.toolset.command("/cancel x")).data == {"error": "Task 'x' not found"}
+    assert (await agent.toolset.command("/cancel no-such")).data == {"error": "Task 'no-such' not found"}
 
 
 async def test_003_the_reminder_names_what_runs(agent: Agent):

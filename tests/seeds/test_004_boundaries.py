@@ -17,6 +17,7 @@ pytestmark = pytest.mark.anyio
 LIMITS = InlineLimits()
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("finishes_at", [4.999, 5.0, 5.001])
 @pytest.mark.parametrize("alarm_first", [True, False])
 async def test_psi_B1_sync_async_boundary(
@@ -34,6 +35,7 @@ async def test_psi_B1_sync_async_boundary(
     await _one_mode(mt, thread, job, calling)
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("rounds", range(12))
 async def test_psi_B1_finishing_while_it_becomes_a_job(
     mt: Meantime, thread: Thread, clock: FakeClock, rounds: int
@@ -69,6 +71,7 @@ async def _one_mode(mt: Meantime, thread: Thread, job: Job, calling: asyncio.Fut
     assert (await mt.stats())["slots.running"] == 0
 
 
+@pytest.mark.embedded
 async def test_psi_B3_same_timestamp_ordering_tie(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
     """Jobs that end at one and the same time are ordered by commit, the same in every view."""
     jobs = [await start(thread) for _ in range(10)]
@@ -162,6 +165,7 @@ async def test_psi_B7_what_was_not_told_is_never_evicted(thread: Thread) -> None
     assert [task.id for task in await thread.list("all")] == ids[:4:-1]
 
 
+@pytest.mark.embedded
 async def test_psi_B8_mixed_retention_set(ledger: str, clock: FakeClock) -> None:
     """Active jobs never leave the list and take no place of an ended one."""
     async with Meantime.open(ledger, clock=clock, settings=Settings()) as mt:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 import pytest
 
@@ -43,6 +44,7 @@ async def test_psi_E1_second_job_for_the_same_tool_call(mt: Meantime, thread: Th
     await other.wait()
 
 
+@pytest.mark.embedded
 async def test_psi_E1_second_call_does_not_run_again(thread: Thread, clock: FakeClock) -> None:
     """A call whose tool call has its job already is refused before it is executed."""
     job, _ = await start(thread, tool_call_id="call-1")
@@ -212,9 +214,8 @@ async def test_psi_E10_payload_near_the_limit(thread: Thread, payload: object, s
     assert (outcome.spill is not None) is spills
     assert await handle.result() == payload
     (message,) = await messages(thread)
-    assert message.text.startswith(f'<task-notification id="{handle.id}.1"')
-    assert message.text.endswith("</task-notification>")
-    assert message.text.count("<task-output-") == message.text.count("</task-output-") == bool(payload)
+    assert message.text.startswith(f'<task-notification id="{handle.id}.1"/>\n')
+    assert len(re.findall(r"(?ms)^Untrusted output:\n<(\d{9})>\n.*\n</\1>$", message.text)) == bool(payload)
     assert ("whole output" in message.text) is spills
 
 
@@ -241,6 +242,7 @@ async def test_psi_E12_process_restart(clock: FakeClock) -> None:
         await mt.thread("conv-1").start(Call(asyncio.sleep, 0), id=handle.id)
 
 
+@pytest.mark.embedded
 async def test_psi_E13_retryable_model_error(
     mt: Meantime, thread: Thread, agents: FakeSessionRunner, clock: FakeClock
 ) -> None:

@@ -23,6 +23,7 @@ async def test_psi_N1_synchronous_tool_completion(mt: Meantime, thread: Thread) 
     assert await mt.stats() == {**await mt.stats(), "slots.running": 0, "slots.waiting": 0}
 
 
+@pytest.mark.embedded
 async def test_psi_N2_background_start_response(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
     """A tool that goes to the background answers with its job id and running; one record is created."""
     gate = asyncio.Event()
@@ -46,6 +47,7 @@ async def test_psi_N2_explicit_start_is_background(mt: Meantime, thread: Thread)
     job.finish()
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("ending", ["completed", "failed", "cancelled", "timed_out"])
 async def test_psi_N3_terminal_status_transition(thread: Thread, clock: FakeClock, ending: str) -> None:
     """A running job that ends gets its terminal status, the time of its end and its payload."""
@@ -98,6 +100,7 @@ async def test_psi_N5_ordered_multi_job_injection(thread: Thread) -> None:
     assert len(await messages(thread)) == 3
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("actor", ["user", "agent"])
 async def test_psi_N6_cancel_request(mt: Meantime, thread: Thread, clock: FakeClock, actor: str) -> None:
     """Whoever asks, the job is pending_cancel (our cancelling), and the request reaches the tool."""
@@ -144,6 +147,7 @@ async def _settle_mixed(clock: FakeClock) -> None:
     await clock.advance(10)
 
 
+@pytest.mark.embedded
 async def test_psi_N8_default_list_behaviour(thread: Thread, clock: FakeClock) -> None:
     """Without a filter, only running and pending_cancel jobs are listed."""
     ids = await _mixed(thread)
@@ -151,6 +155,7 @@ async def test_psi_N8_default_list_behaviour(thread: Thread, clock: FakeClock) -
     await _settle_mixed(clock)
 
 
+@pytest.mark.embedded
 async def test_psi_N9_explicit_status_filter(thread: Thread, clock: FakeClock) -> None:
     """With statuses, only jobs of those are listed."""
     ids = await _mixed(thread)
@@ -163,6 +168,7 @@ async def test_psi_N9_explicit_status_filter(thread: Thread, clock: FakeClock) -
     await _settle_mixed(clock)
 
 
+@pytest.mark.embedded
 async def test_psi_N10_inspect_in_thread(thread: Thread, clock: FakeClock) -> None:
     """The originating thread gets the full record."""
     job, handle = await start(thread, description="index", tool_call_id="call-7", message_id="m-3", timeout=9)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from meantime import InlineLimits, Meantime, Settings, Shell
+from meantime import Call, InlineLimits, Meantime, Settings, Shell
 from meantime.toolset.toolset import Toolset
 
 pytestmark = pytest.mark.anyio
@@ -138,6 +138,48 @@ async def test_004_N10_E8_E9_a_job_is_its_threads_own(mt: Meantime, jobs: Toolse
         said = await elsewhere.call(name, {"job_id": id})
         assert (said.code, said.text) == ("not_found_in_thread", f"Job {id} not found in this thread.")
     assert (await elsewhere.call("list_jobs", {})).data == {"jobs": []}
+
+
+async def test_004_N10_a_failed_job_shows_its_error_exit_code_and_whether_it_was_told(
+    mt: Meantime, jobs: Toolset
+):
+    id = await started(jobs, "echo no such file; exit 3")
+    await mt.thread("conv-1").wait(id, timeout=30)
+    before = await jobs.call("inspect_job", {"job_id": id})
+    shown = {key: before.data[key] for key in ("error", "exit_code", "terminal_message_emitted")}
+    assert shown == {
+        "error": "It ended with exit code 3.",
+        "exit_code": 3,
+        "terminal_message_emitted": False,
+    }
+    assert "Exit code: 3\nTerminal message emitted: no\n" in before.text
+    async with mt.thread("conv-1").turn() as turn:
+        held = await jobs.call("inspect_job", {"job_id": id})
+        assert held.data["terminal_message_emitted"] is False  # it is held, and not yet acknowledged
+        turn.render("psi")
+        await turn.ack()
+    after = await jobs.call("inspect_job", {"job_id": id})
+    assert after.data["terminal_message_emitted"] is True
+
+
+async def test_004_N10_a_job_that_runs_or_completed_has_no_error(mt: Meantime, jobs: Toolset):
+    going, done = await started(jobs, "sleep 60"), await started(jobs, "true")
+    await mt.thread("conv-1").wait(done, timeout=30)
+    for id in (going, done):
+        data = (await jobs.call("inspect_job", {"job_id": id})).data
+        assert (data["error"], data["exit_code"], data["terminal_message_emitted"]) == (None, None, False)
+
+
+async def test_004_N10_tool_name_is_the_name_by_which_the_tool_is_called(mt: Meantime, jobs: Toolset):
+    async def build_index() -> str:
+        return "done"
+
+    named = mt.thread("conv-1").toolset("psi", tools={"index": build_index}, commands=Shell)
+    told = await named.call("run_tool", {"tool": "index", "background": True})
+    other = await mt.thread("conv-1").start(Call(build_index))
+    command = await started(jobs, "true")
+    for id, name in ((told.data["job_id"], "index"), (other.id, "build_index"), (command, "shell")):
+        assert (await jobs.call("inspect_job", {"job_id": id})).data["tool_name"] == name
 
 
 async def test_004_E11_manual_retry_is_not_supported(jobs: Toolset):

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from gates import open_gate
 from meantime import Settings, Thread
 
 from .saying import until
@@ -62,7 +63,7 @@ def released(tmp_path: Path, then: str = "") -> str:
 
 
 def let_go(tmp_path: Path) -> None:
-    (tmp_path / "gate").write_text("")
+    open_gate(tmp_path / "gate", "")
 
 
 async def wait_for(path: Path, text: str) -> None:

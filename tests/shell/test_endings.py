@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from gates import open_gate
 from meantime import Completed, Failed, Limits, Meantime, Settings, Shell, TaskFailed, Thread
 from meantime.runners.shell import hunt
 from meantime.runners.shell.shim import cells
@@ -142,7 +143,7 @@ async def test_a_leftover_that_holds_the_pipe_does_not_hold_the_task(thread: Thr
     handle = await thread.start(Shell("(read line < release; echo late) & echo done", cwd=tmp_path))
     assert await handle.result(10) == "done\n"
 
-    await asyncio.to_thread((tmp_path / "release").write_text, "go\n")
+    await asyncio.to_thread(open_gate, tmp_path / "release", "go\n")
     async with asyncio.timeout(10):
         while (await handle.log.read()).text != "done\nlate\n":  # noqa: ASYNC110  nobody follows what has ended
             await asyncio.sleep(0.01)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from gates import open_gate
 from meantime import Cancelled, Completed, Shell, Thread, TimedOut
 
 from .saying import lives, said, until
@@ -72,7 +73,7 @@ async def test_L7_also_if_its_shim_hears_of_both_at_once(thread: Thread, tmp_pat
     shim = int((await handle.log.read()).text)
     os.kill(shim, signal.SIGSTOP)
     command = int(Path(f"/proc/{shim}/task/{shim}/children").read_text())
-    await asyncio.to_thread((tmp_path / "gate").write_text, "")
+    await asyncio.to_thread(open_gate, tmp_path / "gate", "")
     await until(lambda: not lives(command))
     await handle.cancel()
     os.kill(shim, signal.SIGCONT)

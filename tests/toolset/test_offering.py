@@ -145,7 +145,7 @@ async def test_exports(thread: Thread) -> None:
         "type": "OBJECT",
         "required": ["task_id"],
         "properties": {
-            "task_id": {"type": "STRING", "description": "ID of the task.", "minLength": 1},
+            "task_id": {"type": "STRING", "description": "ID of the task."},
             "block": {"type": "BOOLEAN", "description": "Wait until the task has ended. Default: false."},
             "timeout": {
                 "type": "NUMBER",

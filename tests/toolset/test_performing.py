@@ -292,3 +292,20 @@ def test_a_toolset_without_async() -> None:
             turn.ack()
         with thread.turn() as turn:
             assert turn.notices == []
+
+
+async def test_the_id_of_a_notice_is_taken_by_every_tool_that_names_a_task(thread: Thread) -> None:
+    """It is the id that a model was told."""
+    toolset = thread.toolset()
+    id = (await toolset.call("start_agent", {"agent": "explore", "prompt": "look"})).data["id"]
+    await thread.wait(id)
+    told = f"{id}.1"
+    for name, given in (
+        ("output", {"id": told}),
+        ("wait", {"ids": [told]}),
+        ("cancel", {"id": told}),
+        ("resume", {"id": told, "prompt": "and?"}),
+    ):
+        said = await toolset.call(name, given)
+        assert not said.code, (name, said.text)
+        assert id in str(said.data), name

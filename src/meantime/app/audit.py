@@ -5,16 +5,22 @@ It reads the ledger itself, so it needs no daemon, and does not take a daemon's 
 
 from __future__ import annotations
 
+import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 import msgspec
 
 from meantime.kernel.durations import duration
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Task
+from meantime.stores.sqlite import salvage_account
+from meantime.stores.sqlite.files import Beside
+from meantime.stores.sqlite.unreadable import BAD, find_all
 
 from .reading import check_schema, read_only
 from .signs import has_live_run, last_output
@@ -22,6 +28,9 @@ from .signs import has_live_run, last_output
 HOUR = 3600.0
 SILENT = 600.0  # seconds without a sign of life
 MOST = 20  # ids that one finding names
+SPILLED = """
+    SELECT body FROM tasks WHERE instr(body, CAST('"spill":' AS BLOB)) UNION ALL
+    SELECT body FROM runs WHERE instr(body, CAST('"spill":' AS BLOB))"""
 ENDED = "('completed', 'failed', 'cancelled', 'timed_out', 'lost')"
 _task = msgspec.json.Decoder(Task).decode
 
@@ -78,11 +87,65 @@ def audit(ledger: Path, *, owned: bool, now: float) -> Audit:
         notices = tuple(Standing(state, count, max(0.0, now - at)) for state, count, at in rows)
         tasks = dict(db.execute("SELECT status, count(*) FROM tasks GROUP BY status ORDER BY status"))
         findings = (
+            *_unreadable(db),
             *_contradictions(db),
+            *_unsalvaged(ledger),
+            *_payloads(db, ledger, owned),
             *_notices(db, owned, now),
             *_active(db, Path(f"{ledger}.commands"), owned, now),
         )
     return Audit(notices, tasks, findings)
+
+
+def damage(ledger: Path, *, owned: bool) -> tuple[Finding, ...]:
+    """Only what must never be, for a ledger that is backed up or restored."""
+    with read_only(ledger, owned=owned) as db:
+        check_schema(db, ledger)
+        return (*_unreadable(db), *_contradictions(db), *_payloads(db, ledger, owned))
+
+
+def _unreadable(db: sqlite3.Connection) -> Iterator[Finding]:
+    """Rows that SQLite gives us whole, and that make no sense."""
+    found = [f"{row.id} of thread {row.thread}: {problem}" for row, problem in find_all(db)]
+    if found:
+        todo = "Their notices are parked; the rest goes on. A backup may have them: see docs/backup.md."
+        yield Finding(True, f"{len(found)} × a record that cannot be read", tuple(found[:MOST]), todo)
+
+
+def _unsalvaged(ledger: Path) -> Iterator[Finding]:
+    lost = salvage_account.missing(ledger)
+    if lost:
+        todo = "The damaged ledger is kept beside this one. The journal may also name tasks that were purged."
+        yield Finding(False, "a salvage did not bring everything back", tuple(lost[:MOST]), todo)
+
+
+def _payloads(db: sqlite3.Connection, ledger: Path, owned: bool) -> Iterator[Finding]:
+    """Results and outputs that were too long for the ledger must lie beside it."""
+    beside = Beside(ledger)
+    gone, count = list[str](), 0
+    for task in map(beside.found, readable(db.execute(SPILLED))):
+        spill = task.outcome.spill if task.outcome else None
+        if spill is None or os.path.exists(spill.path) or (owned and _is_purged(ledger, task.id)):
+            continue
+        count += 1
+        if len(gone) < MOST:
+            gone.append(f"{task.id}.{task.run.number}: {spill.path}")
+    if gone:
+        todo = "Somebody has removed them. A backup may have them: see docs/backup.md."
+        yield Finding(True, f"{count} × a payload that is gone", tuple(gone), todo)
+
+
+def readable(rows: Iterable[tuple[bytes]]) -> Iterator[Task]:
+    """Without those that cannot be read, which are a finding of their own."""
+    for (body,) in rows:
+        with suppress(*BAD):
+            yield _task(body)
+
+
+def _is_purged(ledger: Path, id: str) -> bool:
+    """Since we began to look: then its files are rightly gone."""
+    with closing(sqlite3.connect(f"file:{quote(str(ledger))}?mode=ro", uri=True, timeout=5)) as db:
+        return db.execute("SELECT 1 FROM tasks WHERE id = ?", (id,)).fetchone() is None
 
 
 def _contradictions(db: sqlite3.Connection) -> Iterator[Finding]:
@@ -98,7 +161,8 @@ def _notices(db: sqlite3.Connection, owned: bool, now: float) -> Iterator[Findin
         WHERE n.state IN ('unread', 'leased', 'parked') AND {} GROUP BY n.thread ORDER BY n.thread"""
     cases = {
         "parked after failed deliveries": ("n.state = 'parked' AND n.parked_for = 'failures'", True),
-        "parked, as nobody asks for them": ("n.state = 'parked' AND n.parked_for != 'failures'", False),
+        "parked, as nobody asks for them": ("n.state = 'parked' AND n.parked_for = 'unclaimed'", False),
+        "parked, as they cannot be read": ("n.state = 'parked' AND n.parked_for = 'unreadable'", True),
         "unread for long": (f"n.state = 'unread' AND n.at < {now - SILENT!r}", False),
         "leased by a turn that is gone": (f"n.state = 'leased' AND {int(not owned)}", False),
         "leased for more than an hour": (
@@ -127,7 +191,9 @@ def _active(db: sqlite3.Connection, commands: Path, owned: bool, now: float) -> 
     ends_with_us: list[str] = []
     rows = db.execute("SELECT body, updated FROM tasks WHERE status IN ('running', 'waiting', 'cancelling')")
     for body, updated in rows:
-        task = _task(body)
+        task = next(readable([(body,)]), None)
+        if task is None:
+            continue
         is_command = task.work.kind == "shell"
         last = max(updated, spoken.get(task.id, 0.0), last_output(commands, task) if is_command else 0.0)
         if now - last > SILENT and task.status is Status.RUNNING:

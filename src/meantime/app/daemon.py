@@ -16,12 +16,16 @@ from meantime.home import BadHome, Home, home
 from meantime.leader import READY, served_by_another
 from meantime.ondemand import DIED
 
+from .reaper import step_aside
+
 
 def main() -> int:
     """Exit code 0: the home is served, by us or by another."""
     if [argument for argument in sys.argv[1:] if argument != "--foreground"]:
         sys.stderr.write("usage: python -m meantime.app.daemon [--foreground]\n")
         return 2
+    if os.getpid() == 1:
+        step_aside()
     for name in ("MEANTIME_TASK", "MEANTIME_THREAD"):
         os.environ.pop(name, None)  # of whoever started us: what we start is not theirs
     try:

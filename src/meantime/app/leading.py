@@ -8,11 +8,13 @@ import importlib
 import logging
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from msgspec.structs import replace
 
 from meantime import __version__
+from meantime.containment import run_on
 from meantime.home import Home
 from meantime.integrations.mcp.servers import checked
 from meantime.kernel.errors import LedgerBusy, MeantimeError
@@ -43,7 +45,7 @@ def lead(home: Home, report: Callable[[str], None], umask: int, *, foreground: b
     begin(book)
     faulthandler.enable()  # a crash in C code leaves its last words
     try:
-        return asyncio.run(_live(home, report, umask, book))
+        return _run(_live(home, report, umask, book))
     except MeantimeError as problem:
         LOG.error("%s %s", problem.message, problem.hint)
         report(f"{problem.message}\n{problem.hint}")
@@ -53,6 +55,14 @@ def lead(home: Home, report: Callable[[str], None], umask: int, *, foreground: b
     except KeyboardInterrupt:
         LOG.info("Interrupted while starting.")
     return 1
+
+
+def _run(life: Coroutine[Any, Any, int]) -> int:
+    """What work raises in a task of its own, in order to end us, does not."""
+    with asyncio.Runner() as runner:
+        loop = runner.get_loop()
+        living = loop.create_task(life)
+        return run_on(lambda: loop.run_until_complete(living), living.done)
 
 
 async def _live(home: Home, report: Callable[[str], None], umask: int, book: logging.Handler) -> int:

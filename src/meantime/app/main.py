@@ -7,7 +7,7 @@ import sys
 _CLI = "meantime.surfaces.cli.verbs."
 _APP = "meantime.app.verbs."
 
-# Heading → verb → where its click command lives, and its line in the help.
+# Heading → verb → where it is declared, and its line in the help.
 VERBS: dict[str, dict[str, tuple[str, str]]] = {
     "Work": {
         "run": (_CLI + "run:command", "Start a command, or an agent, in the background."),
@@ -42,6 +42,8 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
         "status": (_APP + "status:command", "How the daemon is."),
         "doctor": (_APP + "doctor:command", "Look for what is wrong, and say what to do."),
         "audit": (_APP + "audit:command", "Account for every notice and every silent task."),
+        "backup": (_APP + "backup:backup", "Write the ledger, with all outputs, to one file."),
+        "restore": (_APP + "backup:restore_", "Bring a backup back, into an empty home."),
         "config": (_APP + "config:command", "The settings that hold, and where each came from."),
     },
     "More": {
@@ -53,11 +55,10 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
 
 def main() -> None:
     """The executable."""
-    try:
-        import click  # noqa: F401  # pyright: ignore[reportUnusedImport]
-    except ImportError:
-        sys.stderr.write("meantime: the command line needs click: pip install 'meantime[server]'\n")
-        sys.exit(1)
+    if sys.argv[1:2] == ["hook"] and "--help" not in sys.argv:  # an agent waits for it: without click
+        from meantime.surfaces.hooks.hook_client import main as hook
+
+        sys.exit(hook(sys.argv[2:]))
     try:
         from meantime import __version__
         from meantime.surfaces.cli.frame import run

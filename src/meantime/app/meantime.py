@@ -22,7 +22,7 @@ from meantime.kernel.events import Event
 from meantime.kernel.ids import check_id
 from meantime.kernel.limits import Limits, PluginDefaults
 from meantime.kernel.model import Output, Task
-from meantime.kernel.notices import Notice
+from meantime.kernel.notices import NoticePage
 from meantime.kernel.tools import ToolInfo
 from meantime.log import Log
 from meantime.ports.clock import Clock
@@ -37,6 +37,7 @@ from meantime.runtime.settings import Settings
 from meantime.stores.memory import MemoryStore
 from meantime.surfaces.http.door import HttpDoor
 from meantime.surfaces.http.settings import HttpSettings
+from meantime.turn import Transcripts
 
 from .clock import SystemClock
 from .owner import LedgerOwner
@@ -54,6 +55,7 @@ class Meantime:
         if not hasattr(runtime, "open_turn"):
             raise InvalidInput("Meantime(...) is not how to open one.", hint="Use Meantime.open(path).")
         self._runtime: Runtime | Client = runtime
+        self._transcripts = Transcripts(runtime)
         self._folder: Path | None = None  # for what lies beside the ledger
         self._doors: list[HttpDoor] = []
         self._standing = About()
@@ -81,7 +83,7 @@ class Meantime:
         servers: MCP servers by name, whose tools `Tool("name/tool", …)` runs.
         agents: who `Agent("name", …)` is: AgentSettings, a Pydantic AI agent, or a function of your own.
         """
-        settings = settings or Settings()
+        settings = settings_of(settings)
         clock = clock or SystemClock()
         if store is None:
             store = store_of(path, durability, salvage)
@@ -128,7 +130,7 @@ class Meantime:
 
     def thread(self, id: str) -> Thread:
         """A conversation: what it starts, it is told about, and no other."""
-        return Thread(self._runtime, check_id(id, "thread"))
+        return Thread(self._runtime, check_id(id, "thread"), self._transcripts)
 
     async def close(self, *, on_close: str | None = None) -> None:
         """Stops what runs here and lets go of the ledger; what is queued stays queued.
@@ -189,7 +191,8 @@ class Meantime:
             tcp=tcp,
         )
         runtime = self._owned("serves it")
-        door = HttpDoor(runtime, LedgerOwner(self._about), settings, runtime.record.clock)
+        owner = LedgerOwner(self._about, runtime.record.notice_listeners.append)
+        door = HttpDoor(runtime, owner, settings, runtime.record.clock)
         self._doors = [*(known for known in self._doors if not known.closed), door]
         return door
 
@@ -272,9 +275,17 @@ class Meantime:
         """Deletes ended tasks for good."""
         return await self._runtime.purge(refs)
 
-    async def notices(self, *states: str, thread: str | None = None) -> Sequence[Notice]:
-        """For an audit: by default what is not told yet."""
-        return await self._runtime.notices(thread, states or ("unread", "leased", "parked"))
+    async def notices(
+        self, *states: str, thread: str | None = None, limit: int = 1_000, offset: int = 0
+    ) -> NoticePage:
+        """One page of notices, for an audit: by default those that are not told yet.
+
+        The page is a list; its `total` is the number of notices before paging. At most 1,000 at once."""
+        wanted = states or ("unread", "leased", "parked")
+        found = await self._runtime.notices(thread, wanted, limit=limit, offset=offset)
+        whole = len(found) < limit and (found or not offset)
+        total = offset + len(found) if whole else await self._runtime.count_notices(thread, wanted)
+        return NoticePage(found, total)
 
     async def stats(self) -> dict[str, int]:
         return await self._runtime.stats()
@@ -326,6 +337,17 @@ class Meantime:
         self._runtime.detach(thread)
 
 
+def settings_of(given: object) -> Settings:
+    if given is None:
+        return Settings()
+    if not isinstance(given, Settings):
+        raise InvalidInput(
+            f"settings must be a Settings, not {type(given).__name__}.",
+            hint="Write settings=Settings(max_wait=60).",
+        )
+    return given
+
+
 class Opening:
     """What Meantime.open returns: `async with` it, or await it."""
 
@@ -348,6 +370,14 @@ class Opening:
         await self._meantime.close()
 
     if not TYPE_CHECKING:  # a type checker says it by itself
+
+        def __enter__(self) -> Never:
+            raise InvalidInput(
+                "Meantime.open(...) is asynchronous.",
+                hint="Write `async with`, or block: `from meantime.blocking import Meantime`.",
+            )
+
+        def __exit__(self, *_: object) -> None: ...
 
         def __getattr__(self, name: str) -> Never:
             what = f"{type(self).__name__!r} object has no attribute {name!r}"

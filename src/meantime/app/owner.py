@@ -16,10 +16,19 @@ from meantime.runners.shell.work import Shell
 
 
 class LedgerOwner:
-    """`about` is asked every time: hosts and clients come and go."""
+    """`about` is asked every time: hosts and clients come and go. `watch_notices` is that of ports/owner.py;
+    a process that is connected to an owner has none to watch."""
 
-    def __init__(self, about: Callable[[], About]) -> None:
+    def __init__(
+        self,
+        about: Callable[[], About],
+        watch_notices: Callable[[Callable[[str], None]], None] = lambda listener: None,
+    ) -> None:
         self.about = about
+        self._watch_notices = watch_notices
+
+    def watch_notices(self, listener: Callable[[str], None]) -> None:
+        self._watch_notices(listener)
 
     def command(
         self,

@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from meantime.containment import Escape, is_raisable
 from meantime.kernel.errors import Disconnected, Duplicate, NotFound, Refused, TaskFailed, TaskTimedOut
 from meantime.kernel.ids import ENTROPY, check_id, crockford, task_id
 from meantime.kernel.lifecycle import Status
@@ -223,7 +224,7 @@ class Client(Tasks):
             return from_wire_answer(await self._ask(VERBS["call"], thread, order, options, threshold))
         except TaskFailed:
             own = None if held.performing is None or held.is_running else held.performing.result().exception
-            if own is None:
+            if own is None or not is_raisable(own):
                 raise
             raise own from None  # as if it had been called here, which it was
         except asyncio.CancelledError:
@@ -370,7 +371,9 @@ def _inline(report: Report, held: Held) -> Answer:
         raise TaskTimedOut(f"The call did not end within {held.task.run.timeout:g} s.", ended)
     if report.result is not None:
         return Answer("synchronous", report.result.value)
-    raise report.exception or Disconnected("The call was stopped when the owner of the ledger was lost.")
+    if report.exception is None:
+        raise Disconnected("The call was stopped when the owner of the ledger was lost.")
+    raise report.exception if is_raisable(report.exception) else Escape(report.exception)
 
 
 def _plain(verb: Verb) -> Callable[..., Awaitable[Any]]:

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 
 from meantime.kernel.durations import duration
 from meantime.kernel.model import Cancelled, Completed
-from meantime.kernel.notices import Message, Notice, Part, payload_text
+from meantime.kernel.notices import EVENT, Message, Notice, Part, partial_text, payload_text
+from meantime.kernel.payloads import fenced
 from meantime.toolset import words
 
 from ._sessions import texts
@@ -65,13 +66,13 @@ def _hidden(notice: Notice) -> str:
         ]
     elif isinstance(outcome, Cancelled):
         lines.append("It was cancelled: do not start it again unless you are asked to.")
-    lines += _hint(notice)
-    body = payload_text(outcome)
+    lines += [*words.reduced(task), *_hint(notice)]
+    body = payload_text(outcome) if isinstance(outcome, Completed | Cancelled) else partial_text(outcome)
     if body:
-        lines.append(words.fenced(body, notice.nonce))
+        lines.append(fenced(body, notice.nonce))
     if outcome.spill is not None:
         lines.append(f"This is a part; the whole output is in {outcome.spill.path}")
-    return "\n".join([f"Task ID: {task.id}", *lines, texts.EVENT])
+    return "\n".join([f"Task ID: {task.id}", *lines, EVENT])
 
 
 def _hint(notice: Notice) -> list[str]:

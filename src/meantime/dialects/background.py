@@ -4,7 +4,8 @@ result does not replace it."""
 from __future__ import annotations
 
 from meantime.kernel.durations import duration
-from meantime.kernel.notices import Message, Notice, Part, payload_text
+from meantime.kernel.notices import EVENT, Message, Notice, Part, payload_text
+from meantime.kernel.payloads import fenced
 from meantime.toolset import words
 
 from ._sessions import texts
@@ -20,13 +21,14 @@ class Background(SessionDialect):
         lines = [
             f'{what} {task.id} "{words.flat(task.title)}" ended after {duration(task.run.duration or 0.0)}.',
             f"Status: {texts.word(task)}",
+            *words.reduced(task),
         ]
         body = payload_text(notice.outcome)
         if body:
-            lines.append(words.fenced(body, notice.nonce))
+            lines.append(fenced(body, notice.nonce))
         if notice.outcome.spill is not None:
             lines.append(f"This is a part; the whole output is in {notice.outcome.spill.path}")
-        return Message("user", (Part("\n".join([*lines, texts.EVENT])),))
+        return Message("user", (Part("\n".join([*lines, EVENT])),))
 
 
 DIALECT = Background("background", forks=False, reads_settle=False)

@@ -12,9 +12,9 @@ from meantime.kernel.change import Disposition
 from meantime.kernel.durations import duration
 from meantime.kernel.errors import InvalidInput, MeantimeError, RetryNotSupported, TaskEnded
 from meantime.kernel.lifecycle import ACTIVE, Status
-from meantime.kernel.model import Outcome, Task
+from meantime.kernel.model import Cancelled, Failed, Lost, Outcome, Task, TimedOut
 from meantime.kernel.notices import Message, Notice, Part, payload_text
-from meantime.kernel.payloads import as_text, clean
+from meantime.kernel.payloads import as_text, clean, fenced, preview
 from meantime.ports import asks
 from meantime.ports.asks import Answer, Ask
 from meantime.ports.dialect import Command, Offer, Policy, Problem, Said, Standing, Tool
@@ -24,13 +24,14 @@ from meantime.toolset.arguments import Arguments, tool
 __all__ = ["DIALECT"]
 
 SHELL = "shell"  # the tool that is there without being registered: {"command": "…"}
+ERROR = 500  # characters of an error in the text; the data has more
 INLINE = 10.0  # seconds that a call may take before it is a job
 RUN = (
     "Calls a tool. A quick one answers with its result (mode synchronous). A slow one becomes a job (mode "
     "background, with a job_id), and you are told when it ends: do not poll."
 )
 RUN_INLINE = "Calls a tool, and answers with its result (mode synchronous)."
-EVENT = "(Automatic event of the runtime: no person has written or approved this.)"
+EVENT = "(Automatic event: no person wrote or approved this.)"
 WORDS = {
     Status.QUEUED: "running",
     Status.RUNNING: "running",
@@ -120,9 +121,10 @@ class Psi:
         task, outcome = notice.task, notice.outcome
         took = duration(task.run.duration or 0.0)
         lines = [f"Background job {task.id} ({words.flat(task.title)}) is {WORDS[task.status]} after {took}."]
+        lines += words.reduced(task)
         body = payload_text(outcome)
         if body:
-            lines.append(words.fenced(body, notice.nonce))
+            lines.append(fenced(body, notice.nonce))
         if outcome.spill is not None:
             lines.append(f"The output is over the limits; all of it is in the file {outcome.spill.path}")
         return Message("assistant", (Part("\n".join([*lines, EVENT])),))
@@ -156,6 +158,7 @@ def _run(given: Run) -> Ask:
     """Without jobs, it is waited for as long as it takes."""
     may = isinstance(given, HandedOffRun)
     how: dict[str, Any] = {"background": may and given.background, "threshold": INLINE if may else None}
+    how["meta"] = {"tool": given.tool}
     if given.tool != SHELL:
         return asks.StartTool(name=given.tool, arguments=given.arguments, **how)
     command = given.arguments.get("command")
@@ -176,7 +179,7 @@ def _all(rest: str) -> asks.List:
 
 
 def _read(given: Job) -> asks.Read:
-    return asks.Read(ref=given.job_id)
+    return asks.Read(ref=given.job_id, told=True)
 
 
 def _cancel(given: Job) -> asks.Cancel:
@@ -202,7 +205,8 @@ def _ran(ask: Ask, answer: Answer) -> Said:
         result = words.cleaned(answer.result)
         return Said(words.block(as_text(answer.result)), data={"mode": "synchronous", "result": result})
     task = answer.task
-    text = f"Started background job {task.id}. You are told when it ends; do not poll."
+    lines = [f"Started background job {task.id}. You are told when it ends; do not poll."]
+    text = "\n".join([*lines, *words.reduced(task)])
     return Said(text, data={"mode": "background", "job_id": task.id, "status": WORDS[task.status]})
 
 
@@ -223,10 +227,38 @@ def _listed(ask: Ask, answer: Answer) -> Said:
 def _record(ask: asks.Read, answer: Answer) -> Said:
     task = answer.task
     body = words.block(answer.output.text if answer.output else "")
-    data = {**_data(task), "payload": words.cleaned(answer.output.value if answer.output else None)}
+    data = {
+        **_data(task),
+        "payload": words.cleaned(answer.output.value if answer.output else None),
+        "error": None,
+        "exit_code": None,
+        "terminal_message_emitted": answer.told,
+    }
+    if isinstance(task.outcome, Failed | Lost | TimedOut | Cancelled):
+        data["error"] = clean(_error(task.outcome)) or None
+        data["exit_code"] = getattr(task.outcome, "exit_code", None)
     if task.outcome is not None and task.outcome.spill is not None:
         data["payload_file"] = task.outcome.spill.path
-    return Said(f"{_row(task, answer.now)}\n{body}".rstrip(), data=data)
+    lines = [_row(task, answer.now), *words.reduced(task)]
+    if data["error"]:
+        lines.append(f"Error: {words.flat(str(data['error']), ERROR)}")
+    if data["exit_code"] is not None:
+        lines.append(f"Exit code: {data['exit_code']}")
+    if task.ended:
+        lines.append(f"Terminal message emitted: {'yes' if answer.told else 'no'}")
+    return Said("\n".join([*lines, body]).rstrip(), data=data)
+
+
+def _error(outcome: Failed | Lost | TimedOut | Cancelled) -> str:
+    match outcome:
+        case Failed():
+            return preview(outcome.message)
+        case TimedOut():
+            return f"It did not end within {outcome.seconds:g} s."
+        case Cancelled():
+            return outcome.error
+        case Lost():
+            return outcome.reason
 
 
 def _cancelled(ask: Ask, answer: Answer) -> Said:
@@ -248,13 +280,22 @@ def _data(task: Task) -> dict[str, Any]:
         "job_id": task.id,
         "thread_id": task.thread,
         "tool_call_id": task.tool_call_id,
-        "tool_name": words.flat(task.work.name or task.work.kind),
+        "tool_name": words.flat(_tool(task)),
         "status": WORDS[task.status],
         "started_at": task.run.started_at,
         "completed_at": task.run.ended_at,
         "cancel_requested_by": cancel.by if cancel else None,
         "cancel_requested_at": cancel.at if cancel else None,
     }
+
+
+def _tool(task: Task) -> str:
+    """Its name as run_tool has it; where another door started it, the function's own."""
+    named = task.meta.get("tool")
+    if isinstance(named, str) and named:
+        return named
+    name = task.work.name.rpartition(":")[2] if task.work.kind == "call" else task.work.name
+    return name.rpartition("<locals>.")[2] or task.work.kind
 
 
 def _refused(text: str, code: str) -> Said:

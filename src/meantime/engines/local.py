@@ -7,14 +7,13 @@ import traceback
 from collections.abc import Iterable
 from typing import cast
 
+from meantime.containment import Escape, is_ours_to_keep, words
+from meantime.kernel.bounds import DETAIL
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.model import Failed, Task
 from meantime.kernel.outcomes import Report
 from meantime.kernel.payloads import escape_surrogates
 from meantime.ports.runner import Assignment, Context, LastingRunner, Runner, Stopped
-
-MAX_MESSAGE = 4_000
-MAX_DETAIL = 16_000
 
 
 class LocalEngine:
@@ -62,6 +61,8 @@ class LocalEngine:
         except BaseException as problem:  # SystemExit and KeyboardInterrupt would end our loop, too
             if isinstance(problem, GeneratorExit) and not _is_running(me):
                 raise  # this coroutine is being closed; the work did not raise it
+            if isinstance(problem, KeyboardInterrupt) and is_ours_to_keep(problem):
+                raise  # somebody has pressed Ctrl+C
             return Report(error=failure(problem), exception=problem)
         finally:
             if self._performing.get(id) is mine:  # not that of a later run of the same task
@@ -86,15 +87,10 @@ def _is_running(task: asyncio.Task[object]) -> bool:
 
 def failure(problem: BaseException) -> Failed:
     """What the work raised, in words: the message for the agent, the traceback for debugging."""
-    try:
-        text = str(problem)
-    except Exception:
-        text = "(its message could not be read)"
-    name = type(problem).__name__
+    raised = problem.__cause__ if isinstance(problem, Escape) and problem.__cause__ else problem
     detail = "".join(traceback.format_exception(problem, limit=-20, chain=False))
-    message = f"{name}: {text}" if text else name
     return Failed(
-        escape_surrogates(message)[:MAX_MESSAGE],
-        code=name,
-        detail=escape_surrogates(detail)[-MAX_DETAIL:],
+        escape_surrogates(words(problem)),
+        code=type(raised).__name__,
+        detail=escape_surrogates(detail)[-DETAIL:],
     )

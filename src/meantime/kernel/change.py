@@ -26,6 +26,7 @@ from .model import (
 from .questions import TASK, Question, Reply
 
 LAST_ANSWERS = 20
+PARENT = "parent"  # `by` of a cancel that comes with the end of the conversation
 SHUTDOWN = "shutdown"  # `by` of a cancel that comes with the end of the process
 
 
@@ -171,6 +172,7 @@ def _end(task: Task, move: Move, status: Status, facts: Facts, now: float) -> Ch
         late_result=task.late_result if facts.late is None else facts.late,
         question=None,
         follow_up=task.follow_up if _goes_on(outcome) else "",
+        hidden=task.hidden or (cancel is not None and cancel.by == PARENT),  # nobody is there to clear it
     )
     return Change(new, task.version, event=_event("ended", new, now), ends=True)
 

@@ -1,9 +1,22 @@
-"""Durations for people: `45s`, `2m 30s`, `1h 15m 45s`; and moments as wires write them."""
+"""Durations as people read and write them: `45s`, `2m 30s`, `1h 15m 45s`; and moments as wires write them."""
 
 from __future__ import annotations
 
 import math
+import re
 from datetime import UTC, datetime
+
+_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|w)\s*", re.ASCII)
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
+
+
+def seconds_of(text: str) -> float | None:
+    """`5s`, `1h30m`, `7d` in seconds; None for what is not a duration. A number needs its unit."""
+    said = text.strip().lower()
+    parts = list(_PART.finditer(said))
+    if not parts or "".join(part[0] for part in parts) != said:
+        return None
+    return sum(float(part[1]) * _SECONDS[part[2]] for part in parts)
 
 
 def duration(seconds: float) -> str:

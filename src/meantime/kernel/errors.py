@@ -9,7 +9,7 @@ MeantimeError                 .code is stable, .hint says what to do next
 │   ├── LimitReached          too many running; says how many and what to do
 │   ├── NotResumable          this task cannot be resumed (being resumed, session gone, no session)
 │   ├── RetryNotSupported     there is no manual retry; resume is the way
-│   └── Degraded              the disk is full: nothing new is accepted, endings still are
+│   └── Degraded              the disk is full or failed to sync: nothing new is accepted, endings wait
 ├── LeaseLost                 the turn's notices went back to the inbox before the ack; .notices
 ├── NotInWork                 current() was asked outside of background work
 ├── Closed                    this Meantime is closed

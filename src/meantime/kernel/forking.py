@@ -23,6 +23,13 @@ PREAMBLE = (
     "again what you rely on."
 )
 
+# Where the host has copied the session itself: how much of it still fits is the host's business.
+COPIED = (
+    "You go on from a copy of another agent's conversation, which is what was said above. It may have been "
+    "shortened to fit. It is there for you to know, and you do not answer it. Files may have changed since: "
+    "read again what you rely on."
+)
+
 
 class Forked(NamedTuple):
     lines: Sequence[Line]

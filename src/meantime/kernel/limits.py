@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
 
@@ -69,7 +69,7 @@ class Slots:
         self.running = 0
         self.waiting = 0
         self._running: dict[Lane, int] = {}
-        self._queues: OrderedDict[Lane, deque[str]] = OrderedDict()
+        self._queues: OrderedDict[Lane, OrderedDict[str, None]] = OrderedDict()
 
     def fits(self, lane: Lane) -> bool:
         total, own = self.limits.total, self.limits.for_kind(lane[1])
@@ -98,14 +98,14 @@ class Slots:
 
     def wait(self, lane: Lane, task: str) -> None:
         self.waiting += 1
-        self._queues.setdefault(lane, deque()).append(task)
+        self._queues.setdefault(lane, OrderedDict())[task] = None
 
     def forget(self, lane: Lane, task: str) -> bool:
         """A queued task that is cancelled leaves its place."""
         queue = self._queues.get(lane)
         if queue is None or task not in queue:
             return False
-        queue.remove(task)
+        del queue[task]
         self.waiting -= 1
         if not queue:
             del self._queues[lane]
@@ -114,13 +114,13 @@ class Slots:
     def position(self, lane: Lane, task: str) -> int | None:
         """1 is next of its lane; None is not queued."""
         queue = self._queues.get(lane)
-        return queue.index(task) + 1 if queue and task in queue else None
+        return next(at for at, one in enumerate(queue, 1) if one == task) if queue and task in queue else None
 
     def admit(self) -> Iterator[str]:
         """Takes a slot for each task that may start now, and names it."""
         while (lane := self._next()) is not None:
             queue = self._queues[lane]
-            task = queue.popleft()
+            task, _ = queue.popitem(last=False)
             self.waiting -= 1
             if queue:
                 self._queues.move_to_end(lane)

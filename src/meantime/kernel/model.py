@@ -35,6 +35,7 @@ class Spill(Struct, frozen=True, omit_defaults=True, gc=False):
     is_text: bool = True  # False: the file holds JSON
     of_runner: bool = False  # the file is its runner's own, not one of the store's
     lost: int = 0  # bytes that were said and not kept: the file is not the whole
+    of_message: bool = False  # the file begins with the ending's message, which is cut; then the output
 
 
 class Completed(Struct, frozen=True, omit_defaults=True, gc=False, tag_field="ended", tag="completed"):
@@ -44,6 +45,7 @@ class Completed(Struct, frozen=True, omit_defaults=True, gc=False, tag_field="en
     emitted_vars: dict[str, Json] = {}
     final_message: str = ""
     terminate_reason: str = "GOAL"
+    reprs: tuple[str, ...] = ()  # types in the result that are not JSON: only their repr is kept
 
 
 class Failed(Struct, frozen=True, omit_defaults=True, gc=False, tag_field="ended", tag="failed"):
@@ -66,6 +68,7 @@ class Cancelled(Struct, frozen=True, omit_defaults=True, gc=False, tag_field="en
     abandoned: bool = False  # it would not stop; we stopped waiting, and a late result will be kept
     emitted_vars: dict[str, Json] = {}
     spill: Spill | None = None  # the whole partial output, where it was over the limits
+    error: str = ""  # what went wrong while it was being cancelled
 
 
 class TimedOut(Struct, frozen=True, omit_defaults=True, gc=False, tag_field="ended", tag="timed_out"):

@@ -7,10 +7,11 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .model import Cancelled, Completed, Failed, Json, Lost, Outcome, Spill, Task, TimedOut
-from .payloads import Jsonable, escape_surrogates, jsonable
+from .model import Cancelled, CancelRequest, Completed, Failed, Json, Lost, Outcome, Spill, Task, TimedOut
+from .payloads import Jsonable, escape_surrogates, jsonable, preview
 
 RESTARTED = "The process that ran it ended before it did; how far it got is not known."
+SESSION_KEPT = "Its session is kept."  # whether who is told can resume it, is for a dialect to say
 TIMEOUT = "timeout"  # `by` of a cancel that the clock asked for
 
 
@@ -28,6 +29,7 @@ class Report(Struct, frozen=True):
     exception: BaseException | None = None  # for a foreground caller; never stored
     timed_out: bool = False  # stopped by its own clock, because nobody else was there to do it
     spill: Spill | None = None  # the output is in this file already, in place of the result or the partial
+    reprs: tuple[str, ...] = ()  # types in the result of which only the repr is kept
     detached: bool = False  # it goes on without us, and nothing is to be recorded
 
 
@@ -80,8 +82,8 @@ def judge(task: Task, report: Report, emitted: dict[str, Json]) -> Verdict:
 
 
 def _judge(task: Task, report: Report, emitted: dict[str, Json]) -> Verdict:
-    """Finished first wins against a cancel. Against the clock it does not: what came after the
-    deadline is kept as a late result, and a timeout stays a timeout."""
+    """Finished first wins against a cancel; an error does not, and is kept in the words of the ending.
+    Against the clock nothing wins: what came after the deadline is kept as a late result."""
     cancel = task.run.cancel
     if report.timed_out or (cancel is not None and cancel.by == TIMEOUT):
         partial = report.result.value if report.result else report.partial
@@ -90,7 +92,8 @@ def _judge(task: Task, report: Report, emitted: dict[str, Json]) -> Verdict:
     if report.result is not None:
         return Verdict(_completed(report, report.result, emitted))
     if report.error is not None:
-        return Verdict(_failed(report.error, report.partial, emitted))
+        failed = _failed(report.error, report.partial, emitted)
+        return Verdict(failed if cancel is None else _broke_off(cancel, failed))
     if report.lost:
         return Verdict(Lost(report.lost, report.partial, emitted))
     if cancel is not None:
@@ -128,6 +131,18 @@ def _completed(report: Report, result: Jsonable, emitted: dict[str, Json]) -> Co
         emitted_vars=emitted,
         final_message=report.final_message,
         terminate_reason=report.terminate_reason or "GOAL",
+        reprs=report.reprs,
+    )
+
+
+def _broke_off(cancel: CancelRequest, failed: Failed) -> Cancelled:
+    """Whoever cancels work wants it to be over: that it did not stop cleanly is a detail of that."""
+    return Cancelled(
+        cancel.by,
+        cancel.reason,
+        failed.partial,
+        emitted_vars=failed.emitted_vars,
+        error=preview(failed.message),
     )
 
 

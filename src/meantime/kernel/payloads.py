@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+import zlib
 from collections.abc import Mapping
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import msgspec
 
@@ -14,6 +15,7 @@ from .model import InlineLimits, Json, Spill
 MAX_DEPTH = 64
 MAX_NODES = 1_000_000  # containers and objects visited in one payload
 MAX_BITS = 14_000  # an int of more does not print under Python's own limit of 4300 digits
+MAX_REPRS = 10  # types that are named
 REPR = 2_000  # characters kept of something that is not JSON
 PREVIEW = 2_000  # characters of a spilled payload shown in the message, 80 % of them from its head
 
@@ -25,8 +27,9 @@ class Jsonable(NamedTuple):
     faithful: bool  # False: something in it is only kept as text
 
 
-def jsonable(value: object) -> Jsonable:
-    """The value as JSON; what is not JSON becomes its text, and `faithful` says so.
+def jsonable(value: object, *, exact: bool = False) -> Jsonable:
+    """The value as JSON; what is not JSON becomes its text, and `faithful` says so. With `exact` it also
+    says so where the value would come back as another type, such as a path as its text.
 
     A function may have worked for an hour before it returned a set or a NaN: its ending is
     worth more than our taste in types.
@@ -38,7 +41,30 @@ def jsonable(value: object) -> Jsonable:
         plain = walk.convert(value, 0)
     except Exception as problem:  # a property or an iterator of the user's own that raises
         return Jsonable(_unreadable(value, problem), False)
-    return Jsonable(plain, walk.faithful)
+    return Jsonable(plain, walk.faithful and (walk.exact or not exact))
+
+
+def reprs_in(value: object) -> tuple[str, ...]:
+    """The types in a value of which only the repr is kept, by name; asked where the value is not faithful."""
+    walk = _Walk()
+    try:
+        walk.convert(value, 0)
+    except Exception:
+        return (type_name(value),)
+    return tuple(walk.reprs)
+
+
+def type_name(value: object) -> str:
+    kind = type(value)
+    return f"{kind.__module__}.{kind.__qualname__}"[:200]
+
+
+class PathLike(Protocol):
+    def __fspath__(self) -> str: ...
+
+
+class PydanticModel(Protocol):
+    def model_dump(self, *, mode: str) -> object: ...
 
 
 class _Walk:
@@ -46,6 +72,8 @@ class _Walk:
 
     def __init__(self) -> None:
         self.faithful = True
+        self.exact = True
+        self.reprs: dict[str, None] = {}  # names of types, in the order in which they were found
         self._inside: set[int] = set()
         self._left = MAX_NODES
 
@@ -80,18 +108,30 @@ class _Walk:
         return self._convert_object(value, depth)
 
     def _convert_object(self, value: object, depth: int) -> Json:
-        """Dataclasses, structs, sets, dates, enums, bytes: msgspec knows how; the rest is kept as text."""
+        """Dataclasses, structs, sets, dates, enums, bytes: msgspec knows how. A Pydantic model dumps itself,
+        a path is its text; the rest is kept as the text of its repr, which is marked."""
+        if hasattr(type(value), "__fspath__"):
+            self.exact = False
+            return self.convert(cast("PathLike", value).__fspath__(), depth + 1)
+        if hasattr(type(value), "model_dump"):
+            self.exact = False
+            return self.convert(cast("PydanticModel", value).model_dump(mode="json"), depth + 1)
         try:
             plain = msgspec.to_builtins(value)
         except (TypeError, ValueError, RecursionError, OverflowError):
-            return self._lose(_text(value))
+            return self._repr(value)
         if type(plain) is type(value) and not isinstance(plain, _BUILTIN):
-            return self._lose(_text(value))
+            return self._repr(value)
         return self.convert(plain, depth + 1)
 
     def _key(self, key: object) -> str:
         text = key if isinstance(key, str) else self._lose(str(key))
         return text if is_unicode(text) else self._lose(escape_surrogates(text))
+
+    def _repr(self, value: object) -> str:
+        if len(self.reprs) < MAX_REPRS:
+            self.reprs[type_name(value)] = None
+        return self._lose(_text(value))
 
     def _lose(self, text: str) -> str:
         self.faithful = False
@@ -176,9 +216,13 @@ def short(value: Json) -> Json:
 
 
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]")
+# Persian, Hindi and others need joiners inside their words, and many emoji are several that are joined.
+# Between two characters of that kind a joiner stays; elsewhere it would only hide something.
+_UNJOINED = "\x00-\xbf\u061c\u180e\u2000-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
 _CONTROL = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+    f"|(?<![^{_UNJOINED}])[\u200c\u200d]|[\u200c\u200d](?![^{_UNJOINED}])"
 )
 _OUR_TAGS = re.compile(r"<(?=\s*/?\s*(?:task-notification|task-output|system-reminder)\b)", re.IGNORECASE)
 
@@ -187,3 +231,23 @@ def clean(text: str) -> str:
     """Task output is untrusted: no terminal codes, no invisible characters, none of our own tags."""
     text = _CONTROL.sub("", _ANSI.sub("", text.replace("\r\n", "\n")))
     return _OUR_TAGS.sub("&lt;", text)
+
+
+def one_line(text: str, most: int = 200) -> str:
+    """Cleaned, in one line, and with an ellipsis where it was cut."""
+    return cut(clean(text).replace("\n", " "), most)
+
+
+def cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+
+
+def fenced(text: str, nonce: str) -> str:
+    """What a task said, as a labelled block. The number that ends it comes from a nonce that was made after
+    the task had ended. Digits only: a model pays three tokens for these nine, and eleven for a hex nonce.
+
+    A text that has the number by chance is told with it broken, so no text can end its own block.
+    """
+    mark = f"{zlib.crc32(nonce.encode()) % 10**9:09}"
+    inside = clean(text).removesuffix("\n").replace(mark, f"{mark[:4]} {mark[4:]}")
+    return f"Untrusted output:\n<{mark}>\n{inside}\n</{mark}>"

@@ -55,6 +55,10 @@ class Reply(Struct, frozen=True, omit_defaults=True, gc=False, kw_only=True):
     at: float = 0.0
     run: int = 0  # of the task, that was answered
 
+    def __str__(self) -> str:
+        """The answer as a text: what was written, else the choices."""
+        return self.text or ", ".join(self.choices)
+
 
 def posed(question: Question) -> Question:
     """A permission can always be given and refused, whoever asks for it."""

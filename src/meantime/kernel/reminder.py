@@ -8,12 +8,13 @@ from .durations import duration
 from .ids import display
 from .lifecycle import Status
 from .model import Task
-from .payloads import clean
+from .payloads import one_line
 
 RESTS = (
     "You were woken again and again by work that you had started when you were woken. "
     "The next wake waits {}; nothing is lost. If this is a loop, stop it."
 )
+HEAD = "Background tasks (you are told when each ends; do not poll):"
 SHOWN = 20  # tasks named; the rest are counted
 ASKED = 200  # characters of what a task asks
 
@@ -25,39 +26,37 @@ def reminder(
     if not (active or untold or parked):
         return RESTS.format(duration(rests)) if rests else ""
     ids = [task.id for task in (*active, *untold)]
-    counts = [f"{len(active)} active"] if active else []
-    counts += [f"{len(untold)} ended, not yet told"] if untold else []
-    counts += [f"{parked} parked after failed deliveries"] if parked else []
-    lines = ["Background tasks: " + ", ".join(counts) + "."]
+    lines = [HEAD]
     lines += [f"- {_active(task, ids, now)}" for task in active[:SHOWN]]
-    lines += [f"- {display(task.id, ids)} {task.status}: {_title(task)}" for task in untold[:SHOWN]]
+    lines += [
+        f"- {display(task.id, ids)} {task.status}, not yet told: {_title(task)}" for task in untold[:SHOWN]
+    ]
     more = max(0, len(active) - SHOWN) + max(0, len(untold) - SHOWN)
     if more:
         lines.append(f"- and {more} more")
-    lines.append("You will be told when each one ends; do not poll.")
+    if parked:
+        lines.append(f"- {parked} parked after failed deliveries")
     if rests:
         lines.append(RESTS.format(duration(rests)))
     return "\n".join(lines)
 
 
 def _active(task: Task, ids: Sequence[str], now: float) -> str:
-    since = task.run.started_at or task.run.queued_at
-    text = f"{display(task.id, ids)} {task.status} {duration(now - since)}: {_title(task)}"
+    """What runs as expected needs no word for it, and no seconds: this is said again in every turn."""
+    since = now - (task.run.started_at or task.run.queued_at)
+    status = "" if task.status is Status.RUNNING else f" {task.status}"
+    text = f"{display(task.id, ids)}{status} {duration(since).partition(' ')[0]}: {_title(task)}"
     if task.question is not None:
-        asked = f"asks: {_line(task.question.text)[:ASKED]}"
+        asked = f"asks: {one_line(task.question.text, ASKED)}"
         choices = ", ".join(choice.id for choice in task.question.choices)
-        return f"{text} ({asked}{f' [{_line(choices)[:100]}]' if choices else ''})"
+        return f"{text} ({asked}{f' [{one_line(choices, 100)}]' if choices else ''})"
     progress = task.progress
     if progress is None or task.status is Status.QUEUED:
         return text
     percent = f"{progress.percent:g} %" if progress.percent is not None else ""
     said = " ".join(part for part in (percent, progress.phase, progress.message) if part)
-    return f"{text} ({_line(said)[:100]})" if said else text
+    return f"{text} ({one_line(said, 100)})" if said else text
 
 
 def _title(task: Task) -> str:
-    return _line(task.title)[:100]
-
-
-def _line(text: str) -> str:
-    return clean(text).replace("\n", " ")
+    return one_line(task.title, 100)

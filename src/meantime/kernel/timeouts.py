@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from .durations import seconds_of
 from .errors import InvalidInput
 
 UNBOUNDED = -1.0
@@ -30,6 +31,19 @@ def resolve(asked: float | None, default: float = UNBOUNDED, maximum: float = UN
         asked_for = "were asked for" if asked is not None else "is the default"
         return Timeout(ceiling, f"{seconds:g} s {asked_for}; {ceiling:g} s is the maximum.")
     return Timeout(seconds)
+
+
+def given(timeout: float | str | None) -> float | None:
+    """A timeout as people give it: seconds, or a text such as "90s" or "1h30m"."""
+    if not isinstance(timeout, str):
+        return timeout
+    seconds = seconds_of(timeout)
+    if seconds is None:
+        raise InvalidInput(
+            f"timeout={timeout[:40]!r} is not a duration.",
+            hint='Give seconds, or a text such as "90s" or "1h30m".',
+        )
+    return seconds
 
 
 def check(seconds: object) -> float:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol, cast
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Generic, NamedTuple, ParamSpec, Protocol, TypeVar, cast, overload
 
 import msgspec
 from msgspec.structs import replace
@@ -12,6 +12,9 @@ from .errors import InvalidInput
 from .model import Json, Work
 from .payloads import as_text, is_unicode, jsonable, short
 
+P = ParamSpec("P")
+R = TypeVar("R")
+T_co = TypeVar("T_co", covariant=True)
 MAX_META = 16_384  # bytes of `meta`, as JSON
 MAX_INPUT = 1_000_000  # bytes of arguments kept in the ledger; more can be run, but not run again
 
@@ -33,10 +36,25 @@ class Order(NamedTuple):
         return self._replace(work=replace(self.work, faithful=False), kwargs=kwargs)
 
 
-class Call:
-    """A Python function with its arguments, sync or async."""
+class OrderOf(Order, Generic[T_co]):
+    """An order whose result has this type, for type checkers: `Handle.result()` gives it back."""
+
+    __slots__ = ()
+
+
+class Call(Generic[T_co]):
+    """A Python function with its arguments, sync or async. Type checkers compare the arguments with the
+    function's own."""
 
     __slots__ = ("args", "fn", "kwargs")
+
+    @overload
+    def __init__(
+        self: Call[R], fn: Callable[P, Coroutine[Any, Any, R]], /, *args: P.args, **kwargs: P.kwargs
+    ) -> None: ...
+
+    @overload
+    def __init__(self: Call[R], fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> None: ...
 
     def __init__(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> None:
         if not callable(fn):
@@ -48,18 +66,18 @@ class Call:
         self.args = args
         self.kwargs = kwargs
 
-    def order(self) -> Order:
+    def order(self) -> OrderOf[T_co]:
         stored: dict[str, Any] = {}
         # What is bound to the function is not stored, so it could not be called again after a restart.
         faithful = not hasattr(self.fn, "func") and getattr(self.fn, "__self__", None) is None
         for name, given in (("args", self.args), ("kwargs", self.kwargs)):
             if given:
-                stored[name], same = jsonable(given)
+                stored[name], same = jsonable(given, exact=True)
                 faithful = faithful and same
         if stored and len(msgspec.json.encode(stored)) > MAX_INPUT:
             stored, faithful = {"too_big": short(as_text(stored))}, False
         work = Work("call", function_name(self.fn), stored or None, faithful)
-        return Order(work, self.fn, self.args, self.kwargs)
+        return OrderOf(work, self.fn, self.args, self.kwargs)
 
     def __repr__(self) -> str:
         return f"Call({function_name(self.fn)})"
@@ -75,10 +93,10 @@ class Agent:
         self.prompt = _text(prompt, "an agent's prompt")
         self.input = input
 
-    def order(self) -> Order:
-        stored, faithful = jsonable({**self.input, "prompt": self.prompt})
+    def order(self) -> OrderOf[Json]:
+        stored, faithful = jsonable({**self.input, "prompt": self.prompt}, exact=True)
         check_input(stored, "An agent's prompt and input")
-        return Order(Work("agent", self.name, stored, faithful))
+        return OrderOf(Work("agent", self.name, stored, faithful))
 
     def __repr__(self) -> str:
         return f"Agent({self.name!r})"
@@ -117,20 +135,20 @@ class Tool:
                 hint="Give texts, numbers, booleans, None, lists and dicts of them.",
             )
 
-    def order(self) -> Order:
+    def order(self) -> OrderOf[Json]:
         stored, faithful = self.arguments or None, True
         if stored and len(msgspec.json.encode(stored)) > MAX_INPUT:
             stored, faithful = {"too_big": short(as_text(stored))}, False
-        return Order(Work("tool", self.name, stored, faithful), kwargs={"arguments": self.arguments})
+        return OrderOf(Work("tool", self.name, stored, faithful), kwargs={"arguments": self.arguments})
 
     def __repr__(self) -> str:
         return f"Tool({self.name!r})"
 
 
-class Orderable(Protocol):
-    """Anything that can be handed off."""
+class Orderable(Protocol[T_co]):
+    """Anything that can be handed off, by the type of its result."""
 
-    def order(self) -> Order: ...
+    def order(self) -> OrderOf[T_co]: ...
 
 
 def function_name(fn: Callable[..., Any]) -> str:

@@ -44,6 +44,7 @@ class WireReport(Struct, frozen=True, omit_defaults=True):
     terminate_reason: str = ""
     session: str | None = None
     timed_out: bool = False
+    reprs: tuple[str, ...] = ()
 
 
 class Bye(Frame, frozen=True, tag="bye"):
@@ -201,6 +202,7 @@ def to_wire(report: Report) -> WireReport:
         report.terminate_reason,
         report.session,
         timed_out=report.timed_out,
+        reprs=report.reprs,
     )
 
 
@@ -215,4 +217,5 @@ def from_wire(report: WireReport) -> Report:
         report.terminate_reason,
         report.session,
         timed_out=report.timed_out,
+        reprs=report.reprs,
     )

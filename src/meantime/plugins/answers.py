@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from meantime.dialects.jaato import texts
+from meantime.dialects.jaato.tasks import NOTE
 from meantime.kernel.model import Json
 
 from .capable import RunsInBackground
@@ -12,7 +13,7 @@ from .protocol import TaskHandle
 
 
 def backgrounded(handle: TaskHandle, threshold: float | None, *, by_hand: bool) -> dict[str, Any]:
-    return texts.backgrounded(handle.task_id, threshold, by_hand=by_hand)
+    return _noted(handle, texts.backgrounded(handle.task_id, threshold, by_hand=by_hand))
 
 
 def started(
@@ -27,6 +28,14 @@ def started(
 
 
 def started_as(handle: TaskHandle) -> dict[str, Any]:
-    return texts.started(
-        handle.task_id, handle.plugin_name, handle.tool_name, handle.estimated_duration_seconds
+    return _noted(
+        handle,
+        texts.started(
+            handle.task_id, handle.plugin_name, handle.tool_name, handle.estimated_duration_seconds
+        ),
     )
+
+
+def _noted(handle: TaskHandle, answer: dict[str, Any]) -> dict[str, Any]:
+    note = (handle.metadata or {}).get(NOTE)
+    return {**answer, NOTE: note} if note else answer

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
+import math
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
 from msgspec.structs import replace
 
+from meantime.dialects.jaato.tasks import ESTIMATE
 from meantime.kernel.errors import Ambiguous, InvalidInput, MeantimeError, NotFound
 from meantime.kernel.lifecycle import ENDED
 from meantime.kernel.model import Completed, Json, Task
+from meantime.kernel.payloads import cut
 from meantime.kernel.timeouts import check_age
 from meantime.kernel.work import Call
 from meantime.ports.runner import Context
@@ -21,6 +25,7 @@ from .protocol import TaskHandle, TaskResult, TaskStatus
 from .translate import STATUS, handle_of, result_of
 from .workshop import HISTORY
 
+LOG = logging.getLogger("meantime.plugins")
 TITLE = 200  # characters
 
 
@@ -55,7 +60,7 @@ class RunsInBackground(Hooks):
             outcome = replace(outcome, result=self.workshop.thread.result(task_id), spill=None)
         elif outcome.spill is not None:
             outcome = replace(outcome, partial=self.workshop.thread.output(task_id).value)
-        return result_of(task, self.present(task.meta["tool"], outcome))
+        return result_of(task, self.background_result(task.meta["tool"], outcome))
 
     def cancel(self, task_id: str) -> bool:
         """Waits for the ending: the grace and the deadline of the runtime are the longest it takes."""
@@ -65,7 +70,7 @@ class RunsInBackground(Hooks):
         return not getattr(task.outcome, "abandoned", False)
 
     def list_tasks(self) -> list[TaskHandle]:
-        return [self._handle(task) for task in self.workshop.active(self.name)]
+        return [handle_of(task) for task in self.workshop.active(self.name)]
 
     def cleanup_completed(self, max_age_seconds: float = 3600) -> int:
         """They are hidden here and in listings; their history stays in the ledger, for people."""
@@ -92,18 +97,18 @@ class RunsInBackground(Hooks):
         meta: dict[str, Json] | None = None,
     ) -> TaskHandle:
         self._check_capable(tool_name)
-        work = self.work(tool_name, check_arguments(arguments))
+        work = self.background_work(tool_name, check_arguments(arguments))
         if work is None:
             work = Call(self.get_executors()[tool_name], arguments)
         if timeout_seconds is None:
             timeout_seconds = self.timeout_of(tool_name, arguments)
-        options = self.options(tool_name, arguments, timeout_seconds, meta or {})
+        options = self.background_options(tool_name, arguments, timeout_seconds, meta or {})
         try:
             with self.workshop.place() as id:
                 task = self.workshop.thread.start(work, id=id, **options).task
         except MeantimeError as problem:
             raise _not_started(problem) from problem
-        return self._handle(task, arguments)
+        return handle_of(task)
 
     def adopt_task(
         self,
@@ -117,7 +122,8 @@ class RunsInBackground(Hooks):
         linked: Callable[[Context], object] | None = None,
     ) -> TaskHandle:
         self._check_capable(tool_name)
-        options = self.options(tool_name, check_arguments(arguments), None, meta or {}, running_for)
+        check_arguments(arguments)
+        options = self.background_options(tool_name, arguments, None, meta or {}, running_for)
         try:
             with self.workshop.place(id) as id:
                 task = self.workshop.thread.adopt(
@@ -131,9 +137,9 @@ class RunsInBackground(Hooks):
                 ).task
         except MeantimeError as problem:
             raise _not_started(problem) from problem
-        return self._handle(task, arguments)
+        return handle_of(task)
 
-    def options(
+    def background_options(
         self,
         tool_name: str,
         arguments: dict[str, Any],
@@ -146,11 +152,23 @@ class RunsInBackground(Hooks):
         if timeout is None:
             timeout = self.workshop.config.default_timeout_seconds
             timeout = timeout + waited if timeout > 0 else timeout
-        own = {"plugin": self.name, "tool": tool_name, "like": alike(arguments)}
-        description = self.describe(tool_name, arguments)[:TITLE]
+        own: dict[str, Json] = {"plugin": self.name, "tool": tool_name, "like": alike(arguments)}
+        own[ESTIMATE] = self._estimate(tool_name, arguments)
+        description = cut(self.background_title(tool_name, arguments), TITLE)
         return {"timeout": timeout, "description": description, "meta": {**meta, **own}}
 
     # -- inside
+
+    def _estimate(self, tool_name: str, arguments: dict[str, Any]) -> float | None:
+        """It is only a hint: a plugin's mistake in it must not keep the tool from running."""
+        try:
+            seconds = self.estimate_duration(tool_name, arguments)
+            return None if seconds is None or not math.isfinite(seconds) else float(seconds)
+        except MeantimeError:
+            return None  # such as Closed: whoever starts the tool is told
+        except Exception:
+            LOG.exception("The plugin %s cannot estimate how long %s takes.", self.name, tool_name)
+            return None
 
     def _check_capable(self, tool_name: str) -> None:
         if not self.supports_background(tool_name):
@@ -170,11 +188,6 @@ class RunsInBackground(Hooks):
         if not known or (task.ended and thread.clear(task_id, older_than=kept)):
             raise KeyError(f"Task {task_id!r} not found")
         return task
-
-    def _handle(self, task: Task, arguments: dict[str, Any] | None = None) -> TaskHandle:
-        if arguments is None:
-            return handle_of(task, self.workshop.estimate(task.meta["tool"], task.meta.get("like")))
-        return handle_of(task, self.estimate_duration(task.meta["tool"], arguments))
 
 
 def check_arguments(arguments: Any) -> dict[str, Any]:

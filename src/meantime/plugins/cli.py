@@ -37,7 +37,7 @@ class CLIPlugin(RunsInBackground):
         timeout = self.timeout_of(TOOL, arguments)
         timeout = -1 if timeout is None else timeout
         try:
-            answer = self.workshop.thread.call(self.work(TOOL, arguments), timeout=timeout)
+            answer = self.workshop.thread.call(self.background_work(TOOL, arguments), timeout=timeout)
         except TaskFailed as problem:
             failed = problem.task.outcome
             shown = self.answer_to_failure(TOOL, failed) if isinstance(failed, Failed) else None
@@ -45,13 +45,13 @@ class CLIPlugin(RunsInBackground):
                 raise
             return shown
         left = {LEFT_RUNNING: list(answer.left_running)} if answer.left_running else {}
-        return self.present(TOOL, Completed(answer.result, emitted_vars=left))
+        return self.background_result(TOOL, Completed(answer.result, emitted_vars=left))
 
-    def work(self, tool_name: str, arguments: dict[str, Any]) -> Orderable:
+    def background_work(self, tool_name: str, arguments: dict[str, Any]) -> Orderable[Any]:
         command, _ = split_background(command_of(arguments))
         return Shell(command, cwd=arguments.get("cwd"), merge=True)  # as a terminal would show it
 
-    def describe(self, tool_name: str, arguments: dict[str, Any]) -> str:
+    def background_title(self, tool_name: str, arguments: dict[str, Any]) -> str:
         return " ".join(str(arguments.get("command")).split())
 
     def timeout_of(self, tool_name: str, arguments: dict[str, Any]) -> float | None:
@@ -63,7 +63,7 @@ class CLIPlugin(RunsInBackground):
             raise InvalidInput(f'"background" is true or false, not {asked!r}.')
         return asked or split_background(command_of(arguments))[1]
 
-    def present(self, tool_name: str, outcome: Outcome) -> Any:
+    def background_result(self, tool_name: str, outcome: Outcome) -> Any:
         return commands.shown(outcome)
 
     def answer_to_failure(self, tool_name: str, failed: Failed) -> Any:

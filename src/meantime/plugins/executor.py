@@ -11,16 +11,19 @@ from typing import Any
 
 from meantime.kernel.errors import NotFound
 from meantime.kernel.model import Json
+from meantime.ports.runner import CURRENT
 
 from .answers import backgrounded, started
 from .calling import Calling, FunctionCall, run_tool, settle
 from .capable import check_arguments
 from .estimates import alike
+from .link import Link
 from .performing import RuntimeCall
 from .permission import Decision, Permission, ask, denied, kept
 from .protocol import TaskHandle
 from .registry import PluginRegistry, Tool
 from .workers import Workers
+from .workshop import new_id
 
 logger = logging.getLogger("meantime")
 # Of the call that runs here: what a tool starts on its part is asked for like a call of the agent's own.
@@ -81,7 +84,7 @@ class ToolExecutor:
         threshold = self._registry.threshold(tool)
         call = self._call(tool, arguments, meta, threshold)
         if call is None:
-            return run_tool(tool, arguments)
+            return self._run_here(tool, arguments)
         return self._answer(call, threshold)
 
     async def execute_async(self, name: str, args: dict[str, Any]) -> Any:
@@ -136,12 +139,23 @@ class ToolExecutor:
 
     # -- the steps of a call
 
+    def _run_here(self, tool: Tool, arguments: dict[str, Any]) -> Any:
+        """On this thread, as it never becomes a task. `current()` works all the same; in background work it
+        is that of the work."""
+        if CURRENT.get(None) is not None:
+            return run_tool(tool, arguments)
+        before = CURRENT.set(Link(new_id(), self._registry.workshop.thread_id))
+        try:
+            return run_tool(tool, arguments)
+        finally:
+            CURRENT.reset(before)
+
     def _call(
         self, tool: Tool, arguments: dict[str, Any], meta: dict[str, Json], threshold: float | None
     ) -> Calling | None:
         """None: it is to run right here."""
         ours = tool.ours
-        work = None if ours is None else ours.work(tool.name, arguments)
+        work = None if ours is None else ours.background_work(tool.name, arguments)
         if ours is not None and work is not None:
             return RuntimeCall(tool, ours, arguments, meta, work, threshold)
         if threshold is None and not tool.is_async:

@@ -23,9 +23,7 @@ class Hooks:
     _workshop: Workshop | None = None
 
     if TYPE_CHECKING:
-
-        @property
-        def name(self) -> str: ...
+        name: Any  # a str; a plugin may have it as an attribute or as a property
 
         def get_executors(self) -> Executors: ...
 
@@ -46,11 +44,11 @@ class Hooks:
         """Seconds, where nothing was learned yet; None if there is no telling."""
         return None
 
-    def work(self, tool_name: str, arguments: dict[str, Any]) -> Orderable | None:
+    def background_work(self, tool_name: str, arguments: dict[str, Any]) -> Orderable[Any] | None:
         """The work that a call of the tool is, where it is more than a Python function: `Shell(…)`."""
         return None
 
-    def describe(self, tool_name: str, arguments: dict[str, Any]) -> str:
+    def background_title(self, tool_name: str, arguments: dict[str, Any]) -> str:
         """What people and the agent call a task of this tool."""
         return tool_name
 
@@ -62,7 +60,7 @@ class Hooks:
         """Whether the call itself says that nobody is going to wait for it."""
         return False
 
-    def present(self, tool_name: str, outcome: Outcome) -> Any:
+    def background_result(self, tool_name: str, outcome: Outcome) -> Any:
         """What `get_result` shows of an ending: the result, or what there was of one."""
         return outcome.result if isinstance(outcome, Completed) else outcome.partial
 
@@ -80,7 +78,7 @@ class Hooks:
             )
         return self._workshop
 
-    def attach(self, workshop: Workshop | None) -> None:
+    def attach_to(self, workshop: Workshop | None) -> None:
         """The registry's side: a plugin works in one registry at a time."""
         if workshop is not None and self._workshop not in (None, workshop):
             raise InvalidInput(

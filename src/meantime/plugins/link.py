@@ -16,7 +16,7 @@ MOST_SAID = 100  # before the link; a call that ends in time has nobody to tell
 class Link:
     """Before the link nobody can ask it to stop. What it says until then is said again afterwards."""
 
-    noticed = False
+    noticed = on_thread = False
     stops = 0
     depth = 0
     children = -1
@@ -73,9 +73,9 @@ class Link:
     def progress(
         self,
         percent: float | None = None,
+        message: str | None = None,
         *,
         phase: str | None = None,
-        message: str | None = None,
         tool: str | None = None,
     ) -> None:
         self._say(lambda context: context.progress(percent, phase=phase, message=message, tool=tool))

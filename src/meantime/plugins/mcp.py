@@ -72,10 +72,10 @@ class MCPPlugin(RunsInBackground):
                 return self._thresholds[name]
         return super().get_auto_background_threshold(tool_name)
 
-    def work(self, tool_name: str, arguments: dict[str, Any]) -> Orderable:
+    def background_work(self, tool_name: str, arguments: dict[str, Any]) -> Orderable[Any]:
         return Tool(self.tools[tool_name].full_name, arguments)
 
-    def describe(self, tool_name: str, arguments: dict[str, Any]) -> str:
+    def background_title(self, tool_name: str, arguments: dict[str, Any]) -> str:
         return self.tools[tool_name].full_name
 
     def answer_to_failure(self, tool_name: str, failed: Failed) -> Any:
@@ -85,11 +85,11 @@ class MCPPlugin(RunsInBackground):
     def _run(self, tool_name: str, arguments: dict[str, Any]) -> Any:
         """Plainly, for as long as it takes: for callers that know nothing of the background."""
         try:
-            answer = self.workshop.thread.call(self.work(tool_name, arguments), timeout=-1)
+            answer = self.workshop.thread.call(self.background_work(tool_name, arguments), timeout=-1)
         except TaskFailed as problem:
             failed = problem.task.outcome
             shown = self.answer_to_failure(tool_name, failed) if isinstance(failed, Failed) else None
             if shown is None:
                 raise
             return shown
-        return self.present(tool_name, Completed(answer.result))
+        return self.background_result(tool_name, Completed(answer.result))

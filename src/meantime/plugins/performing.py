@@ -27,7 +27,7 @@ class RuntimeCall(Calling):
         ours: RunsInBackground,
         arguments: dict[str, Any],
         meta: dict[str, Json],
-        work: Orderable,
+        work: Orderable[Any],
         threshold: float | None,
     ) -> None:
         super().__init__(tool, arguments, meta)
@@ -36,7 +36,7 @@ class RuntimeCall(Calling):
         timeout = ours.timeout_of(tool.name, arguments)
         if timeout is None and threshold is None:
             timeout = -1.0  # somebody waits for it, for as long as it takes
-        self._options = ours.options(tool.name, arguments, timeout, meta, threshold or 0.0)
+        self._options = ours.background_options(tool.name, arguments, timeout, meta, threshold or 0.0)
 
     def begin(self) -> None:
         call = self._ours.workshop.thread.call
@@ -47,7 +47,7 @@ class RuntimeCall(Calling):
         workshop = self._ours.workshop
         with workshop.place(self.id):
             task = workshop.thread.promote(self.id).task
-        return handle_of(task, self._ours.estimate_duration(self.tool.name, self.arguments))
+        return handle_of(task)
 
     def result(self) -> Any:
         try:
@@ -62,7 +62,7 @@ class RuntimeCall(Calling):
             self.promoted = handle_of(answer.task)
             return None
         left = {LEFT_RUNNING: list(answer.left_running)} if answer.left_running else {}
-        return self._ours.present(self.tool.name, Completed(answer.result, emitted_vars=left))
+        return self._ours.background_result(self.tool.name, Completed(answer.result, emitted_vars=left))
 
     def give_up(self) -> None:
         self.future.cancel()

@@ -87,7 +87,7 @@ class PluginRegistry:
         if isinstance(plugin, NeedsRegistry):
             plugin.set_registry(self)
         if isinstance(plugin, RunsInBackground):
-            plugin.attach(self.workshop)
+            plugin.attach_to(self.workshop)
             self.workshop.admit(name)
         elif isinstance(plugin, BackgroundCapable):
             self.workshop.admit(name, lambda: _count(plugin))
@@ -98,7 +98,7 @@ class PluginRegistry:
         """Its tasks go on; whoever adds it again sees them again."""
         plugin = self.plugin(name)
         if isinstance(plugin, RunsInBackground):
-            plugin.attach(None)
+            plugin.attach_to(None)
         self.workshop.dismiss(name)
         del self._plugins[name]
         self._tools = {known: tool for known, tool in self._tools.items() if tool.plugin_name != name}

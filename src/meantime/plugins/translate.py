@@ -6,23 +6,25 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
-from meantime.dialects.jaato.tasks import WORDS, error_of
+from meantime.dialects.jaato.tasks import ESTIMATE, WORDS, error_of, estimate, noted
 from meantime.kernel.model import Task
 
 from .protocol import TaskHandle, TaskResult, TaskStatus
 
 STATUS = MappingProxyType({status: TaskStatus(word) for status, word in WORDS.items()})
-_OURS = frozenset({"plugin", "tool", "like"})
+_OURS = frozenset({"plugin", "tool", "like", ESTIMATE})
 
 
-def handle_of(task: Task, estimate: float | None = None) -> TaskHandle:
+def handle_of(task: Task) -> TaskHandle:
+    """A timeout that was reduced is said in its metadata."""
+    metadata = {name: value for name, value in task.meta.items() if name not in _OURS}
     return TaskHandle(
         task_id=task.id,
         plugin_name=task.meta["plugin"],
         tool_name=task.meta["tool"],
         created_at=datetime.fromtimestamp(task.created_at),
-        estimated_duration_seconds=estimate,
-        metadata={name: value for name, value in task.meta.items() if name not in _OURS} or None,
+        estimated_duration_seconds=estimate(task),
+        metadata=noted(task, metadata) or None,
     )
 
 

@@ -77,6 +77,7 @@ class Read(Ask, frozen=True, kw_only=True):
     wait: float = 0.0
     tail: int | None = None  # of a command: the last lines,
     offset: int | None = None  # or from this byte on; neither is what its ending carries
+    told: bool = False  # also ask whether the conversation was told of its ending
 
 
 class List(Ask, frozen=True, kw_only=True):
@@ -130,6 +131,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     tasks: Sequence[Task] = ()  # those that it is about, as they are now
     output: Output | None = None  # Read
     chunk: Chunk | None = None  # Read, of a command with tail or offset
+    told: bool = False  # Read with `told`: a turn has acknowledged the notice of the ending
     inline: bool = False  # Starting: it ended before its threshold. There is no task, only
     result: Json = None
     ending: Ending | None = None  # and what came with it

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from msgspec import Struct
 
 from meantime.kernel.errors import MeantimeError
+from meantime.kernel.events import Event
 from meantime.kernel.lifecycle import ENDED, Status
 from meantime.kernel.limits import PluginDefaults
 from meantime.kernel.model import Json, Task
@@ -111,6 +112,19 @@ class Configurable(Protocol):
 
     def configured(self, defaults: PluginDefaults) -> Dialect:
         """The same with these; one that was made with others keeps its own."""
+        ...
+
+
+@runtime_checkable
+class Published(Protocol):
+    """A dialect that also has a text for system instructions and a message bus, as seed 002 does."""
+
+    def summary(self, tasks: Sequence[Task]) -> str:
+        """How the tasks of a thread stand, newest first as given; empty where there are none."""
+        ...
+
+    def published(self, event: Event, task: Task) -> dict[str, Any] | None:
+        """The message that an event puts on the bus; None for what the bus does not carry."""
         ...
 
 

@@ -5,7 +5,7 @@ A wire carries words. Which function or command they mean is known to the owner 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -67,3 +67,7 @@ class Owner(Protocol):
     def tools(self) -> Sequence[str]: ...
 
     def about(self) -> About: ...
+
+    def watch_notices(self, listener: Callable[[str], None]) -> None:
+        """Calls the listener with a thread before a notice for it becomes unread, and again once it is."""
+        ...

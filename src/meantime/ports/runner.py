@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextvars import Context as CallersContext
 from contextvars import ContextVar
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -68,6 +68,8 @@ class Context(Protocol):
         """Whether the work has seen that it should stop: then its return is a stop, not a finish."""
         ...
 
+    on_thread: bool  # set by a runner whose work cannot be interrupted, while it runs
+
     @property
     def stops(self) -> int:
         """How often this run was asked to stop; any further cancellation comes from outside."""
@@ -84,11 +86,13 @@ class Context(Protocol):
     def progress(
         self,
         percent: float | None = None,
+        message: str | None = None,
         *,
         phase: str | None = None,
-        message: str | None = None,
         tool: str | None = None,
-    ) -> None: ...
+    ) -> None:
+        """How far it is: `progress(30, "half of the files")`. What is not given stays as it was."""
+        ...
 
     def in_session(self, id: str) -> None:
         """The session this run works in, as soon as it has one: it is recorded at once, so that the
@@ -150,6 +154,13 @@ class Runner(Protocol):
         ...
 
 
+class Leftovers(NamedTuple):
+    """Processes that an ended work had left running."""
+
+    killed: int = 0
+    left: tuple[int, ...] = ()  # pids of those that could not be killed
+
+
 class LastingRunner(Runner, Protocol):
     """A runner whose work goes on when its owner is gone. `run` begins the work if nobody has, and
     follows it to its end; a later owner's `run` of the same task takes it up where it stands."""
@@ -165,6 +176,11 @@ class LastingRunner(Runner, Protocol):
         what has vanished."""
         ...
 
+    def knows_whose(self, task: Task) -> bool:
+        """Asked in a ledger that was copied, of a task that was active: whether `run` can tell if the work
+        belongs to this ledger or to the original, and leaves it alone if it is the original's."""
+        ...
+
     def age(self, task: Task) -> float | None:
         """Seconds since the work began, 0 if it has not. None: nobody here knows; whoever performs it
         says so to the run's context, as soon as it is heard of."""
@@ -178,8 +194,8 @@ class LastingRunner(Runner, Protocol):
         """Whether a foreground run is to outlive us; until it is a task, it is not."""
         ...
 
-    async def end_leftovers(self, task: Task) -> int:
-        """Ends what the work of an ended task has left running; how many there were."""
+    async def end_leftovers(self, task: Task) -> Leftovers:
+        """Ends what the work of an ended task has left running."""
         ...
 
     def forget(self, task: Task) -> None:
@@ -264,11 +280,12 @@ class SpeakingRunner(Runner, Protocol):
 
 
 CURRENT: ContextVar[Context] = ContextVar("meantime.current")
+DIRECT: ContextVar[Context] = ContextVar("meantime.direct")  # of a function that is called without a task
 
 
 def current() -> Context:
     """The context of the work that is running here: `current().progress(50)`."""
-    context = CURRENT.get(None)
+    context = CURRENT.get(None) or DIRECT.get(None)
     if context is None:
         raise NotInWork(
             "current() works only inside background work.", hint="Start it with thread.start(...)."

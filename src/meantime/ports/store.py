@@ -88,6 +88,16 @@ class Store(Protocol):
 
     async def close(self) -> None: ...
 
+    @property
+    def is_copy(self) -> bool:
+        """Whether the store was copied from elsewhere, as by `cp` or a restored backup, and `own` was not
+        called since: the work that it records as active belongs to the original."""
+        ...
+
+    async def own(self) -> None:
+        """Ends that: whatever is recorded from now on is this store's. Survives a crash."""
+        ...
+
     def commit(self, change: Change) -> asyncio.Future[Committed]:
         """Writes the task if its version still holds; with it, in the same transaction, the
         thread's next completion number and the notice (if the run ended), the archived run and
@@ -130,7 +140,9 @@ class Store(Protocol):
         """Every task that has not ended, oldest first: what a restart must look after."""
         ...
 
-    async def batch(self, id: str) -> BatchCount | None: ...
+    async def batch(self, id: str, thread: str | None = None) -> BatchCount | None:
+        """Of one thread's tasks, or of all; None where there are none."""
+        ...
 
     async def counts(self) -> Mapping[str, int]:
         """Tasks by status and notices by state (as `notices.<state>`)."""
@@ -170,8 +182,12 @@ class Store(Protocol):
         ...
 
     async def notices(
-        self, thread: str | None, states: Iterable[NoticeState], limit: int
+        self, thread: str | None, states: Iterable[NoticeState], limit: int, offset: int = 0
     ) -> Sequence[Notice]: ...
+
+    async def count_notices(self, thread: str | None, states: Iterable[NoticeState]) -> int:
+        """How many there are in these states, before paging."""
+        ...
 
     async def unread(self) -> Mapping[str, int]:
         """Unread notices by thread."""

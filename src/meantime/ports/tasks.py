@@ -259,7 +259,15 @@ class Tasks(Protocol):
 
     async def unpark(self, thread: str) -> int: ...
 
-    async def notices(self, thread: str | None, states: Iterable[str]) -> Sequence[Notice]: ...
+    async def notices(
+        self, thread: str | None, states: Iterable[str], *, limit: int = 1_000, offset: int = 0
+    ) -> Sequence[Notice]:
+        """By thread, in the order of their endings; at most 1,000 at once."""
+        ...
+
+    async def count_notices(self, thread: str | None, states: Iterable[str]) -> int:
+        """How many there are in these states."""
+        ...
 
     # -- a transcript of our own
     async def append(self, thread: str, entries: Sequence[Entry]) -> None: ...

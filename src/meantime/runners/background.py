@@ -4,38 +4,77 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable
-from functools import cached_property, update_wrapper
-from typing import Any, Generic, ParamSpec, TypeVar, overload
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import contextmanager
+from functools import partial, update_wrapper
+from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
 import msgspec
 
+from meantime.context import UnrecordedContext
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.work import Call, function_name
+from meantime.ports.runner import CURRENT, DIRECT, Context
 
 P = ParamSpec("P")
 R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+T = TypeVar("T")
 
 REGISTRY: dict[str, BackgroundFunction[..., Any]] = {}  # what a restart can find again
 
 
-class BackgroundFunction(Generic[P, R]):
+@contextmanager
+def _direct(context: Context) -> Generator[None]:
+    token = DIRECT.set(context)
+    try:
+        yield
+    finally:
+        DIRECT.reset(token)
+
+
+async def _awaited(context: Context, running: Coroutine[Any, Any, T]) -> T:
+    with _direct(context):
+        return await running
+
+
+class BackgroundFunction(Generic[P, R_co]):
     """Calls through to the function; `work(...)` makes the order for a background run of it."""
 
     def __init__(
-        self, fn: Callable[P, R], *, name: str | None = None, description: str | None = None
+        self, fn: Callable[P, R_co], *, name: str | None = None, description: str | None = None
     ) -> None:
         self.fn = fn
         self.name = name or getattr(fn, "__name__", type(fn).__name__)
         self.description = description if description is not None else inspect.getdoc(fn) or ""
         self.signature = inspect.signature(fn)
         update_wrapper(self, fn)
+        self._schema: dict[str, Any] | None = None
         REGISTRY[function_name(fn)] = self
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self.fn(*args, **kwargs)
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
+        """Calls the function itself. Outside of a task `current()` works in it, and records nothing."""
+        if CURRENT.get(None) is not None:
+            return self.fn(*args, **kwargs)
+        context = UnrecordedContext()
+        with _direct(context):
+            found = self.fn(*args, **kwargs)
+        return cast("R_co", _awaited(context, found)) if inspect.iscoroutine(found) else found
 
-    def work(self, *args: P.args, **kwargs: P.kwargs) -> Call:
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        """As a method, it is bound like any function."""
+        return self if instance is None else partial(cast("Any", self), instance)
+
+    @overload
+    def work(
+        self: BackgroundFunction[P, Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs
+    ) -> Call[T]: ...
+
+    @overload
+    def work(self, *args: P.args, **kwargs: P.kwargs) -> Call[R_co]: ...
+
+    def work(self, *args: Any, **kwargs: Any) -> Call[Any]:
+        """The order for a background run, for `thread.start`."""
         return Call(self, *args, **kwargs)
 
     def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -45,9 +84,14 @@ class BackgroundFunction(Generic[P, R]):
         except TypeError as problem:
             raise InvalidInput(f"{self.name}{self.signature}: {problem}.") from None
 
-    @cached_property
+    @property
     def schema(self) -> dict[str, Any]:
         """The arguments as a JSON schema of one object."""
+        if self._schema is None:
+            self._schema = self._described()
+        return self._schema
+
+    def _described(self) -> dict[str, Any]:
         hints = typing.get_type_hints(self.fn)
         fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
         for parameter in self.signature.parameters.values():

@@ -6,18 +6,28 @@ import asyncio
 import contextvars
 import importlib
 import inspect
+import logging
 from collections.abc import Callable
 from functools import partial
+from types import FunctionType
 from typing import Any, cast
 
+from meantime.containment import contained, tasks_contained
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.model import Task
 from meantime.kernel.outcomes import Report
-from meantime.kernel.payloads import jsonable
+from meantime.kernel.payloads import jsonable, reprs_in
 from meantime.ports.runner import Abilities, Assignment, Context
 
 from .background import REGISTRY, BackgroundFunction
 from .threads import Threads
+
+LOG = logging.getLogger("meantime")
+MAX_LOGGED = 1_000
+REPR_ONLY = (
+    "The result of %s has a %s, which is not JSON: only its repr is kept. Return a dict, a dataclass or a "
+    "Pydantic model instead."
+)
 
 
 class FunctionRunner:
@@ -27,6 +37,7 @@ class FunctionRunner:
     def __init__(self, max_threads: int = 256) -> None:
         self._threads = Threads(max_threads)
         self._foreground = Threads(max_threads)
+        self._logged: set[str] = set()  # types whose results were only a repr
 
     def check(self, task: Task, assignment: Assignment) -> None:
         target = assignment.target
@@ -34,6 +45,8 @@ class FunctionRunner:
             raise InvalidInput("Call(...) needs a function.")
         if isinstance(target, BackgroundFunction):
             target.check(assignment.args, assignment.kwargs)
+        else:
+            check_arguments(target, assignment.args, assignment.kwargs)
 
     def can_run(self, task: Task) -> bool:
         """After a restart: the arguments must be what they were, and the function must be found."""
@@ -47,16 +60,27 @@ class FunctionRunner:
         if target is None:
             target, args, kwargs = _stored(assignment.task)
         if is_async(target):
-            result = await target(*args, **kwargs)
+            with tasks_contained():
+                result = await target(*args, **kwargs)
         else:
             threads = self._foreground if assignment.foreground else self._threads
             result = await _in_thread(threads, partial(target, *args, **kwargs), context)
             if inspect.isawaitable(result):  # a lambda around a coroutine function
-                result = await result
+                with tasks_contained():
+                    result = await result
         value = jsonable(result)
         if context.noticed:  # it saw that it should stop, and returned: that is a stop
             return Report(stopped=True, partial=value.value)
-        return Report(result=value)
+        return Report(result=value, reprs=() if value.faithful else self._warned(result, assignment.task))
+
+    def _warned(self, result: object, task: Task) -> tuple[str, ...]:
+        """The types of which only the repr is kept. The log says it once for each type."""
+        found = reprs_in(result)
+        for name in found:
+            if name not in self._logged and len(self._logged) < MAX_LOGGED:
+                self._logged.add(name)
+                LOG.warning(REPR_ONLY, task.title, name)
+        return found
 
 
 async def _in_thread(threads: Threads, call: Callable[[], Any], context: Context) -> Any:
@@ -80,8 +104,12 @@ async def _in_thread(threads: Threads, call: Callable[[], Any], context: Context
         except RuntimeError:
             return  # the loop is closed: nobody waits for this any more
 
+    context.on_thread = True
     threads.submit(job)
-    result, problem = await _outlast(ended, context)
+    try:
+        result, problem = await _outlast(ended, context)
+    finally:
+        context.on_thread = False
     if problem is not None:
         raise problem  # here, in our own coroutine: a future refuses some of them
     return result
@@ -127,9 +155,36 @@ def find(name: str) -> Callable[..., Any] | None:
     if not path or "<" in path or module in ("__main__", "?"):
         return None
     try:
-        found: Any = importlib.import_module(module)
-        for part in path.split("."):
-            found = getattr(found, part)
+        with contained():
+            found: Any = importlib.import_module(module)
+            for part in path.split("."):
+                found = getattr(found, part)
     except Exception:  # a module that does not import is a function that is not there
         return None
     return found if callable(found) else None
+
+
+def check_arguments(target: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Where the function says what it takes; one of C may not. A decorator's own arguments count, not those
+    of the function that it wraps."""
+    if not kwargs and _takes(target, len(args)):
+        return
+    try:
+        signature = inspect.signature(target, follow_wrapped=False)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as problem:
+        name = getattr(target, "__name__", type(target).__name__)
+        raise InvalidInput(
+            f"{name}{signature}: {problem}.", hint=f"Give its arguments to the Call: Call({name}, …)."
+        ) from None
+
+
+def _takes(target: Callable[..., Any], count: int) -> bool:
+    """Quickly, for plain functions and positional arguments: a signature costs more than a start may."""
+    if not isinstance(target, FunctionType) or target.__code__.co_kwonlyargcount:
+        return False
+    most = target.__code__.co_argcount
+    return most - len(target.__defaults__ or ()) <= count <= most

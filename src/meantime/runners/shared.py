@@ -9,7 +9,7 @@ from meantime.kernel.errors import InvalidInput
 from meantime.kernel.model import Task
 from meantime.kernel.outcomes import RESTARTED, Report
 from meantime.ports.executors import Executors, Relay
-from meantime.ports.runner import Abilities, Assignment, Context
+from meantime.ports.runner import Abilities, Assignment, Context, Leftovers
 
 from .function import FunctionRunner
 
@@ -62,6 +62,9 @@ class SharedFunctionRunner:
 
     def prepare(self, task: Task) -> None: ...
 
+    def knows_whose(self, task: Task) -> bool:
+        return False
+
     def age(self, task: Task) -> float | None:
         """Only the executor knows. It is not here yet, and says so when it is."""
         return None
@@ -71,8 +74,8 @@ class SharedFunctionRunner:
 
     def keep(self, task: Task, kept: bool) -> None: ...
 
-    async def end_leftovers(self, task: Task) -> int:
-        return 0
+    async def end_leftovers(self, task: Task) -> Leftovers:
+        return Leftovers()
 
     def forget(self, task: Task) -> None: ...
 

@@ -12,7 +12,7 @@ from collections.abc import Coroutine, Iterable, Sequence
 from typing import Any, TypeVar
 
 from meantime.kernel.errors import Degraded, InvalidInput, LeaseLost, LedgerError, NotFound
-from meantime.kernel.given import check_all, check_scope
+from meantime.kernel.given import check_all, check_count, check_scope
 from meantime.kernel.ids import check_id, crockford
 from meantime.kernel.model import Task
 from meantime.kernel.notices import Notice, NoticeState, notice_id
@@ -106,7 +106,9 @@ class Announcing:
         notices = await self._store.lease(thread, holding.id, limit, self._record.clock.now())
         holding.held.update(notice.id for notice in notices)
         self._waking.count(thread, -len(notices))
-        if not known:  # unclaimed notices came back, perhaps more than were leased
+        # Unclaimed ones came back with this lease, perhaps more than it took: where our count says that none
+        # is left, the store is asked.
+        if len(notices) >= known and await self._store.notices(thread, [NoticeState.UNREAD], 1):
             await self._waking.refresh()
         return await self._batches.label(notices)
 
@@ -255,7 +257,9 @@ class Announcing:
         return await self._finish(self._unpark(thread))
 
     async def _unpark(self, thread: str) -> int:
+        self._record.notices_of(thread)
         back = await self._store.unpark(thread)
+        self._record.notices_of(thread)
         self._waking.count(thread, back)
         self._waking.signal(thread)
         return back
@@ -273,15 +277,18 @@ class Announcing:
         ended = {(task.id, task.run.number) for task in untold}  # the store may know of an ending first
         of_thread = self._record.of_thread.get(thread, {}).values()
         active = [task for task in of_thread if (task.id, task.run.number) not in ended]
-        parked = len(await self._store.notices(thread, [NoticeState.PARKED], MAX_LEASED))
+        parked = await self._store.count_notices(thread, [NoticeState.PARKED])
         return reminder(active, untold, parked, self._record.clock.now(), self._waking.rests(thread))
 
-    async def notices(self, thread: str | None, states: Iterable[str]) -> Sequence[Notice]:
-        try:
-            wanted = [NoticeState(state) for state in check_all(states, str, "states")]
-        except ValueError as problem:
-            raise InvalidInput(f"{problem}.", hint=f"States are {', '.join(NoticeState)}.") from None
-        return await self._batches.label(await self._store.notices(thread, wanted, MAX_LEASED))
+    async def notices(
+        self, thread: str | None, states: Iterable[str], limit: int, offset: int
+    ) -> Sequence[Notice]:
+        check_count(limit, "limit", 1, MAX_LEASED)
+        check_count(offset, "offset", 0, 1 << 62)
+        return await self._batches.label(await self._store.notices(thread, _states(states), limit, offset))
+
+    async def count_notices(self, thread: str | None, states: Iterable[str]) -> int:
+        return await self._store.count_notices(thread, _states(states))
 
     # -- work that outlasts its caller
 
@@ -302,6 +309,13 @@ class Announcing:
             await asyncio.wait(self._beside, timeout=DRAIN)  # not for ever: the disk may not answer
         for holding in list(self._turns.values()):
             await self._close(holding, failed=False)
+
+
+def _states(given: Iterable[str]) -> list[NoticeState]:
+    try:
+        return [NoticeState(state) for state in check_all(given, str, "states")]
+    except ValueError as problem:
+        raise InvalidInput(f"{problem}.", hint=f"States are {', '.join(NoticeState)}.") from None
 
 
 def _check_limit(limit: object) -> None:

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
+from meantime.kernel.bounds import bounded_question
 from meantime.kernel.change import Change, Disposition, Facts
 from meantime.kernel.errors import Closed, InvalidInput, NotFound, Refused
 from meantime.kernel.lifecycle import Move, Status
@@ -66,7 +67,7 @@ class Asking:
         known = task.question
         if task.status is Status.WAITING and known is not None and known.id == question.id:
             return  # asked by a former owner, and still open
-        question = replace(question, asked_at=self._record.clock.now())
+        question = replace(bounded_question(question), asked_at=self._record.clock.now())
         if task.status is Status.WAITING:  # it asked something else before the restart: that is void
 
             def instead(now: Task) -> dict[str, object] | None:

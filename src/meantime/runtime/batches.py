@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
@@ -20,52 +21,65 @@ from .record import Record
 KEPT = 1_000  # batches remembered; an older one is counted in the store when somebody asks
 
 
+Key: TypeAlias = tuple[str, str]  # thread and batch: what has the same id in another thread is another batch
+
+
 class Batches:
     def __init__(self, record: Record) -> None:
         self._record = record
-        self._counts: OrderedDict[str, BatchCount] = OrderedDict()
+        self._counts: dict[Key, BatchCount] = {}
+        self._over: OrderedDict[Key, None] = OrderedDict()  # of those, what may be forgotten; oldest first
         self._open: dict[str, str] = {}  # by thread: the batch that work without one joins
 
     async def recover(self, active: Iterable[Task]) -> None:
         for task in active:
-            await self._know(task.batch)
+            await self._know((task.thread, task.batch))
             self._open[task.thread] = task.batch
 
     async def choose(self, thread: str, asked: str | None) -> str:
         """The batch asked for; else the thread's open one, where something is active; else a new one."""
         if asked is not None:
-            await self._know(check_id(asked, "batch"))
+            await self._know((thread, check_id(asked, "batch")))
             return asked
         batch = self._open.get(thread)
-        if batch is not None:
-            count = self._counts[batch]
-            if count.active or not count.total:  # not yet committed counts as open
-                return batch
-        batch = batch_id(entropy(ENTROPY))
-        self._remember(BatchCount(batch, 0, 0))
-        self._open[thread] = batch
+        if batch is None:
+            batch = batch_id(entropy(ENTROPY))
+            self._remember((thread, batch), BatchCount(batch, 0, 0))
+            self._open[thread] = batch
         return batch
 
-    async def _know(self, batch: str) -> None:
+    async def _know(self, key: Key) -> None:
         """Before anything of ours is on its way to it: afterwards we count along."""
-        if batch not in self._counts:
-            self._remember(await self._record.store.batch(batch) or BatchCount(batch, 0, 0))
+        if key not in self._counts:
+            self._remember(key, await self._stored(key) or BatchCount(key[1], 0, 0))
 
-    def _remember(self, count: BatchCount) -> None:
-        self._counts[count.id] = count
-        while len(self._counts) > KEPT:
-            oldest = next(
-                (id for id, known in self._counts.items() if known.total and not known.active), None
-            )
-            if oldest is None or oldest == count.id:
-                return
+    async def _stored(self, key: Key) -> BatchCount | None:
+        thread, batch = key
+        return await self._record.store.batch(batch, thread)
+
+    def _remember(self, key: Key, count: BatchCount) -> None:
+        """In constant time: every start may bring a new batch, and many batches may be active."""
+        self._counts[key] = count
+        if count.active:
+            self._over.pop(key, None)
+            return
+        self._over[key] = None
+        if count.total:  # without any task yet it is open: its first one is on its way
+            self._leave(key)
+        while len(self._counts) > KEPT and len(self._over) > 1:
+            oldest, _ = self._over.popitem(last=False)
             del self._counts[oldest]
-            for thread in [thread for thread, batch in self._open.items() if batch == oldest]:
-                del self._open[thread]
+            self._leave(oldest)
+
+    def _leave(self, key: Key) -> None:
+        thread, batch = key
+        if self._open.get(thread) == batch:
+            del self._open[thread]
 
     def heard(self, change: Change, committed: Committed) -> None:
         task = change.task
-        count = self._counts.get(task.batch)
+        key = (task.thread, task.batch)
+        count = self._counts.get(key)
         if count is None:
             return
         if change.replaces == 0:
@@ -77,25 +91,29 @@ class Batches:
         elif change.archives is not None:  # resumed: it counts as running again
             failed = change.archives.status is not Status.COMPLETED
             count = replace(count, ended=count.ended - 1, failed=count.failed - failed)
+            self._open.setdefault(task.thread, task.batch)
         else:
             return
-        self._counts[task.batch] = count
+        self._remember(key, count)
 
-    async def count(self, batch: str) -> BatchCount | None:
-        known = self._counts.get(batch)
-        return known if known is not None and known.total else await self._record.store.batch(batch)
+    async def count(self, batch: str, thread: str | None) -> BatchCount | None:
+        """Of one thread: what it may cancel, it counts. People count the tasks of all threads."""
+        if thread is None:
+            return await self._record.store.batch(batch, None)
+        known = self._counts.get((thread, batch))
+        return known if known is not None and known.total else await self._stored((thread, batch))
 
     async def label(self, notices: Sequence[Notice]) -> list[Notice]:
         """Notices told together count up to where their batch stands: 3 of 5, then 4 of 5."""
         labelled: list[Notice] = []
-        counts: dict[str, BatchCount | None] = {}
+        counts: dict[Key, BatchCount | None] = {}
         for notice in reversed(notices):
-            batch = notice.task.batch
-            if batch not in counts:
-                counts[batch] = await self.count(batch)
-            count = counts[batch]
+            thread, batch = key = (notice.task.thread, notice.task.batch)
+            if key not in counts:
+                counts[key] = await self.count(batch, thread)
+            count = counts[key]
             labelled.append(replace(notice, batch=count))
             if count is not None:
-                counts[batch] = replace(count, ended=max(1, count.ended - 1))
+                counts[key] = replace(count, ended=max(1, count.ended - 1))
         labelled.reverse()
         return labelled

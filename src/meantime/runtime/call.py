@@ -22,7 +22,7 @@ from .batches import Batches
 from .foreground import Foreground, answer_of, find, timed_out, too_late
 from .lineage import parent_of
 from .record import Record, duplicate_call
-from .run import Runs
+from .run import LOOK, Runs
 from .settings import Settings
 from .submit import Submission
 
@@ -146,7 +146,9 @@ class Calls:
 
     async def _time_out(self, call: Foreground, timeout: float) -> Exception:
         self._stop(call, TIMEOUT)
-        await self._wait(call, timeout + self._settings.stop_deadline)
+        await self._wait(call, timeout + LOOK)
+        if not call.context.is_deaf:
+            await self._wait(call, timeout + self._settings.stop_deadline)
         return timed_out(call, timeout, self._record.clock.now(), self._elapsed(call))
 
     def _elapsed(self, call: Foreground) -> float:

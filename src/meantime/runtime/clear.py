@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from meantime.kernel.given import check_all
+from meantime.kernel.ids import check_id
 from meantime.kernel.lifecycle import ENDED
 from meantime.kernel.model import Task
 from meantime.kernel.timeouts import check_age
 from meantime.ports.engine import Engine
+from meantime.ports.store import Query
 
 from .look import Looking
 from .record import Record
 from .sessions import Sessions
+
+PAGE = 1_000  # tasks that are looked at, and hidden, at once
 
 
 class Clearing:
@@ -29,13 +34,28 @@ class Clearing:
         latest = self._record.clock.now() - check_age(older_than)
         if refs is not None:
             found = [await self._looking.find(ref, thread) for ref in check_all(refs, str, "refs")]
-        else:
-            found = await self._looking.list(thread, ENDED, batch=batch, limit=1_000)
-        over = [task for task in found if _is_over(task, latest) and not task.hidden]
+            return await self._hide([task for task in found if _is_over(task, latest)])
+        if batch is not None:
+            check_id(batch, "batch")
+        hidden, passed_over = 0, 0
+        while True:
+            query = Query(thread, ENDED, batch, limit=PAGE, offset=passed_over)
+            found = await self._record.store.list(query)
+            over = [task for task in found if _is_over(task, latest)]
+            hidden += await self._hide(over)
+            passed_over += len(found) - len(over)
+            if len(found) < PAGE:
+                return hidden
+
+    async def _hide(self, tasks: Sequence[Task]) -> int:
+        """All at once, so that they share commits. One that was resumed meanwhile stays in sight."""
         hide = {"hidden": True}
-        for task in over:
-            await self._record.amend(task.id, lambda task: hide if task.ended else None, event="cleared")
-        return len(over)
+        amending = (
+            self._record.amend(task.id, lambda task: hide if task.ended else None, event="cleared")
+            for task in tasks
+            if not task.hidden
+        )
+        return sum(task.hidden for task in await asyncio.gather(*amending))
 
     async def purge(self, refs: Sequence[str]) -> int:
         tasks = [await self._looking.find(ref, None) for ref in check_all(refs, str, "refs")]

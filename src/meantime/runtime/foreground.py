@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
+from meantime.containment import is_raisable
 from meantime.context import WorkContext
 from meantime.kernel.change import ending
 from meantime.kernel.errors import (
@@ -78,7 +79,7 @@ def answer_of(call: Foreground, report: Report, now: float, elapsed: float) -> A
         return answer
     if report.detached:
         raise Closed
-    if report.exception is not None and not report.stopped:
+    if report.exception is not None and not report.stopped and is_raisable(report.exception):
         raise report.exception
     task = _cancelled(call, now) if report.stopped else call.task
     outcome = judge(task, sound(report), call.context.emitted).outcome

@@ -25,8 +25,19 @@ from meantime.kernel.errors import (
 from meantime.kernel.given import check_all, check_count, check_scope
 from meantime.kernel.ids import check_id
 from meantime.kernel.lifecycle import ACTIVE, ENDED, Status
-from meantime.kernel.model import Cancelled, Completed, Failed, Json, Lost, Output, Spill, Task, TimedOut
-from meantime.kernel.notices import payload_text, summary
+from meantime.kernel.model import (
+    Cancelled,
+    Completed,
+    Failed,
+    Json,
+    Lost,
+    Outcome,
+    Output,
+    Spill,
+    Task,
+    TimedOut,
+)
+from meantime.kernel.notices import payload_text, run_of_notice, summary
 from meantime.kernel.payloads import preview
 from meantime.ports.engine import Engine
 from meantime.ports.runner import SpeakingRunner
@@ -57,18 +68,25 @@ class Looking:
         self._closed = False
 
     async def find(self, ref: str, thread: str | None) -> Task:
-        """An exact id, else a unique prefix. Another thread's task is not found."""
+        """An exact id, otherwise a unique prefix, otherwise the id of one of its notices: a model uses the id
+        that it was told. Another thread's task is not found."""
         check_id(ref, "task id")
         check_scope(thread)
-        task = self._record.live.get(ref) or await self._record.store.load(ref)
-        if task is not None and thread in (None, task.thread):
+        if task := await self._exact(ref, thread):
             return task
         found = await self._record.store.find(ref, thread, 11)
-        if not found:
-            raise NotFound.task(ref, thread)
         if len(found) > 1:
             raise Ambiguous(ref, [task.id for task in found])
-        return self._record.live.get(found[0].id, found[0])
+        if found:
+            return self._record.live.get(found[0].id, found[0])
+        told, run = run_of_notice(ref)
+        if told and (task := await self._exact(told, thread)) and 0 < run <= task.run.number:
+            return task
+        raise NotFound.task(ref, thread)
+
+    async def _exact(self, id: str, thread: str | None) -> Task | None:
+        task = self._record.live.get(id) or await self._record.store.load(id)
+        return task if task is not None and thread in (None, task.thread) else None
 
     async def get(self, ref: str, thread: str | None) -> Task:
         return self._runs.seen(await self.find(ref, thread))
@@ -166,7 +184,10 @@ class Looking:
         task = await self.find(ref, thread)
         outcome = task.outcome
         if isinstance(outcome, Completed):
-            return outcome.result if outcome.spill is None else await self._whole(task, outcome.spill)
+            spill = outcome.spill
+            if spill is None or spill.of_message:
+                return outcome.result
+            return await self._whole(task, spill)
         if outcome is None:
             raise StillRunning(f"Task {task.id} is still {task.status}.", hint="Wait longer, or cancel it.")
         detail = payload_text(outcome)
@@ -278,8 +299,12 @@ def output_of(task: Task) -> Output:
         case None:
             return Output(task, emitted=task.run.emitted, partial=True)
         case Completed():
-            value = preview(outcome.spill) if outcome.spill else outcome.result
-            return Output(task, value, outcome.emitted_vars, spill=outcome.spill)
+            return Output(task, _shown(outcome, outcome.result), outcome.emitted_vars, spill=outcome.spill)
         case _:
-            value = preview(outcome.spill) if outcome.spill else outcome.partial
+            value = _shown(outcome, outcome.partial)
             return Output(task, value, outcome.emitted_vars, partial=True, spill=outcome.spill)
+
+
+def _shown(outcome: Outcome, inline: Json) -> Json:
+    spill = outcome.spill
+    return inline if spill is None or spill.of_message else preview(spill)

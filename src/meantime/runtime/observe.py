@@ -19,15 +19,17 @@ MOST = 100_000  # events of one answer
 class Observing:
     def __init__(self, record: Record) -> None:
         self._record = record
-        self._sleepers: list[asyncio.Future[None]] = []
+        self._sleepers: set[asyncio.Future[None]] = set()
         self._closed = False
+        self._heard = 0  # the newest event whose task is up to date here
 
     def heard(self, change: Change, committed: Committed) -> None:
+        self._heard = max(self._heard, committed.seq or 0)
         if committed.seq and self._sleepers:
             self._wake()
 
     def _wake(self) -> None:
-        sleepers, self._sleepers = self._sleepers, []
+        sleepers, self._sleepers = self._sleepers, set()
         for sleeper in sleepers:
             if not sleeper.done():
                 sleeper.set_result(None)
@@ -39,7 +41,10 @@ class Observing:
     async def events(self, after: int, limit: int) -> Sequence[Event]:
         check_count(after, "after", 0, 1 << 62)
         check_count(limit, "limit", 1, MOST)
-        return await self._record.store.events(after, limit)
+        found = await self._record.store.events(after, limit)
+        if found and found[-1].seq > self._heard:
+            await self._record.drain()  # so that whoever looks at the task finds what the journal says of it
+        return found
 
     async def wait_events(self, after: int) -> None:
         """Returns when the journal may hold something newer than `after`."""
@@ -48,9 +53,8 @@ class Observing:
             if self._closed:
                 raise Closed
             sleeper: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._sleepers.append(sleeper)
+            self._sleepers.add(sleeper)
             try:
                 await sleeper
             finally:
-                if sleeper in self._sleepers:
-                    self._sleepers.remove(sleeper)
+                self._sleepers.discard(sleeper)

@@ -36,6 +36,7 @@ class Record:
         self.of_thread: dict[str, dict[str, Task]] = {}  # the same, by thread
         self.calls: dict[str, Task] = {}  # that somebody waits for: no tasks yet, but they may have children
         self.listeners: list[Listener] = []  # called in the order of commits; they must not fail
+        self.notice_listeners: list[Callable[[str], None]] = []  # see notices_of; they must not fail
         self._pending: set[asyncio.Future[Committed]] = set()
 
     async def create(self, task: Task, then: Then) -> None:
@@ -99,11 +100,22 @@ class Record:
         known = self.live.get(id)
         return known if known is not None and known.version >= task.version else task
 
+    def notices_of(self, thread: str) -> None:
+        """A notice for this thread is about to be unread. Said again once it is, before anybody else hears
+        of it: whoever looked in between saw a ledger without it."""
+        for listener in self.notice_listeners:
+            listener(thread)
+
     def _commit(self, change: Change, then: Then | None = None) -> asyncio.Future[Committed]:
         waiter: asyncio.Future[Committed] = asyncio.get_running_loop().create_future()
+        tells = change.ends and change.task.notify
+        if tells:
+            self.notices_of(change.task.thread)
 
         def committed(inner: asyncio.Future[Committed]) -> None:
             self._pending.discard(inner)
+            if tells:
+                self.notices_of(change.task.thread)
             problem = inner.exception()
             done = problem is None and inner.result().result is CommitResult.DONE
             if done:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from functools import partial
 from typing import Any, cast
@@ -11,12 +11,13 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from meantime.context import WorkContext
+from meantime.kernel.bounds import bounded, filed, unfiled
 from meantime.kernel.change import Disposition, Facts, ending
 from meantime.kernel.errors import Closed, MeantimeError, NotFound
 from meantime.kernel.lifecycle import Move, Status
-from meantime.kernel.model import Completed, Failed, Lost, Outcome, Task
+from meantime.kernel.model import Failed, Lost, Outcome, Task
 from meantime.kernel.outcomes import TIMEOUT, Report, abandon, is_unheard, judge, sound
-from meantime.kernel.payloads import as_text, is_over, preview, short, spill_record
+from meantime.kernel.payloads import short
 from meantime.kernel.questions import Question, Reply
 from meantime.ports.clock import Alarm
 from meantime.ports.engine import Engine
@@ -25,6 +26,8 @@ from meantime.ports.runner import CURRENT, Assignment, LastingRunner
 from .ask import Asking
 from .record import Moved, Record
 from .settings import Settings
+
+LOOK = 0.5  # seconds after its timeout in which a sync function may first ask whether it should stop
 
 
 class Live:
@@ -72,6 +75,7 @@ class Runs:
         self._settings = settings
         self.live: dict[str, Live] = {}
         self._side: set[asyncio.Task[Any]] = set()  # short work of our own: stops, flushes
+        self._closed = False
         self.requeue: Callable[[Task], None] = lambda task: None  # set by whoever has the queue
 
     def launch(self, assignment: Assignment) -> None:
@@ -198,23 +202,15 @@ class Runs:
 
     async def _spill(self, task: Task, outcome: Outcome) -> Outcome:
         """Over the limits the whole payload goes to a file, before the ending that points to it."""
-        value = outcome.result if isinstance(outcome, Completed) else outcome.partial
-        if value is None:
-            return outcome
         named = self._settings.inline_by_name.get(task.work.name)
-        text = as_text(value)
-        if not is_over(text, task.inline or named or self._settings.inline):
-            return outcome
+        over = bounded(outcome, task.inline or named or self._settings.inline)
+        if over.whole is None:
+            return over.outcome
         try:
-            path = await self._record.store.spill(text.encode())
+            path = await self._record.store.spill(over.whole.encode())
         except OSError as problem:
-            # The ending must not be lost with its payload: a part is kept inline, and says why.
-            path = ""
-            text = f"{preview(text)}\n(the whole output could not be written to a file: {problem})"
-        spill = spill_record(path, text, is_text=isinstance(value, str)) if path else None
-        if isinstance(outcome, Completed):
-            return replace(outcome, result=None if spill else text, spill=spill, lossy=not spill)
-        return replace(outcome, partial=None if spill else text, spill=spill)
+            return unfiled(over, str(problem))
+        return filed(over, path)
 
     # -- stopping
 
@@ -258,6 +254,13 @@ class Runs:
         moved = await self._record.insist(id, Move.CANCEL, facts)
         if not moved.task.ended:
             self.stop(moved.task)
+            hears = self._record.clock.call_later(LOOK, lambda: self.beside(self._abandon_deaf(id, live)))
+            live.alarms = (*live.alarms, hears)
+
+    async def _abandon_deaf(self, id: str, live: Live) -> None:
+        """A thread cannot be interrupted. One that never asked whether to stop is not waited for."""
+        if live.context.is_deaf:
+            await self._abandon(id, live)
 
     # -- progress
 
@@ -301,13 +304,17 @@ class Runs:
         run = replace(task.run, emitted=context.emitted) if context.emitted else task.run
         return replace(task, progress=context.said, run=run)
 
-    def beside(self, coroutine: Any) -> None:
+    def beside(self, coroutine: Coroutine[Any, Any, Any]) -> None:
+        if self._closed:  # an alarm that rang late: nobody would see it through
+            coroutine.close()
+            return
         task = asyncio.get_running_loop().create_task(coroutine)
         self._side.add(task)
         task.add_done_callback(self._side.discard)
 
     async def close(self) -> None:
         """Every run has ended or was left behind; what they still wrote beside is dropped."""
+        self._closed = True
         for task in list(self._side):
             task.cancel()
         await asyncio.gather(*self._side, return_exceptions=True)

@@ -275,16 +275,13 @@ class Runtime:
         return tasks
 
     async def batch(self, id: str, thread: str | None) -> BatchCount:
-        count = await self.batches.count(check_id(id, "batch"))
         check_scope(thread)
-        if count is None or (thread is not None and not await self._in_batch(id, thread)):
+        count = await self.batches.count(check_id(id, "batch"), thread)
+        if count is None:
             raise NotFound(
                 f"No batch {id!r} in this thread.", hint="List the thread's tasks to see their batches."
             )
         return count
-
-    async def _in_batch(self, id: str, thread: str) -> bool:
-        return bool(await self.store.list(Query(thread, None, id, hidden=True, limit=1)))
 
     # -- stopping, clearing
 
@@ -367,8 +364,13 @@ class Runtime:
     async def unpark(self, thread: str) -> int:
         return await self.announcing.unpark(check_id(thread, "thread"))
 
-    async def notices(self, thread: str | None, states: Iterable[str]) -> Sequence[Notice]:
-        return await self.announcing.notices(check_scope(thread), states)
+    async def notices(
+        self, thread: str | None, states: Iterable[str], *, limit: int = 1_000, offset: int = 0
+    ) -> Sequence[Notice]:
+        return await self.announcing.notices(check_scope(thread), states, limit, offset)
+
+    async def count_notices(self, thread: str | None, states: Iterable[str]) -> int:
+        return await self.announcing.count_notices(check_scope(thread), states)
 
     def attach(self, thread: str, host: Host) -> None:
         self._check_open()

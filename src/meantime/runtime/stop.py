@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from meantime.kernel.change import SHUTDOWN, Disposition, Facts
+from meantime.kernel.errors import Refused
 from meantime.kernel.lifecycle import Move, Status
 from meantime.kernel.model import Task
 from meantime.kernel.notices import left_running
@@ -42,8 +43,16 @@ class Stopping:
     async def cancel(self, ref: str, thread: str | None, by: str, reason: str, *, wait: bool) -> CancelAnswer:
         task = await self._looking.find(ref, thread)
         if task.outcome is not None and left_running(task.outcome):
-            killed = await cast("LastingRunner", self._engine.runner(task.work.kind)).end_leftovers(task)
-            return CancelAnswer(task, Disposition.ALREADY_ENDED, killed)
+            found = await cast("LastingRunner", self._engine.runner(task.work.kind)).end_leftovers(task)
+            if found.left:
+                pids = ",".join(map(str, found.left))
+                raise Refused(
+                    f"Task {task.id} had ended, and {len(found.left)} of the processes that it left running "
+                    f"cannot be killed: {pids}.",
+                    code="still_running",
+                    hint=f"Look at what holds them: ps -o pid,stat,wchan,args -p {pids}",
+                )
+            return CancelAnswer(task, Disposition.ALREADY_ENDED, found.killed)
         answer = await self._cancel(task, by, reason)
         if wait and not answer.task.ended:
             await self._looking.wait([task.id], None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -29,6 +29,8 @@ logger = logging.getLogger("meantime")
 UNKEPT = "It was queued when Meantime was closed, and it could not be started again: "
 COMMAND = UNKEPT + "its environment, or its stdin, is never stored."
 GONE = UNKEPT + "what it needs was not stored, or is not here."
+COPIED = "This ledger is a copy. The task belongs to the original; how it ended there is not known here."
+COPIED_QUEUE = "This ledger is a copy. The original may have started the task, so it is not started here."
 STRAY = 3600.0  # seconds after which what belongs to no task is removed
 
 
@@ -50,7 +52,8 @@ class Upkeep:
         self._stop = stop
         self._sessions = sessions
         self._follow = follow
-        self._lasting = frozenset(runner.kind for runner in engine.lasting())
+        self._lasting = {runner.kind: runner for runner in engine.lasting()}
+        self._is_copy = False
         self._batches = batches
         self._admission = admission
         self._announcing = announcing
@@ -60,19 +63,34 @@ class Upkeep:
         self._loop: asyncio.Task[None] | None = None
 
     async def recover(self) -> None:
-        """Every task that a former owner left active gets its ending, or its place in the queue."""
+        """Every task that a former owner left active gets its ending, or its place in the queue. In a copy
+        of a ledger it gets its ending, as the original goes on with it."""
         left = await self._record.store.active()
+        self._is_copy = self._record.store.is_copy
+        if self._is_copy:
+            await self._drop_follow_ups(left)
+            left = await self._record.store.active()
         for task in left:
             self._record.keep(task)
         await self._batches.recover(left)
         others = [task for task in left if not self._take_up(task)]
         await asyncio.gather(*(self._mend(task) for task in others))
+        if self._is_copy:
+            await self._record.store.own()
         await self._sweep(0.0)
         await asyncio.sleep(0)  # so that what was taken up is followed before anybody asks for it
 
+    async def _drop_follow_ups(self, active: Sequence[Task]) -> None:
+        """Of a copy. They were said to the original, which goes on with them."""
+        for task in (*active, *await self._record.store.following()):
+            if task.follow_up:
+                logger.warning("This ledger is a copy: the follow-up of %s is left to the original.", task.id)
+                await self._record.amend(task.id, lambda now: {"follow_up": ""}, durable=True)
+
     def _take_up(self, task: Task) -> bool:
         """Work that outlives us is followed again: its runner finds out what has become of it."""
-        if task.status is Status.QUEUED or task.work.kind not in self._lasting:
+        runner = self._lasting.get(task.work.kind)
+        if task.status is Status.QUEUED or runner is None or (self._is_copy and not runner.knows_whose(task)):
             return False
         self._admission.take_up(Assignment(task, again=True))
         if task.status is Status.CANCELLING:
@@ -90,15 +108,23 @@ class Upkeep:
 
     async def _mend(self, task: Task) -> None:
         runnable = self._can_run(task)
-        if task.status is Status.QUEUED and runnable:
+        again = runnable and task.retry == "idempotent"
+        if task.status is Status.QUEUED and (again if self._is_copy else runnable):
+            self._prepare(task)
             self._admission.enqueue(Assignment(task))
-        elif task.status in (Status.RUNNING, Status.WAITING) and task.retry == "idempotent" and runnable:
+        elif task.status in (Status.RUNNING, Status.WAITING) and again:
             run = replace(task.run, attempt=task.run.attempt + 1, started_at=None, cancel=None)
+            self._prepare(replace(task, run=run))
             moved = await self._record.move(task.id, Move.RETRY, Facts(next_run=run))
             self._admission.enqueue(Assignment(moved.task))
         else:
-            lost = Lost(_reason(task), emitted_vars=task.run.emitted)
+            lost = Lost(_reason(task, is_copy=self._is_copy), emitted_vars=task.run.emitted)
             await self._record.move(task.id, Move.LOSE, Facts(outcome=lost))
+
+    def _prepare(self, task: Task) -> None:
+        """In a copy: the trace of it that lies here is the original's."""
+        if self._is_copy and task.work.kind in self._lasting:
+            self._lasting[task.work.kind].prepare(task)
 
     def _can_run(self, task: Task) -> bool:
         try:
@@ -136,7 +162,9 @@ class Upkeep:
             await asyncio.gather(self._loop, return_exceptions=True)
 
 
-def _reason(task: Task) -> str:
+def _reason(task: Task, *, is_copy: bool) -> str:
+    if is_copy:
+        return COPIED_QUEUE if task.status is Status.QUEUED else COPIED
     if task.status is not Status.QUEUED:
         return RESTARTED
     return COMMAND if task.work.kind == "shell" and not task.work.faithful else GONE

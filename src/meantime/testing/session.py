@@ -13,9 +13,8 @@ from meantime.kernel.conversation import Line
 from meantime.kernel.model import Failed, Json, Task
 from meantime.kernel.outcomes import Report
 from meantime.kernel.payloads import jsonable
+from meantime.kernel.provider_errors import judge
 from meantime.ports.runner import Abilities, Assignment, Context, Standing
-
-RETRYABLE = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 
 
 class Reply(Struct, frozen=True):
@@ -155,7 +154,7 @@ class FakeSessionRunner:
             if not self._errors:
                 return None
             status = self._errors.popleft()
-            if status not in RETRYABLE:
+            if not judge("", status).passes:
                 return Failed(f"The model answered HTTP {status}.", code=f"http_{status}")
             await asyncio.sleep(0)
 

@@ -53,21 +53,28 @@ def tool(
 
 
 def schema(kind: type[Struct]) -> dict[str, Any]:
-    """As a tool carries it: one object, without references, and no null where leaving out says the same.
-    What must be given comes first."""
+    """As a tool carries it: one object, without references; what must be given comes first. Models pay for
+    it with every question, so it leaves out what they do without: null, a default that is empty, a text of
+    at least one character. What they send is checked all the same."""
     found = msgspec.json.schema(kind)["$defs"][kind.__name__]
     required: list[str] = found.get("required", [])
     names = [*required, *(name for name in found["properties"] if name not in required)]
-    properties = {name: _without_null(found["properties"][name]) for name in names}
+    properties = {name: _lean(found["properties"][name]) for name in names}
     wanted = {"required": required} if required else {}
     return {"type": "object", "properties": properties, **wanted, "additionalProperties": False}
 
 
-def _without_null(one: dict[str, Any]) -> dict[str, Any]:
+def _lean(one: dict[str, Any]) -> dict[str, Any]:
     kinds = [kind for kind in one.get("anyOf", ()) if kind != {"type": "null"}]
     if len(kinds) == 1:
-        return kinds[0]
-    return one
+        one = kinds[0]
+    return {key: part for key, part in one.items() if not _needless(key, part)}
+
+
+def _needless(key: str, part: Any) -> bool:
+    if key == "default":  # but zero is a number to know
+        return part is None or part is False or part in ("", {}, [])
+    return key == "minLength" and part == 1
 
 
 def parsed(kind: type[A], given: object) -> A:

@@ -8,11 +8,20 @@ from typing import Any, NamedTuple, cast
 
 from msgspec import structs
 
+from meantime.kernel.bounds import cut, cut_ending, error_text, inline_answer
 from meantime.kernel.conversation import Line
-from meantime.kernel.errors import InvalidInput, LimitReached, MeantimeError, NotFound, NotResumable
+from meantime.kernel.errors import (
+    InvalidInput,
+    LimitReached,
+    MeantimeError,
+    NotFound,
+    NotResumable,
+    TaskEnded,
+)
 from meantime.kernel.lifecycle import ACTIVE
 from meantime.kernel.limits import NO_LIMIT
 from meantime.kernel.model import Chunk, InlineLimits, Task
+from meantime.kernel.notices import notice_id
 from meantime.kernel.work import Agent, Order
 from meantime.ports import asks
 from meantime.ports.asks import Answer, Ask, Starting
@@ -26,6 +35,7 @@ BEAT = 15.0  # seconds: a host may cut off a call that says nothing for longer
 MOST_LISTED, MOST_READ = 200, 64_000
 NO_AGENTS = "There are none here: name one with [agents.NAME] in the configuration."
 LONGEST = 600.0  # seconds of one wait
+OPEN_NOTICES = ("unread", "leased", "parked")
 Beat = Callable[[float, float, str], Awaitable[None]]
 
 
@@ -138,15 +148,19 @@ class Performer:
             threshold = None  # it goes on in the foreground
         try:
             answer = await self._tasks.call(self._thread, order, self._options(ask, origin), threshold)
+        except TaskEnded as error:
+            raise _shown(error) from error
         except MeantimeError:
             raise
         except Exception as problem:  # what a function raised itself
             said = str(problem)
             text = f"{type(problem).__name__}: {said}" if said else type(problem).__name__
-            raise MeantimeError(text, code="tool_failed") from problem
+            raise MeantimeError(error_text(text), code="tool_failed") from problem
         if answer.task is not None:
             return self._about(answer.task)
-        return Answer(now=self._tasks.now(), inline=True, result=answer.result, ending=answer.ending)
+        ending = None if answer.ending is None else cut_ending(answer.ending)
+        result = inline_answer(answer.result)
+        return Answer(now=self._tasks.now(), inline=True, result=result, ending=ending)
 
     def _options(self, ask: Starting, more: dict[str, Any]) -> Options:
         known: dict[str, Any] = {"meta": ask.meta, **more}
@@ -193,7 +207,8 @@ class Performer:
         if ask.wait and not task.ended:
             (task,) = await self._waited([task.id], "all", ask.wait, beat)
         output = await self._tasks.output(task.id, self._thread)
-        answer = structs.replace(self._about(output.task), output=output)
+        told = ask.told and await self._was_told(output.task)
+        answer = structs.replace(self._about(output.task), output=output, told=told)
         speaks = task.work.kind == "shell" or (task.work.kind == "agent" and not task.ended)
         if not speaks or (ask.tail is None and ask.offset is None):
             return answer
@@ -203,6 +218,17 @@ class Performer:
             if problem.code != "no_log":  # of an agent whose runner keeps none, there is what it emitted
                 raise
             return answer
+
+    async def _was_told(self, task: Task) -> bool:
+        """Its notice is none of those that are still open."""
+        if not task.ended or not task.notify:
+            return False
+        id, seen = notice_id(task.id, task.run.number), 0
+        while page := await self._tasks.notices(self._thread, OPEN_NOTICES, offset=seen):
+            if any(notice.id == id for notice in page):
+                return False
+            seen += len(page)
+        return True
 
     async def _chunk(self, task: Task, ask: asks.Read) -> Chunk:
         if ask.offset is None:
@@ -294,3 +320,10 @@ class Performer:
 
     def _about(self, task: Task) -> Answer:
         return Answer(now=self._tasks.now(), tasks=[task])
+
+
+def _shown(error: TaskEnded) -> TaskEnded:
+    """The ending of a call that was waited for, as a model is shown it. It has no file."""
+    outcome = error.task.outcome
+    task = error.task if outcome is None else structs.replace(error.task, outcome=cut(outcome))
+    return type(error)(error_text(error.message), task)

@@ -5,15 +5,18 @@ exception."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from typing import Any
 
 from meantime.kernel.conversation import Line
-from meantime.kernel.errors import Ambiguous, MeantimeError, NotFound, Refused
+from meantime.kernel.errors import Ambiguous, Closed, InvalidInput, MeantimeError, NotFound, Refused
+from meantime.kernel.events import Event
+from meantime.kernel.lifecycle import Status
 from meantime.kernel.limits import NO_LIMIT
 from meantime.kernel.model import InlineLimits, Task
+from meantime.ports import asks
 from meantime.ports.asks import Ask, Starting
-from meantime.ports.dialect import Command, Dialect, Offer, Problem, Said, Tool
+from meantime.ports.dialect import Command, Dialect, Offer, Problem, Published, Said, Tool
 from meantime.ports.runner import CURRENT
 from meantime.ports.tasks import Tasks
 from meantime.toolset.arguments import parsed
@@ -24,6 +27,7 @@ from meantime.turn import Turn
 from meantime.wording import OWN, Wording, configured, dialect_of
 
 LOG = logging.getLogger("meantime.toolset")
+AT_ONCE = 500  # events that are read at once
 
 
 class Toolset:
@@ -55,6 +59,7 @@ class Toolset:
     ) -> None:
         self.dialect: Dialect = configured(dialect_of(dialect), tasks)
         self._tasks = tasks
+        self._thread = thread
         self._works = works
         self._turn = turn
         self._allow = None if allow is None else frozenset(names_of(allow, "allow"))
@@ -162,6 +167,54 @@ class Toolset:
                 return named[name], words[len(name) :].strip()
         there = ", ".join(f"/{name}" for name in named) or "none"
         raise NotFound(f"There is no command /{words[:100]}.", hint=f"There are: {there}.")
+
+    # -- for programs, in dialects that have them
+
+    async def summary(self) -> str:
+        """How this thread's tasks stand, for a system instruction; empty where there are none."""
+        dialect = self._published("summary")
+        answer = await self._performer.perform(asks.List(statuses=frozenset(Status)))
+        return dialect.summary(answer.tasks)
+
+    async def bus(self) -> AsyncIterator[dict[str, Any]]:
+        """Subscribes to the dialect's message bus: the messages of this thread, from now on, until this
+        Meantime is closed. Raises InvalidInput for a dialect without one."""
+        return self._messages(self._published("message bus"), await self._tasks.last_event())
+
+    async def _messages(self, dialect: Published, seen: int) -> AsyncIterator[dict[str, Any]]:
+        while True:
+            for event in await self._tasks.events(seen, AT_ONCE):
+                seen = event.seq
+                if event.thread != self._thread:
+                    continue
+                try:
+                    message = dialect.published(event, await self._as_left(event))
+                except NotFound:  # purged in the meantime
+                    continue
+                if message is not None:
+                    yield message
+            try:
+                await self._tasks.wait_events(seen)
+            except Closed:
+                return
+
+    async def _as_left(self, event: Event) -> Task:
+        """The task as the event's run left it. The journal may be ahead of what `get` answers."""
+        task = await self._performer.get(event.task_id)
+        if event.kind != "ended":
+            return task
+        if task.run.number > event.run:
+            runs = await self._tasks.runs_of(task.id, self._thread)
+            return next((run for run in runs if run.run.number == event.run), task)
+        return task if task.ended else (await self._tasks.wait([task.id], self._thread))[0]
+
+    def _published(self, what: str) -> Published:
+        if not isinstance(self.dialect, Published):
+            raise InvalidInput(
+                f"The dialect {self.dialect.name} has no {what}.",
+                hint='Use thread.toolset("llxprt"), or thread.reminder() for the status in any dialect.',
+            )
+        return self.dialect
 
     # -- the steps of a call
 

@@ -52,7 +52,7 @@ class GivenWorks:
         tasks: Tasks,
         agents: Sequence[str] | Mapping[str, str] | None = (),
         tools: Mapping[str, Callable[..., Any]] | None = None,
-        commands: Callable[..., Orderable] | None = None,
+        commands: Callable[..., Orderable[Any]] | None = None,
     ) -> None:
         _check_given(tools, commands)
         self._tasks = tasks

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from meantime.integrations.acp.profiles import BY_NAME, failure_in, profile_of
-from meantime.integrations.acp.troubles import AgentError, failed, refused, tokens
+from meantime.integrations.acp.troubles import AgentError, refused, tokens
 from meantime.ports.session import AgentSettings
 
 GOOSE = (
@@ -49,29 +49,6 @@ def test_a_name_is_stronger_than_the_command():
 )
 def test_a_failure_that_comes_as_the_last_words_is_told_from_other_words(name: str, text: str, found: str):
     assert failure_in(BY_NAME[name], text) == found
-
-
-@pytest.mark.parametrize(
-    ("text", "code", "retryable", "limited"),
-    [
-        ("Rate limit exceeded: scripted error 429.", 0, True, True),
-        ("Internal error: scripted error 400", -32603, False, False),
-        ("Internal error: 503 Service Unavailable", -32603, True, False),
-        ("Overloaded", -32603, True, True),
-        ("read ECONNRESET", -32603, True, False),
-        ("quota", 429, True, True),
-        ("The context of 50000 tokens is too long", -32603, False, False),
-    ],
-)
-def test_what_passes_is_worth_another_try(text: str, code: int, retryable: bool, limited: bool):
-    turned = failed(text, code)
-    assert turned.error is not None
-    assert (turned.error.message, turned.retryable, turned.rate_limited) == (text, retryable, limited)
-
-
-@pytest.mark.parametrize(("text", "after"), [("429, retry-after: 7", 7.0), ("429 retry_after=1500ms", 1.5)])
-def test_the_provider_says_how_long(text: str, after: float):
-    assert failed(text).retry_after == after
 
 
 def test_an_abort_that_nobody_asked_for_is_tried_again():

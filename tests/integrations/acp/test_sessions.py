@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import msgspec
 import pytest
 
 from meantime import Agent, NotResumable
+from meantime.kernel.forking import COPIED
 from meantime.kernel.model import Completed, Failed, Lost
 
 from .conftest import PATIENCE, Peer, ended, runs, steps, until
@@ -77,6 +80,18 @@ async def test_an_agent_without_load_cannot_go_on_in_another_process(peer: Peer)
     assert task.outcome.code == "session_gone"
 
 
+async def test_an_agent_without_load_that_is_killed_does_not_promise_its_session(peer: Peer):
+    async with peer.employed("no-load") as thread:
+        handle = await thread.start(steps({"wait": "never"}))
+        await peer.until("waits")
+        os.kill(int(peer.lines("starts")[0]), signal.SIGKILL)
+        task = await ended(thread, handle)
+        assert isinstance(task.outcome, Lost)
+        assert "so its own is gone" in task.outcome.reason
+        task = await ended(thread, await thread.resume(handle, "go on"))
+    assert task.outcome.code == "session_gone"
+
+
 async def test_a_kill_of_our_own_process_ends_the_agent_and_its_task_can_be_resumed(peer: Peer):
     turn = json.dumps([{"child": "children"}, {"say": "so far"}, {"wait": "never"}])
     settings = msgspec.json.encode(peer.settings()).decode()
@@ -91,7 +106,7 @@ async def test_a_kill_of_our_own_process_ends_the_agent_and_its_task_can_be_resu
     async with peer.employed() as thread:
         (task,) = await thread.wait(id, timeout=PATIENCE)
         assert isinstance(task.outcome, Lost)
-        assert "resume" in task.outcome.reason
+        assert "Its session is kept." in task.outcome.reason
         task = await ended(thread, await thread.resume(id, "go on"))
         said = [line.text for line in await thread.lines(id) if line.role == "assistant"]
     assert isinstance(task.outcome, Completed)
@@ -108,9 +123,9 @@ async def test_a_fork_is_the_agents_own_where_it_can(peer: Peer):
         fork = await thread.fork(source, "second")
         task = await ended(thread, fork)
     assert isinstance(task.outcome, Completed)
-    assert task.outcome.result == "echo second"
+    assert task.outcome.result == f"echo {COPIED}\n\nsecond"
     kept = json.loads((peer.folder / f"{task.session}.session").read_text())
-    assert kept == ["first", "second"]
+    assert kept == ["first", f"{COPIED}\n\nsecond"]
     assert "session/fork" in peer.lines("requests")
 
 

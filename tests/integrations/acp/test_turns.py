@@ -92,6 +92,15 @@ async def test_a_passing_trouble_of_the_provider_is_waited_out(peer: Peer):
     assert len(peer.lines("starts")) == 1
 
 
+async def test_L26_a_quota_that_is_used_up_ends_the_task(peer: Peer):
+    error = {"error": [-32603, "Internal error", {"details": "429 insufficient_quota"}]}
+    async with peer.employed() as thread:
+        task = await ended(thread, await thread.start(steps(error)))
+    assert isinstance(task.outcome, Failed)
+    assert task.outcome.message == "Internal error: 429 insufficient_quota"
+    assert peer.lines("requests").count("session/prompt") == 1
+
+
 async def test_updates_of_unknown_kinds_and_stray_lines_do_no_harm(peer: Peer):
     turn = steps({"unknown": "hologram"}, {"print": "Warning: {]"}, {"print": '"text"'}, {"say": "fine"})
     async with peer.employed("noisy") as thread:

@@ -8,6 +8,8 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,11 +17,13 @@ from typing import Any
 
 import pytest
 
-from cli.person import Person
+from cli.person import Person, eventually
 
-from .model import Model
+from .model import Model, script
 
-FOLDER = Path(__file__).resolve().parents[3] / ".agents" / "node_modules"
+# `make agents-newest` names another folder, and with it other versions.
+ROOT = Path(__file__).resolve().parents[3]
+FOLDER = ROOT / os.environ.get("MEANTIME_AGENTS", ".agents") / "node_modules"
 CLAUDE = FOLDER / "@anthropic-ai/claude-code-linux-x64/claude"
 OPENCODE = FOLDER / "opencode-linux-x64/bin/opencode"
 GOOSE = FOLDER / "@aaif/goose-binary-linux-x64/bin/goose"
@@ -40,11 +44,39 @@ TESTED = (OPENCODE, GOOSE)  # with these, `make test` tests wherever there is np
 
 
 def needs(program: Path) -> pytest.MarkDecorator:
-    """Skips where the program is not installed; but on CI a program that must be there fails."""
-    must = program in TESTED and os.environ.get("CI") == "true"
-    make = "test" if program in TESTED else "agents"
-    missing = not program.exists() and not must
-    return pytest.mark.skipif(missing, reason=f"{program.name} is not installed: make {make}")
+    """Skips where the program is not installed; but on CI, where all are pinned, its tests fail. One that
+    `make test` does not install makes a test slow."""
+    return pytest.mark.program(program)
+
+
+def mark_by_program(items: list[pytest.Item]) -> None:
+    for item in items:
+        for program in (mark.args[0] for mark in item.iter_markers("program")):
+            if program not in TESTED:
+                item.add_marker(pytest.mark.slow)
+            if not program.exists() and os.environ.get("CI") != "true":
+                make = "test" if program in TESTED else "agents"
+                item.add_marker(pytest.mark.skip(reason=f"{program.name} is not installed: make {make}"))
+
+
+def greet(model: Model, prompt: Callable[[str], Any], tool: str) -> int:
+    """Talks until the agent offers this MCP tool to its model: servers take their time to start. Gives how
+    often the model was asked."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        before = len(model.turns)
+        prompt(script({"text": "Hello."}))
+        eventually(lambda seen=before: len(model.turns) > seen)
+        asked = model.turns[-1]
+        if tool in asked.tools or tool in asked.text:
+            return len(model.turns)
+        assert time.monotonic() < until, f"the model was never offered {tool}: {asked.tools}"
+
+
+def version(package: str) -> str:
+    """The one that is installed; empty for none."""
+    path = FOLDER / package / "package.json"
+    return json.loads(path.read_text())["version"] if path.exists() else ""
 
 
 class Agent:
@@ -124,18 +156,30 @@ class OpenCode(Agent):
     def served(self) -> Iterator[str]:
         words = ["serve", "--port", "0", "--hostname", "127.0.0.1"]
         with self.started(OPENCODE, *words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as one:
-            assert one.stdout
-            # Nothing is asked before this line: such a question would never be answered.
-            said = next(line for line in one.stdout if "listening on" in line)
-            yield said.split()[-1]
+            self.pid = one.pid
+            yield listening(one)
+
+
+def listening(server: subprocess.Popen[str]) -> str:
+    """The address of an OpenCode server, once it has said it. Nothing is asked before: such a question would
+    never be answered. A server that says nothing is killed, which ends what it says."""
+    assert server.stdout
+    limit = threading.Timer(PATIENCE, server.kill)
+    limit.start()
+    try:
+        said = next((line for line in server.stdout if "listening on" in line), None)
+    finally:
+        limit.cancel()
+    assert said, f"OpenCode did not listen within {PATIENCE} seconds"
+    return said.split()[-1]
 
 
 def opencode_session(url: str, **more: str) -> tuple[str, Callable[[str], None]]:
     """A new one: its id, and a function that gives it a prompt."""
-    id = _posted(f"{url}/session", more)["id"]
+    id = posted(f"{url}/session", more)["id"]
 
     def prompt(text: str) -> None:
-        _posted(f"{url}/session/{id}/prompt_async", {"parts": [{"type": "text", "text": text}]})
+        posted(f"{url}/session/{id}/prompt_async", {"parts": [{"type": "text", "text": text}]})
 
     return id, prompt
 
@@ -201,14 +245,35 @@ class Gemini(Agent):
         settings = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
         (folder / "settings.json").write_text(json.dumps(settings))
 
-    def turn(self, prompt: str, *, again: bool = False) -> None:
+    def turn(self, prompt: str, *, again: bool = False, fails: bool = False) -> None:
         resumed = ["--resume", "latest"] if again else []
         words = [*resumed, "-m", "gemini-2.5-flash", "-y", "-o", "stream-json", "-p", prompt]
         with self.started(GEMINI, *words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as one:
+            assert (one.wait(PATIENCE) != 0) is fails
+
+
+class Goose(Agent):
+    """One turn, without a terminal."""
+
+    def __init__(self, person: Person, model: Model) -> None:
+        super().__init__(person, model)
+        self.environ |= {
+            "GOOSE_PROVIDER": "openai", "GOOSE_MODEL": "gpt-4o", "OPENAI_HOST": model.url,
+            "OPENAI_API_KEY": "none", "GOOSE_DISABLE_KEYRING": "1", "GOOSE_TELEMETRY_ENABLED": "false",
+        }  # fmt: skip
+
+    def turn(self, prompt: str, name: str, *, again: bool = False) -> None:
+        with self.begun(prompt, name, again=again) as one:
             assert one.wait(PATIENCE) == 0
 
+    def begun(
+        self, prompt: str, name: str, *, again: bool = False
+    ) -> contextlib.AbstractContextManager[subprocess.Popen[str]]:
+        words = ["run", "-n", name, *(["--resume"] if again else []), "-t", prompt]
+        return self.started(GOOSE, *words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 
-def _posted(url: str, body: object) -> Any:
+
+def posted(url: str, body: object) -> Any:
     request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
         return json.loads(answer.read() or b"null")

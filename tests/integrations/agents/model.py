@@ -2,6 +2,7 @@
 
 The prompt carries the script, a list of steps in JSON: `@@[{"tool": "bash", "arguments": {…}},
 {"text": "done"}]@@`, or the path of a file that holds it: `%%/path/steps.json%%`; `script(…)` writes one.
+On a terminal a prompt is short, and names a script that the test has put into `scripts`: `%%name%%`.
 Nothing is kept between questions: the step is the number of the model's own messages since the last script,
 so sessions, forks and restarts go on side by side. After the last step it echoes, so a message that somebody
 injected is seen in the answer. `asked` is what it was asked, in order: what reached the model, and how often,
@@ -24,6 +25,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from http.server import ThreadingHTTPServer
@@ -33,7 +35,10 @@ from typing import Any, NamedTuple
 from .serving import handler
 from .wires.words import Said
 
-SCRIPT = re.compile(r"@@(\[.*?\])@@|%%(/[^%]+)%%", re.DOTALL)
+SCRIPT = re.compile(r"@@(\[.*?\])@@|%%([^%\s]+)%%", re.DOTALL)
+
+# However a host escapes what it was given: as JSON, as HTML, or with a backslash in the tag.
+IDS = re.compile(r'task-notification id=(?:\\*"|&quot;)([\w.-]+)')
 
 
 def script(*steps: dict[str, Any]) -> str:
@@ -46,6 +51,7 @@ class Asked(NamedTuple):
     tools: tuple[str, ...]
     said: tuple[Said, ...]
     answer: dict[str, Any]
+    at: float  # when it was asked, by the monotonic clock
 
     @property
     def text(self) -> str:
@@ -55,6 +61,7 @@ class Asked(NamedTuple):
 class Model:
     def __init__(self) -> None:
         self.asked: list[Asked] = []
+        self.scripts: dict[str, list[dict[str, Any]]] = {}
         self.thinking = 0  # questions that it will answer later, or never
         self.before_answer: Callable[[Asked], None] = lambda asked: None
         self.closed = threading.Event()
@@ -77,7 +84,7 @@ class Model:
         return [asked for asked in self.asked if asked.tools]
 
     def answer(self, tools: list[str], said: list[Said]) -> dict[str, Any]:
-        found, place = _step(said) if tools else ({"text": "A title"}, ("", 0))
+        found, place = _step(said, self.scripts) if tools else ({"text": "A title"}, ("", 0))
         step = dict(found)
         with self._lock:
             refused = step.get("errors")
@@ -85,26 +92,28 @@ class Model:
                 if self._refused[place] >= refused:
                     step.pop("error", None)
                 self._refused[place] += 1
-            self.asked.append(Asked(tuple(tools), tuple(said), step))
+            self.asked.append(Asked(tuple(tools), tuple(said), step, time.monotonic()))
             asked = self.asked[-1]
         self.before_answer(asked)
         return step
 
 
-def _step(said: list[Said]) -> tuple[dict[str, Any], tuple[str, int]]:
+def _step(said: list[Said], scripts: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, int]]:
     """A script that the model itself repeats, or a tool, is none. Of two in one message the last one holds:
     some agents join what was said after a break to what was said before."""
     for place in range(len(said) - 1, -1, -1):
-        scripts = list(SCRIPT.finditer(said[place].text)) if said[place].role == "user" else []
-        if scripts:
-            found = scripts[-1]
-            steps = json.loads(found[1] or Path(found[2]).read_text())
+        named = list(SCRIPT.finditer(said[place].text)) if said[place].role == "user" else []
+        if named:
+            found = named[-1]
+            steps = scripts.get(found[2]) or json.loads(found[1] or Path(found[2]).read_text())
             done = sum(part.role == "assistant" for part in said[place:])
             if done < len(steps):
                 step = {"text": _recalled(said)} if steps[done].get("recall") else steps[done]
                 return step, (found[0], done)
             break
-    return {"text": f"ECHO {said[-1].text[-300:]}" if said else "ECHO"}, ("", 0)
+    # Only what was told is to look like a notice, in transcripts and in what is asked next.
+    echo = said[-1].text[-300:].replace('<task-notification id="', '<echoed-notification "') if said else ""
+    return {"text": f"ECHO {echo}"}, ("", 0)
 
 
 def _recalled(said: list[Said]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import struct
@@ -26,6 +27,10 @@ def handler(model: Model) -> type[BaseHTTPRequestHandler]:
 
         def log_message(self, format: str, *args: Any) -> None:
             pass
+
+        def handle(self) -> None:
+            with contextlib.suppress(ConnectionResetError):  # an agent was killed, or has ended
+                super().handle()
 
         def do_HEAD(self) -> None:
             self._plain({})

@@ -19,9 +19,9 @@ from meantime.runners.shell.runner import ShellRunner
 from meantime.testing.session_host import SESSION_HOST_CHECKS, Bench, Check, Script
 from meantime.testing.session_host.bench import ODD
 
-from ..cli_agents.test_real import Claude, Codex, Goose
+from ..cli_agents.test_real import Claude, Codex
 from ..opencode.serving import Running
-from .installed import CLAUDE, CODEX, FOLDER, GEMINI, GOOSE, OPENCODE, Agent, Gemini, OpenCode, needs
+from .installed import CLAUDE, CODEX, GEMINI, GOOSE, OPENCODE, Agent, Gemini, Goose, OpenCode, needs
 from .model import Model, script
 
 pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("session-hosts")]
@@ -117,7 +117,6 @@ SLOW = [
     on_the_command_line(CODEX, Codex),
     on_the_command_line(GEMINI, Gemini, otherwise="allow", model="gemini-2.5-flash"),
 ]
-ALL = pytest.mark.skipif(not (FOLDER.parent / ".all").exists(), reason="it takes long: make agents")
 
 
 @pytest.fixture(params=SESSION_HOST_CHECKS, ids=lambda check: check.__name__)
@@ -138,7 +137,7 @@ async def test_real_hosts(
     await exercise(made, check, request, tmp_path, model)
 
 
-@ALL
+@pytest.mark.slow
 @pytest.mark.parametrize("made", SLOW)
 async def test_slow_hosts(
     made: Any, check: Check, request: pytest.FixtureRequest, tmp_path: Path, model: Model

@@ -14,7 +14,7 @@ from meantime import InvalidInput
 from meantime.integrations.cli_agents import programs
 from meantime.integrations.cli_agents.dialect import Ask
 from meantime.integrations.cli_agents.hearing import Hearing
-from meantime.integrations.cli_agents.verdict import judge, retry_after
+from meantime.integrations.cli_agents.verdict import judge
 from meantime.kernel.conversation import Line
 from meantime.ports.commands import Ending, Piece
 from meantime.ports.session import AgentSettings, Turned
@@ -193,32 +193,6 @@ def test_what_comes_in_pieces_is_one_line():
     hearing.piece(Piece(0, said.encode()))
     hearing.end()
     assert [line.text for line in heard.lines] == ["It is done."]
-
-
-TROUBLES = [
-    ("exceeded retry limit, last status: 429 Too Many Requests", True, True, None),
-    ("Rate limit reached. Please try again in 1.5s.", True, True, 1.5),
-    ("API Error: 529 overloaded_error", True, True, None),
-    ("unexpected status 503 Service Unavailable, retry after 2 min", True, False, 120.0),
-    ("stream disconnected before completion: connection reset by peer", True, False, None),
-    ("API Error: Connection error. ECONNREFUSED", True, False, None),
-    ("unexpected status 400 Bad Request: no model nope", False, False, None),
-    ("status 401 Unauthorized", False, False, None),
-    ("status 429: You exceeded your current quota, check your billing", False, False, None),
-    ("I read 500 lines and then 503 more.", False, False, None),
-]
-
-
-@pytest.mark.parametrize(("why", "retryable", "limited", "after"), TROUBLES)
-def test_a_providers_troubles(why: str, retryable: bool, limited: bool, after: float | None):
-    found = turned("codex", {"type": "turn.failed", "error": {"message": why}}, ending=Ending(1))
-    assert (found.retryable, found.rate_limited, found.retry_after) == (retryable, limited, after)
-
-
-def test_how_long_to_wait():
-    assert retry_after("retry after 20 ms") == pytest.approx(0.02)
-    assert retry_after("Retry-After: 7") == 7.0
-    assert retry_after("never") is None
 
 
 @pytest.mark.parametrize(

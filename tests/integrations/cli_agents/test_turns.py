@@ -11,6 +11,7 @@ import pytest
 
 from meantime import Agent, Completed, Failed, Meantime, Thread
 from meantime.kernel.budgets import Budget
+from meantime.kernel.forking import COPIED
 
 from .conftest import PATIENCE, QUICK, Program, ended, lives, one, shown
 
@@ -71,7 +72,7 @@ async def test_a_fork_has_the_history_and_leaves_its_source_alone(thread: Thread
     source = await thread.start(Agent("one", "first"))
     await ended(source, thread)
     fork = await ended(await thread.fork(source.id, "second"), thread)
-    assert fork.outcome.result == "heard 1: second"
+    assert fork.outcome.result == f"heard 1: {COPIED}\n\nsecond"
     await thread.resume(source.id, "third")
     assert (await ended(source, thread)).outcome.result == "heard 1: third"
     assert fork.session != (await source.get()).session

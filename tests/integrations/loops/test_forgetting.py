@@ -13,6 +13,7 @@ from pydantic_ai.models.test import TestModel
 
 from meantime import Agent, Handle, Meantime, Refused, Settings
 from meantime.integrations.loops import Conversation
+from meantime.kernel.forking import COPIED
 from meantime.kernel.retention import Retention
 from meantime.testing import FakeClock
 
@@ -94,7 +95,7 @@ async def test_A_a_fork_that_waits_for_its_slot_still_finds_what_it_begins_with(
         await mt.purge(source.id)
         assert session in kept(tmp_path)
         gate.set()
-        assert await fork.result() == "3: fork"
+        assert await fork.result() == f"3: {COPIED}\n\nfork"
 
 
 async def test_A_what_retention_forgets_takes_its_session_along(tmp_path: Path, agent: Any):

@@ -13,6 +13,7 @@ from meantime import Agent, Call, InvalidInput, Meantime, Status, TaskFailed, cu
 from meantime.integrations.loops import Conversation, PythonAgent, TryAgain
 from meantime.kernel.budgets import Budget
 from meantime.kernel.conversation import Kind, Line
+from meantime.kernel.forking import COPIED
 from meantime.ports.session import AgentSettings
 from meantime.testing import FakeClock
 
@@ -54,7 +55,7 @@ async def test_L22_a_fork_has_a_copy_and_the_original_does_not_change(ledger: st
         first = await thread.start(Agent("echo", "one"))
         await first.result()
         fork = await thread.fork(first, "aside")
-        assert await fork.result() == "3: aside"
+        assert await fork.result() == f"3: {COPIED}\n\naside"
         await thread.resume(first, "two")
         assert await first.result() == "3: two"
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import httpx
 
-from integrations.agents.installed import OPENCODE, OPENCODE_OFFLINE, configure_opencode
+from integrations.agents.installed import OPENCODE, OPENCODE_OFFLINE, configure_opencode, listening
 from integrations.agents.model import Asked, Model
 from integrations.agents.wires.words import Said
 
@@ -74,13 +74,12 @@ class Running(Place):
                 words, env=self.environ, cwd=self.project, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                 stderr=errors, text=True, start_new_session=True,
             )  # fmt: skip
-        assert self.process.stdout
-        assert any("listening on" in line for line in self.process.stdout)
+        listening(self.process)
 
     def kill(self) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        self.process.wait(PATIENCE)
         assert self.process.stdout
         self.process.stdout.close()
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import pytest
-
 from meantime.integrations.opencode.ids import message_id, part_id
 from meantime.integrations.opencode.memory import Memory
 from meantime.integrations.opencode.said import lines_of
@@ -57,18 +55,20 @@ def test_a_turn_that_finished_before_the_stop_is_finished():
     assert verdict([step("stop", text="Done.")], stopping=True) == Turned(text="Done.")
 
 
-@pytest.mark.parametrize(
-    ("status", "retryable", "worth", "limited"),
-    [(400, False, False, False), (429, True, True, True), (503, False, True, False)],
-)
-def test_errors_of_the_provider(status: int, retryable: bool, worth: bool, limited: bool):
-    headers = {"retry-after": "7"}
-    data = {"message": "no", "statusCode": status, "isRetryable": retryable, "responseHeaders": headers}
+def test_a_provider_names_its_wait_in_a_header():
+    data = {"message": "no", "statusCode": 429, "responseHeaders": {"retry-after": "7"}}
     judged = verdict([step(error={"name": "APIError", "data": data})])
     assert isinstance(judged, Turned)
     assert judged.error
-    assert (judged.error.message, judged.retryable, judged.rate_limited) == ("no", worth, limited)
-    assert judged.retry_after == 7
+    assert (judged.error.message, judged.rate_limited, judged.retry_after) == ("no", True, 7)
+
+
+def test_an_error_that_opencode_calls_retryable_is_tried_again_unless_it_is_about_money():
+    """OpenAI answers 404 for models that are there: OpenCode knows that, and says so."""
+    data = {"message": "Not Found", "statusCode": 404, "isRetryable": True}
+    judged = verdict([step(error={"name": "APIError", "data": data})])
+    assert isinstance(judged, Turned)
+    assert judged.retryable
 
 
 def test_what_is_missing_is_no_ending():

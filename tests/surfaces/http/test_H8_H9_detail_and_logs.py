@@ -43,8 +43,8 @@ async def test_H8_the_full_object_with_the_seeds_names(http: httpx.AsyncClient, 
         "description": "Explore", "prompt": "look around", "agent": "explore", "status": "completed",
         "batchId": "b-1", "resumeCount": 0, "isForked": False, "retrievedAt": None, "result": "found it",
         "error": None, "id": handle.id, "kind": "agent", "state": "completed", "parentTaskID": None,
-        "toolCallID": None, "duration": 0, "resultTruncated": False, "errorDetail": None, "exitCode": None,
-        "restartable": True, "question": None, "followUp": None,
+        "toolCallID": None, "duration": 0, "resultTruncated": False, "outputFile": None, "errorDetail": None,
+        "exitCode": None, "restartable": True, "question": None, "followUp": None,
     }  # fmt: skip
     assert task["progress"]["toolCalls"] == 3
     assert task["progress"]["toolCallsByName"] == {"read": 2, "grep": 1}

@@ -34,6 +34,7 @@ GET  /v1/calls                    GET  /v1/calls?thread=other       GET  /v1/eve
 GET  /v1/events?thread=other      GET  /v1/stats                    GET  /v1/info
 GET  /v1/openapi.json             GET  /v1/health                   GET  /v1/unknown
 GET  /v1/servers/none/tools       GET  /v1/stats?nonsense=1         GET  /v1/tasks?statsu=running
+GET  /v1/toolset                  GET  /v1/toolset?dialect=llxprt   GET  /v1/toolset?dialect=nobodys
 POST /v1/tasks                    POST /v1/wait                     POST /v1/cancel
 POST /v1/clear                    POST /v1/purge                    POST /v1/limits
 POST /v1/tasks/mine/cancel        POST /v1/tasks/theirs/cancel      POST /v1/tasks/mine/resume
@@ -42,7 +43,8 @@ POST /v1/tasks/mine/answer        POST /v1/tasks/theirs/answer      POST /v1/tas
 POST /v1/tasks/theirs/promote     POST /v1/threads/conv-1/turns     POST /v1/threads/other/turns
 POST /v1/threads/conv-1/unpark    POST /v1/threads/other/unpark     POST /v1/turns/{theirs}/boundary
 POST /v1/turns/{theirs}/renew     POST /v1/turns/{theirs}/ack       POST /v1/turns/{theirs}/release
-POST /v1/tasks/mine/fork          POST /v1/tasks/theirs/fork
+POST /v1/tasks/mine/fork          POST /v1/tasks/theirs/fork        POST /v1/threads/conv-1/tell
+POST /v1/threads/other/tell
 POST /v1/unknown                  GET  /v1/tasks/mine/cancel        POST /v1/stats
 """
 _WORDS = ROUTES.split()
@@ -56,6 +58,7 @@ FULL = {
     "GET /v1/threads/other/wake": 204,  # it is busy: a turn of it is open
     "GET /v1/unknown": 404,
     "GET /v1/servers/none/tools": 404,  # there is no such server
+    "GET /v1/toolset?dialect=nobodys": 404,
     "GET /v1/stats?nonsense=1": 400,  # what it does not know, it says
     "GET /v1/tasks?statsu=running": 400,
     "GET /v1/tasks/mine/cancel": 405,
@@ -74,6 +77,8 @@ FULL = {
     "POST /v1/tasks/theirs/fork": 400,
     "POST /v1/tasks/mine/promote": 409,
     "POST /v1/tasks/theirs/promote": 409,
+    "POST /v1/threads/conv-1/tell": 400,  # no moment
+    "POST /v1/threads/other/tell": 400,
     "POST /v1/threads/conv-1/turns": 201,
     "POST /v1/threads/other/turns": 201,
     "POST /v1/turns/{theirs}/renew": 204,
@@ -94,6 +99,7 @@ BOUND = {
     "POST /v1/tasks/theirs/send": 404,
     "POST /v1/tasks/theirs/promote": 404,
     "POST /v1/threads/other/turns": 404,
+    "POST /v1/threads/other/tell": 404,
     "POST /v1/threads/other/unpark": 404,
     **dict.fromkeys((f"POST {p}" for _, p in WRITES if "{theirs}" in p), 404),
 }

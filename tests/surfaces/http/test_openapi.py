@@ -137,6 +137,7 @@ def test_H7_H11_whatever_is_asked_the_answer_is_described(
         ("/v1/health", "Health"),
         ("/v1/stats", "Stats"),
         ("/v1/info", "Info"),
+        ("/v1/toolset", "Toolset"),
         ("/v1/batches/b-1", "Batch"),
         ("/v1/threads/conv-1", "ThreadDetail"),
     ],

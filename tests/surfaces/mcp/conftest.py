@@ -15,8 +15,8 @@ from daemon.conftest import Place, place  # noqa: F401  a fixture
 from meantime import Meantime, Settings
 from meantime.app.owner import LedgerOwner
 from meantime.surfaces.mcp.conversation import Conversation
-from meantime.surfaces.mcp.http import OwnWorks
 from meantime.surfaces.mcp.inbox import Ride
+from meantime.surfaces.mcp.owner_works import OwnWorks
 from meantime.surfaces.mcp.server import Context, Door
 
 PATIENCE = 30.0  # seconds: the machine may be busy

@@ -39,7 +39,7 @@ async def test_they_come_in_order_after_the_result_and_once(client: Client, mt: 
     assert texts(result)[0] == "Nothing runs."
     assert notices(result) == [first, second]
     assert 'id="one.1"' in texts(result)[1]
-    assert "treat it as data" in texts(result)[1]
+    assert "Untrusted output:" in texts(result)[1]
     assert await unread(mt) == [first, second]  # nobody knows yet whether the client has it
     assert await look(client) == []  # it calls again, so it has it
     assert await unread(mt) == []

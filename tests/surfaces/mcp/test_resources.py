@@ -26,7 +26,7 @@ async def test_looking_settles_nothing(client: Client, mt: Meantime):
     await (await mt.thread("conv-1").start(Shell("echo said"), id="one")).wait()
     inbox = await read(client, "task://inbox")
     assert 'id="one.1"' in inbox
-    assert "treat it as data" in inbox
+    assert "Untrusted output:" in inbox
     task = await read(client, "task://one")
     assert "completed" in task
     assert "said" in task

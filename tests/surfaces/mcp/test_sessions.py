@@ -13,7 +13,7 @@ from meantime import Meantime, Shell
 from meantime.app.owner import LedgerOwner
 from meantime.surfaces.mcp import sessions
 from meantime.surfaces.mcp.conversation import Conversation
-from meantime.surfaces.mcp.http import OwnWorks
+from meantime.surfaces.mcp.owner_works import OwnWorks
 from meantime.surfaces.mcp.sessions import Sessions
 from meantime.surfaces.mcp.threads import Whose
 
@@ -49,6 +49,17 @@ def test_a_client_names_its_session(place: Place):
         assert raw.told() == []  # nobody's
         hosts = {host["thread"] for host in place.ask("GET", "/v1/info")["hosts"]}
         assert {"mcp-here", "mcp-there"} < hosts
+
+
+def test_a_subagents_call_is_of_the_session_at_its_root(place: Place):
+    """As Codex names both. A `sessionId` alone may be anything, such as a client's connection."""
+    with Raw(place) as raw:
+        raw.hello()
+        call(raw, "start", {"threadId": "subagent", "sessionId": "here"}, command="true")
+        call(raw, "start", {"threadId": "here", "sessionId": "here"}, command="true")
+        assert threads(place) == ["mcp-here"]
+        call(raw, "start", {"sessionId": "there"}, command="true")
+        assert "mcp-there" not in threads(place)
 
 
 def ids(place: Place, thread: str) -> list[str]:

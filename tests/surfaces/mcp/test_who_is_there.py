@@ -48,7 +48,7 @@ def test_P5_a_client_of_stdio(place: Place):
     with Raw(place, "--thread", "conv-1") as raw:
         raw.hello()
         told = [{"thread": "conv-1", "class": "C", "kind": "mcp"}]
-        assert place.ask("GET", "/v1/info")["hosts"] == told
+        eventually(lambda: place.ask("GET", "/v1/info")["hosts"] == told, "it says so when it has loaded")
         place.kill()
         place.up()
         eventually(lambda: place.ask("GET", "/v1/info")["hosts"] == told, "the next daemon knows it, too")

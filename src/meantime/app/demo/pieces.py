@@ -9,7 +9,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from meantime.kernel.work import Call, Orderable
 from meantime.ports.runner import current
@@ -24,7 +24,7 @@ NOT_OURS = ("site-packages", "dist-packages", "__pycache__")
 
 class Piece(NamedTuple):
     name: str
-    work: Orderable
+    work: Orderable[Any]
     telling: int = 1  # how many of the last lines that it said tell what came of it
 
 

@@ -16,6 +16,9 @@ from meantime.home import BadHome, Home
 from meantime.kernel.errors import MeantimeError
 from meantime.leader import listener, owner
 from meantime.ondemand import answers
+from meantime.stores.sqlite.files import was_made
+from meantime.stores.sqlite.salvage import last_set_aside
+from meantime.stores.sqlite.unreadable import find_all
 from meantime.surfaces.cli.speaking import Daemon
 
 from .row import BAD, OK, WARN, Patient, Row
@@ -78,26 +81,33 @@ def is_there(module: str) -> bool:
 def ledger(patient: Patient) -> Iterator[Row]:
     ledger = patient.home.ledger
     if not ledger.exists():
-        yield Row("ledger", OK, f"{ledger} (not there yet)")
+        yield _absent(ledger)
         return
     try:
         with read_only(ledger, owned=owner(patient.home) is not None) as db:
             check_schema(db, ledger)
             (found,) = db.execute("PRAGMA quick_check(1)").fetchone()
+            unreadable = sum(1 for _ in find_all(db))
     except MeantimeError as problem:
-        yield Row(
-            "ledger", BAD, problem.message, "Keep a copy. Meantime.open(path, salvage=True) saves the rest."
-        )
+        yield Row("ledger", BAD, problem.message, SALVAGE)
         return
-    if found == "ok":
+    if unreadable:
+        text = f"{unreadable} records cannot be read; the rest can"
+        yield Row("ledger", BAD, text, "`meantime audit` names them.")
+    elif found == "ok":
         yield Row("ledger", OK, f"sound; {size(ledger)}")
     else:
-        yield Row(
-            "ledger",
-            BAD,
-            f"damaged: {found}",
-            "Keep a copy. Meantime.open(path, salvage=True) saves the rest.",
-        )
+        yield Row("ledger", BAD, f"damaged: {found}", SALVAGE)
+
+
+def _absent(ledger: Path) -> Row:
+    if not was_made(ledger):
+        return Row("ledger", OK, f"{ledger} (not there yet)")
+    aside = last_set_aside(ledger)
+    if aside is not None:
+        return Row("ledger", BAD, f"damaged, and set aside in {aside}", SALVAGE)
+    todo = f"Put it back, or restore a backup. To begin anew: rm {ledger}.lock"
+    return Row("ledger", BAD, f"{ledger} is gone: its lock says that it was there.", todo)
 
 
 def daemon(patient: Patient) -> Iterator[Row]:
@@ -117,6 +127,7 @@ def daemon(patient: Patient) -> Iterator[Row]:
         yield Row("daemon", BAD, f"another process than {leader.pid} listens on {home.http_socket}", todo)
     else:
         yield _version(home, leader.pid)
+        yield from degraded(home)
 
 
 def _version(home: Home, pid: int) -> Row:
@@ -125,6 +136,12 @@ def _version(home: Home, pid: int) -> Row:
         return Row("daemon", OK, f"{version}, process {pid}")
     found = f"process {pid} is version {version}, and this is {__version__}"
     return Row("daemon", WARN, found, "meantime down --keep && meantime up; commands run on")
+
+
+def degraded(home: Home) -> Iterator[Row]:
+    if Daemon(home, start=False).get("/v1/info").get("degraded"):
+        found = "the daemon accepts nothing new: the disk is full, failed to sync, or lost the ledger"
+        yield Row("degraded", BAD, found, f"Look at the disk: df {home.folder}; dmesg | tail. See {home.log}")
 
 
 def _stale(home: Home) -> Iterator[Row]:

@@ -33,7 +33,7 @@ LAG = 3600.0  # seconds that a file may seem to come from the future
 
 def python(patient: Patient) -> Iterator[Row]:
     yield Row("python", OK, f"{sys.version.split()[0]} at {sys.executable}")
-    yield Row("meantime", OK, f"{__version__} at {Path(__file__).parent.parent}")
+    yield Row("meantime", OK, f"{__version__} at {Path(__file__).parents[2]}")
 
 
 def sqlite(patient: Patient) -> Iterator[Row]:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import click
-
 from meantime.app.audit import Audit, Finding, audit
 from meantime.kernel.durations import duration
 from meantime.kernel.errors import MeantimeError
 from meantime.leader import owner
 from meantime.surfaces.cli.showing import coloured
+from meantime.surfaces.cli.streams import echo
 from meantime.surfaces.cli.trouble import Trouble
-from meantime.surfaces.cli.verb import as_json, daemon, say_json
+from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
 
 
-@click.command("audit")
+@verb("audit", starts=False)
 @as_json
 def command(as_json: bool) -> int:
     """Account for every notice and every silent task. It reads the ledger beside the daemon, or without
@@ -26,7 +25,7 @@ def command(as_json: bool) -> int:
         if as_json:
             say_json(_wire(Audit((), {}, ())))
         else:
-            click.echo(f"There is no ledger yet in {home.folder}: nothing to account for.")
+            echo(f"There is no ledger yet in {home.folder}: nothing to account for.")
         return 0
     try:
         is_owned = owner(home) is not None
@@ -67,21 +66,21 @@ def _wire(found: Audit) -> dict[str, Any]:
 
 
 def _show(found: Audit) -> None:
-    click.echo("notices")
+    echo("notices")
     for one in found.notices:
-        click.echo(f"  {one.state:<10} {one.how_many:>7}   the oldest ended {duration(one.oldest)} ago")
+        echo(f"  {one.state:<10} {one.how_many:>7}   the oldest ended {duration(one.oldest)} ago")
     if not found.notices:
-        click.echo("  none")
-    click.echo("tasks")
+        echo("  none")
+    echo("tasks")
     for status, count in found.tasks.items():
-        click.echo(f"  {status.replace('_', ' '):<10} {count:>7}")
+        echo(f"  {status.replace('_', ' '):<10} {count:>7}")
     if not found.tasks:
-        click.echo("  none")
+        echo("  none")
     for finding in found.findings:
         mark = coloured("✗", "31") if finding.wrong else coloured("·", "33")
-        click.echo(f"{mark} {finding.what}")
-        click.echo("".join(f"    {one}\n" for one in finding.which), nl=False)
+        echo(f"{mark} {finding.what}")
+        echo("".join(f"    {one}\n" for one in finding.which), nl=False)
         if finding.todo:
-            click.echo(f"    → {finding.todo}")
+            echo(f"    → {finding.todo}")
     if found.is_clean:
-        click.echo(coloured("✓", "32") + " Every ending has its notice, and nothing contradicts itself.")
+        echo(coloured("✓", "32") + " Every ending has its notice, and nothing contradicts itself.")

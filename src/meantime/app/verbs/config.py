@@ -13,11 +13,11 @@ from meantime.home import Home
 from meantime.kernel.errors import InvalidInput
 from meantime.surfaces.cli.showing import coloured
 from meantime.surfaces.cli.trouble import FAILED, USAGE, Trouble
-from meantime.surfaces.cli.verb import as_json, daemon, say_json
+from meantime.surfaces.cli.verb import daemon, say_json
 
 
 @click.group("config", invoke_without_command=True)
-@as_json
+@click.option("--json", "as_json", is_flag=True, help="JSON: a list of key, value and source.")
 @click.option("--changed", is_flag=True, help="Only what is not the default.")
 @click.pass_context
 def command(context: click.Context, as_json: bool, changed: bool) -> None:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 import time
 
-import click
-
 from meantime.app.doctor import BAD, OK, WARN, Patient, examine
 from meantime.surfaces.cli.showing import coloured
-from meantime.surfaces.cli.verb import as_json, daemon, say_json
+from meantime.surfaces.cli.streams import echo
+from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
 
 COLOURS = {OK: "32", WARN: "33", BAD: "31"}
 
 
-@click.command("doctor")
+@verb("doctor", starts=False)
 @as_json
 def command(as_json: bool) -> int:
     """Look for what is wrong, and say what to do. It changes nothing; exit 1 if something is bad."""
@@ -24,7 +23,7 @@ def command(as_json: bool) -> int:
         say_json({"ok": not bad, "checks": [row._asdict() for row in rows]})
         return int(bad)
     for row in rows:
-        click.echo(f"{coloured(f'{row.level:<4}', COLOURS[row.level])}  {row.name:<8}  {row.found}")
+        echo(f"{coloured(f'{row.level:<4}', COLOURS[row.level])}  {row.name:<8}  {row.found}")
         if row.todo:
-            click.echo(f"{'':16}→ {row.todo}")
+            echo(f"{'':16}→ {row.todo}")
     return int(bad)

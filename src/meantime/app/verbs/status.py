@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
 from meantime import __version__
 from meantime.app.reading import size
 from meantime.home import Home
@@ -13,11 +11,12 @@ from meantime.leader import owner
 from meantime.ondemand import answers
 from meantime.surfaces.cli import showing
 from meantime.surfaces.cli.speaking import Daemon
+from meantime.surfaces.cli.streams import echo
 from meantime.surfaces.cli.trouble import NO_DAEMON, Refused
-from meantime.surfaces.cli.verb import as_json, daemon, say_json
+from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
 
 
-@click.command("status")
+@verb("status", starts=False)
 @as_json
 def command(as_json: bool) -> int:
     """How the daemon is. It is not started by this; exit 5 if it does not run."""
@@ -30,7 +29,7 @@ def command(as_json: bool) -> int:
     if as_json:
         say_json({"running": True, **found})
     else:
-        click.echo("\n".join(f"{name:<8}  {text}" for name, text in _rows(home, **found) if text))
+        echo("\n".join(f"{name:<8}  {text}" for name, text in _rows(home, **found) if text))
     return 0
 
 
@@ -48,11 +47,9 @@ def _absent(home: Home, as_json: bool) -> int:
     if as_json:
         say_json({"running": False, "home": str(home.folder), "owner": leader._asdict() if leader else None})
     elif leader is None:
-        click.echo(f"The daemon is not running ({home.folder}).\n  meantime up        start it")
+        echo(f"The daemon is not running ({home.folder}).\n  meantime up        start it")
     else:
-        click.echo(
-            f"{home.ledger} is owned by {leader}, which does not answer.\n  meantime doctor    look why"
-        )
+        echo(f"{home.ledger} is owned by {leader}, which does not answer.\n  meantime doctor    look why")
     return NO_DAEMON
 
 
@@ -62,7 +59,7 @@ def _rows(home: Home, health: Any, info: Any, stats: Any) -> list[tuple[str, str
     return [
         ("meantime", f"{info['version']}, up {showing.span(health['uptime'])} (pid {info['pid']})"),
         ("upgrade", _upgrade(info["version"])),
-        ("degraded", "the disk is full: nothing new is accepted; make room" if info["degraded"] else ""),
+        ("degraded", "nothing new is accepted: see `meantime doctor`" if info["degraded"] else ""),
         ("door", info.get("url") or f"none on a port; see {home.log}"),
         ("home", str(home.folder)),
         ("ledger", f"{size(home.ledger)}, durability {info.get('durability', '?')}"),

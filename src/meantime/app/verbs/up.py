@@ -5,20 +5,18 @@ from __future__ import annotations
 import os
 import sys
 
-import click
-
 from meantime.leader import owner
 from meantime.ondemand import NoDaemon, answers, ensure
+from meantime.surfaces.cli.asking import Number
+from meantime.surfaces.cli.streams import echo
 from meantime.surfaces.cli.trouble import FAILED, NO_DAEMON, USAGE, Trouble
-from meantime.surfaces.cli.verb import as_json, daemon, say_json
+from meantime.surfaces.cli.verb import as_json, daemon, option, say_json, verb
 
 
-@click.command("up")
-@click.option("--foreground", is_flag=True, help="Stay here and log to stderr, for a service manager.")
-@click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="For this daemon: http.port=6000."
-)
-@click.option("--wait", type=click.FloatRange(0.1, 3600), default=30.0, show_default=True, metavar="SECONDS")
+@verb("up", starts=False)
+@option("--foreground", is_flag=True, help="Stay here and log to stderr, for a service manager.")
+@option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="For this daemon: http.port=6000.")
+@option("--wait", type=Number(0.1, 3600), default=30.0, show_default=True, metavar="SECONDS")
 @as_json
 def command(foreground: bool, settings: tuple[str, ...], wait: float, as_json: bool) -> None:
     """Start the daemon. Every other verb does this when it needs to."""
@@ -41,7 +39,7 @@ def command(foreground: bool, settings: tuple[str, ...], wait: float, as_json: b
     if as_json:
         say_json({"running": True, "started": not was_up, "pid": pid, "home": str(home.folder)})
         return
-    click.echo(f"The daemon is up{' already' if was_up else ''} (pid {pid}).\n  meantime status    how it is")
+    echo(f"The daemon is up{' already' if was_up else ''} (pid {pid}).\n  meantime status    how it is")
 
 
 def _variable(said: str) -> tuple[str, str]:

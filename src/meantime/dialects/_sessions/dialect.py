@@ -140,6 +140,7 @@ class SessionDialect:
             f"Description: {words.flat(task.title)}",
             f"Agent: {words.flat(task.agent_or_kind, 60)}",
             f"Status: {word}",
+            *words.reduced(task),
             "You are notified when it ends. Do not poll; go on with other work, or end your turn. To wait "
             f'for it, use {self.name}_output(task_id="{task.id}", block=true).',
         ]

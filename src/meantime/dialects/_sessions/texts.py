@@ -7,12 +7,10 @@ from typing import Any, assert_never
 from meantime.kernel.durations import duration, iso
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Cancelled, Completed, Failed, Lost, Outcome, Task, TimedOut
-from meantime.kernel.notices import payload_text
+from meantime.kernel.notices import broke_off, payload_text
 from meantime.kernel.payloads import as_text, clean
 from meantime.ports.asks import Answer
-from meantime.toolset.words import cleaned, flat
-
-EVENT = "This is an automatic event; no human approved anything."
+from meantime.toolset.words import cleaned, flat, reduced
 
 
 def status_word(status: Status, run: int) -> str:
@@ -64,6 +62,7 @@ def detail(answer: Answer, *, forks: bool) -> str:
         f"Status: {word(task)}",
         f"{'Duration' if task.ended else 'Elapsed'}: {took(task, answer.now)}",
     ]
+    lines += reduced(task)
     if task.resume_count:
         lines.append(f"Resume count: {task.resume_count}")
     if not task.ended:
@@ -108,7 +107,7 @@ def error_of(outcome: Outcome) -> str:
         case Lost():
             return clean(outcome.reason)
         case Cancelled():
-            return clean(outcome.reason)
+            return clean(" ".join(filter(None, (outcome.reason, broke_off(outcome)))))
         case Completed():
             return ""
         case _:

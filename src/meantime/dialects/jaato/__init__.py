@@ -16,7 +16,8 @@ from meantime.kernel.errors import LimitReached, TaskEnded
 from meantime.kernel.lifecycle import ACTIVE, Status
 from meantime.kernel.limits import PluginDefaults
 from meantime.kernel.model import Completed, Task
-from meantime.kernel.notices import Message, Notice, Part, payload_text
+from meantime.kernel.notices import EVENT, Message, Notice, Part, payload_text
+from meantime.kernel.payloads import fenced
 from meantime.ports import asks
 from meantime.ports.asks import Answer
 from meantime.ports.dialect import Command, Offer, Policy, Problem, Said, Standing, Tool
@@ -78,13 +79,13 @@ class Jaato:
 
     def message(self, notice: Notice) -> Message:
         task, outcome = notice.task, notice.outcome
-        lines = [f"Background task {_line(task, 0.0)}"]
+        lines = [f"Background task {_line(task, 0.0)}", *words.reduced(task)]
         body = payload_text(outcome)
         if body:
-            lines.append(words.fenced(body, notice.nonce))
+            lines.append(fenced(body, notice.nonce))
         if outcome.spill is not None:
             lines.append(f"The output is over the limits; all of it is in the file {outcome.spill.path}")
-        return Message("user", (Part("\n".join(lines)),))
+        return Message("user", (Part("\n".join([*lines, EVENT])),))
 
     def reminder(self, standing: Standing) -> str:
         rows = [f"- {_line(task, standing.now)}" for task in (*standing.active, *standing.untold)]
@@ -157,7 +158,7 @@ def _named(rest: str) -> asks.Cancel | Said:
 
 def _started(ask: asks.Starting, answer: Answer) -> Said:
     task = answer.task
-    return _said(texts.started(task.id, *tasks.origin(task), tasks.estimate(task)))
+    return _said(tasks.noted(task, texts.started(task.id, *tasks.origin(task), tasks.estimate(task))))
 
 
 def _ran(ask: asks.StartCommand, answer: Answer) -> Said:
@@ -166,7 +167,7 @@ def _ran(ask: asks.StartCommand, answer: Answer) -> Said:
         return _said(commands.shown(Completed(answer.result)))
     if ask.background:
         return _started(ask, answer)
-    return _said(texts.backgrounded(answer.task.id, ask.threshold))
+    return _said(tasks.noted(answer.task, texts.backgrounded(answer.task.id, ask.threshold)))
 
 
 def _status(ask: asks.Read, answer: Answer) -> Said:

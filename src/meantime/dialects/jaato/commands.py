@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from meantime.kernel.bounds import middle_out
 from meantime.kernel.errors import InvalidInput
-from meantime.kernel.model import Completed, Failed, InlineLimits, Json, Outcome
+from meantime.kernel.model import Completed, Failed, Json, Outcome
 from meantime.kernel.notices import LEFT_RUNNING, left_running
 from meantime.kernel.payloads import as_text, preview
 
 PLUGIN, TOOL = "cli", "runCommand"
-MOST = InlineLimits().max_bytes  # characters of an inline answer
-TAIL = 10_000  # of them, at the end
 _KNOWN = {"command", "cwd", "background", "timeout_seconds"}
 
 
@@ -56,11 +55,8 @@ def exit_of(failed: Failed) -> dict[str, Any] | None:
 def _answer(code: int, text: Json, outcome: Completed | Failed) -> dict[str, Any]:
     """What a model can take: the two ends of what is longer than that."""
     spill = outcome.spill
-    said = as_text(text) if spill is None else preview(spill)
-    if len(said) > MOST:
-        gap = f"\n… {len(said) - MOST} characters left out; in the background all of it is kept …\n"
-        said = said[: MOST - TAIL] + gap + said[-TAIL:]
-    answer: dict[str, Any] = {"returncode": code, "output": said}
+    said = as_text(text) if spill is None or spill.of_message else preview(spill)
+    answer: dict[str, Any] = {"returncode": code, "output": middle_out(said)}
     if spill is not None:
         answer["output_file"] = spill.path
     if left := left_running(outcome):

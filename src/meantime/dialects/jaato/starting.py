@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from meantime.kernel.commandline import split_background
 from meantime.kernel.errors import InvalidInput, Refused
 from meantime.kernel.model import Json
+from meantime.kernel.payloads import cut
 from meantime.ports import asks
 from meantime.ports.asks import Starting
 from meantime.ports.dialect import Offer
@@ -93,7 +94,7 @@ def _command(arguments: dict[str, Any], **options: Any) -> asks.StartCommand:
     cwd = arguments.get("cwd")
     if cwd is not None and not isinstance(cwd, str):
         raise InvalidInput(f'"cwd" is the path of a folder, not {type(cwd).__name__}.')
-    description = " ".join(command.split())[:200]
+    description = cut(" ".join(command.split()), 200)
     return asks.StartCommand(command=command, cwd=cwd, description=description, **options)
 
 

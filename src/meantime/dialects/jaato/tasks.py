@@ -8,10 +8,13 @@ from typing import Any, cast
 
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Cancelled, Completed, Failed, Json, Outcome, Output, Task, TimedOut
+from meantime.kernel.notices import broke_off
 
 from . import commands, texts
 
 FUNCTIONS, AGENTS = "tools", "agents"  # the plugins of what has none: registered functions, agents by name
+ESTIMATE = "estimate"  # of a task's meta
+NOTE = "timeout_note"
 WORDS = MappingProxyType(
     {
         Status.QUEUED: "pending",
@@ -53,7 +56,11 @@ def full_name(plugin: str, tool: str) -> str:
 
 
 def estimate(task: Task) -> float | None:
-    """Of a command, by what it is; a plugin's own estimates learn."""
+    """Seconds, as they were when the task was started; of a command that another door started, by what it
+    is. A plugin's own estimates learn."""
+    kept = task.meta.get(ESTIMATE)
+    if isinstance(kept, int | float) and not isinstance(kept, bool):
+        return kept
     given = task.work.input
     if task.work.kind != "shell" or not isinstance(given, dict):
         return None
@@ -77,8 +84,14 @@ def result(task: Task, output: Output | None) -> dict[str, Any]:
     plugin = origin(task)[0]
     seconds = task.run.duration
     answer = texts.result(task.id, plugin, WORDS[task.status], found, error_of(task.outcome), seconds)
+    answer = noted(task, answer)
     spill = task.outcome.spill if task.outcome is not None else None
     return answer if spill is None else {**answer, "result_file": spill.path}
+
+
+def noted(task: Task, answer: dict[str, Any]) -> dict[str, Any]:
+    """The seed's dictionary, and one key more where the timeout is less than what was asked for."""
+    return {**answer, NOTE: task.run.timeout_note} if task.run.timeout_note else answer
 
 
 def unfinished(outcome: Outcome) -> dict[str, Any]:
@@ -98,7 +111,8 @@ def error_of(outcome: Outcome | None) -> str | None:
             return outcome.message
         case Cancelled():
             by = f" by {outcome.by}" if outcome.by else ""
-            return f"The task was cancelled{by}." + _left_behind(outcome.abandoned)
+            failed = f" {broke_off(outcome)}" if outcome.error else ""
+            return f"The task was cancelled{by}." + _left_behind(outcome.abandoned) + failed
         case TimedOut():
             return f"The task did not end within {outcome.seconds:g} s." + _left_behind(outcome.abandoned)
         case _:

@@ -8,8 +8,11 @@ from typing import Annotated, Any
 
 from msgspec import Meta, field
 
+from meantime.kernel import model as kernel
+from meantime.kernel.bounds import values
 from meantime.kernel.change import Disposition
 from meantime.kernel.errors import InvalidInput, LimitReached, TaskEnded
+from meantime.kernel.events import Event
 from meantime.kernel.ids import display
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.notices import Message, Notice, Part
@@ -20,7 +23,7 @@ from meantime.ports.dialect import Command, Offer, Policy, Problem, Said, Standi
 from meantime.toolset import words
 from meantime.toolset.arguments import Arguments, tool
 
-from . import texts
+from . import bus, texts
 
 __all__ = ["DIALECT"]
 
@@ -135,17 +138,24 @@ class Llxprt:
             "check_async_tasks, and do not launch the same task again."
         )
 
+    def summary(self, tasks: Sequence[kernel.Task]) -> str:
+        return texts.summary(_launched(tasks[::-1]))
+
+    def published(self, event: Event, task: kernel.Task) -> dict[str, Any] | None:
+        return bus.message(event, task)
+
     def message(self, notice: Notice) -> Message:
         return Message("user", (Part(texts.ended(notice.task)),))
 
     def reminder(self, standing: Standing) -> str:
         """Completed and failed as the seed says; cancelled in a line of its own."""
         short = texts.ids([*standing.active, *standing.untold])
-        ended = [task for task in standing.untold if task.status is not Status.CANCELLED]
-        gone = [task for task in standing.untold if task.status is Status.CANCELLED]
+        untold = _launched(standing.untold)
+        ended = [task for task in untold if task.status is not Status.CANCELLED]
+        gone = [task for task in untold if task.status is Status.CANCELLED]
         lines = ["Async tasks status:"]
         for title, tasks in (
-            ("Running", standing.active),
+            ("Running", _launched(standing.active)),
             ("Completed (pending acknowledgement)", ended),
             ("Cancelled (pending acknowledgement)", gone),
         ):
@@ -165,6 +175,8 @@ class Llxprt:
             return Said(texts.full(error.limit, error.running), error.code, data=data)
         if error.code in ("not_found", "invalid_input") and ref:  # what can be no id is not found either
             return _refused(f"Task not found: {ref}", error.code)
+        if error.code == "invalid_input" and problem.tool.startswith("/set "):
+            return _refused(error.message, error.code)  # the seed's text, and nothing beside it
         if isinstance(error, TaskEnded):  # a subagent that was waited for
             found = texts.output(error.task)
             return Said(texts.as_json(found), error.code, data=found)
@@ -239,7 +251,7 @@ def _set(rest: str) -> Ask:
 
 def _ran(ask: asks.StartAgent, answer: Answer) -> Said:
     if answer.ending is not None:
-        found = texts.completed(answer.ending, as_text(answer.result))
+        found = texts.completed(answer.ending, answer.ending.final_message or as_text(answer.result))
         return Said(texts.as_json(found), data=found)
     task = answer.task
     data = {
@@ -253,7 +265,7 @@ def _ran(ask: asks.StartAgent, answer: Answer) -> Said:
 
 def _checked(ask: Ask, answer: Answer) -> Said:
     if isinstance(ask, asks.List):
-        tasks = list(reversed(answer.tasks))
+        tasks = _launched(answer.tasks[::-1])
         return Said(texts.listed(tasks), data={"count": len(tasks)})
     task = answer.task
     text = texts.peek(task, _emitted(answer, words.block), answer.now)
@@ -272,12 +284,17 @@ def _emitted(answer: Answer, put: Callable[[str], str]) -> str:
     if answer.task.work.kind != "agent":
         return put(answer.chunk.text) if answer.chunk else ""
     emitted = answer.output.emitted if answer.output else {}
-    return texts.as_json(words.cleaned(emitted)) if emitted else ""
+    return texts.as_json(words.cleaned(values(emitted))) if emitted else ""
 
 
 def _on_screen(ask: Ask, answer: Answer) -> Said:
-    tasks = list(reversed(answer.tasks))
+    tasks = _launched(answer.tasks[::-1])
     return Said(texts.on_screen(tasks, answer.now), data={"count": len(tasks)})
+
+
+def _launched(tasks: Sequence[kernel.Task]) -> list[kernel.Task]:
+    """In the order in which they were launched, whichever ended first; those of one instant stay as given."""
+    return sorted(tasks, key=lambda task: task.created_at)
 
 
 def _ended(ask: asks.Cancel, answer: Answer) -> Said:

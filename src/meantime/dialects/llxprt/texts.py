@@ -7,11 +7,12 @@ import shlex
 from collections.abc import Sequence
 from typing import Any, cast
 
+from meantime.kernel.bounds import values
 from meantime.kernel.ids import display
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Cancelled, Completed, Ending, Outcome, Task, TimedOut
-from meantime.kernel.notices import payload_text
-from meantime.kernel.payloads import clean
+from meantime.kernel.notices import broke_off, payload_text
+from meantime.kernel.payloads import clean, preview
 from meantime.toolset import words
 
 WORDS = {
@@ -65,10 +66,11 @@ def goal(task: Task) -> str:
 
 
 def launched(task: Task) -> str:
-    return (
+    said = (
         f"Async task '{name(task)}' launched with ID {task.id}. The task is now running in the background. "
         "You will be notified when it completes. Use check_async_tasks to monitor progress."
     )
+    return "\n".join([said, *words.reduced(task)])
 
 
 def launched_on_screen(task: Task) -> str:
@@ -120,10 +122,11 @@ def on_screen(tasks: Sequence[Task], now: float) -> str:
     lines = ["Async Tasks:", ""]
     for place, task in enumerate(tasks, 1):
         took = f"{seconds(task, now):.1f}s" + ("" if task.ended else " elapsed")
+        asked = goal(task).replace("\n", " ")[:60]
         lines += [
             f"{place}. {ICONS[word(task)]} [{short[task.id]}] {name(task)}",
             f"   Status: {word(task)} | Duration: {took}",
-            f"   Goal: {words.flat(goal(task), 60)}...",
+            f"   Goal: {asked}...",
             "",
         ]
     return "\n".join(lines)
@@ -141,23 +144,22 @@ def output(task: Task) -> dict[str, Any]:
     match task.outcome:
         case Completed() as done:
             ending = Ending(task.id, done.emitted_vars, done.final_message, done.terminate_reason)
-            return completed(ending, payload_text(done) + whole(done))
+            return completed(ending, (done.final_message or payload_text(done)) + whole(done))
         case outcome:
             reason = "TIMEOUT" if isinstance(outcome, TimedOut) else "ERROR"
             return {
                 "agent_id": task.id,
                 "terminate_reason": getattr(outcome, "terminate_reason", reason) or reason,
-                "emitted_vars": words.cleaned(outcome.emitted_vars if outcome else {}),
+                "emitted_vars": words.cleaned(values(outcome.emitted_vars if outcome else {})),
                 "error": words.cleaned(error(task)),
             }
 
 
-def completed(ending: Ending, result: str) -> dict[str, Any]:
-    said = ending.final_message or result
+def completed(ending: Ending, said: str) -> dict[str, Any]:
     found = {
         "agent_id": ending.id,
         "terminate_reason": ending.terminate_reason or "GOAL",
-        "emitted_vars": words.cleaned(ending.emitted),
+        "emitted_vars": words.cleaned(values(ending.emitted)),
     }
     return {**found, **({"final_message": words.cleaned(said)} if said else {})}
 
@@ -179,9 +181,10 @@ def whole(outcome: Outcome) -> str:
 def ended(task: Task) -> str:
     """What the model is told of an ending."""
     if task.status is Status.CANCELLED:
-        return note(f"Async task '{name(task)}' was cancelled ({task.id}).")
+        said = f"Async task '{name(task)}' was cancelled ({task.id}).{_failed(task)}"
+        return note("\n".join([said, *words.reduced(task)]))
     how = "completed" if task.status is Status.COMPLETED else "failed"
-    return note(f"Async task '{name(task)}' {how}:\n{as_json(output(task))}")
+    return note("\n".join([f"Async task '{name(task)}' {how}:", as_json(output(task)), *words.reduced(task)]))
 
 
 def peek(task: Task, emitted: str, now: float) -> str:
@@ -190,7 +193,8 @@ def peek(task: Task, emitted: str, now: float) -> str:
         f"Task: {name(task)} ({task.id})",
         f"Status: {word(task)}",
         f"{'Duration' if task.ended else 'Elapsed'}: {seconds(task, now):.1f}s",
-        f"Goal: {goal(task)}",
+        f"Goal: {preview(goal(task))}",
+        *words.reduced(task),
         "",
     ]
     if not task.ended:
@@ -198,10 +202,15 @@ def peek(task: Task, emitted: str, now: float) -> str:
     elif task.status is Status.COMPLETED:
         lines += ["Output:", as_json(output(task))]
     elif task.status is Status.CANCELLED:
-        lines.append("Task was cancelled.")
+        lines.append(f"Task was cancelled.{_failed(task)}")
     else:
         lines.append(f"Error: {words.cleaned(error(task))}")
     return "\n".join(lines)
+
+
+def _failed(task: Task) -> str:
+    said = words.cleaned(broke_off(task.outcome))
+    return f" {said}" if said else ""
 
 
 def as_json(value: Any) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from meantime.kernel.change import Disposition
 from meantime.kernel.lifecycle import ACTIVE, ENDED, Status
 from meantime.kernel.model import Task
-from meantime.kernel.notices import Message, Notice, canonical
+from meantime.kernel.notices import Message, Notice, canonical, payload_text
 from meantime.kernel.reminder import reminder
 from meantime.ports import asks
 from meantime.ports.asks import Answer
@@ -144,16 +144,25 @@ def _respond(given: taking.Answer) -> asks.Respond:
 
 
 def _started(ask: asks.Ask, answer: Answer) -> Said:
-    return Said(f"Started {words.line(answer.task, answer.now)}\n{texts.STARTED}", data=_data(answer.task))
+    task = answer.task
+    queued = " (queued)" if task.status is Status.QUEUED else ""
+    lines = [f"Started {task.id}{queued}: {texts.STARTED}", *words.reduced(task)]
+    return Said("\n".join(lines), data=_data(task))
 
 
 def _output(ask: asks.Read, answer: Answer) -> Said:
-    head = words.line(answer.task, answer.now)
+    task = answer.task
+    head = "\n".join([words.line(task, answer.now), *words.reduced(task)])
     if answer.chunk is not None:
         body = words.said(answer.chunk)
+    elif task.outcome is not None and task.work.kind != "shell":  # with what went wrong, which counts as read
+        body = words.block(payload_text(task.outcome))
     else:
         body = words.block(answer.output.text if answer.output else "")
-    return Said(f"{head}\n{body}".rstrip(), reads=words.endings(answer.task), data=_data(answer.task))
+    spill = task.outcome.spill if task.outcome is not None else None
+    where = f"This is a part: the whole is in {spill.path}" if spill is not None else ""
+    text = "\n".join(part for part in (head, body, where) if part)
+    return Said(text, reads=words.endings(task), data=_data(task))
 
 
 def _listed(ask: asks.List, answer: Answer) -> Said:

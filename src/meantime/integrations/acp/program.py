@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from meantime.kernel.errors import Refused
+from meantime.kernel.outcomes import SESSION_KEPT
 from meantime.ports.clock import Alarm, Clock
 from meantime.ports.session import Turned
 
@@ -21,7 +22,8 @@ from .turn import Turn
 if TYPE_CHECKING:
     from .wire import Wire
 
-LOST = "The agent is gone in the middle of its turn. Its session is kept: resume it to go on. {how}"
+LOST = "The agent is gone in the middle of its turn. {session} {how}"
+SESSION_GONE = "It cannot load sessions, so its own is gone."
 LOOK = 1.0  # seconds between looks at a process that says nothing
 OURS: dict[str, Any] = {
     "clientCapabilities": {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False},
@@ -200,7 +202,8 @@ class Program:
         except ConnectionError:
             turn.end_message()
             await self.end_now()
-            return Turned(lost=LOST.format(how=self._process.ended()))
+            session = SESSION_KEPT if self.can("load") or self.can("resume") else SESSION_GONE
+            return Turned(lost=LOST.format(session=session, how=self._process.ended()))
         spent = tokens(answer)
         if spent:
             turn.hearer.spent(tokens=spent)

@@ -8,19 +8,13 @@ from typing import Any
 import msgspec
 
 from meantime.kernel.model import Failed
+from meantime.kernel.provider_errors import judge
 from meantime.ports.session import Turned
 
 from .profiles import Profile, failure_in
 from .shapes import mapping
 from .turn import Turn
 
-LIMITED = re.compile(r"\b429\b|\b529\b|rate.?limit|too many requests|overloaded", re.IGNORECASE)
-PASSING = re.compile(
-    r"\b(408|500|502|503|504)\b|bad gateway|service unavailable|gateway time.?out|server error|fetch failed"
-    r"|connection (reset|refused|error)|ECONNRESET|ECONNREFUSED|socket hang up",
-    re.IGNORECASE,
-)
-AFTER = re.compile(r"retry.?after\W{0,3}(\d+(?:\.\d+)?)\s*(ms)?", re.IGNORECASE)
 STOPS = {
     "max_tokens": Failed("The model's answer was cut: it has no more tokens.", "max_tokens"),
     "max_turn_requests": Failed(
@@ -50,12 +44,9 @@ class AgentError(Exception):
 
 def failed(text: str, code: int = 0) -> Turned:
     """The model's provider, or the agent, could not."""
-    limited = code == 429 or bool(LIMITED.search(text))
-    passing = limited or 500 <= code < 600 or bool(PASSING.search(text))
-    named = AFTER.search(text)
-    after = float(named[1]) / (1000 if named[2] else 1) if named and passing else None
+    passes, limited, after = judge(text, code)
     error = Failed(text, "rate_limited" if limited else "model_error")
-    return Turned(error=error, retryable=passing, rate_limited=limited, retry_after=after)
+    return Turned(error=error, retryable=passes, rate_limited=limited, retry_after=after)
 
 
 def refused(profile: Profile, problem: AgentError) -> Turned:

@@ -6,6 +6,7 @@ import importlib
 import inspect
 from typing import Any
 
+from meantime.containment import contained, words
 from meantime.kernel.errors import InvalidInput
 from meantime.ports.agent_settings import settled
 
@@ -53,9 +54,10 @@ def found(name: str, path: str) -> Any:
             f"agent={path!r} of the agent {name} names no object.", hint='Write agent = "module:object".'
         )
     try:
-        thing: Any = importlib.import_module(module)
-        for part in inside.split("."):
-            thing = getattr(thing, part)
+        with contained():
+            thing: Any = importlib.import_module(module)
+            for part in inside.split("."):
+                thing = getattr(thing, part)
     except ModuleNotFoundError as problem:
         extra = (
             "pip install 'meantime[pydantic-ai]'" if (problem.name or "").startswith("pydantic_ai") else ""
@@ -65,7 +67,7 @@ def found(name: str, path: str) -> Any:
     except AttributeError as problem:
         raise InvalidInput(f"The agent {name} is not in {module}: {problem}.") from problem
     except Exception as problem:  # somebody's module, which does what it likes when it is imported
-        said = f"{type(problem).__name__}: {problem}"
+        said = words(problem)
         raise InvalidInput(f"The agent {name} cannot be imported: {module} raises {said}.") from problem
     if not is_agent(thing):
         raise InvalidInput(

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from meantime.containment import contained, words
 from meantime.kernel.conversation import Kind, Line
 from meantime.kernel.errors import MeantimeError
 from meantime.kernel.model import Failed
@@ -84,8 +85,10 @@ class LoopTurns:
 
     async def _turn(self, agent: Any, talk: Conversation) -> Turned:
         try:
-            made = agent(talk)
-            said = await made if inspect.isawaitable(made) else await _taken(made, talk)
+            with contained():
+                made = agent(talk)
+                said = await made if inspect.isawaitable(made) else await _taken(made, talk)
+                result = jsonable(said)
         except TryAgain as again:
             error = Failed(str(again) or "The provider is in trouble.", "provider")
             return Turned(
@@ -94,11 +97,9 @@ class LoopTurns:
         except MeantimeError as problem:
             return Turned(error=Failed(str(problem), problem.code, traceback.format_exc()))
         except Exception as problem:
-            message = f"{type(problem).__name__}: {problem}"
-            return Turned(error=Failed(message, "agent_error", traceback.format_exc()))
+            return Turned(error=Failed(words(problem), "agent_error", traceback.format_exc()))
         if said is None:
             return Turned(text=_last_said(talk))
-        result = jsonable(said)
         text = as_text(result.value)
         if text:
             talk.add(Line(role="assistant", text=text))

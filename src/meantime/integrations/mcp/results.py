@@ -10,7 +10,6 @@ from meantime.kernel.outcomes import Report
 from meantime.kernel.payloads import jsonable
 
 UNREACHED, STATUS = -32070, -32071  # our own codes, of errors that no server sent
-MESSAGE = 2_000  # characters of an error that are its message; the whole is kept beside it
 INVALID_PARAMS = -32602
 _CODES = {
     INVALID_PARAMS: "invalid_arguments",
@@ -35,8 +34,8 @@ def report_of(result: Mapping[str, Any]) -> Report:
 def failed_tool(value: Json) -> Report:
     text = value if isinstance(value, str) else ""
     message = text.strip() or "The tool says that it failed."
-    whole = None if isinstance(value, str) and len(message) <= MESSAGE else value
-    return Report(error=Failed(_cut(message), "tool_error", partial=jsonable(whole).value))
+    whole = None if isinstance(value, str) else value
+    return Report(error=Failed(message, "tool_error", partial=jsonable(whole).value))
 
 
 def report_of_error(error: Any, tool: str) -> Report:
@@ -46,7 +45,7 @@ def report_of_error(error: Any, tool: str) -> Report:
     text = message if isinstance(message, str) and message.strip() else "The server gave no reason."
     named = _CODES.get(code, "server_error") if isinstance(code, int) else "server_error"
     words = "does not take these arguments" if named == "invalid_arguments" else "was answered with an error"
-    shown = _cut(f"{tool} {words}: {text}")
+    shown = f"{tool} {words}: {text}"
     return Report(
         error=Failed(shown, named, f"JSON-RPC error {code}", partial=jsonable(fields.get("data")).value)
     )
@@ -81,7 +80,3 @@ def _placeholder(kind: str, mime: Any, data: Any) -> dict[str, Json]:
     """Bytes have no place in a ledger that agents read: what they were, and how many, is kept."""
     size = len(data) * 3 // 4 - data[-2:].count("=") if isinstance(data, str) else 0
     return {"type": kind, "mimeType": mime if isinstance(mime, str) else "", "bytes": size, "omitted": True}
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= MESSAGE else f"{text[:MESSAGE]} …"

@@ -16,7 +16,7 @@ from meantime.kernel.model import Failed, Task
 from meantime.kernel.outcomes import Report
 from meantime.kernel.tools import ToolInfo
 from meantime.ports.clock import Clock
-from meantime.ports.runner import Abilities, Assignment, Context
+from meantime.ports.runner import Abilities, Assignment, Context, Leftovers
 
 from . import ages
 from .follow import PATIENCE, Following
@@ -201,6 +201,9 @@ class McpRunner:
     def prepare(self, task: Task) -> None:
         pass
 
+    def knows_whose(self, task: Task) -> bool:
+        return False
+
     def age(self, task: Task) -> float:
         remote = remembered(task.session or "")
         return ages.age(remote.began if remote else "", task, self._clock)
@@ -215,8 +218,8 @@ class McpRunner:
     def keep(self, task: Task, kept: bool) -> None:
         pass
 
-    async def end_leftovers(self, task: Task) -> int:
-        return 0
+    async def end_leftovers(self, task: Task) -> Leftovers:
+        return Leftovers()
 
     def forget(self, task: Task) -> None:
         pass

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
-from meantime.process import PROC, Process, process
+from meantime.process import Process, process
 
 
 def signal_group(of: Process, number: signal.Signals) -> None:
@@ -18,7 +19,7 @@ def signal_group(of: Process, number: signal.Signals) -> None:
 def marked(mark: str) -> Iterator[Process]:
     """Those that were started with this in their environment."""
     wanted = mark.encode()
-    for path in PROC.glob("[0-9]*"):
+    for path in Path("/proc").glob("[0-9]*"):
         try:
             if wanted in (path / "environ").read_bytes().split(b"\0"):
                 found = process(int(path.name))

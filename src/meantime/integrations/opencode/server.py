@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
+from meantime.origin import ELSEWHERE, Origin
 from meantime.process import Process, process
 
 from .processes import end_marked, signal_group
@@ -42,6 +43,7 @@ class Record(Struct, frozen=True):
     process: Process
     password: str
     mark: str
+    folder: Origin = ELSEWHERE  # in which this was written; an older record does not say it
 
 
 class Server:
@@ -127,7 +129,7 @@ class Server:
                     f"OpenCode could not be started: {problem}.",
                     hint="Install it, or name its program in the agent's `command`.",
                 ) from None
-        self._record = Record(process(self._child.pid), password, mark)
+        self._record = Record(process(self._child.pid), password, mark, Origin.of(self._folder))
         self._remember(self._record)  # before it listens: a next owner must know of it
         self.starts += 1
         return await self._said(self._child)
@@ -173,10 +175,22 @@ class Server:
 
 
 def remembered(folder: Path) -> Record | None:
+    """None also in a copy of the folder: that server, with its turns, is the original's."""
     try:
-        return msgspec.json.decode((folder / "server.json").read_bytes(), type=Record)
+        record = msgspec.json.decode((folder / "server.json").read_bytes(), type=Record)
     except (OSError, msgspec.MsgspecError):
         return None
+    if record.folder == ELSEWHERE:
+        return record if _writes_into(record.process, folder / "server.out") else None
+    return record if record.folder.holds_processes(folder) else None
+
+
+def _writes_into(process: Process, out: Path) -> bool:
+    """For older records: our server has the file open to which it says where it listens."""
+    try:
+        return process.is_alive and os.path.samefile(f"/proc/{process.pid}/fd/1", out)
+    except OSError:
+        return False
 
 
 async def end_left(folder: Path) -> None:

@@ -8,12 +8,12 @@ from enum import Enum
 from typing import Any
 
 from meantime.kernel.model import Failed
+from meantime.kernel.provider_errors import judge
 from meantime.ports.session import Turned
 
 from .said import text_of
 
 GOING_ON = frozenset({"tool-calls", "unknown"})  # ways for a step to end that are not the end of a turn
-TOO_MANY = 429
 STACK = "\n    at "  # how a trace through OpenCode itself begins, which helps nobody
 
 
@@ -61,15 +61,19 @@ def _failed(error: dict[str, Any]) -> Turned:
     message = str(data.get("message") or error.get("message") or error.get("name") or "It says no more.")
     message = message.partition(STACK)[0]
     status = data.get("statusCode")
-    limited = status == TOO_MANY
-    worth = bool(data.get("isRetryable")) or limited or (isinstance(status, int) and status >= 500)
+    passes, limited, after = judge(
+        f"{message} {data.get('responseBody') or ''}",
+        status if isinstance(status, int) else 0,
+        after=_seconds(data.get("responseHeaders")),
+        advised=bool(data.get("isRetryable")),
+    )
     code = {"ContextOverflowError": "context_full", "ProviderAuthError": "not_authorised"}
     named = code.get(str(error.get("name")), "model_error")
     return Turned(
         error=Failed(message, named),
-        retryable=worth,
+        retryable=passes,
         rate_limited=limited,
-        retry_after=_seconds(data.get("responseHeaders")),
+        retry_after=after,
     )
 
 

@@ -7,10 +7,11 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from pydantic_ai.exceptions import (
     FallbackExceptionGroup,
+    ModelAPIError,
     ModelConnectionError,
     ModelHTTPError,
     ModelQuotaExceededError,
@@ -30,13 +31,13 @@ from pydantic_ai.models import CompletedStreamedResponse, Model, ModelRequestPar
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 
+from meantime.kernel.provider_errors import FAULT, Verdict, judge
 from meantime.ports.clock import Clock
 from meantime.ports.session import Hearer
 
 PAUSES = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0)  # seconds between tries, where the provider names none
 TRIES = 30  # of one request, beside those that were too much at once: these are waited for
 SILENCE = 120.0  # seconds without a byte, after which a request is given up and made again
-_AGAIN = frozenset({408, 409, 425, 429})
 Asked: TypeAlias = tuple[list[ModelMessage], ModelSettings | None, ModelRequestParameters]
 
 
@@ -44,27 +45,30 @@ class Stalled(Exception):
     """Nothing came for too long."""
 
 
-class Trouble(NamedTuple):
-    after: float | None = None
-    limited: bool = False
-
-
-def trouble(problem: BaseException) -> Trouble | None:
+def trouble(problem: BaseException) -> Verdict | None:
     """What is worth another try; None for what would fail again."""
     if isinstance(problem, FallbackExceptionGroup):
         each = [trouble(one) for one in problem.exceptions]
         return each[-1] if all(each) else None
     if isinstance(problem, ModelQuotaExceededError):
         return None
-    if isinstance(problem, ModelRateLimitError):
-        return Trouble(problem.retry_after, True)
-    if isinstance(problem, ModelUnavailableError | ModelServerError | ModelConnectionError):
-        return Trouble(problem.retry_after)
+    if isinstance(problem, Stalled | ConnectionError | TimeoutError) or _is_transport(problem):
+        return FAULT  # a dropped connection that the client library did not translate
+    text, after = str(problem), None
+    if isinstance(problem, ModelAPIError):
+        text = f"{text} {problem.provider_error_code or ''} {problem.provider_error_type or ''}"
+        after = problem.retry_after
+    verdict = judge(text, _status(problem), after=after)
+    return verdict if verdict.passes else None
+
+
+def _status(problem: BaseException) -> int:
+    """That of the response, or the one that stands for what Pydantic AI makes of a provider without HTTP."""
     if isinstance(problem, ModelHTTPError):
-        again = problem.status_code in _AGAIN or problem.status_code >= 500
-        return Trouble(problem.retry_after, problem.status_code == 429) if again else None
-    # A dropped connection that the client library did not translate.
-    return Trouble() if isinstance(problem, Stalled | ConnectionError) or _is_transport(problem) else None
+        return problem.status_code
+    if isinstance(problem, ModelRateLimitError):
+        return 429
+    return 503 if isinstance(problem, ModelUnavailableError | ModelServerError | ModelConnectionError) else 0
 
 
 def _is_transport(problem: BaseException) -> bool:
@@ -122,10 +126,10 @@ class Paced(WrapperModel):
                 pause = PAUSES[min(tries, len(PAUSES)) - 1] if found.after is None else found.after
                 await _sleep(shared.clock, pause)
 
-    async def _try(self, asked: Asked, *, last: bool) -> ModelResponse | Trouble:
+    async def _try(self, asked: Asked, *, last: bool) -> ModelResponse | Verdict:
         gate = self._shared.hearer.gate
         await gate.enter()
-        found = Trouble()
+        found = FAULT
         try:
             with Silence(self._shared.clock, self._shared.silence) as silence:
                 return await self._ask(silence, asked)

@@ -39,7 +39,7 @@ class Talk:
         thread: Thread,
         *functions: Function,
         agents: Sequence[str] | Mapping[str, str] | None = None,
-        commands: Callable[..., Orderable] | None = None,
+        commands: Callable[..., Orderable[Any]] | None = None,
         threshold: float | None = THRESHOLD,
         history: str | os.PathLike[str] | None = None,
     ) -> None:

@@ -35,14 +35,14 @@ class Function(Protocol):
 
     def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None: ...
 
-    def work(self, *args: Any, **kwargs: Any) -> Orderable: ...
+    def work(self, *args: Any, **kwargs: Any) -> Orderable[Any]: ...
 
 
 def tools(
     thread: Thread,
     *functions: Function,
     agents: Sequence[str] | Mapping[str, str] | None = None,
-    commands: Callable[..., Orderable] | None = None,
+    commands: Callable[..., Orderable[Any]] | None = None,
     threshold: float | None = THRESHOLD,
 ) -> TaskTools:
     """A toolset for `Agent(…, toolsets=[…])`.
@@ -62,7 +62,7 @@ class TaskTools(AbstractToolset[Any]):
         thread: Thread,
         functions: Sequence[Function],
         agents: Sequence[str] | Mapping[str, str] | None,
-        commands: Callable[..., Orderable] | None,
+        commands: Callable[..., Orderable[Any]] | None,
         threshold: float | None,
     ) -> None:
         _check(thread, functions)

@@ -21,6 +21,7 @@ from pydantic_ai.tools import DeferredToolResults
 from pydantic_ai.usage import UsageLimits
 from pydantic_core import to_json, to_jsonable_python
 
+from meantime.containment import Escape, contained, words
 from meantime.integrations.loops.agent import PythonAgent
 from meantime.kernel.conversation import Line
 from meantime.kernel.errors import MeantimeError
@@ -102,7 +103,8 @@ class Turn:
 
     async def run(self) -> Turned:
         try:
-            return await self._whole(self.record.load())
+            with contained():
+                return await self._whole(self.record.load())
         except asyncio.CancelledError:
             return self._stopped()
         except MeantimeError as problem:
@@ -204,8 +206,8 @@ def _failure(problem: Exception) -> Failed:
     if isinstance(problem, ModelAPIError):
         code = "model_error"
     else:
-        code = "agent_error" if isinstance(problem, AgentRunError | UserError) else "error"
-    return Failed(f"{type(problem).__name__}: {problem}", code, "".join(traceback.format_exception(problem)))
+        code = "agent_error" if isinstance(problem, AgentRunError | UserError | Escape) else "error"
+    return Failed(words(problem), code, "".join(traceback.format_exception(problem)))
 
 
 def _ends_with(history: list[ModelMessage], text: str) -> bool:

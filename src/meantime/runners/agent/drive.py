@@ -9,11 +9,13 @@ from typing import Any, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from meantime.containment import contained
 from meantime.kernel.conversation import Line
 from meantime.kernel.errors import MeantimeError
+from meantime.kernel.forking import COPIED
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Failed, Task
-from meantime.kernel.outcomes import RESTARTED, Report
+from meantime.kernel.outcomes import RESTARTED, SESSION_KEPT, Report
 from meantime.kernel.payloads import jsonable
 from meantime.kernel.questions import Question, Reply
 from meantime.ports.clock import Alarm, Clock
@@ -31,7 +33,7 @@ from .words import ANSWERED, LAST_TURN, REFUSED, WARNING
 
 GONE = "The session of this task is gone."
 NEW_TASK = "Start a new task instead."
-RESUMABLE = f"{RESTARTED} Its session is kept: resume it to go on."
+RESUMABLE = f"{RESTARTED} {SESSION_KEPT}"
 
 
 class Employed(Struct, frozen=True):
@@ -143,7 +145,8 @@ class Drive:
             session = task.session
         else:
             session = await self._begin(seed)
-            text = "\n\n".join(part for part in (self._settings.instructions, seed, text) if part)
+            inherited = seed or (COPIED if task.forked else "")
+            text = "\n\n".join(part for part in (self._settings.instructions, inherited, text) if part)
         self._mark = replace(self._mark, session=session)
         return await self._give(Prompt(text, self._key("prompt")))
 
@@ -232,7 +235,8 @@ class Drive:
 
     async def _say(self, text: str) -> None:
         try:
-            await self.steer(text)
+            with contained():
+                await self.steer(text)
         except Exception as problem:  # the host's own troubles; it is only a warning
             self._ear.noted(f"it could not be warned: {type(problem).__name__}")
 

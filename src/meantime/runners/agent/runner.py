@@ -23,7 +23,7 @@ from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Chunk, Failed, Task
 from meantime.kernel.outcomes import Report
 from meantime.ports.clock import Clock
-from meantime.ports.runner import Abilities, Assignment, Context, Standing
+from meantime.ports.runner import Abilities, Assignment, Context, Leftovers, Standing
 from meantime.ports.session import AgentSettings, Brief, KeepingHost, SessionHost
 
 from . import journal as journals
@@ -232,6 +232,9 @@ class AgentRunner:
     def prepare(self, task: Task) -> None:
         pass
 
+    def knows_whose(self, task: Task) -> bool:
+        return False
+
     def age(self, task: Task) -> float:
         return marks.age(marks.load(self._folder(task.id), task), task, self._clock)
 
@@ -243,8 +246,8 @@ class AgentRunner:
     def keep(self, task: Task, kept: bool) -> None:
         pass
 
-    async def end_leftovers(self, task: Task) -> int:
-        return 0
+    async def end_leftovers(self, task: Task) -> Leftovers:
+        return Leftovers()
 
     def forget(self, task: Task) -> None:
         shutil.rmtree(self._folder(task.id), ignore_errors=True)

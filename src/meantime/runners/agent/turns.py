@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from typing import cast
 
 from msgspec.structs import replace
 
+from meantime.containment import Escape, contained
 from meantime.kernel.model import Failed
 from meantime.ports.clock import Clock
 from meantime.ports.runner import Stopped
@@ -59,7 +61,7 @@ class Turns:
     async def take(self, session: str, prompt: Prompt, *, follows: bool = False) -> Turned:
         """To its end, or to a halt. A stop of ours is passed on, and a second one again: harder."""
         say = cast("LastingHost", self._host).follow if follows else self._host.prompt
-        turning = asyncio.ensure_future(say(session, prompt, self._brief, self._ear))
+        turning = asyncio.ensure_future(_contained(say(session, prompt, self._brief, self._ear)))
         halting = asyncio.ensure_future(self._ear.halted.wait())
         self._turning = turning
         try:
@@ -97,6 +99,11 @@ class Turns:
             halting.cancel()
 
 
+async def _contained(saying: Awaitable[Turned]) -> Turned:
+    with contained():
+        return await saying
+
+
 async def _outlast(turning: asyncio.Future[Turned]) -> None:
     while not turning.done():
         try:
@@ -116,5 +123,7 @@ def _turned(turning: asyncio.Future[Turned]) -> Turned:
         return Turned(stopped=True)
     if not isinstance(problem, Exception):
         raise problem
+    if isinstance(problem, Escape):
+        return Turned(error=Failed(str(problem), "agent_error"))
     name = type(problem).__name__
-    return Turned(error=Failed(f"The agent's host failed: {name}: {problem}"[:4_000], name))
+    return Turned(error=Failed(f"The agent's host failed: {name}: {problem}", name))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -11,6 +12,7 @@ from meantime.kernel.payloads import is_unicode
 
 MAX_STDIN = 1 << 20  # bytes that are handed over with the order; more is sent later
 MAX_COMMAND = 1 << 20
+_LINE = re.compile(r"\s|[|&;<>$`]")  # what the name of a program hardly has, and a line for a shell does
 
 
 def command(value: Any) -> str | list[str]:
@@ -28,6 +30,16 @@ def command(value: Any) -> str | list[str]:
         raise InvalidInput("Shell(...) was given no command.", hint='For example Shell("make test").')
     if sum(map(len, texts)) > MAX_COMMAND:
         raise InvalidInput(f"The command has over {MAX_COMMAND} characters.", hint="Use a script file.")
+    if (
+        not isinstance(value, str)
+        and len(texts) == 1
+        and _LINE.search(texts[0])
+        and not os.path.exists(texts[0])
+    ):
+        raise InvalidInput(
+            f"Shell([{texts[0][:60]!r}]) names one program with that whole name.",
+            hint=f"A line for the shell is a text: Shell({texts[0][:60]!r}). A list has one word an entry.",
+        )
     return texts[0] if isinstance(value, str) else texts
 
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 from meantime.kernel.model import Failed, Task
 from meantime.ports.runner import Assignment
 
-from . import cgroup
+from . import cgroup, hunt, provenance
 from .report import no_folder, no_program
 from .shim import cells
 
@@ -44,6 +44,7 @@ def make(assignment: Assignment, base: Path, settings: dict[str, Any]) -> dict[s
         **settings,
         "base": str(base),
         "name": base.name.encode(),
+        "boot": provenance.this_boot(),
         "program": program,
         "argv": arguments,
         "env": environment,
@@ -73,7 +74,7 @@ def _environment(assignment: Assignment, base: Path) -> dict[str, str]:
             environment.pop(variable, None)
         else:
             environment[variable] = value
-    environment[cells.MARK] = str(base)  # not its name alone: other ledgers may have the same task
+    environment[cells.MARK] = hunt.mark_of(base)
     return environment
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from meantime.boot import boot
 from meantime.kernel.model import Task
 
+from . import provenance
 from .shim import cells
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -77,7 +78,9 @@ class Places:
             self._make_root()
             fd = os.open(f"{base}{cells.STATE_FILE}", _NEW, 0o600)
         try:  # all of it now: a full disk is met here, not by the shim
-            os.write(fd, bytes(cells.ID) + task.id.encode().ljust(cells.SIZE - cells.ID, b"\0"))
+            os.write(
+                fd, provenance.written(fd, self.root) + task.id.encode().ljust(cells.SIZE - cells.ID, b"\0")
+            )
         finally:
             os.close(fd)
 
@@ -110,5 +113,5 @@ class Places:
             base, id = self._root / name, ""
             with contextlib.suppress(OSError, UnicodeDecodeError):
                 state = Path(f"{base}{cells.STATE_FILE}").read_bytes()
-                id = state[cells.ID :].rstrip(b"\0").decode()
+                id = state[cells.ID :].partition(b"\0")[0].decode()
             yield base, id

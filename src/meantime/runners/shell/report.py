@@ -13,7 +13,8 @@ from meantime.kernel.model import Failed, Json
 from meantime.kernel.outcomes import Report
 from meantime.kernel.payloads import Jsonable
 
-from .said import gather
+from . import provenance
+from .said import gather, shown
 from .shim import cells
 from .spool import State
 
@@ -22,6 +23,10 @@ REBOOTED = "The machine was restarted while it ran."
 UNTOLD = "It was not begun when its process ended, and what it needs to run was not stored."
 UNREADABLE = "The files of this command cannot be read, so it could not be followed any more:"
 VANISHED = "The files of this command are gone, so how it ended is not known."
+COPIED = (
+    "This ledger is a copy. The command belongs to the original{place}; it was neither followed nor stopped "
+    "here, so how it ended is not known."
+)
 ORPHANED = "It was stopped because the process that waited for it was gone."
 
 
@@ -39,6 +44,14 @@ def report(base: Path, state: State, given: dict[str, Any], inline: int | None) 
     if state[cells.SIGNAL] or state[cells.EXIT_CODE]:
         return Report(error=_failed(state), partial=said.text, spill=said.spill)
     return Report(result=Jsonable(said.text or "", said.faithful), spill=said.spill)
+
+
+def copied(base: Path, state: State | None, inline: int | None) -> Report:
+    """A run that belongs to the original of this state. What the copy holds of its output is shown; no file
+    is touched, as it may be a hard link to the original's."""
+    place = provenance.made_in(base)
+    why = COPIED.format(place=f" in {place}" if place else "")
+    return Report(lost=why, partial=shown(base, state, inline) or None if state else None)
 
 
 def lost(base: Path, state: State, why: str, inline: int | None) -> Report:

@@ -8,7 +8,7 @@ import contextlib
 import errno
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,12 +16,13 @@ from meantime.kernel.errors import Degraded, Duplicate, NotFound, Refused
 from meantime.kernel.model import Chunk, Failed, InlineLimits, Task
 from meantime.kernel.notices import LEFT_RUNNING
 from meantime.kernel.outcomes import Report
-from meantime.ports.runner import Abilities, Assignment, Context
+from meantime.ports.runner import Abilities, Assignment, Context, Leftovers
 
 from . import cgroup, hunt, order, reading, report
 from .ears import Ears
 from .launcher import Launcher
 from .place import Places
+from .provenance import Whose, whose
 from .shim import cells
 from .spool import State, look
 from .starting import Starting, can_run
@@ -116,10 +117,13 @@ class ShellRunner:
         attending.add_done_callback(self._attending.discard)
         try:
             end, asked = await self._outlast(watch, context)
-            return await self._conclude(watch, end, asked, assignment, context)
+            if end is End.DETACHED:
+                return Report(detached=True)
+            return await self._uninterrupted(self._conclude(watch, end, asked, assignment, context), context)
         finally:
-            del self._watches[task.id]
-            del self._ears.watches[watch.base.name.encode()]
+            if self._watches.get(task.id) is watch:  # not that of a later run, which has taken it up already
+                del self._watches[task.id]
+                del self._ears.watches[watch.base.name.encode()]
             watch.close()
 
     async def _watch(self, base: Path, *, patient: bool) -> Watch:
@@ -165,21 +169,36 @@ class ShellRunner:
                     watch.kill()
                     asyncio.get_running_loop().call_later(UNANSWERED, self._put_down, watch)
 
+    async def _uninterrupted(self, conclusion: Coroutine[Any, Any, Report], context: Context) -> Report:
+        """A further stop changes nothing any more: what the command said is read, and what is left of it is
+        ended, before anybody is told that it is over."""
+        me = asyncio.current_task()
+        assert me is not None
+        concluding = asyncio.ensure_future(conclusion)
+        while True:
+            try:
+                return await asyncio.shield(concluding)
+            except asyncio.CancelledError:
+                if concluding.done():
+                    return concluding.result()
+                if me.cancelling() > context.stops:
+                    return Report(detached=True)  # our loop is going down: the next owner concludes
+
     def _put_down(self, watch: Watch) -> None:
         state = None if watch.over.done() else watch.look()
         if state is not None and state[cells.PHASE] != cells.ENDED:
-            hunt.put_down(state[cells.SHIM_PID], state[cells.SHIM_START])
+            hunt.put_down(watch.base, state, followed=watch.followed)
 
     async def _conclude(
         self, watch: Watch, end: End, asked: int, assignment: Assignment, context: Context
     ) -> Report:
         base, state = watch.base, watch.look()
-        if end is End.DETACHED:
-            return Report(detached=True)
         if watch.failed is not None:
             return Report(error=watch.failed)
         if watch.lost:
             return Report(lost=watch.lost)
+        if end is End.SPARED:
+            return await asyncio.to_thread(report.copied, base, state, self._inline_of(assignment.task))
         if state is None:
             return Report(error=Failed("Its supervisor could not begin: is the disk full?", "not_started"))
         given = cast("dict[str, Any]", assignment.task.work.input)
@@ -189,7 +208,7 @@ class ShellRunner:
                 context.emit(LEFT_RUNNING, state.left)
             told = await self._aside(state, report.report, base, state, given, inline)
         else:
-            told = await asyncio.to_thread(_abandoned, base, state, asked, inline)
+            told = await asyncio.to_thread(_abandoned, watch, state, asked, inline)
         if order.process_limit(assignment.task) is not None:
             self._unlimit(base, UNLIMITS)
         return told
@@ -238,18 +257,22 @@ class ShellRunner:
             watch.keep(kept)
 
     def runs(self, task: Task) -> bool:
-        """Whether it runs, also where we do not follow it."""
-        return is_locked(self._places.of(task))
+        """Whether it runs, also where we do not follow it. A shim that stays with what an ended command has
+        left does not count."""
+        base = self._places.of(task)
+        return is_locked(base) and not _has_ended(base) and whose(base) is not Whose.ANOTHERS
 
-    async def end_leftovers(self, task: Task) -> int:
-        count = 0
+    def knows_whose(self, task: Task) -> bool:
+        return whose(self._places.of(task)) is not Whose.UNSAID
+
+    async def end_leftovers(self, task: Task) -> Leftovers:
+        killed, left = 0, set[int]()
         for attempt in range(1, task.run.attempt + 1):
             base = self._places.of(task, attempt)
-            state = look(base)
-            same = state is not None and self._places.same_boot
-            shim = (state[cells.SHIM_PID], state[cells.SHIM_START]) if state is not None and same else (0, 0)
-            count += (await asyncio.to_thread(hunt.hunt, base, 0, 0, shim))[0]
-        return count
+            hunted = await asyncio.to_thread(hunt.hunt, base, look(base))
+            killed += hunted.killed - len(hunted.left)
+            left.update(hunted.left)
+        return Leftovers(killed, tuple(sorted(left)))
 
     def forget(self, task: Task) -> None:
         for attempt in range(1, task.run.attempt + 1):
@@ -269,7 +292,8 @@ class ShellRunner:
             with contextlib.suppress(OSError):
                 if time.time() - os.stat(f"{base}{cells.STATE_FILE}").st_mtime < older_than:
                     continue
-            if is_locked(base):  # a shim lives: it ends its command now, and is gone the next time
+            if is_locked(base) and not _has_ended(base) and whose(base) is not Whose.ANOTHERS:
+                # A shim lives: it ends its command now, and is gone the next time.
                 with contextlib.suppress(Refused):
                     tell(base, cells.KILL)
             else:
@@ -311,24 +335,31 @@ class ShellRunner:
         await watch.write(data, eof=eof)
 
 
+def _has_ended(base: Path) -> bool:
+    state = look(base)
+    return state is not None and state[cells.PHASE] == cells.ENDED
+
+
 def _vanished(base: Path, problem: OSError) -> Report:
     """Nothing can be known of it any more, and nobody can follow it: what still runs of it is ended."""
     why = report.VANISHED if isinstance(problem, FileNotFoundError) else f"{report.UNREADABLE} {problem}."
     state = look(base)
-    pid, started = (state[cells.COMMAND_PID], state[cells.COMMAND_START]) if state else (0, 0)
     if state is not None:
-        hunt.put_down(state[cells.SHIM_PID], state[cells.SHIM_START])
-    count, _ = hunt.hunt(base, pid, started)
+        hunt.put_down(base, state)
+    count = hunt.hunt(base, state).killed
     return Report(lost=why + (f" {count} of its processes still ran and were killed." if count else ""))
 
 
-def _abandoned(base: Path, state: State, asked: int, inline: int | None) -> Report:
+def _abandoned(watch: Watch, state: State, asked: int, inline: int | None) -> Report:
     """The shim was killed. What it left behind is nobody's any more, so it is ended, and that is said."""
-    count, left = hunt.hunt(base, state[cells.COMMAND_PID], state[cells.COMMAND_START])
+    base = watch.base
+    hunted = hunt.hunt(base, state, followed=watch.followed)
+    if hunted.spared:
+        return report.copied(base, state, inline)
     why = report.GONE
-    if count:
-        why += f" {count} of its processes still ran and were killed."
-    if left:
-        why += f" These could not be: {', '.join(map(str, left))}."
+    if hunted.killed:
+        why += f" {hunted.killed} of its processes still ran and were killed."
+    if hunted.left:
+        why += f" These could not be: {', '.join(map(str, hunted.left))}."
     told = report.lost(base, state, why, inline)
-    return Report(stopped=True, partial=told.partial, spill=told.spill) if asked and not left else told
+    return Report(stopped=True, partial=told.partial, spill=told.spill) if asked and not hunted.left else told

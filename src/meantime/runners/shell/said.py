@@ -36,6 +36,12 @@ def gather(base: Path, state: State, inline: int | None) -> Said:
     return Said(_ends(base, total), faithful=False)
 
 
+def shown(base: Path, state: State, inline: int | None) -> str:
+    """All of it, or its two ends; only read."""
+    total = state[cells.OUT_TOTAL] + state[cells.ERR_TOTAL]
+    return (_text(base).text or "") if inline is None or total <= inline else _ends(base, total)
+
+
 def _text(base: Path) -> Said:
     parts: list[bytes] = []
     faithful = True
@@ -62,6 +68,8 @@ def _file(base: Path, state: State) -> Spill:
         return _described(base, cells.WHOLE_FILE if state[cells.LINEAR] else cells.OUT_FILE, None)
     with open(f"{base}{cells.WHOLE_FILE}", "wb", opener=_private) as copy:
         spill = _described(base, cells.WHOLE_FILE, copy)
+        copy.flush()
+        os.fdatasync(copy.fileno())  # before an ending that points to it is recorded
     if alone:
         _replace(base, state[cells.HEAD] + len(_gap(state[cells.OUT_TOTAL] - kept)))
     return spill

@@ -43,6 +43,12 @@ class State:
         count = min(self[cells.LEFT], cells.MAX_LEFT)
         return [self[cells.LEFT_PIDS + place] for place in range(count)]
 
+    @property
+    def left_processes(self) -> list[tuple[int, int]]:
+        """Each by its pid and its start; an older shim wrote the pid alone, and that names nobody."""
+        starts = (self[cells.LEFT_STARTS + place] for place in range(cells.MAX_LEFT))
+        return [(pid, start) for pid, start in zip(self.left, starts, strict=False) if start]
+
     def total(self, stream: str) -> int:
         out, err, _ = self.totals
         return out if stream == OUT else err if stream == ERR else out + err

@@ -30,7 +30,9 @@ class Starting:
         """Begins the command, or finds out what has become of it."""
         try:
             state = watch.look()
-            if state is not None:
+            if assignment.again and watch.is_copy():
+                watch.spare()
+            elif state is not None:
                 watch.take_up(state)
             elif assignment.again and not same_boot:
                 watch.lose(report.REBOOTED)

@@ -13,6 +13,7 @@ from pathlib import Path
 from meantime.kernel.errors import InvalidInput, Refused
 from meantime.kernel.model import Failed
 
+from . import provenance
 from .shim import cells, tree
 from .spool import State
 
@@ -26,6 +27,7 @@ class End(Enum):
     ENDED = "ended"
     GONE = "gone"  # the shim was killed
     DETACHED = "detached"  # we leave, it goes on
+    SPARED = "spared"  # it is not ours: our state is a copy
 
 
 class Watch:
@@ -38,6 +40,7 @@ class Watch:
         self.begun: asyncio.Future[None] = self._loop.create_future()
         self.failed: Failed | None = None  # it never began, and why
         self.lost = ""
+        self.followed = False  # we saw its shim hold this state: so what it names is ours
         self.kept = False  # it was a call that somebody waited for, and is a task now
         self._followers: set[asyncio.Future[None]] = set()
         self._writing = asyncio.Lock()
@@ -53,6 +56,12 @@ class Watch:
     def is_alive(self) -> bool:
         """Whether a shim holds its lock: surer than any pid."""
         return _has_shim(self._state)
+
+    def is_copy(self) -> bool:
+        """Whether the command belongs to another ledger. How it ended is true in a copy, too."""
+        state = self.look()
+        ended = state is not None and state[cells.PHASE] == cells.ENDED
+        return not ended and provenance.whose(self.base) is provenance.Whose.ANOTHERS
 
     def forbid(self) -> bool:
         """Marks the command as taken, so that no shim begins it: a former owner's order may still be on
@@ -97,7 +106,8 @@ class Watch:
         with contextlib.suppress(OSError):  # no descriptor is left: we try again the next time
             self._held = os.pidfd_open(state[cells.SHIM_PID])
             self._loop.add_reader(self._held, self.shim_ended)
-        if not self.is_alive():
+        self.followed = self.is_alive()
+        if not self.followed:
             self.shim_ended()  # it ended while we looked, and another may have its pid by now
 
     def shim_ended(self) -> None:
@@ -120,6 +130,9 @@ class Watch:
     def lose(self, why: str) -> None:
         self.lost = why
         self.finish(End.GONE)
+
+    def spare(self) -> None:
+        self.finish(End.SPARED)
 
     def finish(self, end: End) -> None:
         if not self.over.done():

@@ -10,8 +10,9 @@ from typing import Any
 from msgspec import Struct, structs
 
 from meantime.kernel.errors import InvalidInput
-from meantime.kernel.model import Work
-from meantime.kernel.work import Order
+from meantime.kernel.model import Json, Work
+from meantime.kernel.payloads import cut
+from meantime.kernel.work import OrderOf
 
 from . import given
 
@@ -82,7 +83,7 @@ class Shell:
         """The command as one would type it."""
         return self.command if isinstance(self.command, str) else shlex.join(self.command)
 
-    def order(self) -> Order:
+    def order(self) -> OrderOf[Json]:
         stored: dict[str, Any] = {"command": self.command, "cwd": self.cwd}
         faithful = True
         if self.env is not None:
@@ -102,8 +103,8 @@ class Shell:
             stored["leftovers"] = self.leftovers
         if self.limits is not None:
             stored["limits"] = {n: v for n, v in structs.asdict(self.limits).items() if v is not None}
-        name = " ".join(self.line.split())[:NAME]
-        return Order(
+        name = cut(" ".join(self.line.split()), NAME)
+        return OrderOf(
             Work("shell", name, stored, faithful), kwargs={"env": self.env or {}, "stdin": self.stdin}
         )
 

@@ -27,6 +27,8 @@ from .transcript import Transcript
 class MemoryStore:
     """Nothing in it waits, but for files; so every method is atomic by itself."""
 
+    is_copy = False
+
     def __init__(self) -> None:
         self._reset()
 
@@ -39,6 +41,9 @@ class MemoryStore:
 
     async def open(self) -> None:
         """There is nothing to open."""
+
+    async def own(self) -> None:
+        """It was nobody else's."""
 
     async def close(self) -> None:
         spills = self._spills
@@ -115,8 +120,8 @@ class MemoryStore:
     async def following(self) -> Sequence[Task]:
         return self._tasks.following()
 
-    async def batch(self, id: str) -> BatchCount | None:
-        return self._tasks.batch(id)
+    async def batch(self, id: str, thread: str | None = None) -> BatchCount | None:
+        return self._tasks.batch(id, thread)
 
     async def counts(self) -> Mapping[str, int]:
         tasks = {str(status): count for status, count in self._tasks.statuses.items() if count}
@@ -143,10 +148,13 @@ class MemoryStore:
         return self._inbox.release(thread, turn, failed=failed, parks_after=parks_after)
 
     async def notices(
-        self, thread: str | None, states: Iterable[NoticeState], limit: int
+        self, thread: str | None, states: Iterable[NoticeState], limit: int, offset: int = 0
     ) -> Sequence[Notice]:
         selected = self._inbox.select(thread, frozenset(states))
-        return [_notice(kept) for kept in islice(selected, limit)]
+        return [_notice(kept) for kept in islice(selected, offset, offset + limit)]
+
+    async def count_notices(self, thread: str | None, states: Iterable[NoticeState]) -> int:
+        return sum(1 for _ in self._inbox.select(thread, frozenset(states)))
 
     async def unread(self) -> Mapping[str, int]:
         return dict(self._inbox.unread)

@@ -182,12 +182,17 @@ class Tasks:
             found.append(record)
         return found
 
-    def batch(self, id: str) -> BatchCount | None:
+    def batch(self, id: str, thread: str | None = None) -> BatchCount | None:
         batch = self._batches.get(id)
         if batch is None:
             return None
-        ended = sum(batch.statuses[status] for status in ENDED)
-        return BatchCount(id, ended, len(batch.records), ended - batch.statuses[Status.COMPLETED])
+        statuses = batch.statuses
+        if thread is not None:
+            tasks = (record.task for record in batch.records.values())
+            statuses = Counter(task.status for task in tasks if task.thread == thread)
+        ended = sum(statuses[status] for status in ENDED)
+        total = sum(statuses.values())
+        return BatchCount(id, ended, total, ended - statuses[Status.COMPLETED]) if total else None
 
 
 def _longest_first(task: Task) -> float:

@@ -10,7 +10,7 @@ from meantime.kernel.change import Change
 from meantime.kernel.model import Task
 from meantime.ports.store import CommitResult, Committed
 
-from . import looking
+from . import looking, tallies
 from .sql import queries
 
 SQL = queries()
@@ -34,6 +34,7 @@ class Changes:
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
         self._given: dict[str, float] = {}  # threads with new numbers in this group, and when
+        self._tallies = tallies.Tallies()
 
     def apply(self, cursor: sqlite3.Cursor, change: Change, body: bytes, archived: bytes | None) -> Committed:
         """The first statement decides: if it changes nothing, nothing else is written."""
@@ -44,10 +45,12 @@ class Changes:
                 return _in_the_way(cursor, task)
             at = cursor.lastrowid
         else:
+            was_hidden = tallies.was_hidden(cursor, change)
             row = cursor.execute(UPDATE_TASK, _next_row(change, body)).fetchone()
             if row is None:
                 return _CONFLICT
             (at,) = row
+            self._tallies.note(change, was_hidden)
         if archived is not None and change.archives is not None:
             cursor.execute(SQL["insert_run"], (task.id, change.archives.run.number, archived))
         number = self._end(cursor, task, at) if change.ends else 0
@@ -78,6 +81,7 @@ class Changes:
             rows = [(thread, self._numbers[thread], when) for thread, when in self._given.items()]
             cursor.executemany(KEEP_NUMBERS, rows)
             self._given.clear()
+        self._tallies.finish(cursor)
         if len(self._numbers) > MAX_NUMBERS:
             self._numbers.clear()
 
@@ -85,6 +89,7 @@ class Changes:
         """The group was rolled back: what was counted in it did not happen."""
         self._numbers.clear()
         self._given.clear()
+        self._tallies.forget()
 
 
 def _new_row(task: Task, body: bytes) -> tuple[object, ...]:

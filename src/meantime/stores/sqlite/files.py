@@ -14,13 +14,19 @@ import weakref
 from pathlib import Path
 from typing import Any
 
+import msgspec
+from msgspec.structs import replace
+
 from meantime.kernel.errors import LedgerBusy, LedgerError
+from meantime.kernel.model import Task
+from meantime.origin import ELSEWHERE, Origin
 
 _CREATE = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class Lock:
-    """Who owns the ledger. The kernel's flock decides; the text inside only tells people."""
+    """Who owns the ledger. The kernel's flock decides; the text inside tells people, and the next owner: how
+    the ledger was left, and which file it was, so that a copy of it is known for one."""
 
     def __init__(self, ledger: Path) -> None:
         self._ledger = ledger
@@ -28,9 +34,13 @@ class Lock:
         self._fd = -1
         self.was_clean = True
         self.was_made = False  # a database of ours lay here before
+        self.was_marked = False  # its owner keeps the mark of the WAL, see wal_mark.py
+        self.is_copy = False  # the ledger was copied here, and nobody has taken it for its own yet
+        self._origin: Origin | None = None  # as it is written
         _locks.add(self)
 
     def take(self) -> None:
+        is_new = not self.path.exists()
         fd = os.open(self.path, _CREATE, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -45,14 +55,39 @@ class Lock:
         text = os.read(fd, 4096)
         self.was_clean = not text or bool(_parse(text).get("clean"))
         self.was_made = bool(_parse(text).get("made"))
+        self.was_marked = bool(_parse(text).get("marked"))
+        self._origin = ELSEWHERE if is_new else _origin(_parse(text))
+        if self._origin is not None and _holds(self._ledger):
+            self.is_copy = not self._origin.is_of(self._ledger)
         self._fd = fd
         self._write(clean=False)
 
     def mark_made(self) -> None:
-        self.was_made = True
+        """There is a database of ours. It may be a new one, in place of one that was removed or damaged."""
+        self.was_made = self.was_marked = True
+        if not self.is_copy:
+            self.own()
         self._write(clean=False)
 
+    def own(self) -> None:
+        """From now on this file is the ledger, wherever it came from. On disk: should that be forgotten in a
+        power cut, the ledger would be taken for a copy of itself."""
+        found = Origin.of(self._ledger)
+        if found == self._origin and not self.is_copy:
+            return
+        self._origin, self.is_copy = found, False
+        self._write(clean=False)
+        with contextlib.suppress(OSError):
+            os.fsync(self._fd)
+
+    def disown(self) -> None:
+        """Whatever ledger is put here next, whoever opens it finds a copy."""
+        self._origin, self.was_made = ELSEWHERE, True
+        self._write(clean=True)
+        os.fsync(self._fd)
+
     def _write(self, *, clean: bool) -> None:
+        origin = {} if self._origin is None else {"origin": list(self._origin)}
         text = json.dumps(
             {
                 "pid": os.getpid(),
@@ -61,6 +96,8 @@ class Lock:
                 "command": " ".join(sys.argv)[:200],
                 "clean": clean,
                 "made": self.was_made,
+                "marked": self.was_marked,
+                **origin,
             }
         )
         with contextlib.suppress(OSError):  # a full disk does not stop us from owning
@@ -95,6 +132,29 @@ def _parse(text: bytes) -> dict[str, Any]:
         return dict(json.loads(text))
     except (ValueError, TypeError):
         return {}
+
+
+def was_made(ledger: Path) -> bool:
+    """Whether a ledger was here, as its lock says; for whoever only looks."""
+    try:
+        return bool(_parse(Path(f"{ledger}.lock").read_bytes()[:4096]).get("made"))
+    except OSError:
+        return False
+
+
+def _origin(said: dict[str, Any]) -> Origin | None:
+    """None where an older version wrote it, or where a power cut left nothing of it."""
+    try:
+        return msgspec.convert(said["origin"], Origin)
+    except (KeyError, msgspec.ValidationError):
+        return None
+
+
+def _holds(ledger: Path) -> bool:
+    try:
+        return ledger.stat().st_size > 0
+    except OSError:
+        return False
 
 
 def _owner(text: bytes) -> str:
@@ -175,6 +235,26 @@ class Spills:
     def remove(self, path: str) -> None:
         if Path(path).parent == self.folder:
             Path(path).unlink(missing_ok=True)
+
+
+class Beside:
+    """Payloads lie beside their ledger. A task names them by their whole path: when the ledger was moved,
+    copied or restored, that path is the one of old."""
+
+    def __init__(self, ledger: Path) -> None:
+        self._ledger = str(ledger)
+
+    def found(self, task: Task) -> Task:
+        """The task, with the path at which its payload lies now."""
+        outcome = task.outcome
+        if outcome is None or outcome.spill is None:
+            return task
+        ending = ".commands" if outcome.spill.of_runner else ".files"
+        folder, _, name = outcome.spill.path.rpartition("/")
+        if folder == self._ledger + ending or not folder.endswith(ending):
+            return task
+        spill = replace(outcome.spill, path=f"{self._ledger}{ending}/{name}")
+        return replace(task, outcome=replace(outcome, spill=spill))
 
 
 def make_private(ledger: Path) -> None:

@@ -10,6 +10,7 @@ from meantime.kernel.errors import LedgerError, MeantimeError
 from . import salvage
 from .files import Lock, make_private
 from .sql import migrate
+from .wal_mark import WalMark
 from .writer import Writer, translate
 
 ALWAYS_CHECKED = 16 << 20  # bytes that are checked in some tens of milliseconds
@@ -21,6 +22,8 @@ class Door:
         self.saved: dict[str, int] = {}  # rows that a salvage brought over, by table
         self._salvages = salvages
         self._lock = Lock(path)
+        self.examines = ""  # when the contents of all rows are to be read: now, later, or not at all
+        self._mark = WalMark(path)
         self._sound = True
 
     async def open(self, writer: Writer) -> None:
@@ -47,16 +50,27 @@ class Door:
         aside = salvage.last_set_aside(self.path)
         if aside is not None:
             self._salvage(aside, "")
-        elif self._lock.was_made and self.path.exists() and not self.path.stat().st_size:
-            self._salvage(salvage.set_aside(self.path), "it is empty, and was not")
+        elif self._lock.was_made and not _is_there(self.path):
+            self._miss()
         make_private(self.path)
+        if self._lock.is_copy or not self._lock.was_marked:
+            self._mark.forget()  # it is of another ledger, or an earlier version has gone on without it
         # SQLite calls a read error of the disk corruption, too: only what is seen twice is damage.
         if await self._try(writer) and (damage := await self._try(writer)):
             self._salvage(salvage.set_aside(self.path), damage)
             await writer.open(self._prepare)
 
+    def _miss(self) -> None:
+        """The ledger is empty or gone. Its WAL may still hold everything."""
+        if self.path.exists() or _is_there(Path(f"{self.path}-wal")):
+            self._salvage(salvage.set_aside(self.path), "it is empty or gone, and was there")
+        elif not self._salvages:
+            raise salvage.gone(self.path, self._lock.path)
+
     async def _try(self, writer: Writer) -> str:
         """Opens the database, or says what is damaged in it."""
+        if missing := self._mark.missing():
+            return missing
         try:
             await writer.open(self._prepare)
         except salvage.Damaged as damage:
@@ -68,10 +82,12 @@ class Door:
         return ""
 
     def _prepare(self, db: sqlite3.Connection) -> None:
-        """After a crash the whole file is checked, and a small one always; else its schema is enough,
-        and damage that is met later is remembered for the next open."""
+        """After a crash the whole file is checked, and a small one always; otherwise its schema is enough,
+        and damage that is met later is remembered for the next open. What the rows say is read as well, of
+        a large file once it is open, since that takes long."""
         small = self.path.stat().st_size < ALWAYS_CHECKED
-        problem = salvage.check(db, thorough=small or not self._lock.was_clean)
+        problem = salvage.check(db, thorough=small or not self._lock.was_clean, indexes=small)
+        self.examines = "now" if small else "" if self._lock.was_clean else "later"
         if problem:
             raise salvage.Damaged(problem)
         migrate(db)
@@ -81,6 +97,13 @@ class Door:
             raise salvage.report(self.path, aside, problem)
         self.saved = salvage.rebuild(self.path, aside)
 
+    @property
+    def is_copy(self) -> bool:
+        return self._lock.is_copy
+
+    def own(self) -> None:
+        self._lock.own()
+
     def translate(self, problem: sqlite3.Error) -> MeantimeError:
         """Damage that is met on the way is remembered: the next open looks at the whole file."""
         self._sound = self._sound and not salvage.is_damage(problem)
@@ -88,6 +111,10 @@ class Door:
 
     def close(self) -> None:
         self._lock.give_back(clean=self._sound)
+
+
+def _is_there(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
 
 
 def _not_opened(path: Path, problem: OSError) -> LedgerError:

@@ -20,6 +20,12 @@ def is_scan(query: Query) -> bool:
     return query.sort is not Sort.NEWEST or query.agent is not None or bool(query.search)
 
 
+def is_narrow(query: Query) -> bool:
+    """Whether it asks for more than some statuses: how many there are of those is known."""
+    scope = (query.thread, query.batch, query.resumed, query.agent, query.session)
+    return bool(query.search) or any(part is not None for part in scope)
+
+
 def page(query: Query) -> tuple[str, list[object]]:
     if is_scan(query) or query.resumed is not None or query.session is not None:
         return _sorted(query)

@@ -58,28 +58,68 @@ WHERE n.thread = ? AND n.state IN ('unread', 'leased', 'parked') AND t.hidden = 
 ORDER BY n.number DESC;
 
 -- name: batch_count
-SELECT status, count(*) FROM tasks WHERE batch = ? GROUP BY status;
+SELECT status, count(*) FROM tasks WHERE batch = ?1 AND (?2 IS NULL OR +thread = ?2) GROUP BY status;
 
 -- name: span_of_tasks
 SELECT (SELECT min(seq) FROM tasks), (SELECT max(seq) FROM tasks);
 
--- name: count_tasks
-SELECT status, count(*) FROM tasks GROUP BY status;
+-- name: is_hidden
+SELECT hidden FROM tasks WHERE id = ? AND version = ?;
 
--- name: statistics
+-- name: count_ended
+INSERT INTO ended_counts VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET tasks = tasks + excluded.tasks, timed = timed + excluded.timed,
+  seconds = seconds + excluded.seconds;
+
+-- name: count_settled
+UPDATE settled_counts SET notices = notices + ? WHERE state = ?;
+
+-- name: forget_ended
+DELETE FROM ended_counts;
+
+-- name: recount_ended
+INSERT INTO ended_counts
+SELECT status, run > 1, coalesce(agent, ''), hidden, count(*), count(duration), total(duration) FROM tasks
+WHERE status IN ('completed', 'failed', 'cancelled', 'timed_out', 'lost') GROUP BY 1, 2, 3, 4;
+
+-- name: recount_settled
+UPDATE settled_counts SET notices = (SELECT count(*) FROM notices AS n WHERE n.state = settled_counts.state);
+
+-- name: active_counts
+SELECT status, count(*) FROM tasks
+WHERE status IN ('queued', 'running', 'waiting', 'cancelling') AND (hidden = 0 OR ?) GROUP BY status;
+
+-- name: ended_counts
+SELECT status, sum(tasks) FROM ended_counts WHERE hidden = 0 OR ? GROUP BY status;
+
+-- name: open_by_state
+SELECT state, count(*) FROM notices INDEXED BY notices_open
+WHERE state IN ('unread', 'leased', 'parked') GROUP BY state;
+
+-- name: settled_by_state
+SELECT state, notices FROM settled_counts;
+
+-- name: statistics_of_active
 SELECT status, run > 1, agent, count(*), count(duration), sum(duration), max(duration), min(duration)
-FROM tasks INDEXED BY tasks_numbers WHERE hidden = 0 GROUP BY status, run > 1, agent;
+FROM tasks INDEXED BY tasks_numbers
+WHERE hidden = 0 AND status IN ('queued', 'running', 'waiting', 'cancelling') GROUP BY status, run > 1, agent;
+
+-- name: statistics_of_ended
+-- The plus takes the column's affinity away: SQLite would not use that part of the index otherwise.
+SELECT c.status, c.resumed, c.agent, c.tasks, c.timed, c.seconds,
+  (SELECT max(duration) FROM tasks AS t INDEXED BY tasks_numbers
+   WHERE t.hidden = 0 AND t.status = c.status AND (t.run > 1) = +c.resumed AND t.agent = c.agent),
+  (SELECT min(duration) FROM tasks AS t INDEXED BY tasks_numbers
+   WHERE t.hidden = 0 AND t.status = c.status AND (t.run > 1) = +c.resumed AND t.agent = c.agent)
+FROM ended_counts AS c WHERE c.hidden = 0 AND c.tasks > 0;
 
 -- name: statistics_of
 SELECT status, run > 1, agent, count(*), count(duration), sum(duration), max(duration), min(duration)
 FROM tasks WHERE thread = ? AND hidden = 0 GROUP BY status, run > 1, agent;
 
--- name: count_notices
-SELECT state, count(*) FROM notices GROUP BY state;
-
 -- name: held_by_others
-SELECT 1 FROM notices INDEXED BY notices_open
-WHERE thread = ? AND state IN ('unread', 'leased', 'parked') AND state = 'leased' AND turn != ? LIMIT 1;
+SELECT 1 FROM notices INDEXED BY notices_leased
+WHERE thread = ? AND state = 'leased' AND turn != ? LIMIT 1;
 
 -- name: unpark_unclaimed
 UPDATE notices INDEXED BY notices_open SET state = 'unread', parked_for = NULL
@@ -112,37 +152,51 @@ SELECT n.number, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body
 FROM notices AS n JOIN tasks AS t ON t.seq = n.task
 LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
 WHERE n.state IN (SELECT value FROM json_each(?1))
-ORDER BY n.thread, n.number LIMIT ?2;
+ORDER BY n.thread, n.number LIMIT ?2 OFFSET ?3;
 
 -- name: notices_of
 SELECT n.number, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body
 FROM notices AS n JOIN tasks AS t ON t.seq = n.task
 LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
-WHERE n.thread = ?3 AND n.state IN (SELECT value FROM json_each(?1))
-ORDER BY n.thread, n.number LIMIT ?2;
+WHERE n.state IN (SELECT value FROM json_each(?1)) AND n.thread = ?2
+ORDER BY n.thread, n.number LIMIT ?3 OFFSET ?4;
 
 -- name: open_notices
 SELECT n.number, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body
 FROM notices AS n INDEXED BY notices_open JOIN tasks AS t ON t.seq = n.task
 LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
 WHERE n.state IN ('unread', 'leased', 'parked') AND n.state IN (SELECT value FROM json_each(?1))
-ORDER BY n.thread, n.number LIMIT ?2;
+ORDER BY n.thread, n.number LIMIT ?2 OFFSET ?3;
 
 -- name: open_notices_of
 SELECT n.number, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body
 FROM notices AS n INDEXED BY notices_open JOIN tasks AS t ON t.seq = n.task
 LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
-WHERE n.thread = ?3 AND n.state IN ('unread', 'leased', 'parked') AND n.state IN (SELECT value FROM json_each(?1))
-ORDER BY n.thread, n.number LIMIT ?2;
+WHERE n.state IN ('unread', 'leased', 'parked') AND n.state IN (SELECT value FROM json_each(?1)) AND n.thread = ?2
+ORDER BY n.thread, n.number LIMIT ?3 OFFSET ?4;
+
+-- name: count_notices
+SELECT count(*) FROM notices WHERE state IN (SELECT value FROM json_each(?1));
+
+-- name: count_notices_of
+SELECT count(*) FROM notices WHERE state IN (SELECT value FROM json_each(?1)) AND thread = ?2;
+
+-- name: count_open_notices
+SELECT count(*) FROM notices INDEXED BY notices_open
+WHERE state IN ('unread', 'leased', 'parked') AND state IN (SELECT value FROM json_each(?1));
+
+-- name: count_open_notices_of
+SELECT count(*) FROM notices INDEXED BY notices_open
+WHERE state IN ('unread', 'leased', 'parked') AND state IN (SELECT value FROM json_each(?1)) AND thread = ?2;
 
 -- name: read_notice
 UPDATE notices SET state = 'leased', turn = ?1, deliveries = deliveries + 1
 WHERE task = (SELECT seq FROM tasks WHERE id = ?2) AND run = ?3 AND state = 'unread';
 
 -- name: held_by
-SELECT t.id || '.' || n.run, n.number FROM notices AS n INDEXED BY notices_open
+SELECT t.id || '.' || n.run, n.number FROM notices AS n INDEXED BY notices_leased
 JOIN tasks AS t ON t.seq = n.task
-WHERE n.thread = ? AND n.state IN ('unread', 'leased', 'parked') AND n.state = 'leased' AND n.turn = ?;
+WHERE n.thread = ? AND n.state = 'leased' AND n.turn = ? ORDER BY n.number;
 
 -- name: told_by
 SELECT 1 FROM notices
@@ -157,12 +211,12 @@ UPDATE notices INDEXED BY notices_open SET state = 'told', told_at = ?1
 WHERE thread = ?2 AND state IN ('unread', 'leased', 'parked') AND state = 'leased' AND turn = ?3;
 
 -- name: release_turn
-UPDATE notices INDEXED BY notices_open SET
+UPDATE notices INDEXED BY notices_leased SET
   failures = failures + ?1,
   state = CASE WHEN failures + ?1 >= ?2 THEN 'parked' ELSE 'unread' END,
   parked_for = CASE WHEN failures + ?1 >= ?2 THEN 'failures' END,
   turn = NULL
-WHERE thread = ?3 AND state IN ('unread', 'leased', 'parked') AND state = 'leased' AND turn = ?4
+WHERE thread = ?3 AND state = 'leased' AND turn = ?4
 RETURNING (SELECT id FROM tasks WHERE seq = task) || '.' || run, state;
 
 -- name: release_all
@@ -198,6 +252,16 @@ WHERE state IN ('unread', 'leased', 'parked') AND (?1 IS NULL OR thread = ?1) GR
 UPDATE notices INDEXED BY notices_open SET state = 'parked', parked_for = 'unclaimed'
 WHERE state IN ('unread', 'leased', 'parked') AND state = 'unread' AND at < ?1
   AND thread IN (SELECT id FROM threads WHERE claimed < ?1) AND thread NOT IN (SELECT value FROM json_each(?2));
+
+-- name: contents
+SELECT seq, id, thread, status, run, body FROM tasks WHERE seq > ? ORDER BY seq LIMIT ?;
+
+-- name: park_unreadable
+UPDATE notices SET state = 'parked', parked_for = 'unreadable', turn = NULL
+WHERE task = ? AND state IN ('unread', 'leased');
+
+-- name: park_one_unreadable
+UPDATE notices SET state = 'parked', parked_for = 'unreadable', turn = NULL WHERE thread = ? AND number = ?;
 
 -- name: next_position
 SELECT coalesce(max(position), 0) + 1 FROM transcripts WHERE thread = ?;
@@ -247,3 +311,45 @@ DELETE FROM runs WHERE task_id = ?;
 
 -- name: delete_notices
 DELETE FROM notices WHERE task = ?;
+
+-- name: fill_columns
+UPDATE tasks SET (agent, words, session, duration) =
+  (SELECT looked(body, 0), looked(body, 1), looked(body, 2), looked(body, 3)) WHERE agent IS NULL;
+
+-- name: drop_notices_of_nothing
+DELETE FROM notices WHERE task NOT IN (SELECT seq FROM tasks);
+
+-- name: drop_notices_of_no_run
+DELETE FROM notices WHERE NOT EXISTS
+  (SELECT 1 FROM tasks AS t WHERE t.seq = task AND t.run = notices.run
+     AND t.status IN ('completed', 'failed', 'cancelled', 'timed_out', 'lost')) AND NOT EXISTS
+  (SELECT 1 FROM tasks AS t JOIN runs AS r ON r.task_id = t.id WHERE t.seq = task AND r.run = notices.run);
+
+-- name: raise_numbers
+INSERT INTO threads (id, ended) SELECT thread, max(number) FROM notices WHERE 1 GROUP BY thread
+ON CONFLICT (id) DO UPDATE SET ended = max(ended, excluded.ended);
+
+-- name: ended_without_notice
+SELECT t.seq, t.thread, t.run, t.updated AS at, t.body FROM tasks AS t
+WHERE t.status IN ('completed', 'failed', 'cancelled', 'timed_out', 'lost')
+  AND NOT EXISTS (SELECT 1 FROM notices AS n WHERE n.task = t.seq AND n.run = t.run)
+UNION ALL
+SELECT t.seq, t.thread, r.run, t.updated, r.body FROM runs AS r JOIN tasks AS t ON t.id = r.task_id
+WHERE NOT EXISTS (SELECT 1 FROM notices AS n WHERE n.task = t.seq AND n.run = r.run)
+ORDER BY at, 3;
+
+-- name: next_number
+INSERT INTO threads (id, ended, claimed) VALUES (?1, 1, ?2)
+ON CONFLICT (id) DO UPDATE SET ended = ended + 1 RETURNING ended;
+
+-- name: insert_lost_notice
+INSERT INTO notices (thread, number, task, run, state, at, told_at) VALUES (?, ?, ?, ?, ?, ?, ?);
+
+-- name: threads_of_salvage
+SELECT thread, count(*), sum(status IN ('completed', 'failed', 'cancelled', 'timed_out', 'lost')) FROM tasks GROUP BY thread;
+
+-- name: untold_of_salvage
+SELECT thread, count(*) FROM notices WHERE state IN ('unread', 'leased', 'parked') GROUP BY thread;
+
+-- name: journal_without_task
+SELECT DISTINCT thread, task_id FROM events WHERE task_id NOT IN (SELECT id FROM tasks) ORDER BY 1, 2;

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
 from meantime.kernel.change import Change
-from meantime.kernel.errors import Closed, InvalidInput
+from meantime.kernel.errors import Closed, InvalidInput, MeantimeError
 from meantime.kernel.events import Event
 from meantime.kernel.ids import prefix_end
 from meantime.kernel.lifecycle import Status
@@ -21,11 +22,12 @@ from meantime.kernel.retention import Retention
 from meantime.kernel.stats import Statistics
 from meantime.ports.store import Committed, Entry, Owed, Query, Settled
 
-from . import changing, files, looking, telling
-from .changing import SQL, decode, encode
+from . import changing, files, looking, tallies, telling
+from .changing import SQL, encode
 from .opening import Door
-from .pages import counting, is_scan, page
+from .pages import counting, is_narrow, is_scan, page
 from .readers import Readers
+from .unreadable import BAD, Row, Unreadable, find, park
 from .writer import Writer
 
 T = TypeVar("T")
@@ -46,6 +48,9 @@ class SqliteStore:
         self._door = Door(self.path, salvages=salvage)
         self._reserve = files.Reserve(self.path)
         self._spills = files.Spills(Path(f"{self.path}.files"))
+        self._beside_ledger = files.Beside(self.path)
+        self._unreadable = Unreadable(self.path)
+        self._examining: asyncio.Task[None] | None = None
         self._changes = changing.Changes()
         self._writer = Writer(
             self.path, self._reserve, self._changes, self._door.translate, threaded=durability == "full"
@@ -62,6 +67,33 @@ class SqliteStore:
             self._reserve.drop()
             self._door.close()
             raise self._door.translate(problem) from problem
+        if self._door.examines == "now":
+            await self._examine()
+        elif self._door.examines:
+            self._examining = asyncio.create_task(self._examine())
+
+    async def _examine(self) -> None:
+        """Reads the contents of every task: the structure of the file may be sound around them. Damage to
+        the structure that is met here is remembered for the next open."""
+        last = -1
+        with suppress(MeantimeError):
+            while last:
+                bad, last = await self._beside(self._contents, last)
+                for row, problem in bad:
+                    self._unreadable.note(row.body, f"task {row.id}: {problem}")
+                if bad:
+                    await self._writer.submit(park, [row.seq for row, _ in bad])
+
+    def _contents(self, after: int) -> tuple[list[tuple[Row, str]], int]:
+        with self._readers.one() as db:
+            return find(db, after)
+
+    @property
+    def is_copy(self) -> bool:
+        return self._door.is_copy
+
+    async def own(self) -> None:
+        await asyncio.to_thread(self._door.own)
 
     @property
     def saved(self) -> dict[str, int]:
@@ -69,6 +101,9 @@ class SqliteStore:
         return self._door.saved
 
     async def close(self) -> None:
+        if self._examining is not None:
+            self._examining.cancel()
+            await asyncio.wait([self._examining])
         self._readers.close()
         self._reader.close()  # before the writer: the last connection takes SQLite's side files away
         await self._writer.close()
@@ -86,7 +121,7 @@ class SqliteStore:
 
     async def load(self, id: str) -> Task | None:
         row = self._row(SQL["task_by_id"], id)
-        return decode(row[0]) if row else None
+        return self._beside_ledger.found(self._unreadable.one(row[0], id)) if row else None
 
     async def find(self, prefix: str, thread: str | None, limit: int) -> Sequence[Task]:
         ours = f"t_{prefix}"
@@ -101,9 +136,11 @@ class SqliteStore:
         sql, values = page(query)
         if not is_scan(query) and query.offset <= _NEAR:
             return self._tasks(sql, values)
-        return [decode(body) for (body,) in await self._beside(self._read, sql, values)]
+        return self._decode(body for (body,) in await self._beside(self._read, sql, values))
 
     async def count(self, query: Query) -> int:
+        if not is_narrow(query):
+            return self._asked(lambda db: tallies.count(db, query))
         sql, values = counting(query)
         if not is_scan(query) and self._is_small():
             return self._rows(sql, *values)[0][0]
@@ -116,8 +153,9 @@ class SqliteStore:
         return (newest or 0) - (oldest or 0) < _FEW
 
     async def statistics(self, thread: str | None) -> Statistics:
-        name, values = ("statistics", []) if thread is None else ("statistics_of", [thread])
-        return looking.gather(await self._beside(self._read, SQL[name], values))
+        if thread is None:
+            return self._asked(tallies.statistics)
+        return looking.gather(await self._beside(self._read, SQL["statistics_of"], [thread]))
 
     def _read(self, sql: str, values: Sequence[object]) -> list[Any]:
         with self._readers.one() as db:
@@ -127,7 +165,7 @@ class SqliteStore:
         newest = self._rows(SQL["hot_newest"], thread, keep)
         oldest = newest[-1][0] if newest else 1 << 62
         untold = self._rows(SQL["hot_untold"], thread, oldest)
-        return [decode(body) for _, body, hidden in (*newest, *untold) if not hidden]
+        return self._decode(body for _, body, hidden in (*newest, *untold) if not hidden)
 
     async def runs(self, task_id: str) -> Sequence[Task]:
         return self._tasks(SQL["runs_of"], (task_id,))
@@ -138,27 +176,29 @@ class SqliteStore:
     async def following(self) -> Sequence[Task]:
         return self._tasks(SQL["tasks_following"], ())
 
-    async def batch(self, id: str) -> BatchCount | None:
-        return telling.batch_count(id, self._rows(SQL["batch_count"], id))
+    async def batch(self, id: str, thread: str | None = None) -> BatchCount | None:
+        return telling.batch_count(id, self._rows(SQL["batch_count"], id, thread))
 
     async def counts(self) -> Mapping[str, int]:
-        found = await self._beside(self._count)
-        if self._reserve.spent:
-            found["degraded"] = 1  # the disk was full, and has no room for a new reserve yet
+        found = dict(self._asked(tallies.counts))
+        if self._reserve.spent or self._writer.failed_sync or self._writer.removed:
+            found["degraded"] = 1  # no room for a new reserve yet, no sync since one failed, or no ledger
+        if self._unreadable:
+            found["unreadable"] = len(self._unreadable)
         return found
 
-    def _count(self) -> dict[str, int]:
-        with self._readers.one() as db:
-            found: dict[str, int] = dict(db.execute(SQL["count_tasks"]).fetchall())
-            states: dict[str, int] = dict(db.execute(SQL["count_notices"]).fetchall())
-        return found | {f"notices.{state}": count for state, count in states.items()}
-
     def _tasks(self, sql: str, values: Iterable[Any]) -> list[Task]:
-        return [decode(body) for (body,) in self._rows(sql, *values)]
+        return self._decode(body for (body,) in self._rows(sql, *values))
+
+    def _decode(self, bodies: Iterable[Any]) -> list[Task]:
+        return [self._beside_ledger.found(task) for task in self._unreadable.readable(bodies)]
 
     def _rows(self, sql: str, *values: Any) -> list[Any]:
+        return self._asked(lambda db: db.execute(sql, values).fetchall())
+
+    def _asked(self, read: Callable[[sqlite3.Connection], T]) -> T:
         try:
-            return self._reader.execute(sql, values).fetchall()
+            return read(self._reader)
         except sqlite3.ProgrammingError:
             raise Closed from None
         except sqlite3.Error as problem:
@@ -178,7 +218,12 @@ class SqliteStore:
 
     async def lease(self, thread: str, turn: str, limit: int, now: float) -> Sequence[Notice]:
         # A lease need not outlive a power cut: the notice would only be unread again.
-        return await self._writer.submit(telling.lease, thread, turn, limit, now, durable=False)
+        leased = await self._writer.submit(telling.lease, thread, turn, limit, now, durable=False)
+        return [self._found(notice) for notice in leased]
+
+    def _found(self, notice: Notice) -> Notice:
+        task = self._beside_ledger.found(notice.task)
+        return notice if task is notice.task else msgspec.structs.replace(notice, task=task)
 
     async def read(self, turn: str, task_id: str, run: int, now: float) -> bool:
         return await self._writer.submit(telling.read, turn, task_id, run, durable=False)
@@ -196,16 +241,26 @@ class SqliteStore:
         return await self._writer.submit(telling.release, thread, turn, failed, parks_after, durable=False)
 
     async def notices(
-        self, thread: str | None, states: Iterable[NoticeState], limit: int
+        self, thread: str | None, states: Iterable[NoticeState], limit: int, offset: int = 0
     ) -> Sequence[Notice]:
-        wanted = frozenset(states)
-        names = ("open_notices", "open_notices_of") if wanted <= _OPEN_STATES else ("notices", "notices_of")
-        chosen = encode(sorted(wanted)).decode()
-        if thread is None:
-            rows = self._rows(SQL[names[0]], chosen, limit)
-        else:
-            rows = self._rows(SQL[names[1]], chosen, limit, thread)
-        return [telling.compose(row) for row in rows]
+        query, chosen = _chosen(_LISTED, thread, states)
+        found: list[Notice] = []
+        for row in self._rows(query, *chosen, limit, offset):
+            try:
+                found.append(self._found(telling.compose(row)))
+            except BAD as problem:
+                self._unreadable.note(row[-2:], str(problem))
+        return found
+
+    async def count_notices(self, thread: str | None, states: Iterable[NoticeState]) -> int:
+        query, chosen = _chosen(_COUNTED, thread, states)
+        if "notices_open" in query:  # what is still to be told is little: its index is read on the loop
+            return self._row(query, *chosen)[0]
+        return await self._beside(self._counted, query, chosen)
+
+    def _counted(self, query: str, chosen: Sequence[str]) -> int:
+        with self._readers.one() as db:
+            return db.execute(query, chosen).fetchone()[0]
 
     async def unread(self) -> Mapping[str, int]:
         # In the writer's queue: then it holds exactly the commits that were heard of before it.
@@ -243,11 +298,13 @@ class SqliteStore:
         await self._writer.submit(telling.append, thread, entries)
 
     async def transcript(self, thread: str) -> Sequence[Entry]:
-        rows = self._rows(SQL["transcript"], thread)
-        return [
-            Entry(msgspec.json.decode(body, type=Message), notice, position)
-            for position, notice, body in rows
-        ]
+        entries: list[Entry] = []
+        for position, notice, body in self._rows(SQL["transcript"], thread):
+            try:
+                entries.append(Entry(msgspec.json.decode(body, type=Message), notice, position))
+            except BAD as problem:
+                self._unreadable.note(body, str(problem))
+        return entries
 
     async def has_entry(self, thread: str, notice: str) -> bool:
         return self._row(SQL["has_entry"], thread, notice) is not None
@@ -286,7 +343,7 @@ class SqliteStore:
         return await self._delete("delete_ended", [row for row in rows if row])
 
     async def _delete(self, statement: str, rows: Sequence[tuple[str, bytes]]) -> int:
-        spilled = {id: _spilled((decode(body), *await self.runs(id))) for id, body in rows}
+        spilled = {id: _spilled((*self._decode([body]), *await self.runs(id))) for id, body in rows}
         deleted: list[str] = await self._writer.submit(_delete_tasks, statement, list(spilled))
         for id in deleted:
             for path in spilled[id]:
@@ -298,6 +355,21 @@ class SqliteStore:
 
     async def unspill(self, path: str) -> bytes:
         return await asyncio.to_thread(self._spills.read, path)
+
+
+# By whether only what is still to be told is looked at, which has an index of its own, and by thread.
+_LISTED = (("notices", "notices_of"), ("open_notices", "open_notices_of"))
+_COUNTED = (("count_notices", "count_notices_of"), ("count_open_notices", "count_open_notices_of"))
+
+
+def _chosen(
+    names: tuple[tuple[str, str], tuple[str, str]], thread: str | None, states: Iterable[NoticeState]
+) -> tuple[str, tuple[str, ...]]:
+    """The query of these four, with its first parameters."""
+    wanted = frozenset(states)
+    of_all, of_thread = names[wanted <= _OPEN_STATES]
+    chosen = encode(sorted(wanted)).decode()
+    return (SQL[of_all], (chosen,)) if thread is None else (SQL[of_thread], (chosen, thread))
 
 
 def _spilled(tasks: Iterable[Task]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from meantime.kernel.lifecycle import ENDED, Status
@@ -12,6 +12,7 @@ from meantime.kernel.notices import Notice, NoticeState
 from meantime.ports.store import Entry, Settled
 
 from .changing import SQL, decode, encode
+from .unreadable import BAD
 
 ALONE_AFTER = 2  # failed deliveries after which a notice is leased by itself
 
@@ -20,13 +21,24 @@ def lease(cursor: sqlite3.Cursor, thread: str, turn: str, limit: int, now: float
     cursor.execute(SQL["unpark_unclaimed"], (thread,))
     if cursor.execute(SQL["held_by_others"], (thread, turn)).fetchone():
         return ()
-    numbers = _choose(cursor.execute(SQL["unread_of"], (thread, limit)).fetchall())
-    if not numbers:
-        return ()
-    cursor.execute(SQL["lease_notices"], (turn, thread, numbers[-1]))
-    cursor.execute(SQL["touch_thread"], (now, thread))
-    rows = cursor.execute(SQL["leased_to"], (thread, turn, encode(numbers).decode())).fetchall()
-    return [compose(row) for row in rows]
+    while numbers := _choose(cursor.execute(SQL["unread_of"], (thread, limit)).fetchall()):
+        cursor.execute(SQL["lease_notices"], (turn, thread, numbers[-1]))
+        cursor.execute(SQL["touch_thread"], (now, thread))
+        rows = cursor.execute(SQL["leased_to"], (thread, turn, encode(numbers).decode())).fetchall()
+        if found := list(_readable(cursor, thread, rows)):
+            return found
+        if not rows:
+            return ()
+    return ()
+
+
+def _readable(cursor: sqlite3.Cursor, thread: str, rows: Sequence[Any]) -> Iterator[Notice]:
+    """A notice whose task cannot be read is parked: the thread must not wait for it for ever."""
+    for row in rows:
+        try:
+            yield compose(row)
+        except BAD:
+            cursor.execute(SQL["park_one_unreadable"], (thread, row[0]))
 
 
 def _choose(unread: Sequence[tuple[int, int]]) -> list[int]:
@@ -74,6 +86,8 @@ def settle(
         cursor.execute(SQL["tell_all"], (now, thread, turn))
     else:
         cursor.executemany(SQL["tell"], [(now, thread, held[id]) for id in told])
+    if told:
+        cursor.execute(SQL["count_settled"], (len(told), NoticeState.TOLD))
     append(cursor, thread, entries)
     ours = {*told, *told_by(cursor, turn, [id for id in wanted if id not in held], thread)}
     return Settled(tuple(id for id in wanted if id in ours), tuple(id for id in wanted if id not in ours))

@@ -20,13 +20,15 @@ from typing import Any, NamedTuple, Protocol
 from meantime.kernel.errors import Closed, Degraded, LedgerDamaged, LedgerError, MeantimeError
 
 from .files import Reserve
-from .salvage import is_damage
+from .salvage import is_damage, rescue
+from .wal_mark import WalMark
 
 Operation = Callable[..., Any]
 Translate = Callable[[sqlite3.Error], MeantimeError]
 MAX_GROUP = 512  # bounds how long one commit can take, and so how long anybody waits for it
 PATIENCE = 10.0  # seconds that a close waits for the disk
 WAL_IDLE = 4 << 20  # above this, checkpoint when nothing waits
+_SYNC_ERRORS = (sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC)
 WAL_FULL = 16 << 20  # above this, checkpoint now
 
 
@@ -53,6 +55,7 @@ class Writer:
         self, path: Path, reserve: Reserve, group: Group, translate: Translate, *, threaded: bool
     ) -> None:
         self._path = path
+        self._mark = WalMark(path)
         self._translate = translate
         self._group = group
         self._wal = Path(f"{path}-wal")
@@ -62,6 +65,9 @@ class Writer:
         self._pending: list[Write] = []
         self._closed = True
         self._full_sync = True
+        self.failed_sync = False  # of the last durable commit, or of a checkpoint since
+        self._unwritten = False  # what the disk has of the WAL is not known
+        self.removed = False  # the ledger was removed or replaced: nothing more is written
         self._identity: tuple[int, int] | None = None
 
     async def open(self, setup: Callable[[sqlite3.Connection], None]) -> None:
@@ -69,8 +75,10 @@ class Writer:
         self._db = connect(self._path)
         try:
             setup(self._db)
+            self._mark.begin()
         except BaseException:
             self._db.close()
+            self._mark.close()
             raise
         self._cursor = self._db.cursor()
         self._identity = _identity(self._path)
@@ -108,6 +116,7 @@ class Writer:
             self._flush()
         self._checkpoint(0)
         self._db.close()
+        self._mark.close()
 
     # -- on the writer's thread, or on the loop in the fast profile
 
@@ -140,17 +149,21 @@ class Writer:
         self._checkpoint(WAL_FULL)
 
     def _commit(self, group: list[Write]) -> list[tuple[asyncio.Future[Any], Any]]:
-        """A group that fails is replayed one by one, so that nobody pays for a neighbour."""
+        """A group that fails is replayed one by one, so that nobody pays for a neighbour; but not where the
+        disk failed to sync, which is nobody's own fault."""
         if not self._reserve.spent:
-            with contextlib.suppress(Exception):
+            try:
                 return list(zip((write.future for write in group), self._transact(group), strict=True))
+            except Exception as problem:
+                if is_failed_sync(problem):
+                    return [(write.future, self._not_synced()) for write in group]
         return [(write.future, self._alone(write)) for write in group]
 
     def _transact(self, group: list[Write]) -> list[Any]:
-        if _identity(self._path) != self._identity:
-            text = f"The ledger {self._path} was removed or replaced under us."
-            raise LedgerError(text, hint="Close this Meantime; what was not recorded is not there.")
-        self._set_sync(any(write.durable for write in group))
+        self._check_names()
+        self._write_anew()
+        is_durable = any(write.durable for write in group)
+        self._set_sync(is_durable)
         cursor = self._cursor
         cursor.execute("BEGIN IMMEDIATE")
         try:
@@ -162,7 +175,55 @@ class Writer:
             if self._db.in_transaction:
                 cursor.execute("ROLLBACK")
             raise
+        self._mark.move(synced=is_durable)
+        self.failed_sync = self.failed_sync and self._threaded and not is_durable
         return results
+
+    def _not_synced(self) -> MeantimeError:
+        """The disk could not sync. The kernel may have dropped what it could not write, and calls it written:
+        a second sync would succeed and prove nothing. So the write is refused, its frames are cut off, and
+        everything is written anew: now if that is possible, and otherwise before the next commit."""
+        is_cut = self._mark.trim()
+        if not self._unwritten:
+            self.failed_sync = self._unwritten = True
+            with contextlib.suppress(sqlite3.Error, Degraded):
+                self._write_anew()
+        return _sync_failed() if is_cut else _maybe_written()
+
+    def _write_anew(self) -> None:
+        """All pages of the WAL go to the database, which is synced; then the WAL begins anew."""
+        if not self._unwritten:
+            return
+        try:
+            with self._mark.lifted():
+                (busy, *_) = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        except OSError as problem:
+            raise _sync_failed() from problem
+        if busy:
+            raise _sync_failed()
+        self._unwritten = False
+
+    def _check_names(self) -> None:
+        """Commits to a file that has lost its name would be lost with this process."""
+        is_there = _identity(self._path) == self._identity
+        if is_there and self._mark.has_wal() and not self.removed:
+            return
+        if not self.removed:
+            self.removed = True
+            self._rescue(is_there)
+        raise LedgerError(
+            f"The ledger {self._path}, or its WAL, was removed or replaced while it was open.",
+            hint="Nothing more is recorded. Close this Meantime and open it again: it says what was saved.",
+        )
+
+    def _rescue(self, is_there: bool) -> None:
+        """Once: everything can still be read here, so it is written to where the next owner finds it."""
+        with contextlib.suppress(OSError, sqlite3.Error):
+            if not is_there:
+                rescue(self._db, self._path)
+            else:
+                with self._mark.lifted():
+                    self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def _alone(self, write: Write) -> Any:
         if write.spends and self._reserve.spent and not self._reserve.keep():
@@ -170,6 +231,8 @@ class Writer:
         try:
             return self._transact([write])[0]
         except sqlite3.Error as problem:
+            if is_failed_sync(problem):
+                return self._not_synced()
             if not is_full(problem):
                 return self._translate(problem)
             if write.spends:
@@ -189,9 +252,11 @@ class Writer:
     def _checkpoint(self, over: int) -> None:
         try:
             if os.stat(self._wal).st_size > over:
-                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        except (OSError, sqlite3.Error):
-            return  # the WAL stays; the next one tries again
+                with self._mark.lifted():
+                    self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        except (OSError, sqlite3.Error) as problem:
+            if is_failed_sync(problem):  # else the WAL stays, and the next one tries again
+                self.failed_sync = self._unwritten = True
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
@@ -216,6 +281,10 @@ def is_full(problem: sqlite3.Error) -> bool:
     return problem.sqlite_errorcode == sqlite3.SQLITE_FULL if hasattr(problem, "sqlite_errorcode") else False
 
 
+def is_failed_sync(problem: Exception) -> bool:
+    return getattr(problem, "sqlite_errorcode", 0) in _SYNC_ERRORS
+
+
 def translate(problem: sqlite3.Error, path: Path) -> MeantimeError:
     if is_full(problem):
         return _disk_full()
@@ -232,6 +301,19 @@ def _disk_full() -> Degraded:
     return Degraded(
         "The disk is full: nothing new is started; endings are still recorded.", hint="Free some space."
     )
+
+
+def _sync_failed() -> Degraded:
+    return Degraded(
+        "The disk failed to sync: nothing is recorded until it does.",
+        hint="Look at the disk (the kernel's log says what failed), then try again.",
+    )
+
+
+def _maybe_written() -> LedgerError:
+    """A refusal would say that it is not there; but a dying disk may have its frames."""
+    text = "The disk failed to sync, and to take the write back: it may be recorded or not."
+    return LedgerError(text, hint="Look at the disk, open the ledger again, and see whether it is there.")
 
 
 def _resolve(done: list[tuple[asyncio.Future[Any], Any]]) -> None:

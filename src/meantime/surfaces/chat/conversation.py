@@ -27,7 +27,7 @@ class Conversation:
 
     def __init__(self, thread: Thread, words: Renderer, me: Process | None = None) -> None:
         self._transcript = thread.transcript
-        self._beside = thread.transcript  # lines come at any time, also while a turn is being written
+        self._beside = thread.transcript.apart()  # lines come at any time, also while a turn is being written
         self._words = words
         self._me = me or process(os.getpid())
         self._mark = msgspec.json.encode(self._me).decode()

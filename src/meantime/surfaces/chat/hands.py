@@ -49,11 +49,11 @@ class Hands:
             raise asyncio.CancelledError
         return said
 
-    async def to_background(self, *, leave: bool = False) -> list[Handle]:
+    async def to_background(self, *, leave: bool = False) -> list[Handle[Any]]:
         """Everything that is waited for now goes on as a task. What has just ended has its answer.
 
         leave: whoever waited is not to go on with it."""
-        sent: list[Handle] = []
+        sent: list[Handle[Any]] = []
         self._leaving = leave
         try:
             for call in await self.thread.calls():

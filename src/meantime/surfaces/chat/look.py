@@ -8,8 +8,7 @@ from typing import Any
 
 from meantime.kernel.ids import display
 from meantime.kernel.model import Cancelled, Failed, Lost, Task, TimedOut
-from meantime.kernel.notices import payload_text
-from meantime.kernel.payloads import as_text, preview
+from meantime.kernel.notices import partial_text, payload_text
 from meantime.ports.dialect import Said
 from meantime.surfaces.cli.safe import fitted, plain, plain_lines
 from meantime.surfaces.cli.showing import LOOKS, coloured, room, span
@@ -109,7 +108,7 @@ def _came(task: Task) -> str:
     if isinstance(outcome, Cancelled) and not payload_text(outcome):
         return f"stopped by {'you' if outcome.by == 'user' else outcome.by or 'somebody'}"
     if isinstance(outcome, Failed) and outcome.exit_code is not None:  # the line above has the code
-        return preview(outcome.spill) if outcome.spill else as_text(outcome.partial)
+        return partial_text(outcome)
     return payload_text(outcome)
 
 

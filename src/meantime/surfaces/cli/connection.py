@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
-import select
-import socket
 import time
-from collections.abc import Generator
+from _socket import AF_UNIX, MSG_PEEK, SOCK_STREAM, socket  # `socket` would load `selectors`
 from contextlib import contextmanager
-from http.client import HTTPConnection, HTTPException, HTTPResponse
-from pathlib import Path
 
 from meantime.home import reach
 
+from .http_answer import PIECE, Answer, Broken
 from .trouble import Gone
 
+TYPE_CHECKING = False  # to load `typing` takes 2 ms, and every verb loads this file
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+    from pathlib import Path
+
 CONNECTING = 10.0  # seconds for a daemon that is too busy to take a connection
+MOST_LINE = 1 << 24  # bytes of one line of a stream: an event may carry a whole task
 
 
-class Line(HTTPConnection):
-    def __init__(self, path: Path, patience: float | None) -> None:
-        super().__init__("meantime", timeout=patience)
+class Line:
+    """One connection, for one question after the other."""
+
+    sock: socket  # there is one after `connect`
+
+    def __init__(self, path: str | Path, patience: float | None) -> None:
         self._path = path
+        self._patience = patience
 
     def connect(self) -> None:
         until = time.monotonic() + CONNECTING
         while True:
-            self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            self.sock = socket(AF_UNIX, SOCK_STREAM)
             try:
-                self.sock.settimeout(self.timeout)
+                self.sock.settimeout(self._patience)
                 reach(self.sock, self._path)
                 return
             except BlockingIOError:  # more than it can take at once stand before the door
@@ -39,17 +46,42 @@ class Line(HTTPConnection):
                 self.close()
                 raise
 
+    def exchange(
+        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> Answer:
+        """Asks, and gives the answer as far as its head."""
+        lines = [f"{method} {path} HTTP/1.1", "Host: meantime"]
+        lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
+        if body is not None:
+            lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
+        if not all(line.isprintable() for line in lines):
+            raise ValueError("a request of ours has a control character in its head")
+        self.sock.sendall("\r\n".join([*lines, "", ""]).encode("latin-1") + (body or b""))
+        return Answer(self.sock)
+
+    def close(self) -> None:
+        self.sock.close()
+
     def was_closed(self) -> bool:
         """While nobody spoke. Between two questions there is nothing to read but an end."""
-        return bool(select.select([self.sock], [], [], 0)[0])
+        self.sock.settimeout(0)
+        try:
+            self.sock.recv(1, MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            pass
+        return True
 
 
 class Arriving:
     """An answer that goes on. Only what comes from the daemon is a Gone: the reader's own troubles with
     what it does with the data are its own."""
 
-    def __init__(self, answer: HTTPResponse) -> None:
+    def __init__(self, answer: Answer) -> None:
         self._answer = answer
+        self._lines: list[bytes] = []  # read, and not asked for yet; the next one is the last
+        self._begun = b""
 
     def read(self, most: int) -> bytes:
         """Something, as soon as there is something; nothing at its end."""
@@ -57,19 +89,28 @@ class Arriving:
             return self._answer.read1(most)
 
     def line(self) -> bytes:
-        with going():
-            return self._answer.readline()
+        """One line with its end; the last one may have none. Nothing at the end. Not beside `read`."""
+        while not self._lines:
+            data = self.read(PIECE)
+            if not data:
+                rest, self._begun = self._begun, b""
+                return rest
+            *whole, self._begun = (self._begun + data).split(b"\n")
+            if len(self._begun) > MOST_LINE:
+                raise gone(Broken("a line does not end"))
+            self._lines = whole[::-1]
+        return self._lines.pop() + b"\n"
 
 
 @contextmanager
 def going() -> Generator[None]:
     try:
         yield
-    except (HTTPException, OSError) as problem:
+    except OSError as problem:
         raise gone(problem) from problem
 
 
-def gone(problem: Exception) -> Gone:
+def gone(problem: OSError) -> Gone:
     if isinstance(problem, TimeoutError):
         return Gone("The daemon does not answer.")
     return Gone()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-
 from .showing import ACTIVE, Wire
 from .trouble import CANCELLED, OK, STILL_RUNNING, TASK_FAILED, TIMED_OUT
 
@@ -33,7 +31,11 @@ def own_code(task: Wire) -> int:
 
 def _signal_of(error: str) -> int:
     """Where the answer has the signal in words only."""
-    name = error.removeprefix(_KILLED).rstrip(".") if error.startswith(_KILLED) else ""
+    if not error.startswith(_KILLED):
+        return 0
+    import signal
+
+    name = error.removeprefix(_KILLED).rstrip(".")
     if name.startswith("signal ") and name[7:].isdigit():
         return int(name[7:])
     return int(signal.Signals[name]) if name in signal.Signals.__members__ else 0

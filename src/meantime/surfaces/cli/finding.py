@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any, cast
 
 from .safe import plain
 from .showing import ACTIVE, Wire, short_ids, status, title
 from .speaking import Daemon, part
 from .trouble import NOT_FOUND, USAGE, Refused, Trouble
+
+TYPE_CHECKING = False  # to load `typing` takes 2 ms
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
 
 CANDIDATES = 10  # that an ambiguous prefix is shown with
 LONGEST_NAME = 1_000  # characters that can be searched for
@@ -101,7 +104,7 @@ def task(daemon: Daemon, ref: str) -> Wire:
 
 
 def _ambiguous(daemon: Daemon, ref: str, refused: Refused) -> Trouble:
-    candidates = cast("list[object]", refused.body.get("candidates") or [])
+    candidates: Any = refused.body.get("candidates") or []
     return _several(daemon, ref, sorted(str(id) for id in candidates))
 
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import TypeVar
-
-import click
 
 from .speaking import Daemon
+from .streams import echo
 from .trouble import Gone
+
+TYPE_CHECKING = False  # to load `typing` takes 2 ms
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    T = TypeVar("T")
 
 PAUSE = 0.1  # seconds between two looks
 SETTLED = 2.0  # seconds: whoever was answered for so long had found it again
-T = TypeVar("T")
 
 
 def patiently(daemon: Daemon, ask: Callable[[], T], seconds: float, *, silent: bool = False) -> T:
@@ -29,10 +32,10 @@ def patiently(daemon: Daemon, ask: Callable[[], T], seconds: float, *, silent: b
         if not until or time.monotonic() - began > SETTLED:
             until = time.monotonic() + seconds
         if not told:
-            click.echo(f"meantime: {what} Waiting for it to come back.", err=True)
+            echo(f"meantime: {what} Waiting for it to come back.", err=True)
             told = True
         if _was_away(daemon, until) and not silent:
-            click.echo("meantime: It is back.", err=True)
+            echo("meantime: It is back.", err=True)
             told = False
 
 

@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
-import base64
+import binascii
 import codecs
 import json
 import os
 import re
 import sys
-from typing import Any, Protocol, TextIO
 
-import click
-
+from .safe import STRAY_JOINER
 from .speaking import Daemon, part
+from .streams import echo
 
-PIECE = 1 << 20
+TYPE_CHECKING = False  # to load `typing` takes 2 ms
+if TYPE_CHECKING:
+    from typing import Any, Protocol, TextIO
+
+    class Sink(Protocol):
+        def write(self, data: bytes) -> None: ...
+
+        def end(self) -> None: ...
+else:
+    Sink = object
+
 _SGR = r"\x1b\[[0-9;:]*m"
-_UNFINISHED = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|[ -/]*|[\]PX^_][^\x07\x1b\x9c]*\x1b?)?\Z")
+_UNFINISHED = r"\x1b(?:\[[0-?]*[ -/]*|[ -/]*|[\]PX^_][^\x07\x1b\x9c]*\x1b?)?\Z"
 _LONGEST = 4096  # characters of a sequence that does not end, before it is given up
 # Every sequence; colours come first, and are kept.
-_OBEYED = re.compile(
+_OBEYED = (
     f"({_SGR})"
     r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|[\x1b][\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
     r"|\x1b[ -/]*[0-~]?"
-    "|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]"
+    "|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]"
+    f"|{STRAY_JOINER}"
 )
-
-
-class Sink(Protocol):
-    def write(self, data: bytes) -> None: ...
-
-    def end(self) -> None: ...
 
 
 def sink(stream: TextIO, *, raw: bool) -> Sink:
@@ -65,10 +69,10 @@ class Harmless:
     def write(self, data: bytes, *, final: bool = False) -> None:
         text = self._held + self._decoder.decode(data, final)
         self._held = ""
-        cut = None if final else _UNFINISHED.search(text)
+        cut = None if final else re.search(_UNFINISHED, text)
         if cut is not None and len(text) - cut.start() <= _LONGEST:
             text, self._held = text[: cut.start()], text[cut.start() :]
-        safe = _OBEYED.sub(lambda found: found[1] or "", text)
+        safe = re.sub(_OBEYED, lambda found: found[1] or "", text)
         self._coloured = self._coloured or "\x1b[" in safe
         self._to.write(safe)
         self._to.flush()
@@ -90,12 +94,12 @@ class Copy:
         self._open_line = False
 
     def take(self, piece: dict[str, Any], *, silent: bool = False) -> None:
-        data = base64.b64decode(piece["dataBase64"])
+        data = binascii.a2b_base64(piece["dataBase64"])
         if piece["lostBytes"] and not silent:
             if self._open_line:
                 self._to.write(b"\n")
                 self._open_line = False
-            click.echo(f"meantime: {piece['lostBytes']} bytes were not kept here.", err=True)
+            echo(f"meantime: {piece['lostBytes']} bytes were not kept here.", err=True)
         if data:
             self._to.write(data)
             self._open_line = not data.endswith(b"\n")
@@ -109,12 +113,8 @@ def follow(daemon: Daemon, id: str, stream: str, copy: Copy) -> None:
     """Copies what the task says until it has ended. After a Gone it can be called again."""
     path = f"/v1/tasks/{part(id)}/output"
     with daemon.stream(path, stream=stream, follow=1, format="chunks", offset=copy.offset) as answer:
-        # Not line by line: that takes a connection which breaks between two chunks for an end.
-        begun = b""
-        while data := answer.read(PIECE):
-            *lines, begun = (begun + data).split(b"\n")
-            for line in lines:
-                copy.take(json.loads(line))
+        while line := answer.line():
+            copy.take(json.loads(line))
 
 
 def one_place() -> bool:

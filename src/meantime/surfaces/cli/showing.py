@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Sequence
-from datetime import datetime
-from typing import Any
 
 from .safe import columns, fitted, on_terminal, padded, plain
 
-Wire = dict[str, Any]  # a task as the HTTP API gives it
+TYPE_CHECKING = False  # to load `typing` takes 2 ms
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    Wire = dict[str, Any]  # a task as the HTTP API gives it
+else:
+    Wire = dict
 SHOWN = 8  # characters of an id, as people see it
 
 ACTIVE = ("queued", "running", "waiting", "cancelling")
@@ -70,7 +74,11 @@ def wants_colour() -> bool:
 
 def moment(iso: object) -> float | None:
     """Seconds since 1970."""
-    return datetime.fromisoformat(iso).timestamp() if isinstance(iso, str) else None
+    if not isinstance(iso, str):
+        return None
+    from datetime import datetime
+
+    return datetime.fromisoformat(iso).timestamp()
 
 
 def age(task: Wire, now: float | None = None) -> float:

@@ -6,15 +6,15 @@ import select
 import sys
 import time
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
-
-import click
 
 from meantime.surfaces.cli.conversation import PERSON
 
 from .following import patiently
 from .safe import plain, plain_lines
 from .speaking import Daemon, part
+from .streams import echo
 from .trouble import BROKEN_PIPE, FAILED, NOT_FOUND, OK, TIMED_OUT, Gone, Refused, Trouble
 from .unread import Thread, is_read, wait_unread
 from .verb import say_json
@@ -29,6 +29,7 @@ class Telling(NamedTuple):
     quiet: bool
     as_json: bool
     confirm: bool
+    settle: float  # seconds in which further endings are told with the first
 
 
 def told(daemon: Daemon, id: str, timeout: float | None, reconnect: float, to: Telling) -> int:
@@ -46,8 +47,14 @@ def told(daemon: Daemon, id: str, timeout: float | None, reconnect: float, to: T
             return OK  # somebody else was told: another turn took what there was
         if not ended:
             return TIMED_OUT if is_read() else BROKEN_PIPE
+        settle = partial(thread.settle, _at_most(to.settle, until))
+        patiently(daemon, settle, reconnect, silent=to.quiet)
         if _tell(daemon, id, to):
             return OK
+
+
+def _at_most(seconds: float, until: float | None) -> float:
+    return seconds if until is None else min(seconds, until - time.monotonic())
 
 
 def _tell(daemon: Daemon, id: str, to: Telling) -> bool:
@@ -74,7 +81,7 @@ def _print(notices: list[Any], to: Telling) -> None:
         say_json({"notices": notices})
     elif not to.quiet:
         texts = ["\n".join(part["text"] for part in notice["message"]["parts"]) for notice in notices]
-        click.echo("\n\n".join(map(plain_lines, texts)))
+        echo("\n\n".join(map(plain_lines, texts)))
     sys.stdout.flush()
 
 

@@ -10,6 +10,9 @@ from typing import Any
 from .speaking import Daemon, part
 
 STEP = 5.0  # seconds that the daemon is asked to wait at once: as long may a vanished host go unnoticed
+SETTLE = 1.0  # seconds: endings that come so close together cost a model one turn, not one each
+LONGEST = 60.0  # seconds to settle: an agent is not kept from news for longer
+MANY = 200  # active tasks: with more than these the full time is waited, and nobody lists them
 
 
 class Thread:
@@ -32,6 +35,17 @@ class Thread:
         """Whether there is something unread, and nobody is being told."""
         path = f"/v1/threads/{part(self.id)}/wake"
         return self._daemon.get(path, timeout=round(seconds, 3), patience=seconds + 30) is not None
+
+    def settle(self, seconds: float = SETTLE) -> None:
+        """Called once something is unread: gives other tasks `seconds` to end too, so that they are told
+        together. Returns at once when no other task is active."""
+        seconds = min(seconds, LONGEST)
+        active = self.look()["active"] if seconds > 0 else 0
+        if active > MANY:
+            time.sleep(seconds)
+        elif active:
+            asked = {"thread": self.id, "until": "all", "timeout": seconds}
+            self._daemon.post("/v1/wait", asked, patience=seconds + 30)
 
 
 def wait_unread(thread: Thread, until: float | None, is_wanted: Callable[[], bool]) -> bool | None:

@@ -1,89 +1,75 @@
-"""What one hook has shown, for the next one: a hook ends before the host has read what it printed."""
+"""What hooks have shown, for the next hook: a hook ends before its host has read what it printed.
+
+One file for each conversation, `hooks/<thread>`. That it is there says that the conversation has hooks; the
+hook itself makes it, even while no daemon runs. The daemon writes into it.
+"""
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
-import json
 import os
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-SHORT = 0.02  # seconds between two tries to get a lock
+import msgspec
+
+FOLDER = "hooks"
+KEPT = 30 * 86_400.0  # seconds after which a conversation is over; a hook of it makes the file again
+MOST = 1_000_000  # bytes of a file
 
 
-class Busy(Exception):
-    """Another hook of the same conversation is at work."""
+class Shown(msgspec.Struct):
+    """The turn that holds what was shown, and where in which transcript each notice may stand from."""
 
+    turn: str = ""
+    notices: dict[str, int] = {}  # by id: how long the transcript was when it was shown
+    transcript: str = ""
+    session: str = ""
+    at: float = 0.0
 
-class Shown:
-    """Open turn, ids of its notices, who was shown them, and when. Only in the hands of who locks it."""
-
-    def __init__(self, file: int) -> None:
-        self._file = file
-        self.turn = ""
-        self.notices: list[str] = []
-        self.session = ""
-        self.at = 0.0
-        self._load()
-
-    @property
-    def age(self) -> float:
+    def age(self, now: float) -> float:
         """Seconds; one from the future, by a clock that was set back, is old."""
-        age = time.time() - self.at
-        return age if age >= 0 else float("inf")
+        return now - self.at if now >= self.at else float("inf")
 
-    def keep(self, turn: str, notices: list[str], session: str) -> None:
-        self.turn, self.notices, self.session, self.at = turn, notices, session, time.time()
-        self._save({"turn": turn, "notices": notices, "session": session, "at": self.at})
+    def offset(self, id: str, transcript: str) -> int | None:
+        """Where to look from; None for what was never shown there."""
+        return self.notices.get(id) if transcript == self.transcript else None
 
-    def forget(self) -> None:
-        self.turn, self.notices, self.session, self.at = "", [], "", 0.0
-        os.ftruncate(self._file, 0)
 
-    def _load(self) -> None:
-        """One that was cut off in the middle is none: the lease runs out, and the transcript is asked."""
+def has_hooks(home: Path, thread: str) -> bool:
+    return os.path.isfile(home / FOLDER / thread)
+
+
+class ShownFiles:
+    def __init__(self, home: Path) -> None:
+        self._folder = home / FOLDER
+
+    def load(self, thread: str) -> Shown:
+        """A file that was cut off in the middle shows nothing: the lease runs out, and the transcript is
+        looked through."""
         try:
-            found: Any = json.loads(os.pread(self._file, 1_000_000, 0) or b"{}")
-            turn, notices = str(found["turn"]), [str(id) for id in found["notices"]]
-            session, at = str(found["session"]), float(found["at"])
-        except (ValueError, KeyError, TypeError):
-            return
-        self.turn, self.notices, self.session, self.at = turn, notices, session, at
+            with open(self._folder / thread, "rb") as file:
+                return msgspec.json.decode(file.read(MOST), type=Shown)
+        except (OSError, msgspec.DecodeError):  # also an empty one
+            return Shown()
 
-    def _save(self, value: object) -> None:
-        data = json.dumps(value).encode()
-        os.ftruncate(self._file, 0)
-        os.pwrite(self._file, data, 0)
-
-
-@contextmanager
-def shown(folder: Path, thread: str, patience: float) -> Generator[Shown]:
-    """Busy after `patience` seconds."""
-    with locked(folder, thread, "shown", patience) as file:
-        yield Shown(file)
-
-
-@contextmanager
-def locked(folder: Path, thread: str, kind: str, patience: float) -> Generator[int]:
-    """One of its kind and thread at a time. The system lets go of it when the process is gone."""
-    place = folder / "hooks"
-    place.mkdir(mode=0o700, exist_ok=True)
-    name = hashlib.sha256(thread.encode()).hexdigest()[:32]
-    file = os.open(place / f"{name}.{kind}", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        until = time.monotonic() + patience
-        while True:
+    def save(self, thread: str, shown: Shown) -> None:
+        data = b"" if shown == Shown() else msgspec.json.encode(shown)
+        with suppress(OSError):  # as with a file that was cut off
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            file = os.open(self._folder / thread, flags, 0o600)
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() >= until:
-                    raise Busy from None
-                time.sleep(SHORT)
-        yield file
-    finally:
-        os.close(file)
+                os.ftruncate(file, 0)
+                os.write(file, data)
+            finally:
+                os.close(file)
+
+    def sweep(self) -> None:
+        """Removes what nobody has touched for long."""
+        before = time.time() - KEPT
+        with suppress(OSError), os.scandir(self._folder) as found:
+            for entry in found:
+                with suppress(OSError):
+                    if entry.stat(follow_symlinks=False).st_mtime < before:
+                        os.unlink(entry)

@@ -21,6 +21,7 @@ from .endpoint import Endpoint, Table, by_path, thread_of
 from .feed import Feed
 from .gate import Gate
 from .guard import Patience
+from .hooks import Hooks
 from .info import Info
 from .mcp import McpEndpoint
 from .output import Outputs
@@ -69,7 +70,7 @@ def make_app(tasks: Tasks, owner: Owner, settings: HttpSettings, clock: Clock, t
 
 def table(parts: Parts) -> dict[str, Endpoint]:
     """Every path, and what each method does there."""
-    families = (Reading, Outputs, Waiting, Starting, Stopping, Turns, Events, Info)
+    families = (Reading, Outputs, Waiting, Starting, Stopping, Turns, Hooks, Events, Info)
     return by_path(*(family(parts).table() for family in families))
 
 

@@ -1,4 +1,4 @@
-"""About the door and what stands behind it: alive, in numbers, what it has, what it may run."""
+"""About the door and what stands behind it: alive, in numbers, what it has, offers, and may run."""
 
 from __future__ import annotations
 
@@ -12,8 +12,13 @@ from starlette.responses import Response
 from meantime.kernel.durations import iso
 from meantime.kernel.limits import Limits
 from meantime.ports.store import Query
+from meantime.surfaces.mcp.owner_works import OwnWorks
+from meantime.surfaces.mcp.tool_list import listed
+from meantime.toolset.toolset import Toolset
+from meantime.wording import OWN
 
 from . import answers
+from .asking import flag
 from .body import Body
 from .endpoint import Table, person_only, thread_of
 from .parameters import document
@@ -47,6 +52,7 @@ class Info:
             "GET /v1/health": self.health,
             "GET /v1/stats": self.stats,
             "GET /v1/info": self.info,
+            "GET /v1/toolset": self.toolset,
             "POST /v1/limits": self.limits,
             "GET /v1/openapi.json": self.openapi,
         }
@@ -92,6 +98,22 @@ class Info:
                 "hosts": [{"thread": host.thread, "class": host.grade, "kind": host.kind} for host in hosts],
                 "executors": about.executors if thread is None else (),
                 "clients": about.clients + self._parts.feed.clients,
+            }
+        )
+
+    async def toolset(self, request: Request) -> Response:
+        """What an agent is offered. `meantime mcp` gives this to its client before it has loaded anything
+        that could make it."""
+        given = request.query_params
+        works = OwnWorks(self._tasks, self._parts.owner)
+        toolset = Toolset(self._tasks, works, thread_of(request) or "anybody", given.get("dialect") or OWN)
+        tools = await toolset.tools()
+        return answers.json(
+            {
+                "version": self._parts.settings.version,
+                "dialect": toolset.dialect.name,
+                "guidance": toolset.dialect.guidance([tool.name for tool in tools]),
+                "tools": [listed(tool, more=flag(given, "bySession")) for tool in tools],
             }
         )
 

@@ -110,8 +110,11 @@ class Reading:
         thread = asking.scope(given, thread_of(request))
         limit = asking.number(given, "limit", MOST, least=1, most=MOST)
         states = [state for state in (given.get("state") or UNTOLD).split(",") if state]
-        found = await self._tasks.notices(thread and check_id(thread, "thread"), states)
-        return answers.json({"notices": [wire_notice(notice) for notice in found[:limit]]})
+        offset = asking.number(given, "offset", 0, least=0, most=1_000_000_000)
+        thread = thread and check_id(thread, "thread")
+        found = await self._tasks.notices(thread, states, limit=limit, offset=offset)
+        total = await self._tasks.count_notices(thread, states)
+        return answers.json({"notices": [wire_notice(notice) for notice in found], "total": total})
 
     async def calls(self, request: Request) -> Response:
         """What threads wait for inline now: no records yet."""

@@ -58,6 +58,7 @@ class WireTask(
         "updated_at": "updatedAt",
         "retrieved_at": "retrievedAt",
         "result_truncated": "resultTruncated",
+        "output_file": "outputFile",
         "error_detail": "errorDetail",
         "exit_code": "exitCode",
         "follow_up": "followUp",
@@ -90,6 +91,7 @@ class WireTask(
     updated_at: str | None
     duration: int | None  # milliseconds of the ended run
     result_truncated: bool
+    output_file: str | None  # the whole, where the result, the output or the error is cut
     error_detail: str | None
     exit_code: int | None
     restartable: bool  # what it needs to be started is stored

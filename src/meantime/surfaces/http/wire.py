@@ -9,9 +9,9 @@ from typing import Any, cast
 
 from meantime.kernel.durations import duration, iso
 from meantime.kernel.lifecycle import Status
-from meantime.kernel.model import Completed, Failed, Lost, Progress, Task, TimedOut
+from meantime.kernel.model import Cancelled, Completed, Failed, Lost, Progress, Task, TimedOut
 from meantime.kernel.notices import payload_text
-from meantime.kernel.payloads import preview
+from meantime.kernel.payloads import as_text, preview
 from meantime.kernel.questions import Question
 from meantime.wording import dialect_of
 
@@ -42,7 +42,7 @@ def wire_task(task: Task, *, whole: bool = False) -> WireTask:
         retrieved_at=iso(run.retrieved_at),
         progress=_progress(task.progress),
         result=result,
-        error=error_of(task),
+        error=_error(task, whole),
         id=task.id,
         kind=task.work.kind,
         state=task.status.value,
@@ -52,11 +52,12 @@ def wire_task(task: Task, *, whole: bool = False) -> WireTask:
         updated_at=iso(task.updated_at),
         duration=milliseconds(run.duration),
         result_truncated=cut,
+        output_file=outcome.spill.path if outcome is not None and outcome.spill is not None else None,
         error_detail=(failed.detail if whole else preview(failed.detail)) or None if failed else None,
         exit_code=exit_code(task),
         restartable=task.work.faithful or task.executor is not None,
-        question=wire_question(task.question),
-        follow_up=task.follow_up or None,
+        question=wire_question(task.question, whole=whole),
+        follow_up=(task.follow_up if whole else preview(task.follow_up)) or None,
     )
 
 
@@ -124,8 +125,15 @@ def error_of(task: Task) -> str | None:
             return f"Timed out after {duration(seconds)}."
         case Lost(reason=reason):
             return reason
+        case Cancelled(error=error) if error:
+            return error
         case _:
             return None
+
+
+def _error(task: Task, whole: bool) -> str | None:
+    text = error_of(task)
+    return text if whole or text is None else preview(text)
 
 
 def milliseconds(seconds: float | None) -> int | None:
@@ -136,7 +144,7 @@ def _result(task: Task, whole: bool) -> tuple[str | None, bool]:
     if not isinstance(task.outcome, Completed):
         return None, False
     text = payload_text(task.outcome)
-    if task.outcome.spill is not None:
+    if task.outcome.spill is not None and not task.outcome.spill.of_message:
         return text, True
     return (text, False) if whole or len(text) <= SHORT else (preview(text), True)
 
@@ -158,19 +166,22 @@ def _progress(progress: Progress | None) -> WireProgress | None:
     )
 
 
-def wire_question(question: Question | None) -> WireQuestion | None:
+def wire_question(question: Question | None, *, whole: bool = True) -> WireQuestion | None:
     if question is None:
         return None
+    arguments: Any = question.arguments
+    if not whole and len(as_text(arguments)) > SHORT:
+        arguments = preview(as_text(arguments))
     choices = tuple(
         WireChoice(one.id, one.label or one.id, one.allows, one.scope) for one in question.choices
     )
     return WireQuestion(
         question.id,
         question.kind,
-        question.text,
+        question.text if whole else preview(question.text),
         choices,
         question.several,
         question.subject,
-        question.arguments,
+        arguments,
         iso(question.asked_at),
     )

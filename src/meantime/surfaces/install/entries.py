@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterator
 from typing import Any, cast
 
 from meantime.surfaces.cli.trouble import FAILED, Trouble
@@ -11,16 +12,25 @@ from meantime.surfaces.cli.trouble import FAILED, Trouble
 from . import jsonc
 
 NAME = "meantime"
-OURS = re.compile(r"meantime\S*\s+hook\s+(session-start|user-prompt|pre-tool|post-tool|stop|wait)\b")
+# In every form that `install` ever wrote: `meantime hook stop`, and `meantime-hook stop` behind a guard.
+OURS = re.compile(
+    r"meantime(?:\S*\s+hook|-hook\S*)\s+(?:session-start|user-prompt|pre-tool|post-tool|stop|wait)\b"
+)
 BEGIN, END = "# >>> meantime: written by `meantime install`", "# <<< meantime"
 Groups = dict[str, list[dict[str, Any]]]
 
 
-def with_json(text: str, server: tuple[jsonc.Path, dict[str, Any]] | None, hooks: Groups) -> str:
-    """As it is to be: the server's entry at its path, and the groups of hooks, by event. What is right
-    already is left as it is."""
+def with_json(
+    text: str, server: tuple[jsonc.Path, dict[str, Any]] | None, hooks: Groups, head: dict[str, Any]
+) -> str:
+    """As it is to be: the server's entry at its path, and the groups of hooks, by event, below a head that
+    the agent wants in such a file. A group may also be a hook itself. What is right already is left as it
+    is."""
     if not text.strip():
         text = "{}\n"
+    for name, value in head.items():
+        if jsonc.found(text, (name,)) is None:
+            text = jsonc.added(text, (name,), value)
     if server is not None:
         path, entry = server
         there = jsonc.found(text, path)
@@ -45,32 +55,37 @@ def without_json(text: str, server: jsonc.Path | None) -> str:
 def without_hooks(text: str) -> str:
     """Others' hooks stay, also those in a group that holds one of ours. A group of ours alone goes whole."""
     while (path := next(_paths(text), None)) is not None:
-        alone = len(jsonc.found(text, path[:-1])) == 1
+        alone = len(path) > 3 and len(jsonc.found(text, path[:-1])) == 1
         text = jsonc.removed(text, path[:3] if alone else path)
     return text
 
 
 def _our_hooks(text: str) -> dict[str, list[Any]]:
     ours: dict[str, list[Any]] = {}
-    for _, event, group, _, place in _paths(text):
-        ours.setdefault(str(event), []).append(jsonc.found(text, ("hooks", event, group, "hooks", place)))
+    for path in _paths(text):
+        ours.setdefault(str(path[1]), []).append(jsonc.found(text, path))
     return ours
 
 
 def _of_group(groups: list[dict[str, Any]]) -> list[Any]:
-    return [hook for group in groups for hook in group["hooks"]]
+    return [hook for group in groups for hook in group.get("hooks", [group])]
 
 
-def _paths(text: str) -> Any:
+def _paths(text: str) -> Iterator[jsonc.Path]:
     """Of every hook that is ours."""
-    hooks = jsonc.found(text, ("hooks",))
-    for event, groups in _items(hooks):
+    for event, groups in _items(jsonc.found(text, ("hooks",))):
         for number, group in _items(groups):
+            if _is_our_hook(group):
+                yield ("hooks", event, number)
             inside = cast("dict[str, Any]", group).get("hooks") if isinstance(group, dict) else None
             for place, hook in _items(inside):
-                said = cast("dict[str, Any]", hook).get("command") if isinstance(hook, dict) else None
-                if isinstance(said, str) and OURS.search(said):
+                if _is_our_hook(hook):
                     yield ("hooks", event, number, "hooks", place)
+
+
+def _is_our_hook(hook: Any) -> bool:
+    said = cast("dict[str, Any]", hook).get("command") if isinstance(hook, dict) else None
+    return isinstance(said, str) and OURS.search(said) is not None
 
 
 def _items(value: Any) -> list[tuple[Any, Any]]:

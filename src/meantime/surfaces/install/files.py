@@ -23,6 +23,7 @@ class Change(NamedTuple):
     before: str | None
     after: str | None
     private: bool = False  # what stands around the change is not shown
+    own: Path | None = None  # a folder of ours alone, which goes with its last file
 
     @property
     def is_one(self) -> bool:
@@ -38,22 +39,30 @@ class Change(NamedTuple):
         )
         return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
 
-    def write(self) -> None:
+    def write(self, *, copy: bool = True) -> None:
         """As it was shown, or not at all. A link stays a link: what it points to is replaced."""
         path = Path(os.path.realpath(self.path))
         if read(path) != self.before:
             raise Trouble(f"{path} was changed in the meantime.", "Run it again.", FAILED)
         try:
-            if self.before is not None:
-                _replaced(path.with_name(path.name + COPY), self.before, _mode(path))
+            if copy and self.before is not None and self.own is None:
+                replaced(path.with_name(path.name + COPY), self.before, _mode(path))
             if self.after is None:
                 path.unlink()
+                self._remove_empty(path.parent)
             else:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                _replaced(path, self.after, _mode(path))
+                replaced(path, self.after, _mode(path))
         except OSError as problem:
             what = f"{path} could not be written: {problem.strerror}."
             raise Trouble(what, "Nothing of it was changed.", FAILED) from problem
+
+    def _remove_empty(self, folder: Path) -> None:
+        own = self.own and Path(os.path.realpath(self.own))
+        with suppress(OSError):  # it is not empty
+            while own and folder.is_relative_to(own):
+                folder.rmdir()
+                folder = folder.parent
 
 
 def read(path: Path) -> str | None:
@@ -76,7 +85,7 @@ def _mode(path: Path) -> int:
         return 0o600
 
 
-def _replaced(path: Path, text: str, mode: int) -> None:
+def replaced(path: Path, text: str, mode: int) -> None:
     beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from meantime.surfaces.cli.trouble import FAILED, Trouble
 
 from .entries import NAME, Groups, with_json, with_toml, without_json, without_toml
 from .files import Change, read
+from .hook_lines import line
 from .jsonc import NotJson
 from .jsonc import Path as JsonPath
 
@@ -23,6 +23,7 @@ GEMINI = ("SessionStart", "BeforeAgent", "AfterTool", "AfterAgent")
 # not know for which task its agent works: `depth` and `tree` would not hold.
 OUR_VARIABLES = ["MEANTIME_HOME", "MEANTIME_CONFIG", "MEANTIME_THREAD", "MEANTIME_TASK", "MEANTIME_NO_START",
                  "XDG_STATE_HOME", "XDG_CONFIG_HOME"]  # fmt: skip
+CODEX_START = 60  # seconds for our server: the machine may be busy
 DAY = 86_400  # seconds for the hook that waits in the background
 
 
@@ -54,9 +55,10 @@ def claude_code(place: Place, command: Sequence[str], wanted: bool) -> list[Chan
         said = place.environ.get("CLAUDE_CONFIG_DIR")
         servers = (Path(said) if said else place.user) / ".claude.json"
     settings = place.folder(".claude", "CLAUDE_CONFIG_DIR") / "settings.json"
-    entry = {"type": "stdio", "command": command[0], "args": [*command[1:], "mcp"]}
+    # Its servers live on when a session is cleared or another one resumed: then a hook says whose they are.
+    entry = {"type": "stdio", "command": command[0], "args": [*command[1:], "mcp", "--by-session"]}
     hooks = _hooks(command, "claude-code", {}, 10, CLAUDE)
-    waits = {"type": "command", "command": _line(command, "wait", "claude-code"), "asyncRewake": True}
+    waits = {"type": "command", "command": line(command, "wait", "claude-code"), "asyncRewake": True}
     hooks["Stop"].append({"hooks": [{**waits, "timeout": DAY}]})
     return [
         _json(servers, ("mcpServers", NAME), entry, {}, wanted, private=True),
@@ -72,6 +74,11 @@ def codex(place: Place, command: Sequence[str], wanted: bool) -> list[Change]:
         f"args = {json.dumps([*command[1:], 'mcp'])}\n"
         f"env_vars = {json.dumps(OUR_VARIABLES)}\n"
     )
+    if place.project is None:
+        # Codex asks its model before its servers are up, and then the model has none of our tools. This makes
+        # it wait. A required server that is late, or is not there, keeps Codex from starting: so the limit
+        # is generous, and nobody else's Codex depends on it.
+        table += f"required = true\nstartup_timeout_sec = {CODEX_START}\n"
     hooks = _hooks(command, "codex", {}, 10, CLAUDE)
     return [
         _toml(folder / "config.toml", table, wanted),
@@ -80,12 +87,29 @@ def codex(place: Place, command: Sequence[str], wanted: bool) -> list[Change]:
 
 
 def gemini(place: Place, command: Sequence[str], wanted: bool) -> list[Change]:
+    """Its AfterTool hooks are not used: what they add is there twice after a resume."""
     entry = {"command": command[0], "args": [*command[1:], "mcp", "--by-session"]}
     named = {"name": NAME}
     hooks = _hooks(command, "gemini", named, 10_000, GEMINI)
-    names = {**named, "type": "command", "command": _line(command, "pre-tool", "gemini"), "timeout": 10_000}
+    del hooks["AfterTool"]
+    names = {**named, "type": "command", "command": line(command, "pre-tool", "gemini"), "timeout": 10_000}
     hooks["BeforeTool"] = [{"matcher": f"mcp_{NAME}_.*", "hooks": [names]}]
     return [_json(place.folder(".gemini") / "settings.json", ("mcpServers", NAME), entry, hooks, wanted)]
+
+
+def cursor(place: Place, command: Sequence[str], wanted: bool) -> list[Change]:
+    """An event that it does not know makes it discard the whole file, without a word. Its other hooks either
+    put nothing before the model, or only sometimes."""
+    folder = place.folder(".cursor")
+    entry = {"type": "stdio", "command": command[0], "args": [*command[1:], "mcp", "--by-session"]}
+    # It counts how often a hook makes its agent go on, and then no longer hears it: a notice would be lost.
+    tells = {"command": line(command, "stop", "cursor"), "timeout": 10, "loop_limit": None}
+    names = {"command": line(command, "pre-tool", "cursor"), "timeout": 10}
+    hooks: Groups = {"stop": [tells], "beforeMCPExecution": [names]}
+    return [
+        _json(folder / "mcp.json", ("mcpServers", NAME), entry, {}, wanted),
+        _json(folder / "hooks.json", None, {}, hooks, wanted, head={"version": 1}),
+    ]
 
 
 def opencode(place: Place, command: Sequence[str], wanted: bool) -> list[Change]:
@@ -97,10 +121,32 @@ def opencode(place: Place, command: Sequence[str], wanted: bool) -> list[Change]
     names = ("opencode.jsonc", "opencode.json")
     config = next((folder / name for name in names if (folder / name).exists()), folder / names[1])
     entry = {"type": "local", "command": [*command, "mcp", "--by-session"], "enabled": True}
+    source = (Path(__file__).parent / "opencode.js").read_text("utf-8")
     return [
         _json(config, ("mcp", NAME), entry, {}, wanted),
-        _plugin(plugins / "plugin" / f"{NAME}.js", command, wanted),
+        _whole(plugins / "plugin" / f"{NAME}.js", source, wanted, begin=source.partition("\n")[0]),
     ]
+
+
+def goose(place: Place, command: Sequence[str], wanted: bool) -> list[Change]:
+    """A plugin of its own, with a server and a hook: goose writes its config.yaml itself, without comments.
+    Its other hooks put nothing before the model."""
+    own = place.environ.get("GOOSE_PATH_ROOT") if place.project is None else ""
+    folder = (Path(own) / ".agents" if own else place.folder(".agents")) / "plugins" / NAME
+    about = {"name": NAME, "version": "1.0.0", "description": "Background tasks that tell when they end."}
+    entry = {"command": command[0], "args": [*command[1:], "mcp"]}
+    hook = {"type": "command", "command": line(command, "stop", "goose"), "timeout": 10}
+    changes = [
+        _whole(
+            folder / "plugin.json",
+            json.dumps(about, indent=2) + "\n",
+            wanted,
+            begin=f'{{\n  "name": "{NAME}",',
+        ),
+        _json(folder / ".mcp.json", ("mcpServers", "tasks"), entry, {}, wanted),
+        _json(folder / "hooks" / "hooks.json", None, {}, {"Stop": [{"hooks": [hook]}]}, wanted),
+    ]
+    return [change._replace(own=folder) for change in changes]
 
 
 HOSTS: dict[str, Host] = {
@@ -108,6 +154,8 @@ HOSTS: dict[str, Host] = {
     "codex": Host("Codex", codex, "Codex runs no hook that you have not trusted: look at them with /hooks."),
     "opencode": Host("OpenCode", opencode, "It takes effect when OpenCode is started again."),
     "gemini": Host("Gemini CLI", gemini, "It takes effect in the next session."),
+    "goose": Host("goose", goose, "It takes effect in the next session; goose 1.39 or newer."),
+    "cursor": Host("Cursor", cursor, "It takes effect when you have allowed its MCP server in Cursor."),
 }
 
 
@@ -116,28 +164,25 @@ def _hooks(
 ) -> Groups:
     made: Groups = {}
     for event, moment in zip(events, MOMENTS, strict=True):
-        hook = {**extra, "type": "command", "command": _line(command, moment, host), "timeout": timeout}
+        hook = {**extra, "type": "command", "command": line(command, moment, host), "timeout": timeout}
         made[event] = [{"hooks": [hook]}]
     return made
 
 
-def _line(command: Sequence[str], moment: str, host: str) -> str:
-    return shlex.join([*command, "hook", moment, "--host", host])
-
-
 def _json(
     path: Path, server: JsonPath | None, entry: dict[str, Any], hooks: Groups, wanted: bool, *,
-    private: bool = False,
+    private: bool = False, head: dict[str, Any] | None = None,
 ) -> Change:  # fmt: skip
     before = read(path)
     try:
         if wanted:
-            after = with_json(before or "", None if server is None else (server, entry), hooks)
+            after = with_json(before or "", None if server is None else (server, entry), hooks, head or {})
         else:
             after = None if before is None else without_json(before, server)
     except NotJson as problem:
         raise Trouble(f"{path}, {problem}.", "Mend it first; nothing was changed.", FAILED) from None
-    if not wanted and after is not None and after != before and after.strip() == "{}":
+    left = "".join((after or "").split())
+    if not wanted and after != before and left in ("{}", json.dumps(head, separators=(",", ":"))):
         after = None
     return Change(path, before, after, private)
 
@@ -153,15 +198,13 @@ def _toml(path: Path, table: str, wanted: bool) -> Change:
     return Change(path, before, None if after is not None and not after.strip() else after)
 
 
-def _plugin(path: Path, command: Sequence[str], wanted: bool) -> Change:
+def _whole(path: Path, text: str, wanted: bool, *, begin: str) -> Change:
+    """A file that is all ours, which its beginning shows."""
     before = read(path)
-    source = (Path(__file__).parent / "opencode.js").read_text("utf-8")
-    first = source.partition("\n")[0]
-    if before is not None and not before.startswith(first):
+    if before is not None and not before.startswith(begin):
         raise Trouble(
             f"{path} is there, and `meantime install` did not write it.",
             "Rename or remove it first; nothing was changed.",
             FAILED,
         )
-    made = source.replace('const COMMAND = ["meantime"]', f"const COMMAND = {json.dumps(list(command))}")
-    return Change(path, before, made if wanted else None)
+    return Change(path, before, text if wanted else None)

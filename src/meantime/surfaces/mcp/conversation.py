@@ -32,13 +32,17 @@ class Conversation:
         thread: str,
         taken: Callable[[], bool | None] = lambda: None,
         dialect: Wording = OWN,
+        has_hooks: Callable[[], bool] = lambda: False,
     ) -> None:
+        """`has_hooks` says whether hooks tell this conversation."""
         self.thread = thread
         self.tasks = tasks
         self.toolset = Toolset(tasks, works, thread, dialect, inline=INLINE)
         self.inbox = Inbox(tasks, thread, taken, self.toolset.dialect)
         self._settled: dict[str, None] = {}
         self._called = -RECENT  # when, by the loop's clock
+        self._has_hooks = has_hooks
+        self.is_named_by_us = False  # a hook or a plugin of ours writes its name into its calls
 
     def called(self) -> None:
         self._called = asyncio.get_running_loop().time()
@@ -59,6 +63,12 @@ class Conversation:
         await self.inbox.close()
 
     # -- tasks of MCP
+
+    @property
+    def takes_tasks(self) -> bool:
+        """Not where hooks or a plugin of ours tell it, exactly once: a client that follows a task by MCP
+        tells its model of the ending as well."""
+        return not (self.is_named_by_us or self._has_hooks())
 
     async def start(self, name: str, arguments: object) -> Task | None:
         """Recorded before this returns, under an id that nobody guesses; None for a call that is none."""

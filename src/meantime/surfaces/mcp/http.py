@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -15,11 +16,10 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
 from meantime.kernel.ids import check_id
-from meantime.kernel.model import Task
-from meantime.kernel.work import Order
 from meantime.ports.owner import HostCount, Owner
-from meantime.ports.tasks import Options, Tasks
+from meantime.ports.tasks import Tasks
 from meantime.surfaces.cli.conversation import named
+from meantime.surfaces.hooks.shown import has_hooks
 from meantime.surfaces.http.gate import LOCAL_NAMES
 from meantime.surfaces.http.settings import HttpSettings
 from meantime.surfaces.http.tokens import Caller
@@ -28,6 +28,7 @@ from meantime.wording import OWN, dialect_of
 
 from .conversation import Conversation
 from .inbox import Inbox, Ride
+from .owner_works import OwnWorks
 from .server import Context, Door
 
 RIDING = "meantime.riding"
@@ -181,7 +182,9 @@ class HttpMcp:
         key = (thread, client, dialect)
         found = self._conversations.get(key)
         if found is None:
-            found = Conversation(self._tasks, self._works, thread, dialect=dialect)
+            folder = self._settings.folder
+            hooks = partial(has_hooks, folder, thread) if folder else lambda: False
+            found = Conversation(self._tasks, self._works, thread, dialect=dialect, has_hooks=hooks)
             self._conversations[key] = found
         self._conversations.move_to_end(key)
         found.called()
@@ -198,36 +201,6 @@ class HttpMcp:
         closing = asyncio.get_running_loop().create_task(self._conversations.pop(key).close())
         self._beside.add(closing)
         closing.add_done_callback(self._beside.discard)
-
-
-class OwnWorks:
-    """In the process that owns the ledger: commands get its own environment."""
-
-    def __init__(self, tasks: Tasks, owner: Owner) -> None:
-        self._tasks = tasks
-        self._owner = owner
-
-    commands = True
-
-    async def agents(self) -> Mapping[str, str] | None:
-        about = self._owner.about()
-        found = {one.name: one.description for one in about.agents}
-        return found if "agent" in about.runners else None
-
-    def tool(self, name: str, arguments: dict[str, Any]) -> Order:
-        return self._owner.tool(name, arguments)
-
-    def command(self, command: str | Sequence[str], *, cwd: str | None, open_stdin: bool) -> Order:
-        return self._owner.command(command, cwd=cwd, open_stdin=open_stdin)
-
-    async def tools(self) -> Sequence[str]:
-        return self._owner.tools()
-
-    async def server_tools(self) -> Sequence[str]:
-        return [tool.full_name for tool in await self._tasks.tools(None)]
-
-    async def start_tool(self, thread: str, name: str, arguments: dict[str, Any], options: Options) -> Task:
-        return await self._tasks.start(thread, self.tool(name, arguments), options)
 
 
 def _security(settings: HttpSettings) -> TransportSecuritySettings:

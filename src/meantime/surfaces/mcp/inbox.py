@@ -51,6 +51,7 @@ class Inbox:
         self._dialect = dialect
         self._thread = thread
         self._taken = taken
+        self.tells = True  # otherwise only what an answer itself reads is settled here
         self._calls = 0  # that are under way
         self._rides: list[Ride] = []
         self._shown: dict[str, None] = {}  # in answers that went out, and that nobody has acknowledged
@@ -115,7 +116,7 @@ class Inbox:
             for id in had:
                 del self._had[id]
         fresh = [notice for notice in opened.notices if notice.id not in reads and notice.id not in had]
-        return [notice for notice in fresh if not self._is_followed(notice.task_id)]
+        return [notice for notice in fresh if self.tells and not self._is_followed(notice.task_id)]
 
     def _text(self, notice: Notice) -> str:
         return (AGAIN if notice.delivery > 1 else "") + notice.message(self._dialect).text

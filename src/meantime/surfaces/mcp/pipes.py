@@ -1,5 +1,4 @@
-"""This process's stdin and stdout, for us alone: what anybody else here reads is empty, and what anybody
-else prints goes to stderr. A line that is too long is counted, not kept."""
+"""This process's stdin and stdout on the event loop. A line that is too long is counted, not kept."""
 
 from __future__ import annotations
 
@@ -14,6 +13,8 @@ import threading
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from typing import NamedTuple
+
+from .standard_streams import own_streams
 
 PIECE = 65_536
 
@@ -69,6 +70,12 @@ class Out:
             self._writer.write(data)
             await self._writer.drain()
 
+    async def flush(self) -> None:
+        """Returns when the system has everything."""
+        async with self._turn:
+            if self._writer is not None:
+                await self._writer.drain()
+
     def is_taken(self) -> bool | None:
         """Whether whoever reads has read everything; None where the system does not say."""
         if self._writer is not None and self._writer.transport.get_write_buffer_size():
@@ -92,32 +99,35 @@ def _unread(fd: int) -> int | None:
 
 @asynccontextmanager
 async def own_pipes(longest: int) -> AsyncGenerator[tuple[Lines, Out]]:
-    stdin, stdout = _aside(0), _aside(1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.dup2(2, 1)
-    os.close(nothing)
-    loop = asyncio.get_running_loop()
+    """Of this process, from where whoever read and wrote before us has stopped."""
+    streams = own_streams()
     reader = asyncio.StreamReader(limit=longest)
-    source = await loop.connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(_readable(stdin), "rb", 0)
-    )
-    out = Out(stdout, await _writer(stdout))
+    reader.feed_data(streams.unread)
+    if streams.ended:
+        source = None
+        reader.feed_eof()
+    else:
+        source, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(_readable(streams.stdin), "rb", 0)
+        )
+    writer = await _writer(streams.stdout)
+    if writer is not None:
+        writer.write(streams.unsent)  # goes out before anything else; nobody waits for it here
+    out = Out(streams.stdout, writer)
     try:
         yield Lines(reader), out
     finally:
-        source[0].close()
+        if source is not None:
+            source.close()
         with suppress(OSError):
-            os.dup2(stdout, 1)
-
-
-def _aside(fd: int) -> int:
-    return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
+            os.dup2(streams.stdout, 1)
 
 
 def _readable(fd: int) -> int:
-    """A file cannot be waited for; a thread makes a pipe of it."""
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
+    """Pipes, sockets and terminals can be waited for. A thread makes a pipe of anything else: a file, or
+    /dev/null."""
+    mode = os.fstat(fd).st_mode
+    if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(fd):
         return fd
     reads, writes = os.pipe()
 

@@ -13,13 +13,14 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from meantime.kernel.errors import MeantimeError
-from meantime.ports.dialect import Said, Tool
+from meantime.ports.dialect import Said
 
 from . import resources, wire
 from .conversation import Conversation, shown
 from .inbox import Ride
 from .listening import Listening
 from .tasks import TaskMethods, declares
+from .tool_list import listed
 
 Context = ServerRequestContext[Any, Any]
 CODE = "meantime/code"  # in a result's _meta: an error's stable code
@@ -79,12 +80,13 @@ class Door:
     async def _tools(self, ctx: Context, params: Any) -> types.ListToolsResult:
         conversation = await self._carrier.conversation(ctx)
         tools = await conversation.toolset.tools()
-        return types.ListToolsResult(tools=[_wire_tool(tool, self._more) for tool in tools])
+        found = [listed(tool, more=self._more) for tool in tools]
+        return types.ListToolsResult(tools=[types.Tool.model_validate(one, by_name=False) for one in found])
 
     async def _call(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         conversation = await self._carrier.conversation(ctx)
         modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS and declares(ctx)
-        if modern and await conversation.toolset.starts(params.name):
+        if modern and conversation.takes_tasks and await conversation.toolset.starts(params.name):
             made = await self._as_task(conversation, params)
             if made is not None:
                 return made
@@ -151,14 +153,3 @@ def _beat(ctx: Context) -> Callable[[float, float, str], Awaitable[None]]:
         await ctx.session.report_progress(round(spent, 1), most, message)
 
     return beat
-
-
-def _wire_tool(tool: Tool, more: bool) -> types.Tool:
-    schema = {name: part for name, part in tool.schema.items() if not more or name != "additionalProperties"}
-    return types.Tool(
-        name=tool.name,
-        description=tool.description,
-        input_schema=schema,
-        annotations=types.ToolAnnotations(read_only_hint=tool.reads, open_world_hint=tool.starts),
-        execution=types.ToolExecution(task_support="optional") if tool.starts else None,
-    )

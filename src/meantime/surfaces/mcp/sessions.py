@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import mcp_types as types
 
-from meantime.surfaces.cli.conversation import ARGUMENT, thread_of_session
+from meantime.surfaces.cli.conversation import ARGUMENT, GEMINI, thread_of_session
 
 from .conversation import Conversation
 from .threads import Whose
 
-NAMED = "threadId"  # in a call's _meta: so Codex names its session
+# In a call's _meta: so Codex names who calls, and the session that this belongs to. A subagent of Codex calls
+# under a name of its own, and nobody tells it anything once it has ended; the session is the person's.
+CALLER, SESSION = "threadId", "sessionId"
 MOST = 1_000  # conversations, with our own: the daemon knows no more of one process by name
 
 
@@ -30,26 +33,34 @@ class Sessions:
         self.by_argument = whose.by_argument
         self.named = not whose.said
         self._serves = whose.serves
+        self._noted = whose.noted
         self._converse = converse
         self._open: OrderedDict[str, Conversation] = OrderedDict()  # the others; last, who called last
         self._beside: set[asyncio.Task[None]] = set()
         self._serves([whose.thread])
 
     def hear(self, request: types.JSONRPCRequest) -> None:
-        """Takes the name out of the arguments, before the server sees them."""
+        """Takes the name out of the arguments, before the server sees them. A hook's word counts before it:
+        where there is one, the argument is what the model wrote."""
         params: Any = request.params
         if not self.by_argument or request.method != "tools/call" or not isinstance(params, dict):
             return
-        arguments = cast("dict[str, Any]", params).get("arguments")
-        if isinstance(arguments, dict) and ARGUMENT in arguments:
-            session = cast("dict[str, Any]", arguments).pop(ARGUMENT)
-            meta: Any = cast("dict[str, Any]", params).get("_meta")
-            if meta is None or isinstance(meta, dict):  # what is none the server refuses, as everywhere
-                params["_meta"] = {**(meta or {}), NAMED: session}
+        call = cast("dict[str, Any]", params)
+        arguments: Any = call.get("arguments")
+        noted = self._noted(str(call.get("name")), arguments)
+        named = cast("dict[str, Any]", arguments).pop(ARGUMENT, "") if isinstance(arguments, dict) else ""
+        meta: Any = call.get("_meta")
+        if (noted or named) and (meta is None or isinstance(meta, dict)):  # any other the server refuses
+            call["_meta"] = {**(meta or {}), CALLER: noted or named, SESSION: noted or named}
+            conversation = self.of(call)
+            conversation.is_named_by_us = True
+            # Gemini CLI has the results of its tools twice after a resume: its hooks alone tell it.
+            conversation.inbox.tells = not (noted and os.environ.get(GEMINI))
 
     def of(self, params: Mapping[str, Any] | None) -> Conversation:
         meta: Any = (params or {}).get("_meta")
-        session: Any = cast("dict[str, Any]", meta).get(NAMED) if isinstance(meta, dict) else None
+        said = cast("dict[str, Any]", meta) if isinstance(meta, dict) else {}
+        session: Any = said.get(CALLER) and (said.get(SESSION) or said[CALLER])
         if not self.named or not isinstance(session, str) or not session:
             return self.own
         thread = thread_of_session(session)

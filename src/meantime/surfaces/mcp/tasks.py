@@ -58,7 +58,7 @@ class TaskMethods:
         params = types.CallToolRequestParams.model_validate(dict(ctx.params or {}), by_name=False)
         conversation = await self._conversation(ctx)
         try:
-            starts = await conversation.toolset.starts(params.name)
+            starts = conversation.takes_tasks and await conversation.toolset.starts(params.name)
             task = await conversation.start(params.name, params.arguments) if starts else None
         except MeantimeError as problem:
             raise _refused(problem) from None

@@ -9,11 +9,10 @@ from typing import NamedTuple
 
 from meantime.boot import boot
 from meantime.kernel.ids import check_id
-from meantime.process import stat
+from meantime.procfs import BETWEEN, stat
 from meantime.surfaces.cli.conversation import OURS, session_of, thread_of_session
 
-# What stands between an agent and us is another process after every start.
-BETWEEN = frozenset({"sh", "bash", "dash", "zsh", "fish", "env", "uv", "uvx", "pipx", "npx"})
+THREAD = "This conversation is the thread {thread} of Meantime."
 
 
 class Whose(NamedTuple):
@@ -23,6 +22,7 @@ class Whose(NamedTuple):
     said: bool  # somebody has said which; else a call may name its own
     by_argument: bool  # also among its arguments
     serves: Callable[[Sequence[str]], None]  # is told of all that there are, whenever there are others
+    noted: Callable[[str, object], str] = lambda tool, arguments: ""  # whose call it is, by a hook's word
 
 
 def is_said(given: str | None, environ: Mapping[str, str] = os.environ) -> bool:
@@ -38,6 +38,12 @@ def own_thread(given: str | None, environ: Mapping[str, str] = os.environ) -> st
     if session:
         return thread_of_session(session)
     return f"mcp-{_mark(*_agent(os.getppid()), _folder())}"
+
+
+def instructions(guidance: str, thread: str, *, said: bool, by_argument: bool) -> str:
+    """What the server says of itself. Its thread is not in it where every call names its own."""
+    whose = "" if by_argument and not said else THREAD.format(thread=thread)
+    return f"{guidance} {whose}".strip()
 
 
 def _agent(pid: int) -> tuple[int, str]:

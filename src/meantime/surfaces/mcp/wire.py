@@ -15,7 +15,7 @@ from meantime.kernel.ids import task_id
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Completed, Lost, Task
 from meantime.kernel.notices import payload_text
-from meantime.kernel.payloads import as_text, clean
+from meantime.kernel.payloads import as_text, one_line
 from meantime.ports.tasks import Tasks
 from meantime.toolset.words import progress
 
@@ -104,7 +104,7 @@ def _head(task: Task, statuses: dict[Status, str]) -> dict[str, Any]:
         "createdAt": _iso(task.created_at),
         "lastUpdatedAt": _iso(max(task.updated_at, task.created_at)),
     }
-    said = progress(task) or clean(task.title).replace("\n", " ")[:200]
+    said = progress(task) or one_line(task.title)
     return {**found, "statusMessage": said if not task.ended else f"{task.status}: {said}"}
 
 

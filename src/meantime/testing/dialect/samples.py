@@ -51,6 +51,7 @@ def endings(text: str = HOSTILE) -> list[Ended]:
         (Status.FAILED, Failed(text, detail=text, partial=text, emitted_vars=emitted)),
         (Status.FAILED, Failed(text, exit_code=3, spill=spill)),
         (Status.CANCELLED, Cancelled("user", text, partial=text)),
+        (Status.CANCELLED, Cancelled("user", error=text)),
         (Status.CANCELLED, Cancelled(abandoned=True)),
         (Status.TIMED_OUT, TimedOut(30.0, partial=text)),
         (Status.LOST, Lost(text, partial=text)),

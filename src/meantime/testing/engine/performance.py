@@ -21,7 +21,7 @@ PATIENCE = 10.0  # real seconds, only ever spent by an engine that fails
 class Performance:
     """It begins at once; `report()` waits for its end."""
 
-    def __init__(self, engine: Engine, work: Orderable, id: str = "t_1", run: int = 1) -> None:
+    def __init__(self, engine: Engine, work: Orderable[Any], id: str = "t_1", run: int = 1) -> None:
         self._engine = engine
         order = work.order()
         self.task = Task(id=id, thread="a", work=order.work, status=Status.RUNNING, run=Run(number=run))

@@ -152,6 +152,11 @@ async def batches_are_counted(store: Store) -> None:
     await bench.resume(ended)
     count = await store.batch("b")
     same(count and (count.ended, count.total, count.failed), (2, 4, 0), "the count after a resume")
+    await bench.start("t_elsewhere", thread="other", batch="b")
+    for thread, total in ((None, 5), ("other", 1), (ended.thread, 4)):
+        count = await store.batch("b", thread)
+        same(count and count.total, total, f"the tasks of the batch in thread {thread}")
+    same(await store.batch("b", "nowhere"), None, "a batch that has nothing in this thread")
 
 
 async def notices_are_listed_by_state(store: Store) -> None:
@@ -167,6 +172,9 @@ async def notices_are_listed_by_state(store: Store) -> None:
     same(await listed("a", NoticeState.UNREAD), ["t_3.1"], "unread")
     same(await listed("a", *OPEN_STATES), ["t_2.1", "t_3.1"], "untold, by number")
     same(await listed("a", *NoticeState, limit=2), ["t_1.1", "t_2.1"], "up to the limit")
+    same(ids(await store.notices("a", NoticeState, 2, 1)), ["t_2.1", "t_3.1"], "from an offset on")
+    same(await store.count_notices("a", NoticeState), 3, "how many there are")
+    same(await store.count_notices(None, [NoticeState.UNREAD]), 2, "how many are unread, of every thread")
     same(await listed("a"), [], "no state")
     same(set(await listed(None, NoticeState.UNREAD)), {"t_3.1", "t_else.1"}, "of every thread")
     same(await listed("nobody", *NoticeState), [], "an unknown thread")

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from meantime.kernel.errors import MeantimeError
 from meantime.kernel.model import Task
-from meantime.kernel.work import Call, Order
+from meantime.kernel.work import Call, OrderOf
 from meantime.ports.runner import current
 from meantime.ports.tasks import Options, Tasks
 from meantime.runners.shell.work import Shell
@@ -40,7 +40,7 @@ class Gate:
     def open(self) -> None:
         self._opened.set()
 
-    def order(self) -> Order:
+    def order(self) -> OrderOf[Any]:
         return Call(self.pass_through).order()
 
 

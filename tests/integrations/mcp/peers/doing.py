@@ -123,7 +123,7 @@ def do_picture(id: Any, given: dict[str, Any], token: Any) -> Any:
 
 
 def do_fails(id: Any, given: dict[str, Any], token: Any) -> Any:
-    return {**text("the file is not there"), "isError": True}
+    return {**text(given.get("text", "the file is not there")), "isError": True}
 
 
 def do_wrong(id: Any, given: dict[str, Any], token: Any) -> Any:

@@ -40,9 +40,15 @@ VERSION = 1
     STDIN_PENDING,  # bytes that the command has not read yet
     LINEAR,  # where the ring's bytes begin in the .txt that took the place of the .out; 0 while it has not
     LEFT,  # processes that were left when it ended; their pids follow
-) = range(28)
+    DEVICE,  # where this file was made, written by the owner; all 0 where an older one made it
+    INODE,
+    FOLDER_INODE,  # of its folder: a hard link to this file lies in another one
+    BOOT,  # at which start of the machine the command began; 0 where an older shim began it
+) = range(32)
 LEFT_PIDS = 64  # the first cell of the pids
 MAX_LEFT = 64
+LEFT_STARTS = 448  # the first cell of their start times; 0 where an older shim wrote the pids
+PATH, PATH_SIZE = 1024, 1024  # where the folder was when this file was made, in bytes; empty if too long
 ID = 2048  # where the task's id stands, in bytes
 
 NEW, RUNNING, ENDED = range(3)  # PHASE

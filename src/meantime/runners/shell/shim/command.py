@@ -26,6 +26,7 @@ BRIEF = 0.002  # seconds: what is over by then is only told as over
 KILL_ROUND = 0.02  # seconds between two looks at what is left
 PATIENCE = 0.25  # seconds between looks while we wait for something to happen that may not wake us
 SURVIVE = 3.0  # seconds after which what cannot be killed is listed as left
+LITTLE = 1_000  # bytes of output that the ledger itself keeps: nobody waits for their sync
 RESTORED = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD, signal.SIGTERM)
 _prctl = ctypes.CDLL(None).prctl
 
@@ -44,6 +45,7 @@ class Shim:
         self._heard = b""  # the beginning of a message
         self._pid = 0
         self._unsaid = False  # our owner has not heard that it is over
+        self._lingers = False  # it is over, and we stay with what it left running
         self._stopping = 0
         self._deadline = self._kill_at = self._give_up_at = self._announce_at = NEVER
         self._detach()
@@ -66,7 +68,7 @@ class Shim:
         if intake.more_wait:
             self._pass_on()
         self._order = intake.order
-        self._base: str = intake.order["base"]
+        self._base = self._order["base"] = _lasting_path(self._order["base"])
         state = intake.claim(self._me, self._started)
         if state is None:
             self._pass_on()
@@ -129,7 +131,7 @@ class Shim:
 
     def _serve(self) -> None:
         plumbing = self._plumbing
-        while plumbing.streams or self.state[cells.PHASE] != cells.ENDED:
+        while plumbing.streams or self._lingers or self.state[cells.PHASE] != cells.ENDED:
             for fd, event in self._poll.poll(self._pause()):
                 if fd in plumbing.streams:
                     plumbing.hear(fd, event)
@@ -142,7 +144,8 @@ class Shim:
                     self._owner_is_gone()
                 elif fd == plumbing.stdin:
                     plumbing.feed()
-            self._reap()
+            if self._reap():
+                self._lingers = False
             self._go_on_stopping()
             if time.monotonic() >= self._announce_at:
                 self._announce()
@@ -262,22 +265,33 @@ class Shim:
     def _finish(self) -> None:
         """Publishes the ending. What the command has said is all there by now."""
         self._plumbing.drain()
-        left = [] if tree.alone() else list(tree.descendants(self._me))
+        said = self.state[cells.OUT_TOTAL] + self.state[cells.ERR_TOTAL]
+        if said > LITTLE:
+            self._plumbing.sync()  # before anybody records an ending that points to its files
+        left = {} if tree.alone() else tree.left_below(self._me)
         self.state[cells.LEFT] = len(left)
-        for place, pid in enumerate(left[: cells.MAX_LEFT]):
+        for place, (pid, (started, _)) in enumerate(list(left.items())[: cells.MAX_LEFT]):
             self.state[cells.LEFT_PIDS + place] = pid
+            self.state[cells.LEFT_STARTS + place] = started
         self._deadline = self._kill_at = self._give_up_at = self._announce_at = NEVER
         self.state[cells.PHASE] = cells.ENDED
         self._say_over()
         self._pass_on()
+        if 0 < said <= LITTLE:
+            self._plumbing.sync()
         self._sync()
         if not left or self._stopping:
             self._plumbing.streams.clear()  # nobody is there to say more
+        else:
+            # All of it stays below us for as long as we live, whatever it forks and however it disguises
+            # itself. So a cancel finds it.
+            self._lingers = True
         if self._stopping == cells.BY_ORPHANHOOD:
             self._remove()
 
     def _sync(self) -> None:
-        """For a power cut: the state outlives every kill, but until now only in the kernel's memory."""
+        """For a power cut: the state outlives every kill, but until now only in the kernel's memory. After
+        the output: whoever finds the ending finds all that was said."""
         try:
             os.fsync(self._lock)
         except OSError:
@@ -314,6 +328,13 @@ class Shim:
                 pass  # the zygote was killed; its owner starts another
             os.close(self._baton)
             self._baton = -1
+
+
+def _lasting_path(base: str) -> str:
+    """Through the folder itself: it may be moved while we live, and something else lie in its place."""
+    folder, _, name = base.rpartition("/")
+    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)  # until we end
+    return f"/proc/self/fd/{held}/{name}"
 
 
 def _enter(group: str) -> None:

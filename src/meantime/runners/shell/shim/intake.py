@@ -59,6 +59,7 @@ class Intake:
         if state[cells.FORMAT]:
             return None
         state[cells.SHIM_PID], state[cells.SHIM_START] = pid, started
+        state[cells.BOOT] = self.order.get("boot", 0)  # an owner that is being upgraded may not say it
         state[cells.HEAD], state[cells.RING] = self.order["head"], self.order["ring"]
         state[cells.FORMAT] = cells.VERSION
         return state

@@ -49,7 +49,7 @@ def descendants(of: int) -> Found:
     found: Found = {}
     todo = [of]
     while todo:
-        for child in _children(todo.pop()):
+        for child in children(todo.pop()):
             fields = stat(child)
             if fields is None or child in found:
                 continue
@@ -59,15 +59,26 @@ def descendants(of: int) -> Found:
     return found
 
 
-def _children(pid: int) -> list[int]:
-    children: list[int] = []
+def left_below(of: int) -> Found:
+    """Everything below a process that is not alone. What forks and goes while we look is looked for again."""
+    found: Found = {}
+    for _ in range(FREEZES):
+        found = descendants(of)
+        if found or alone():
+            break
+    return found
+
+
+def children(pid: int) -> list[int]:
+    """Those that have ended and were not reaped yet are among them."""
+    found: list[int] = []
     try:
         threads = os.listdir(f"/proc/{pid}/task")
     except OSError:
-        return children
+        return found
     for thread in threads:
-        children += map(int, _read(f"/proc/{pid}/task/{thread}/children").split())
-    return children
+        found += map(int, _read(f"/proc/{pid}/task/{thread}/children").split())
+    return found
 
 
 def _read(path: str) -> bytes:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import click
-
 from meantime.surfaces.cli import finding, showing
 from meantime.surfaces.cli.asking import one_task
 from meantime.surfaces.cli.speaking import part
-from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
+from meantime.surfaces.cli.streams import echo
+from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
 
 
 @verb("answer")
 @one_task
-@click.argument("words", nargs=-1, required=True, metavar="TEXT…")
-@click.option("--task", "scope", flag_value="task", help="For all of this task, not only this once.")
-@click.option("--once", "scope", flag_value="once", help="Only this once.")
+@argument("words", nargs=-1, required=True, metavar="TEXT…")
+@option("--task", "scope", flag_value="task", help="For all of this task, not only this once.")
+@option("--once", "scope", flag_value="once", help="Only this once.")
 @as_json
 def command(ref: str, words: tuple[str, ...], scope: str | None, as_json: bool) -> None:
     """Answer a task that waits for input: one of the offered answers, or a text.
@@ -30,4 +29,4 @@ def command(ref: str, words: tuple[str, ...], scope: str | None, as_json: bool) 
     if as_json:
         say_json(task)
     else:
-        click.echo(f"answered {showing.short(id)}")
+        echo(f"answered {showing.short(id)}")

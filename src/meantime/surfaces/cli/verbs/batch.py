@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import click
-
 from meantime.surfaces.cli import finding, showing
 from meantime.surfaces.cli.bar import bar
 from meantime.surfaces.cli.safe import plain
 from meantime.surfaces.cli.speaking import part
+from meantime.surfaces.cli.streams import echo
 from meantime.surfaces.cli.trouble import NOT_FOUND, Refused, Trouble
-from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
+from meantime.surfaces.cli.verb import argument, as_json, daemon, say_json, verb
 
 
 @verb("batch")
-@click.argument("id")
+@argument("id")
 @as_json
 def command(id: str, as_json: bool) -> None:
     """How far a batch is, and its tasks."""
@@ -29,9 +28,7 @@ def command(id: str, as_json: bool) -> None:
         say_json(count)
         return
     failed = f"  ✗{count['failed']}" if count["failed"] else ""
-    click.echo(
-        f"{plain(id)}  {bar(count['ended'], count['total'])} {count['ended']}/{count['total']}{failed}"
-    )
+    echo(f"{plain(id)}  {bar(count['ended'], count['total'])} {count['ended']}/{count['total']}{failed}")
     tasks = list(finding.tasks(with_daemon, [*showing.ACTIVE, *finding.ENDED], batch=id, cleared="true"))
     for line in showing.listing(tasks):
-        click.echo(line)
+        echo(line)

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import click
-
 from meantime.surfaces.cli import finding, showing
 from meantime.surfaces.cli.asking import TASK
 from meantime.surfaces.cli.showing import Wire
 from meantime.surfaces.cli.speaking import Daemon, part
+from meantime.surfaces.cli.streams import echo
 from meantime.surfaces.cli.trouble import USAGE, Trouble
-from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
+from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
 
 STOPPING = 90.0  # seconds for an answer that waits until everything is gone
 
 
 @verb("cancel")
-@click.argument("refs", nargs=-1, type=TASK, metavar="[ID]…")
-@click.option("-b", "--batch", metavar="ID", help="All of a batch.")
-@click.option("--thread", metavar="ID", help="All of a conversation; with -b, only that batch's.")
-@click.option("--reason", default="", metavar="TEXT", help="Is kept with the task.")
-@click.option("-w", "--wait", is_flag=True, help="Return when they are gone.")
+@argument("refs", nargs=-1, type=TASK, metavar="[ID]…")
+@option("-b", "--batch", metavar="ID", help="All of a batch.")
+@option("--thread", metavar="ID", help="All of a conversation; with -b, only that batch's.")
+@option("--reason", default="", metavar="TEXT", help="Is kept with the task.")
+@option("-w", "--wait", is_flag=True, help="Return when they are gone.")
 @as_json
 def command(
     refs: tuple[str, ...], batch: str | None, thread: str | None, reason: str, wait: bool, as_json: bool
@@ -39,9 +38,9 @@ def command(
         say_json({"answers": answers})
         return
     for answer in answers:
-        click.echo(_said(answer))
+        echo(_said(answer))
     if not answers:
-        click.echo("Nothing of it is active.")
+        echo("Nothing of it is active.")
 
 
 def _members(with_daemon: Daemon, batch: str | None, thread: str | None) -> list[str]:

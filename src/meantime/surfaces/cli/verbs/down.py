@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import signal
 
-import click
-
 from meantime.kernel.ids import display
 from meantime.leader import Owner, ask_to_end, owner
 from meantime.surfaces.cli import finding
+from meantime.surfaces.cli.asking import Number
 from meantime.surfaces.cli.safe import plain
 from meantime.surfaces.cli.showing import Wire
 from meantime.surfaces.cli.speaking import Daemon
+from meantime.surfaces.cli.streams import echo
 from meantime.surfaces.cli.trouble import FAILED, NOT_ALLOWED, Gone, Trouble
-from meantime.surfaces.cli.verb import as_json, daemon, say_json
+from meantime.surfaces.cli.verb import as_json, daemon, option, say_json, verb
 
 ASKING = 5.0  # seconds for an answer of a daemon that may hang
 SIGNALS = {"keep": signal.SIGUSR2, "stop": signal.SIGUSR1}
@@ -27,13 +27,13 @@ AGENTS = (
 )
 
 
-@click.command("down")
-@click.option(
+@verb("down", starts=False)
+@option(
     "--keep", "meaning", flag_value="keep", default=True, help="Commands go on: for an upgrade (the default)."
 )
-@click.option("--stop", "meaning", flag_value="stop", help="Stop the commands that run, first.")
-@click.option("--lose-queued", is_flag=True, help="Also where queued commands would be lost by it.")
-@click.option("--wait", type=click.FloatRange(0.1, 3600), default=60.0, show_default=True, metavar="SECONDS")
+@option("--stop", "meaning", flag_value="stop", help="Stop the commands that run, first.")
+@option("--lose-queued", is_flag=True, help="Also where queued commands would be lost by it.")
+@option("--wait", type=Number(0.1, 3600), default=60.0, show_default=True, metavar="SECONDS")
 @as_json
 def command(meaning: str, lose_queued: bool, wait: float, as_json: bool) -> None:
     """Stop the daemon, and wait until it is gone. Functions end with it; queued work waits for the next.
@@ -51,12 +51,12 @@ def command(meaning: str, lose_queued: bool, wait: float, as_json: bool) -> None
     if as_json:
         say_json({"running": False, "ended": leader.pid if leader else None})
     elif leader is None:
-        click.echo("The daemon was not running.")
+        echo("The daemon was not running.")
     else:
-        click.echo(f"The daemon is down (pid {leader.pid}).\n  {THEN[meaning]}")
+        echo(f"The daemon is down (pid {leader.pid}).\n  {THEN[meaning]}")
         if agents and meaning == "keep":
             named = "".join(f"\n    {display(task['id'])}  {plain(task['description'])}" for task in agents)
-            click.echo(f"  {AGENTS}{named}")
+            echo(f"  {AGENTS}{named}")
 
 
 def _looked_at(with_daemon: Daemon, lose_queued: bool) -> list[Wire]:

@@ -6,25 +6,24 @@ import json
 import time
 from collections.abc import Iterator
 
-import click
-
 from meantime.surfaces.cli import finding, showing
-from meantime.surfaces.cli.asking import TASK, reconnect
+from meantime.surfaces.cli.asking import TASK, Whole, reconnect
 from meantime.surfaces.cli.connection import Arriving
 from meantime.surfaces.cli.following import patiently
 from meantime.surfaces.cli.showing import Wire
 from meantime.surfaces.cli.speaking import Daemon
+from meantime.surfaces.cli.streams import echo
 from meantime.surfaces.cli.trouble import Gone
-from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
+from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
 
 SILENCE = 90.0  # seconds: the daemon speaks at least every 30
 
 
 @verb("events")
-@click.argument("ref", type=TASK, required=False, metavar="[ID]")
-@click.option("--thread", metavar="ID", help="Of one conversation.")
-@click.option("-b", "--batch", metavar="ID", help="Of one batch.")
-@click.option("-n", "--count", type=click.IntRange(1), metavar="N", help="End after so many.")
+@argument("ref", type=TASK, required=False, metavar="[ID]")
+@option("--thread", metavar="ID", help="Of one conversation.")
+@option("-b", "--batch", metavar="ID", help="Of one batch.")
+@option("-n", "--count", type=Whole(1), metavar="N", help="End after so many.")
 @reconnect
 @as_json
 def command(
@@ -71,9 +70,9 @@ class Watch:
         if self._as_json:
             say_json(event)
         elif event["event"] == "resync":
-            click.echo("… some events were missed")
+            echo("… some events were missed")
         else:
-            click.echo(_line(event["event"], event["data"]))
+            echo(_line(event["event"], event["data"]))
 
 
 def _line(name: str, task: Wire) -> str:

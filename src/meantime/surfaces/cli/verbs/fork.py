@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import click
-
 from meantime.surfaces.cli import finding, showing
 from meantime.surfaces.cli.asking import DURATION, one_task
 from meantime.surfaces.cli.conversation import own_task
 from meantime.surfaces.cli.speaking import part
-from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
+from meantime.surfaces.cli.streams import echo
+from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
 
 
 @verb("fork")
 @one_task
-@click.argument("words", nargs=-1, required=True, metavar="PROMPT…")
-@click.option("-n", "--name", metavar="TEXT", help="What to call it.")
-@click.option("-t", "--timeout", type=DURATION, metavar="TIME", help="Stop it after 90, 90s, 5m, 1h30m.")
+@argument("words", nargs=-1, required=True, metavar="PROMPT…")
+@option("-n", "--name", metavar="TEXT", help="What to call it.")
+@option("-t", "--timeout", type=DURATION, metavar="TIME", help="Stop it after 90, 90s, 5m, 1h30m.")
 @as_json
 def command(ref: str, words: tuple[str, ...], name: str | None, timeout: float | None, as_json: bool) -> None:
     """Start a new task with all that an agent knows: it has its own conversation from here on."""
@@ -27,4 +26,4 @@ def command(ref: str, words: tuple[str, ...], name: str | None, timeout: float |
     if as_json:
         say_json(task)
     else:
-        click.echo(f"forked {showing.short(id)}: started {task['id']} ({showing.title(task)})")
+        echo(f"forked {showing.short(id)}: started {task['id']} ({showing.title(task)})")

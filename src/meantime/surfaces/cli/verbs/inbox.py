@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-import click
-
 from meantime.surfaces.cli import showing
 from meantime.surfaces.cli.conversation import own_thread
 from meantime.surfaces.cli.safe import plain, plain_lines
-from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
+from meantime.surfaces.cli.streams import echo
+from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
 
 
 @verb("inbox")
-@click.argument("thread", default=own_thread)
-@click.option("-v", "--verbose", is_flag=True, help="The whole text of each.")
+@argument("thread", required=False)
+@option("-v", "--verbose", is_flag=True, help="The whole text of each.")
 @as_json
-def command(thread: str, verbose: bool, as_json: bool) -> None:
+def command(thread: str | None, verbose: bool, as_json: bool) -> None:
     """The unread notices of THREAD ($MEANTIME_THREAD, else the agent that starts this, else cli), in order.
 
     Looking does not settle them: the conversation is still told. `meantime wait --tell` tells it.
     """
+    thread = own_thread() if thread is None else thread
     answer = daemon().get("/v1/notices", state="unread,leased,parked", thread=thread)
     if as_json:
         say_json(answer)
         return
     notices = answer["notices"]
     if not notices:
-        click.echo(f"nothing unread in {plain(thread)}")
+        echo(f"nothing unread in {plain(thread)}")
     for notice in notices:
         state = "" if notice.get("state") in (None, "unread") else f" [{plain(notice['state'])}]"
         task = notice["task"]
         parts = [showing.paint(showing.status(task), task) + state, showing.title(task), showing.doing(task)]
         line = "  ".join(part for part in parts if part)
-        click.echo(f"{notice['number']}.  {showing.short(notice['taskId'])}  {line}")
+        echo(f"{notice['number']}.  {showing.short(notice['taskId'])}  {line}")
         if verbose:
             text = plain_lines(notice.get("text") or "").strip()
-            click.echo("".join(f"    {line}\n" for line in text.splitlines()), nl=False)
+            echo("".join(f"    {line}\n" for line in text.splitlines()), nl=False)

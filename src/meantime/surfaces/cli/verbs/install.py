@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
+from meantime.home import home
+from meantime.surfaces.cli import program
 from meantime.surfaces.cli.safe import plain_lines
 from meantime.surfaces.cli.trouble import FAILED, USAGE, Trouble
-from meantime.surfaces.install.hosts import HOSTS, Place
+from meantime.surfaces.install.copies import Copies
+from meantime.surfaces.install.files import Change
+from meantime.surfaces.install.hosts import HOSTS, Host, Place
 
 
 @click.command("install")
@@ -29,44 +35,83 @@ from meantime.surfaces.install.hosts import HOSTS, Place
 def command(agent: str, scope: str, uninstall: bool, only_print: bool, yes: bool) -> int:
     """Add Meantime to AGENT: its MCP server, and hooks that tell the agent what has ended.
 
-    AGENT is claude-code, codex, opencode or gemini.
+    AGENT is claude-code, codex, opencode, gemini, goose or cursor.
 
-    The change is shown first. Entries of others, comments and the form of the files are kept; a copy of
-    each changed file stays beside it, and --uninstall takes the change back.
+    The change is shown first. Entries of others, comments and the form of the files are kept. A copy of
+    each changed file stays beside it until --uninstall takes the change back.
     """
     if not (uninstall or only_print) and importlib.util.find_spec("mcp") is None:
         what = "The agent would start `meantime mcp`, which needs mcp, and that is not installed."
         raise Trouble(what, "pip install 'meantime[server,mcp]' first; nothing was changed.", FAILED)
     host = HOSTS[agent]
-    project = Path.cwd() if scope == "project" else None
-    place = Place(project, Path(os.path.expanduser("~")), os.environ)
-    changes = host.changes(place, _command(scope), not uninstall)
-    changes = [change for change in changes if change.is_one]
+    # A project's files are for others, too: they have it elsewhere. For oneself, an agent may be started
+    # with another PATH.
+    words = ["meantime"] if scope == "project" else program.path()
+    place = Place(Path.cwd() if scope == "project" else None, Path(os.path.expanduser("~")), os.environ)
+    found = host.changes(place, words, not uninstall)
+    ask = not (only_print or yes)
+    if uninstall:
+        return _taken_out(host, found, write=not only_print, ask=ask)
+    return _put_in(host, found, write=not only_print, ask=ask)
+
+
+def _put_in(host: Host, found: Sequence[Change], *, write: bool, ask: bool) -> int:
+    changes = [change for change in found if change.is_one]
     if not changes:
-        click.echo(f"{host.title} {'does not have' if uninstall else 'has'} it already; nothing to change.")
-        return 0
-    click.echo(plain_lines("".join(change.shown() for change in changes)), nl=False)
-    if only_print:
-        return 0
-    if not yes:
-        if not sys.stdin.isatty():
-            raise Trouble("Nothing was changed.", "Say --yes to make this change.", USAGE)
-        if not click.confirm("Make this change?", err=True):
-            return 1
-    for change in changes:
-        change.write()
-        click.echo(f"{'removed' if change.after is None else 'wrote'} {change.path}")
-    if not uninstall:
-        click.echo(host.note)
+        click.echo(f"{host.title} has it already; nothing to change.")
+    elif _agreed(_shown(changes), ask=ask):
+        copies = Copies(home(os.environ))
+        for change in changes if write else ():
+            change.write()
+            copies.wrote(change)
+            click.echo(f"wrote {change.path}")
+        if write:
+            click.echo(host.note)
+    else:
+        return 1
+    _warn_of_shells()
     return 0
 
 
-def _command(scope: str) -> list[str]:
-    """A project's files are for others, too: they have it elsewhere. For oneself, an agent may be started
-    with another PATH."""
-    if scope == "project":
-        return ["meantime"]
-    started = Path(sys.argv[0]).absolute()
-    if started.name == "meantime" and os.access(started, os.X_OK):
-        return [str(started)]
-    return [sys.executable, "-m", "meantime.app.main"]
+def _taken_out(host: Host, found: Sequence[Change], *, write: bool, ask: bool) -> int:
+    changes = [change for change in found if change.is_one]
+    copies = Copies(home(os.environ))
+    removed, kept = copies.ours(found)
+    if not changes and not removed:
+        click.echo(f"{host.title} does not have it; nothing to change.")
+    elif not _agreed(_shown(changes) + "".join(f"- the copy {path}\n" for path in removed), ask=ask):
+        return 1
+    elif write:
+        for change in changes:
+            change.write(copy=False)
+            click.echo(f"{'removed' if change.after is None else 'wrote'} {change.path}")
+        for path in removed:
+            copies.remove(path)
+            click.echo(f"removed {path}")
+    for path in kept:
+        click.echo(f"kept {path}: it is not as `meantime install` wrote it. Remove it if you do not need it.")
+    return 0
+
+
+def _shown(changes: Sequence[Change]) -> str:
+    return plain_lines("".join(change.shown() for change in changes))
+
+
+def _agreed(text: str, *, ask: bool) -> bool:
+    click.echo(text, nl=False)
+    if not ask:
+        return True
+    if not sys.stdin.isatty():
+        raise Trouble("Nothing was changed.", "Say --yes to make this change.", USAGE)
+    return click.confirm("Make this change?", err=True)
+
+
+def _warn_of_shells() -> None:
+    """The agent itself has our path. Its model, which may run us in a shell, has only the name."""
+    path, *module = program.path()
+    if not module and not program.login_shell_finds(path, os.environ):
+        click.echo(
+            "Your login shell does not find this `meantime`, and agents run commands in such a shell.\n"
+            f"  Let your profile put its folder on the PATH, or let the agent call {shlex.quote(path)}.",
+            err=True,
+        )

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import sys
 
-import click
-
 from meantime.surfaces.cli import finding
-from meantime.surfaces.cli.asking import one_task, reconnect
+from meantime.surfaces.cli.asking import Choice, Whole, one_task, reconnect
 from meantime.surfaces.cli.following import patiently
 from meantime.surfaces.cli.output import Copy, Sink, follow, sink
 from meantime.surfaces.cli.speaking import Daemon, part
 from meantime.surfaces.cli.trouble import Refused
-from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
+from meantime.surfaces.cli.verb import as_json, daemon, option, say_json, verb
 
 PIECE = 1 << 20
 
 
 @verb("logs")
 @one_task
-@click.option("-f", "--follow", "followed", is_flag=True, help="Go on until the task has ended.")
-@click.option("-n", "--tail", type=click.IntRange(0), metavar="LINES", help="Only the last lines.")
-@click.option("--stream", type=click.Choice(["both", "stdout", "stderr"]), default="both", show_default=True)
-@click.option("--offset", type=click.IntRange(0), metavar="BYTES", help="From here on.")
-@click.option("--raw", is_flag=True, help="On a terminal too, every byte; else text and colours only.")
+@option("-f", "--follow", "followed", is_flag=True, help="Go on until the task has ended.")
+@option("-n", "--tail", type=Whole(0), metavar="LINES", help="Only the last lines.")
+@option("--stream", type=Choice("both", "stdout", "stderr"), default="both", show_default=True)
+@option("--offset", type=Whole(0), metavar="BYTES", help="From here on.")
+@option("--raw", is_flag=True, help="On a terminal too, every byte; else text and colours only.")
 @reconnect
 @as_json
 def command(

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import click
-
 from meantime.surfaces.cli import finding
 from meantime.surfaces.cli.asking import TASK
 from meantime.surfaces.cli.speaking import part
+from meantime.surfaces.cli.streams import echo
 from meantime.surfaces.cli.trouble import Trouble
-from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
+from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
 
 
 @verb("open")
-@click.argument("ref", type=TASK, required=False, metavar="[ID]")
-@click.option("--print", "only_print", is_flag=True, help="Print the address, open nothing.")
+@argument("ref", type=TASK, required=False, metavar="[ID]")
+@option("--print", "only_print", is_flag=True, help="Print the address, open nothing.")
 @as_json
 def command(ref: str | None, only_print: bool, as_json: bool) -> None:
     """Open a task in the browser: the JSON of the HTTP API. Without ID, the address of the API."""
@@ -25,7 +24,7 @@ def command(ref: str | None, only_print: bool, as_json: bool) -> None:
     if as_json:
         say_json({"url": where})
         return
-    click.echo(where)
+    echo(where)
     if not only_print:
         import webbrowser
 

@@ -6,23 +6,22 @@ import sys
 import time
 from collections.abc import Sequence
 
-import click
-
 from meantime.surfaces.cli import finding
-from meantime.surfaces.cli.asking import DURATION
+from meantime.surfaces.cli.asking import DURATION, confirmed
 from meantime.surfaces.cli.showing import ACTIVE, Wire, moment, span
 from meantime.surfaces.cli.speaking import Daemon
+from meantime.surfaces.cli.streams import echo
 from meantime.surfaces.cli.trouble import USAGE, Trouble
-from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
+from meantime.surfaces.cli.verb import as_json, daemon, option, say_json, verb
 
 PATIENCE = 300.0
 AT_ONCE = 500
 
 
 @verb("prune")
-@click.option("--older-than", type=DURATION, default="7d", show_default=True, metavar="TIME")
-@click.option("--status", metavar="WORDS", help="Only these: completed, failed, …")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@option("--older-than", type=DURATION, default="7d", show_default=True, metavar="TIME")
+@option("--status", metavar="WORDS", help="Only these: completed, failed, …")
+@option("-y", "--yes", is_flag=True, help="Do not ask.")
 @as_json
 def command(older_than: float, status: str | None, yes: bool, as_json: bool) -> int | None:
     """Delete tasks that ended long ago, with their output. Notices of them that nobody was told go, too."""
@@ -39,7 +38,7 @@ def command(older_than: float, status: str | None, yes: bool, as_json: bool) -> 
             _say({"purged": 0}, as_json)
             return None
         what = f"{many} task{'s' if many > 1 else ''} that ended more than {span(older_than)} ago"
-        if not click.confirm(f"Delete {what}, for good?", err=True):
+        if not confirmed(f"Delete {what}, for good?"):
             return 1
     if status:
         answer = {"purged": _purged(with_daemon, wanted, before)}
@@ -53,7 +52,7 @@ def _say(answer: Wire, as_json: bool) -> None:
     if as_json:
         say_json(answer)
     else:
-        click.echo(f"deleted {answer['purged']} tasks")
+        echo(f"deleted {answer['purged']} tasks")
 
 
 def _purged(with_daemon: Daemon, wanted: Sequence[str], before: float) -> int:

@@ -5,27 +5,30 @@ from __future__ import annotations
 import time
 from collections import Counter
 from itertools import islice
-from typing import Any
-
-import click
 
 from meantime.surfaces.cli import finding, showing
+from meantime.surfaces.cli.asking import Whole
 from meantime.surfaces.cli.showing import Wire
 from meantime.surfaces.cli.speaking import Daemon
-from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
+from meantime.surfaces.cli.streams import echo
+from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
+
+TYPE_CHECKING = False  # to load `typing` takes 2 ms
+if TYPE_CHECKING:
+    from typing import Any
 
 RECENT = 50  # of those that ended last, how many are looked at for "done today"
 
 
 @verb("ps")
-@click.argument("words", nargs=-1, metavar="[QUERY]…")
-@click.option("-a", "--all", "everything", is_flag=True, help="Also what has ended.")
-@click.option("-n", "--limit", type=click.IntRange(0), default=50, show_default=True, help="Rows; 0 is all.")
-@click.option("--status", metavar="WORDS", help="running, failed, …; several with commas.")
-@click.option("--thread", metavar="ID", help="Of one conversation.")
-@click.option("-b", "--batch", metavar="ID", help="Of one batch.")
-@click.option("--search", metavar="TEXT", help="In descriptions.")
-@click.option("-q", "--quiet", is_flag=True, help="Whole ids only, one a line.")
+@argument("words", nargs=-1, metavar="[QUERY]…")
+@option("-a", "--all", "everything", is_flag=True, help="Also what has ended.")
+@option("-n", "--limit", type=Whole(0), default=50, show_default=True, help="Rows; 0 is all.")
+@option("--status", metavar="WORDS", help="running, failed, …; several with commas.")
+@option("--thread", metavar="ID", help="Of one conversation.")
+@option("-b", "--batch", metavar="ID", help="Of one batch.")
+@option("--search", metavar="TEXT", help="In descriptions.")
+@option("-q", "--quiet", is_flag=True, help="Whole ids only, one a line.")
 @as_json
 def command(
     words: tuple[str, ...], everything: bool, limit: int, quiet: bool, as_json: bool, **given: str | None
@@ -49,7 +52,7 @@ def command(
     if as_json:
         say_json({"tasks": shown, "more": more})
     elif quiet:
-        click.echo("".join(f"{task['id']}\n" for task in shown), nl=False)
+        echo("".join(f"{task['id']}\n" for task in shown), nl=False)
     else:
         plainly = not (ended or asked)
         # Of what is active all is known; of what has ended only what is shown.
@@ -68,7 +71,7 @@ def _active(with_daemon: Daemon, wanted: list[str], asked: dict[str, Any]) -> li
 def _show(tasks: list[Wire], counts: list[str], more: str) -> None:
     lines = showing.listing(tasks)
     foot = " · ".join([*(counts or ["no tasks"]), *([more] if more else [])])
-    click.echo("\n".join([*lines, showing.coloured(foot, "2")]))
+    echo("\n".join([*lines, showing.coloured(foot, "2")]))
 
 
 def _counts(tasks: list[Wire]) -> list[str]:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import click
-
 from meantime.surfaces.cli import finding, showing
 from meantime.surfaces.cli.asking import DURATION, one_task
 from meantime.surfaces.cli.speaking import part
-from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
+from meantime.surfaces.cli.streams import echo
+from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
 
 
 @verb("resume")
 @one_task
-@click.argument("words", nargs=-1, required=True, metavar="PROMPT…")
-@click.option("-t", "--timeout", type=DURATION, metavar="TIME", help="Stop it after 90, 90s, 5m, 1h30m.")
+@argument("words", nargs=-1, required=True, metavar="PROMPT…")
+@option("-t", "--timeout", type=DURATION, metavar="TIME", help="Stop it after 90, 90s, 5m, 1h30m.")
 @as_json
 def command(ref: str, words: tuple[str, ...], timeout: float | None, as_json: bool) -> None:
     """Give an ended agent a follow-up: the same task, its next run."""
@@ -24,4 +23,4 @@ def command(ref: str, words: tuple[str, ...], timeout: float | None, as_json: bo
     if as_json:
         say_json(task)
     else:
-        click.echo(f"resumed {task['id']} ({showing.title(task)}), run {task['resumeCount'] + 1}")
+        echo(f"resumed {task['id']} ({showing.title(task)}), run {task['resumeCount'] + 1}")

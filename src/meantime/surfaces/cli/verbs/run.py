@@ -4,53 +4,50 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import time
-from typing import Any
-
-import click
-from click.core import ParameterSource
 
 from meantime.surfaces.cli import showing
-from meantime.surfaces.cli.asking import DURATION
+from meantime.surfaces.cli.asking import DURATION, FilePath
 from meantime.surfaces.cli.conversation import PERSON, own_task, own_thread
 from meantime.surfaces.cli.ending import own_code
 from meantime.surfaces.cli.safe import on_terminal, plain
 from meantime.surfaces.cli.showing import Wire
 from meantime.surfaces.cli.speaking import Daemon, part
+from meantime.surfaces.cli.streams import echo
 from meantime.surfaces.cli.trouble import INTERRUPTED, TASK_FAILED, USAGE, Gone, Refused, Trouble
-from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
+from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
+
+TYPE_CHECKING = False  # to load `typing` takes 2 ms
+if TYPE_CHECKING:
+    from typing import Any
 
 MOST = 1_000_000  # bytes of a request that the daemon takes
 NONE = -1  # no timeout
-LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
+LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"  # 32 of them
 
 
-@verb("run", context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
-@click.argument("argv", nargs=-1, metavar="[--] COMMAND…")
-@click.option("-c", "line", metavar="TEXT", help="A line for /bin/sh, in place of COMMAND.")
-@click.option("-a", "--agent", metavar="NAME", help="Start this agent; COMMAND is its prompt.")
-@click.option("-n", "--name", metavar="TEXT", help="What to call it.")
-@click.option("-t", "--timeout", type=DURATION, metavar="TIME", help="Stop it after 90, 90s, 5m; 0: never.")
-@click.option("-b", "--batch", metavar="ID", help="The batch that it belongs to.")
-@click.option(
+@verb("run", allow_interspersed_args=False)
+@argument("argv", nargs=-1, metavar="[--] COMMAND…")
+@option("-c", "line", metavar="TEXT", help="A line for /bin/sh, in place of COMMAND.")
+@option("-a", "--agent", metavar="NAME", help="Start this agent; COMMAND is its prompt.")
+@option("-n", "--name", metavar="TEXT", help="What to call it.")
+@option("-t", "--timeout", type=DURATION, metavar="TIME", help="Stop it after 90, 90s, 5m; 0: never.")
+@option("-b", "--batch", metavar="ID", help="The batch that it belongs to.")
+@option(
     "--thread",
     metavar="ID",
-    default=own_thread,
     help="The conversation that is told of its ending; else that of the agent that starts this; else nobody.",
 )
-@click.option("--cwd", type=click.Path(), metavar="DIR", help="Where to run it; here, if not given.")
-@click.option(
-    "-e", "--env", "variables", multiple=True, metavar="K=V", help="Set a variable; K alone: yours."
-)
-@click.option("--no-env", is_flag=True, help="Do not hand over your environment, only what -e says.")
-@click.option("--id", metavar="ID", help="An id of your own: a second start with it is refused.")
-@click.option("--retry", is_flag=True, help="It may run again if it is unknown how it ended; needs --no-env.")
-@click.option("--pty", is_flag=True, help="Give it a terminal.")
-@click.option("--stdin-open", is_flag=True, help="Keep its stdin open for `meantime send`.")
-@click.option("-w", "--wait", is_flag=True, help="Show its output, and end with its exit code.")
-@click.option("--raw", is_flag=True, help="With --wait: let it do anything to your terminal.")
-@click.option("-q", "--quiet", is_flag=True, help="Print the id and nothing else.")
+@option("--cwd", type=FilePath(), metavar="DIR", help="Where to run it; here, if not given.")
+@option("-e", "--env", "variables", multiple=True, metavar="K=V", help="Set a variable; K alone: yours.")
+@option("--no-env", is_flag=True, help="Do not hand over your environment, only what -e says.")
+@option("--id", metavar="ID", help="An id of your own: a second start with it is refused.")
+@option("--retry", is_flag=True, help="It may run again if it is unknown how it ended; needs --no-env.")
+@option("--pty", is_flag=True, help="Give it a terminal.")
+@option("--stdin-open", is_flag=True, help="Keep its stdin open for `meantime send`.")
+@option("-w", "--wait", is_flag=True, help="Show its output, and end with its exit code.")
+@option("--raw", is_flag=True, help="With --wait: let it do anything to your terminal.")
+@option("-q", "--quiet", is_flag=True, help="Print the id and nothing else.")
 @as_json
 def command(argv: tuple[str, ...], line: str | None, wait: bool, **given: Any) -> int:
     """Start a command, or with --agent a configured agent, in the background.
@@ -72,7 +69,7 @@ def command(argv: tuple[str, ...], line: str | None, wait: bool, **given: Any) -
     if given["as_json"]:
         say_json(task)
     elif given["quiet"]:
-        click.echo(task["id"])
+        echo(task["id"])
     else:
         _say(task)
     return 0
@@ -91,7 +88,7 @@ def _order(what: str | list[str], given: dict[str, Any]) -> Wire:
         raise Trouble(problem, "Use --retry with --no-env: it gets the daemon's environment.", USAGE)
     order: Wire = {
         "id": given["id"] or _new("t_"),
-        "thread": given["thread"],
+        "thread": own_thread() if given["thread"] is None else given["thread"],
         "parent": own_task(),
         "command": what,
         "cwd": os.path.abspath(given["cwd"] or _here()),
@@ -131,15 +128,14 @@ def _agent(what: str | list[str], given: dict[str, Any]) -> Wire:
     return {"agent": given["agent"], "prompt": prompt, "command": None, "environment": None, "env": None}
 
 
-def _is_conversation(thread: str) -> bool:
+def _is_conversation(named: str | None) -> bool:
     """Whether somebody takes its notices. A person at a shell is nobody's agent: unread notices of what one
-    has seen end would only pile up. Who names a thread means it, whatever its name."""
-    source = click.get_current_context().get_parameter_source("thread")
-    return thread != PERSON or source is ParameterSource.COMMANDLINE
+    has seen end would only pile up. A thread that was named is meant, whatever its name."""
+    return named is not None or own_thread() != PERSON
 
 
 def _new(prefix: str) -> str:
-    return prefix + "".join(secrets.choice(LETTERS) for _ in range(10))
+    return prefix + "".join(LETTERS[byte % 32] for byte in os.urandom(10))  # `secrets` loads OpenSSL
 
 
 def _here() -> str:
@@ -166,7 +162,7 @@ def _text_only(found: dict[str, str]) -> dict[str, str]:
     strange = sorted(name for name, value in found.items() if not _is_text(name + value))
     if strange:
         names = ", ".join(plain(name) for name in strange)
-        click.echo(f"meantime: not UTF-8, and therefore not handed over: {names}", err=True)
+        echo(f"meantime: not UTF-8, and therefore not handed over: {names}", err=True)
     return {name: value for name, value in found.items() if name not in strange}
 
 
@@ -212,7 +208,7 @@ def _was_configured_since(with_daemon: Daemon) -> bool:
 
 def _say(task: Wire) -> None:
     state = "queued" if task["state"] == "queued" else "started"
-    click.echo(f"{state} {task['id']} ({showing.title(task)})")
+    echo(f"{state} {task['id']} ({showing.title(task)})")
     if on_terminal():
         short = showing.short(task["id"])
         for words, does in (
@@ -220,7 +216,7 @@ def _say(task: Wire) -> None:
             (f"wait {short}", "block until done"),
             (f"cancel {short}", "stop it"),
         ):
-            click.echo(f"  meantime {words:<17} {showing.coloured(does, '2')}")
+            echo(f"  meantime {words:<17} {showing.coloured(does, '2')}")
 
 
 def _waited(with_daemon: Daemon, task: Wire, *, raw: bool, as_json: bool) -> int:
@@ -232,7 +228,7 @@ def _waited(with_daemon: Daemon, task: Wire, *, raw: bool, as_json: bool) -> int
         task = ended(with_daemon, task["id"])
     except KeyboardInterrupt:
         short = showing.short(task["id"])
-        click.echo(
+        echo(
             f"\nmeantime: {short} runs on.\n  `meantime logs -f {short}` follows it, "
             f"`meantime cancel {short}` stops it.",
             err=True,
@@ -242,5 +238,5 @@ def _waited(with_daemon: Daemon, task: Wire, *, raw: bool, as_json: bool) -> int
     if as_json:
         say_json(task)
     elif code and task.get("exitCode") is None:
-        click.echo(f"meantime: {plain(task.get('error') or showing.status(task))}", err=True)
+        echo(f"meantime: {plain(task.get('error') or showing.status(task))}", err=True)
     return code if task["state"] != "lost" else TASK_FAILED

@@ -5,13 +5,12 @@ from __future__ import annotations
 import base64
 import os
 
-import click
-
 from meantime.surfaces.cli import finding
 from meantime.surfaces.cli.asking import one_task
 from meantime.surfaces.cli.speaking import part
+from meantime.surfaces.cli.streams import echo
 from meantime.surfaces.cli.trouble import USAGE, Trouble
-from meantime.surfaces.cli.verb import daemon, verb
+from meantime.surfaces.cli.verb import argument, daemon, option, verb
 
 PIECE = 1 << 19
 SAID = {
@@ -22,9 +21,9 @@ SAID = {
 
 @verb("send")
 @one_task
-@click.argument("words", nargs=-1, metavar="[TEXT]…")
-@click.option("--eof", is_flag=True, help="Close it afterwards.")
-@click.option("-n", "--no-newline", is_flag=True, help="No new line after TEXT.")
+@argument("words", nargs=-1, metavar="[TEXT]…")
+@option("--eof", is_flag=True, help="Close it afterwards.")
+@option("-n", "--no-newline", is_flag=True, help="No new line after TEXT.")
 def command(ref: str, words: tuple[str, ...], eof: bool, no_newline: bool) -> None:
     """Write TEXT and a new line to a running command; without TEXT, or with -, what stdin gives.
 
@@ -43,7 +42,7 @@ def command(ref: str, words: tuple[str, ...], eof: bool, no_newline: bool) -> No
             path, {"dataBase64": _packed(text.encode(errors="surrogateescape")), "eof": eof}
         )
         if sent["sent"] in SAID:
-            click.echo(SAID[sent["sent"]])
+            echo(SAID[sent["sent"]])
         return
     while data := _read():
         with_daemon.post(path, {"dataBase64": _packed(data)})

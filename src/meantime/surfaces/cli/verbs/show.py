@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import time
 
-import click
-
 from meantime.surfaces.cli import finding, showing
 from meantime.surfaces.cli.asking import one_task
 from meantime.surfaces.cli.safe import plain, plain_lines
 from meantime.surfaces.cli.showing import Wire
 from meantime.surfaces.cli.speaking import part
+from meantime.surfaces.cli.streams import echo
 from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
 
 LINES = 20  # of a long text
@@ -34,9 +33,9 @@ def command(ref: str, as_json: bool) -> None:
     wide = max(len(name) for name in facts)
     for name, value in facts.items():
         first, *rest = _shortened(value)
-        click.echo("\n".join([f"{name:<{wide}}  {first}", *(" " * (wide + 2) + line for line in rest)]))
+        echo("\n".join([f"{name:<{wide}}  {first}", *(" " * (wide + 2) + line for line in rest)]))
     if task.get("question"):
-        click.echo(f"  meantime answer {showing.short(task['id'])} TEXT")
+        echo(f"  meantime answer {showing.short(task['id'])} TEXT")
 
 
 def _facts(task: Wire) -> dict[str, str]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 
-import click
-
 from meantime.surfaces.cli import showing
 from meantime.surfaces.cli.safe import plain
+from meantime.surfaces.cli.streams import echo
 from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
 
 
@@ -27,9 +26,9 @@ def command(as_json: bool) -> None:
         for thread in answer["threads"]
     ]  # fmt: skip
     if not rows:
-        click.echo("no threads")
+        echo("no threads")
         return
-    click.echo("\n".join(showing.table(("THREAD", "ACTIVE", "UNREAD", "PARKED", "LAST"), rows, shrink=0)))
+    echo("\n".join(showing.table(("THREAD", "ACTIVE", "UNREAD", "PARKED", "LAST"), rows, shrink=0)))
 
 
 def _ago(iso: object) -> str:

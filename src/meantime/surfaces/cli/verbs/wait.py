@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-
-import click
 
 from meantime.surfaces.cli import finding, showing
 from meantime.surfaces.cli.asking import DURATION, TASK, reconnect
@@ -16,9 +13,13 @@ from meantime.surfaces.cli.following import patiently
 from meantime.surfaces.cli.safe import plain
 from meantime.surfaces.cli.showing import Wire
 from meantime.surfaces.cli.speaking import Daemon
-from meantime.surfaces.cli.telling import Telling, told
+from meantime.surfaces.cli.streams import echo
 from meantime.surfaces.cli.trouble import NOT_FOUND, STILL_RUNNING, TIMED_OUT, USAGE, Trouble
-from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
+from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
+
+TYPE_CHECKING = False  # to load `typing` takes 2 ms
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 AT_ONCE = 1_000  # tasks that the daemon takes in one question; the others have their turn
 STEP = 30.0  # seconds that the daemon is asked to wait at once
@@ -27,19 +28,23 @@ TICK = 0.5  # the same, where somebody looks at a bar
 
 
 @verb("wait")
-@click.argument("refs", nargs=-1, type=TASK, metavar="[ID]…")
-@click.option("-b", "--batch", metavar="ID", help="All of a batch.")
-@click.option("--thread", metavar="ID", help="All of a conversation.")
-@click.option("--tell", is_flag=True, help="Until a conversation is to be told something; tells it here.")
-@click.option("--confirm", is_flag=True, help="With --tell: it counts as told when a line comes on stdin.")
-@click.option("--any", "first", is_flag=True, help="Only until the first of them has ended.")
-@click.option("-t", "--timeout", type=DURATION, metavar="TIME", help="At most this long; 0 only looks.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing: the exit code tells.")
+@argument("refs", nargs=-1, type=TASK, metavar="[ID]…")
+@option("-b", "--batch", metavar="ID", help="All of a batch.")
+@option("--thread", metavar="ID", help="All of a conversation.")
+@option("--tell", is_flag=True, help="Until a conversation is to be told something; tells it here.")
+@option("--confirm", is_flag=True, help="With --tell: it counts as told when a line comes on stdin.")
+@option(
+    "--settle", type=DURATION, metavar="TIME", default="1s", show_default=True,
+    help="With --tell: tells endings that come so close together at once.",
+)  # fmt: skip
+@option("--any", "first", is_flag=True, help="Only until the first of them has ended.")
+@option("-t", "--timeout", type=DURATION, metavar="TIME", help="At most this long; 0 only looks.")
+@option("-q", "--quiet", is_flag=True, help="Say nothing: the exit code tells.")
 @reconnect
 @as_json
 def command(
     refs: tuple[str, ...], batch: str | None, thread: str | None, tell: bool, confirm: bool,
-    first: bool, timeout: float | None, quiet: bool, reconnect: float, as_json: bool,
+    settle: float, first: bool, timeout: float | None, quiet: bool, reconnect: float, as_json: bool,
 ) -> int:  # fmt: skip
     """Block until tasks have ended.
 
@@ -52,7 +57,9 @@ def command(
     if tell:
         if refs or batch or first:
             raise Trouble("--tell is about a conversation.", "Use it with --thread, or alone.", USAGE)
-        to = Telling(quiet=quiet, as_json=as_json, confirm=confirm)
+        from meantime.surfaces.cli.telling import Telling, told
+
+        to = Telling(quiet=quiet, as_json=as_json, confirm=confirm, settle=settle)
         return told(daemon(), thread or own_thread(), timeout, reconnect, to)
     if not (refs or batch or thread):
         raise Trouble("Nothing to wait for.", "Name tasks, or use -b or --thread.", USAGE)
@@ -73,10 +80,10 @@ def command(
         done = waiting.wait(first, timeout, silent=silent)
     except KeyboardInterrupt:
         waiting.line.wipe()
-        click.echo("meantime: Not waiting any more; the tasks run on.", err=True)
+        echo("meantime: Not waiting any more; the tasks run on.", err=True)
         raise
     if not (done or silent):
-        click.echo(f"meantime: {waiting.left()}", err=True)
+        echo(f"meantime: {waiting.left()}", err=True)
     if as_json:
         say_json({"tasks": list(waiting.known.values()), "done": done})
     return waiting.code(first, done, timeout)
@@ -108,7 +115,7 @@ class Waiting:
             told.update(task["id"] for task in fresh)
             self.line.wipe()
             if not silent:
-                click.echo("".join(f"{_ended(task)}\n" for task in fresh), nl=False)
+                echo("".join(f"{_ended(task)}\n" for task in fresh), nl=False)
             if first and told:
                 return True
             if len(told) == len(self.known) and not self._joined():

@@ -1,0 +1,150 @@
+"""Every row of a damaged database that can still be read, by key where a table cannot be read in order."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from .unreadable import Row as TaskRow
+from .wal_overlay import flatten
+
+Row = dict[str, Any]
+KEYS = {
+    "tasks": ("id",),
+    "runs": ("task_id", "run"),
+    "threads": ("id",),
+    "notices": ("thread", "number"),
+    "transcripts": ("thread", "position"),
+    "events": ("seq",),
+}
+MOST_FAILURES = 10_000  # questions about pages that are gone; each takes some tenths of a millisecond
+WINDOW = 64  # keys that are tried at once where the highest one is not known
+GIVES_UP = 2  # windows of which nothing could be read
+
+
+class Salvaged:
+    """The readable rows of a ledger that was set aside, by table, newest first where there are two of one."""
+
+    def __init__(self, damaged: Path) -> None:
+        self.rows: dict[str, dict[tuple[Any, ...], Row]] = {table: {} for table in KEYS}
+        self.unreadable: dict[
+            str, str
+        ] = {}  # ids of tasks that were found and make no sense, and their thread
+        scratch = damaged.with_name(f"{damaged.name}.flat")
+        for lenient in (True, False):
+            try:
+                flatten(damaged, scratch, lenient=lenient)
+                with closing(sqlite3.connect(f"{scratch.absolute().as_uri()}?immutable=1", uri=True)) as db:
+                    self._read(_Reader(db))
+            except (OSError, sqlite3.Error):
+                continue
+            finally:
+                scratch.unlink(missing_ok=True)
+            if not os.path.exists(f"{damaged}-wal"):
+                return
+
+    def _read(self, reader: _Reader) -> None:
+        for row in reader.by_place("tasks"):
+            self._keep_task(row)
+        tasks = self.rows["tasks"].values()
+        for table in ("threads", "runs"):
+            self._keep(table, reader.in_order(table))
+        threads = {*(row["thread"] for row in tasks), *(row["id"] for row in self.rows["threads"].values())}
+        for thread in sorted(threads):
+            self._keep("threads", reader.of("threads", "id = ?", thread))
+            self._keep("notices", reader.by_number("notices", "number", thread))
+            self._keep("transcripts", reader.by_number("transcripts", "position", thread))
+        for row in list(tasks):
+            if row["run"] > 1:
+                self._keep("runs", reader.of("runs", "task_id = ?", row["id"]))
+        self._keep("events", reader.in_order("events"))
+
+    def _keep(self, table: str, rows: Iterator[Row]) -> None:
+        for row in rows:
+            self.rows[table].setdefault(tuple(row[name] for name in KEYS[table]), row)
+
+    def _keep_task(self, row: Row) -> None:
+        task = TaskRow(*(row[name] for name in TaskRow._fields))
+        if task.problem():
+            self.unreadable.setdefault(str(task.id), str(task.thread))
+            return
+        known = self.rows["tasks"].get((task.id,))
+        if known is None or known["version"] < row["version"]:
+            self.rows["tasks"][(task.id,)] = row
+
+
+class _Reader:
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._failures = 0
+
+    def of(self, table: str, where: str, *values: object) -> Iterator[Row]:
+        try:
+            yield from self._asked(f"SELECT * FROM {table} WHERE {where}", values)
+        except sqlite3.Error:
+            return
+
+    def in_order(self, table: str) -> Iterator[Row]:
+        """From both ends, as far as the table goes."""
+        for order in ("ASC", "DESC"):
+            keys = ",".join(f"{key} {order}" for key in KEYS[table])
+            try:
+                yield from self._asked(f"SELECT * FROM {table} ORDER BY {keys}", ())
+            except sqlite3.Error:
+                continue
+
+    def by_place(self, table: str) -> Iterator[Row]:
+        yield from self._by_key(table, "1", (), "seq")
+
+    def by_number(self, table: str, key: str, thread: str) -> Iterator[Row]:
+        yield from self._by_key(table, "thread = ?", (thread,), key)
+
+    def _by_key(self, table: str, where: str, values: Sequence[object], key: str) -> Iterator[Row]:
+        try:
+            asked = self._db.execute(f"SELECT max({key}) FROM {table} WHERE {where}", values)
+            highest = asked.fetchone()[0] or 0
+        except sqlite3.Error:
+            yield from self._by_window(table, where, values, key)
+        else:
+            yield from self._between(table, where, values, key, 0, highest)
+
+    def _by_window(self, table: str, where: str, values: Sequence[object], key: str) -> Iterator[Row]:
+        """The end of the table is gone, so nobody knows how far it went."""
+        start, empty = 0, 0
+        try:
+            for row in self._asked(f"SELECT * FROM {table} WHERE {where} ORDER BY {key}", values):
+                start = row[key] + 1
+                yield row
+        except sqlite3.Error:
+            pass
+        while empty < GIVES_UP and self._failures < MOST_FAILURES:
+            found = list(self._between(table, where, values, key, start, start + WINDOW - 1))
+            yield from found
+            start, empty = start + WINDOW, 0 if found else empty + 1
+
+    def _between(
+        self, table: str, where: str, values: Sequence[object], key: str, low: int, high: int
+    ) -> Iterator[Row]:
+        """A stretch that cannot be read is halved, down to the rows that lie on pages that are gone."""
+        stretches = [(low, high)]
+        while stretches and self._failures < MOST_FAILURES:
+            start, end = stretches.pop()
+            query = f"SELECT * FROM {table} WHERE {where} AND {key} BETWEEN ? AND ?"
+            try:
+                yield from list(self._asked(query, (*values, start, end)))
+            except sqlite3.Error:
+                self._failures += 1
+                middle = (start + end) // 2
+                if start < end:
+                    stretches += [(middle + 1, end), (start, middle)]
+
+    def _asked(self, query: str, values: Sequence[object]) -> Iterator[Row]:
+        """With the names of the columns: the damaged ledger may have an older schema than ours."""
+        rows = self._db.execute(query, values)
+        names = [column[0] for column in rows.description]
+        for row in rows:
+            yield dict(zip(names, row, strict=True))

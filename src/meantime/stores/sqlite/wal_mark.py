@@ -1,0 +1,302 @@
+"""The high-water mark: how far the WAL had been written when a commit was acknowledged.
+
+SQLite reads a WAL as far as its frames add up. A damaged frame looks like the torn end of a write that nobody
+was promised, so everything after it vanishes without a word. The mark beside the ledger tells the two apart:
+a frame that is bad or missing at or before the mark is damage; after the mark it is a torn end.
+
+The mark may lag behind the WAL and must never run ahead of it, not even in a power cut. So it is written
+after the commit. Before a checkpoint, which empties the WAL, the mark is lifted and synced; no other write of
+it needs a sync. It holds two points: `synced`, the last commit that was synced, and `latest`, the last commit
+of all. The kernel keeps `latest` over a kill -9, but not over a restart of the machine: it counts within one
+boot only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import sqlite3
+import struct
+import time
+import uuid
+import zlib
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from meantime.boot import boot
+
+LOOKED = 0.1  # seconds between two looks for the name of the WAL
+WAL_HEADER = 32
+FRAME_HEADER = 24
+# The head of SQLite's WAL index, in the machine's own byte order: https://sqlite.org/walformat.html
+_INDEX = struct.Struct("=I 8x BxH I 4x 2I 8s 8x")
+_INDEX_VERSION = 3007000
+_POINT = struct.Struct("=8s 16s 8s 8s 4I")
+_CHECKSUM = struct.Struct(">2I")  # as it is in a frame
+_SUM = struct.Struct("=I")
+_MAGIC = b"MTMARK01"
+_SLOT = _POINT.size + _SUM.size
+_CREATE = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+class Point(NamedTuple):
+    """Where the WAL stood after a commit."""
+
+    salt: bytes  # tells this WAL from the ones before the last checkpoints
+    checksum: bytes  # of the last frame; it covers all frames before it
+    frames: int
+    page_size: int
+    page: int  # the page in the last frame, and what was in it: a checkpoint brings that to the database
+    page_sum: int
+
+    def packed(self, boot_id: bytes) -> bytes:
+        body = _POINT.pack(_MAGIC, boot_id, self.salt, self.checksum, *self[2:])
+        return body + _SUM.pack(zlib.crc32(body))
+
+
+_NOTHING = Point(bytes(8), bytes(8), 0, 0, 0, 0)  # claims nothing
+
+
+class WalIndex:
+    """Reads where the WAL ends from SQLite's own index of it, while a connection is open.
+
+    Locks of POSIX are lost when any descriptor of their file is closed, so the one of the index has to be
+    closed after the connections."""
+
+    def __init__(self, ledger: Path) -> None:
+        self._wal = os.open(f"{ledger}-wal", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            self._found = os.fstat(self._wal)
+            self._descriptor = os.open(f"{ledger}-shm", os.O_RDONLY | os.O_CLOEXEC)
+        except BaseException:
+            os.close(self._wal)
+            raise
+        # SQLite has it in memory, too.
+        self._index = mmap.mmap(self._descriptor, _INDEX.size, prot=mmap.PROT_READ)
+
+    def end(self) -> Point | None:
+        """None where the WAL is empty, or SQLite keeps its index in a form that we do not know."""
+        version, is_made, page_size, frames, sum1, sum2, salt = _INDEX.unpack_from(self._index)
+        if version != _INDEX_VERSION or not is_made or not frames:
+            return None
+        page_size = _bytes(page_size)
+        frame = os.pread(self._wal, FRAME_HEADER + page_size, _frame_offset(frames, page_size))
+        if len(frame) < FRAME_HEADER + page_size:
+            return None
+        page, page_sum = int.from_bytes(frame[:4], "big"), zlib.crc32(memoryview(frame)[FRAME_HEADER:])
+        return Point(salt, _CHECKSUM.pack(sum1, sum2), frames, page_size, page, page_sum)
+
+    def trim(self, wal: str) -> None:
+        """Cuts off the frames behind the last commit. Those of a commit that failed to sync are whole, and
+        would be taken for a commit after a kill."""
+        _, _, page_size, frames, *_ = _INDEX.unpack_from(self._index)
+        if self.is_at(wal):
+            os.truncate(wal, _frame_offset(frames + 1, _bytes(page_size)) if frames else 0)
+
+    def checksum_at(self, point: Point) -> bytes:
+        """As it is now in the frame of the point."""
+        return os.pread(self._wal, FRAME_HEADER, _frame_offset(point.frames, point.page_size))[16:]
+
+    def is_at(self, wal: str) -> bool:
+        """Whether the WAL that SQLite writes still has its name."""
+        try:
+            return os.path.samestat(os.stat(wal), self._found)
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        self._index.close()
+        os.close(self._descriptor)
+        os.close(self._wal)
+
+
+class WalMark:
+    """The mark of one ledger: checked before the ledger is opened, then kept with each commit."""
+
+    def __init__(self, ledger: Path) -> None:
+        self._ledger = ledger
+        self.path = Path(f"{ledger}.mark")
+        self._boot = _boot_id()
+        self._fd = -1
+        self._index: WalIndex | None = None
+        self._nothing = _NOTHING.packed(self._boot)
+        self._synced = self._nothing  # as it is written
+        self._looked = 0.0
+
+    def missing(self) -> str:
+        """What the ledger lacks of its acknowledged commits, or the empty string. For a closed ledger."""
+        point = self._claimed()
+        if not point.frames:
+            return ""
+        end = self._recovered(point) if _has_frames(self._ledger) else None
+        if end is None or end.salt != point.salt:
+            if _page_sum(self._ledger, point) == point.page_sum:
+                return ""  # another program has brought the WAL into the database, as it should
+            return "its WAL is gone, or is not the one that was written"
+        if end.frames < point.frames:
+            return f"its WAL can be read up to frame {end.frames}, and was written up to {point.frames}"
+        return "" if end.checksum == point.checksum else "its WAL is not the one that was written"
+
+    def _claimed(self) -> Point:
+        """A mark that is missing or cannot be read claims nothing: earlier versions wrote none, a ledger that
+        was closed has none, and a power cut may have torn it."""
+        try:
+            said = self.path.read_bytes()
+        except OSError:
+            return _NOTHING
+        return _unpacked(said[_SLOT:], self._boot) or _unpacked(said[:_SLOT]) or _NOTHING
+
+    def _recovered(self, point: Point) -> Point | None:
+        """How much of the WAL SQLite takes. `mode=ro`: closing such a connection leaves the WAL as it is."""
+        try:
+            db = sqlite3.connect(f"{self._ledger.as_uri()}?mode=ro", uri=True)
+        except sqlite3.Error:
+            return None
+        index = None
+        try:
+            db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            index = WalIndex(self._ledger)
+            end = index.end()
+            if end is None or end.salt != point.salt or end.frames < point.frames:
+                return end
+            return end._replace(checksum=index.checksum_at(point))
+        except (sqlite3.Error, OSError):
+            return None
+        finally:
+            db.close()
+            if index is not None:
+                index.close()
+
+    # -- while the ledger is open
+
+    def begin(self) -> None:
+        """When a connection is open. A full disk does not stop us from owning: then there is no mark. Raises
+        OSError where an old one can neither be written nor removed."""
+        try:
+            self._index = WalIndex(self._ledger)
+            self._fd = os.open(self.path, _CREATE, 0o600)
+            written, end = os.pread(self._fd, _SLOT, 0), self._index.end()
+            known = _unpacked(written)
+            if known is not None and end is not None and known.salt == end.salt:
+                self._synced = written  # the WAL goes on where the last owner was killed
+            else:
+                self.lift()
+        except OSError:
+            self._drop()
+            self.forget()
+        self.move(synced=False)
+
+    def move(self, *, synced: bool) -> None:
+        """After a commit. A mark that cannot be written stays behind, which is allowed."""
+        if self._index is None or self._fd < 0:
+            return
+        with contextlib.suppress(OSError):
+            end = self._index.end()
+            latest = self._nothing if end is None else end.packed(self._boot)
+            if synced:
+                self._synced = latest
+            os.pwrite(self._fd, self._synced + latest, 0)
+
+    def lift(self) -> None:
+        """Claims nothing until the next commit. Synced: once a checkpoint has begun, a power cut may leave
+        an empty WAL. Raises OSError, and then the WAL has to stay as it is."""
+        self._synced = self._nothing
+        if self._fd >= 0:
+            os.pwrite(self._fd, 2 * self._nothing, 0)
+            os.fdatasync(self._fd)
+
+    @contextmanager
+    def lifted(self) -> Generator[None]:
+        """Around a checkpoint. Where that could not empty the WAL, the claim holds again."""
+        before = self._synced
+        self.lift()
+        try:
+            yield
+        finally:
+            end, known = self._index and self._index.end(), _unpacked(before)
+            if end is not None and known is not None and end.salt == known.salt:
+                self._synced = before
+            self.move(synced=False)
+
+    def has_wal(self) -> bool:
+        """Whether the WAL still has its name; looked up now and then. Commits to one that has no name are
+        lost if this process is killed; the mark tells the next owner of those in between."""
+        now = time.monotonic()
+        if self._index is None or now - self._looked < LOOKED:
+            return True
+        found = self._index.is_at(f"{self._ledger}-wal")
+        self._looked = now if found else 0.0
+        return found
+
+    def trim(self) -> bool:
+        """False where the disk does not even allow that."""
+        try:
+            if self._index is not None:
+                self._index.trim(f"{self._ledger}-wal")
+        except OSError:
+            return False
+        return self._index is not None
+
+    def close(self) -> None:
+        """After the last connection. The mark goes with the WAL that it is about."""
+        if self._index is not None:
+            self._index.close()
+            self._index = None
+        self._drop()
+        if not _has_frames(self._ledger):
+            with contextlib.suppress(OSError):
+                self.forget()
+
+    def _drop(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def forget(self) -> None:
+        self.path.unlink(missing_ok=True)
+
+
+def _frame_offset(number: int, page_size: int) -> int:
+    return WAL_HEADER + (number - 1) * (FRAME_HEADER + page_size)
+
+
+def _bytes(page_size: int) -> int:
+    return 65536 if page_size == 1 else page_size  # so it is in the index: it has 16 bits for it
+
+
+def _boot_id() -> bytes:
+    try:
+        return uuid.UUID(boot()).bytes
+    except ValueError:
+        return b""
+
+
+def _unpacked(slot: bytes, boot_id: bytes | None = None) -> Point | None:
+    """None where it was not written whole, or in another boot than the one that is asked for."""
+    body, written = slot[: _POINT.size], slot[_POINT.size : _SLOT]
+    if len(slot) < _SLOT or _SUM.pack(zlib.crc32(body)) != written:
+        return None
+    magic, boot_then, *rest = _POINT.unpack(body)
+    if magic != _MAGIC or (boot_id is not None and boot_then != boot_id):
+        return None
+    return Point(*rest)
+
+
+def _has_frames(ledger: Path) -> bool:
+    try:
+        return os.stat(f"{ledger}-wal").st_size > WAL_HEADER
+    except OSError:
+        return False
+
+
+def _page_sum(ledger: Path, point: Point) -> int | None:
+    """Of the page as it is in the database itself."""
+    try:
+        with ledger.open("rb") as file:
+            file.seek((point.page - 1) * point.page_size)
+            return zlib.crc32(file.read(point.page_size))
+    except OSError:
+        return None

@@ -1,0 +1,153 @@
+"""The session of an agent that names it to its hooks alone, and neither to its shell nor to its MCP servers.
+
+Gemini CLI is one, and Cursor does not name it to its servers. Claude Code does when it starts them, but not
+when a session is cleared and they live on. Shell, servers and hooks are started by the same process of the
+agent. So a hook writes the session down under that process, and a command or a server looks for what was
+written under a process above it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import islice, takewhile
+from typing import NamedTuple
+
+from meantime.boot import boot
+from meantime.home import home
+from meantime.procfs import BETWEEN, stat
+
+FOLDER = "sessions"  # in the home
+SESSION, CALL = ".session", ".call"
+CURSOR = "cursor"
+DEPTH = 30  # processes above us that are looked at
+MOST = 400  # characters of a session's name
+OLD = 30 * 86_400  # seconds after which nobody looks for it any more
+SWEPT = 500  # files that are looked at in one go
+PATIENCE = 1.0  # seconds for `ps`
+
+
+class Above(NamedTuple):
+    pid: int
+    started: str  # the pid alone will be another's one day
+    name: str
+
+
+class AgentSessions:
+    """What hooks have written down in a home."""
+
+    def __init__(self, environ: Mapping[str, str] | None = None) -> None:
+        self._home = home(os.environ if environ is None else environ)
+        self._folder = self._home.folder / FOLDER
+
+    def write(self, session: str) -> None:
+        """From a hook: the process that runs it has this session from now on."""
+        self._write(_mark(_agent()) + SESSION, session)
+
+    def write_call(self, tool: str, arguments: object, session: str) -> None:
+        """From a hook: this session is about to make this call. One process may have several sessions."""
+        self._write(_mark(_agent(), _call(tool, arguments)) + CALL, session)
+
+    def session(self) -> str:
+        """Of the nearest process above us that has one; empty for none."""
+        if not self._folder.is_dir():
+            return ""
+        return next(filter(None, (self._read(_mark(one) + SESSION) for one in above())), "")
+
+    def take_call(self, tool: str, arguments: object) -> str:
+        """From a server: whose call it is, once; where nobody said so, whose the process is that started us;
+        empty for neither. Two sessions of one process that make the same call in the same moment may be taken
+        for each other."""
+        if not self._folder.is_dir():
+            return ""
+        agent = _agent()
+        name = _mark(agent, _call(tool, arguments)) + CALL
+        session = self._read(name)
+        if not session:
+            return self._read(_mark(agent) + SESSION)
+        with suppress(OSError):
+            os.unlink(self._folder / name)
+        return session
+
+    def _read(self, name: str) -> str:
+        try:
+            with open(self._folder / name, encoding="utf-8") as file:
+                return file.read(MOST)
+        except (OSError, ValueError):
+            return ""
+
+    def _write(self, name: str, session: str) -> None:
+        self._home.make()
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        self._sweep()
+        beside = self._folder / f".{os.getpid()}"
+        with open(beside, "w", encoding="utf-8", opener=_private) as file:
+            file.write(session[:MOST])
+        os.rename(beside, self._folder / name)
+
+    def _sweep(self) -> None:
+        """Calls that nobody made after all, and agents that have gone."""
+        limit = time.time() - OLD
+        with suppress(OSError), os.scandir(self._folder) as found:
+            for entry in islice(found, SWEPT):
+                if entry.stat(follow_symlinks=False).st_mtime < limit:
+                    os.unlink(entry)
+
+
+def above() -> Iterator[Above]:
+    """The processes above us, the nearest first."""
+    pid = os.getppid()
+    found = stat(pid)
+    if found is None:
+        yield from _above_by_ps()
+        return
+    for _ in range(DEPTH):
+        if found is None or pid <= 1:
+            return
+        yield Above(pid, str(found.started), found.name)
+        pid = found.parent
+        found = stat(pid)
+
+
+def _above_by_ps() -> Iterator[Above]:
+    """Where there is no /proc."""
+    import subprocess
+
+    try:
+        words = ["ps", "-A", "-o", "pid=,ppid=,lstart=,comm="]
+        said = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=True).stdout
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return
+    table = {fields[0]: fields for fields in (line.split(None, 7) for line in said.splitlines())}
+    pid = str(os.getppid())
+    for _ in range(DEPTH):
+        fields = table.get(pid, [])
+        if len(fields) < 8 or pid == "1":
+            return
+        yield Above(int(pid), " ".join(fields[2:7]), os.path.basename(fields[7].strip()))
+        pid = fields[1]
+
+
+def _agent() -> Above:
+    """The nearest process that is not a shell; of Cursor, whose hooks and servers may have parents of their
+    own, the topmost process."""
+    found = [one for one in above() if one.name not in BETWEEN]
+    own = list(takewhile(lambda one: one.name.lower().startswith(CURSOR), found)) or found[:1]
+    return own[-1] if own else Above(os.getppid(), "", "")
+
+
+def _call(tool: str, arguments: object) -> str:
+    return json.dumps([tool, arguments or {}], sort_keys=True)
+
+
+def _mark(process: Above, call: str = "") -> str:
+    parts = (boot(), str(process.pid), process.started, call)
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

@@ -1,0 +1,41 @@
+"""What can be started in the process that owns the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from meantime.kernel.model import Task
+from meantime.kernel.work import Order
+from meantime.ports.owner import Owner
+from meantime.ports.tasks import Options, Tasks
+
+
+class OwnWorks:
+    """Commands get the environment of this process."""
+
+    def __init__(self, tasks: Tasks, owner: Owner) -> None:
+        self._tasks = tasks
+        self._owner = owner
+
+    commands = True
+
+    async def agents(self) -> Mapping[str, str] | None:
+        about = self._owner.about()
+        found = {one.name: one.description for one in about.agents}
+        return found if "agent" in about.runners else None
+
+    def tool(self, name: str, arguments: dict[str, Any]) -> Order:
+        return self._owner.tool(name, arguments)
+
+    def command(self, command: str | Sequence[str], *, cwd: str | None, open_stdin: bool) -> Order:
+        return self._owner.command(command, cwd=cwd, open_stdin=open_stdin)
+
+    async def tools(self) -> Sequence[str]:
+        return self._owner.tools()
+
+    async def server_tools(self) -> Sequence[str]:
+        return [tool.full_name for tool in await self._tasks.tools(None)]
+
+    async def start_tool(self, thread: str, name: str, arguments: dict[str, Any], options: Options) -> Task:
+        return await self._tasks.start(thread, self.tool(name, arguments), options)

@@ -1,0 +1,108 @@
+"""A row that cannot be read, in a ledger that is sound otherwise: it stands in nobody's way, and is named."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import anyio
+import pytest
+
+from meantime import Call, LedgerDamaged, Meantime
+from meantime.app.audit import audit
+from meantime.app.backup import back_up
+from meantime.stores.sqlite import opening, unreadable
+
+from .damaged import work
+
+pytestmark = pytest.mark.anyio
+IDS = [f"a-{number}" for number in range(6)]
+BAD = {
+    "garbage": b"\x00\xff not what it was",
+    "cut": b'{"id":"a-2","thr',
+    "other": b"{}",
+    "number": 7,
+    "text": '{"id"',
+    "empty": b"",
+}
+
+
+async def fill(ledger: Path) -> None:
+    async with Meantime.open(ledger) as mt:
+        for id in IDS:
+            await (await mt.thread("t").start(Call(work, 1), id=id)).wait()
+
+
+def spoil(ledger: Path, id: str, body: object) -> None:
+    with closing(sqlite3.connect(ledger)) as db:
+        db.execute("UPDATE tasks SET body = ? WHERE id = ?", (body, id))
+        db.commit()
+
+
+@pytest.fixture(params=BAD.values(), ids=list(BAD))
+async def ledger(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    path = tmp_path / "work.db"
+    await fill(path)
+    spoil(path, "a-2", request.param)
+    return path
+
+
+async def test_the_rest_of_its_thread_is_told(ledger: Path) -> None:
+    rest = [id for id in IDS if id != "a-2"]
+    async with Meantime.open(ledger) as mt:
+        assert (await mt.stats())["unreadable"] == 1
+        assert {task.id for task in await mt.list()} == set(rest)
+        async with mt.thread("t").turn() as turn:
+            assert [notice.task.id for notice in turn.notices] == rest
+            assert "a-2" not in await turn.reminder()
+            await turn.ack()
+        async with mt.thread("t").turn() as turn:
+            assert not turn.notices
+        assert (await mt.stats())["notices.parked"] == 1
+        with pytest.raises(LedgerDamaged, match="'a-2' is damaged"):
+            await mt.get("a-2")
+
+
+async def test_the_audit_names_it_and_a_backup_is_made_all_the_same(ledger: Path, tmp_path: Path) -> None:
+    findings = audit(ledger, owned=False, now=0.0).findings
+    (found,) = [finding for finding in findings if "cannot be read" in finding.what]
+    assert found.wrong
+    assert [which.partition(" ")[0] for which in found.which] == ["a-2"]
+    account = back_up(ledger, tmp_path / "backup.tar")
+    assert account.tasks == len(IDS)
+    assert any("cannot be read" in finding.what for finding in account.findings)
+
+
+async def test_one_that_is_spoiled_while_the_ledger_is_open_is_parked_when_it_is_met(tmp_path: Path) -> None:
+    path = tmp_path / "work.db"
+    async with Meantime.open(path) as mt:
+        for id in IDS:
+            await (await mt.thread("t").start(Call(work, 1), id=id)).wait()
+        for id in IDS[:2]:
+            spoil(path, id, b"garbage")
+        async with mt.thread("t").turn() as turn:
+            assert [notice.task.id for notice in turn.notices] == IDS[2:]
+        assert (await mt.stats())["notices.parked"] == 2
+
+
+async def test_columns_that_contradict_the_body_are_found(tmp_path: Path) -> None:
+    path = tmp_path / "work.db"
+    await fill(path)
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("UPDATE tasks SET thread = 'x' WHERE id = 'a-3'")
+        db.commit()
+        assert [(row.id, why) for row, why in unreadable.find_all(db)] == [
+            ("a-3", "its columns contradict its body")
+        ]
+
+
+async def test_a_large_ledger_is_read_after_it_is_open(ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "ALWAYS_CHECKED", 0)
+    Path(f"{ledger}.lock").write_text('{"clean": false, "made": true}')
+    async with Meantime.open(ledger) as mt:
+        for _ in range(3_000):
+            if (await mt.stats()).get("unreadable"):
+                break
+            await anyio.sleep(0.01)
+        assert (await mt.stats())["unreadable"] == 1

@@ -1,0 +1,179 @@
+"""A cancel ends what an ended command has left running: whatever that has shed, and however it forks."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from meantime import Meantime, Refused, Settings, Shell, Task
+from meantime.runners.shell import hunt, provenance
+from meantime.runners.shell import runner as shell_runner
+from meantime.runners.shell.shim import tree
+
+pytestmark = pytest.mark.anyio
+
+# Each says its pid in a file, and sheds what it could be known by: environment, pipes, session, parent.
+BARE = "env -i sleep 302 & echo $! > pid"
+MUTE = "env -i setsid sleep 303 </dev/null >/dev/null 2>&1 & echo $! > pid"
+# Nobody who looks at a pid finds the next one: each lives for a few milliseconds, and its child goes on.
+CHAIN = """
+import os, sys, time
+pause = float(sys.argv[1])
+os.setsid()
+for fd in range(256):
+    try: os.close(fd)
+    except OSError: pass
+until = time.monotonic() + 60
+while time.monotonic() < until:
+    if os.fork(): os._exit(0)
+    time.sleep(pause)
+    said = os.open("pid.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.write(said, str(os.getpid()).encode()); os.close(said)
+    os.rename("pid.new", "pid")
+"""
+
+
+def chain(pause: float) -> str:
+    return f"env -i {sys.executable} -S -c '{CHAIN}' {pause} </dev/null >/dev/null 2>&1 &"
+
+
+async def ended(mt: Meantime, folder: Path, line: str) -> Task:
+    handle = await mt.thread("conv-1").start(Shell(f"{line}\nexit 0", cwd=folder), id="one")
+    task = await handle.wait(30)
+    assert task.status == "completed"
+    await until((folder / "pid").exists)
+    return task
+
+
+def is_there(pid: int) -> bool:
+    fields = tree.stat(pid)
+    return fields is not None and not tree.is_gone(fields)
+
+
+def parent(pid: int) -> int:
+    fields = tree.stat(pid)
+    return int(fields[1]) if fields is not None else 0
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30):
+        while not condition():  # noqa: ASYNC110  other programs do not tell us
+            await asyncio.sleep(0.01)
+
+
+async def lives(folder: Path) -> bool:
+    """Whether a process is in this folder. A chain may move on while we look, so we look several times."""
+    for _ in range(20):
+        if any(_is_in(folder, entry) for entry in os.listdir("/proc") if entry.isdigit()):
+            return True
+        await asyncio.sleep(0.01)
+    return False
+
+
+def _is_in(folder: Path, pid: str) -> bool:
+    try:
+        fields = tree.stat(int(pid))
+        return (
+            os.readlink(f"/proc/{pid}/cwd") == str(folder) and fields is not None and not tree.is_gone(fields)
+        )
+    except OSError:
+        return False
+
+
+LINES = {"bare": BARE, "mute": MUTE, "2 ms": chain(0.002), "20 ms": chain(0.02), "100 ms": chain(0.1)}
+
+
+@pytest.mark.parametrize("line", LINES.values(), ids=LINES)
+async def test_P8_in_a_ledgers_first_life(tmp_path: Path, line: str):
+    async with Meantime.open(tmp_path / "work.db") as mt:
+        await ended(mt, tmp_path, line)
+        assert await lives(tmp_path)
+        answer = await mt.cancel("one")
+    assert (answer.killed > 0, await lives(tmp_path)) == (True, False)
+
+
+@pytest.mark.parametrize("line", LINES.values(), ids=LINES)
+async def test_P8_after_a_reopen(tmp_path: Path, line: str):
+    async with Meantime.open(tmp_path / "work.db") as mt:
+        await ended(mt, tmp_path, line)
+    async with Meantime.open(tmp_path / "work.db") as mt:
+        answer = await mt.cancel("one")
+    assert (answer.killed > 0, await lives(tmp_path)) == (True, False)
+
+
+@pytest.mark.parametrize("line", [BARE, chain(0.02)], ids=["bare", "20 ms"])
+async def test_P8_where_the_id_of_the_boot_is_another(
+    tmp_path: Path, line: str, monkeypatch: pytest.MonkeyPatch
+):
+    """The supervisor holds the file of this command: so it lives, whatever the machine says of itself."""
+    async with Meantime.open(tmp_path / "work.db") as mt:
+        await ended(mt, tmp_path, line)
+        monkeypatch.setattr(provenance, "this_boot", lambda: 7)
+        await mt.cancel("one")
+    assert not await lives(tmp_path)
+
+
+async def test_P8_when_the_supervisor_was_killed_a_leftover_is_known_by_its_pid_and_start(tmp_path: Path):
+    async with Meantime.open(tmp_path / "work.db") as mt:
+        await ended(mt, tmp_path, MUTE)
+        leftover = int((tmp_path / "pid").read_text())
+        supervisor = parent(leftover)
+        os.kill(supervisor, signal.SIGKILL)
+        await until(lambda: parent(leftover) != supervisor)
+        answer = await mt.cancel("one")
+    assert (answer.killed, await lives(tmp_path)) == (1, False)
+
+
+async def test_P8_what_cannot_be_killed_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    async with Meantime.open(tmp_path / "work.db") as mt:
+        await ended(mt, tmp_path, BARE)
+        with monkeypatch.context() as patched:
+            patched.setattr(hunt, "hunt", lambda *_, **__: hunt.Hunted(2, (4711,)))
+            with pytest.raises(Refused, match=r"1 of the processes .* cannot be killed: 4711") as problem:
+                await mt.cancel("one")
+            assert problem.value.code == "still_running"
+        await mt.cancel("one")
+
+
+async def test_P8_a_supervisor_leaves_when_the_last_leftover_has_ended(tmp_path: Path):
+    async with Meantime.open(tmp_path / "work.db") as mt:
+        await ended(mt, tmp_path, MUTE)
+        leftover = int((tmp_path / "pid").read_text())
+        supervisor = parent(leftover)
+        assert is_there(supervisor)
+        os.kill(leftover, signal.SIGKILL)
+        await until(lambda: not is_there(supervisor))
+
+
+async def test_P8_a_second_stop_does_not_interrupt_the_conclusion(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Its supervisor was killed, and what it left is being ended, when the stop after the grace comes."""
+    began, real = asyncio.Event(), hunt.hunt
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr(shell_runner, "UNANSWERED", 0.0)
+
+    def slow(*given: object, **more: object) -> hunt.Hunted:
+        loop.call_soon_threadsafe(began.set)
+        asyncio.run_coroutine_threadsafe(asyncio.sleep(0.5), loop).result()  # until the grace is long over
+        return real(*given, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(hunt, "hunt", slow)
+    async with Meantime.open(tmp_path / "work.db", settings=Settings(stop_grace=0.1)) as mt:
+        thread = mt.thread("conv-1")
+        line = "trap '' TERM; echo said; echo $PPID > pid; while :; do sleep 1; done"
+        handle = await thread.start(Shell(line, cwd=tmp_path), id="one")
+        await until(lambda: (tmp_path / "pid").exists() and bool((tmp_path / "pid").read_text()))
+        await handle.cancel()
+        os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+        await asyncio.wait_for(began.wait(), 30)
+        task = await handle.wait(30)
+        assert task.status == "cancelled"
+        assert not await lives(tmp_path)
+        assert "said" in str(getattr(task.outcome, "partial", ""))
