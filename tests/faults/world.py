@@ -160,8 +160,7 @@ class World:
         home = self.thread(thread)
         transcript = home.transcript
         async with home.turn(limit=limit) as turn:
-            if read:
-                await self._read(turn, transcript, thread, read)
+            shown = await self._read(turn, transcript, thread, read) if read else ""
             if boundary:
                 await turn.boundary()
             chosen = turn.notices if ack is None else turn.notices[:ack]
@@ -169,19 +168,24 @@ class World:
                 transcript.add(notice.id, line(notice.id, notice.task.status))
             if fail:
                 raise Failure
-            if chosen or read:
-                names = [notice.id for notice in chosen] + ([read] if read else [])
+            names = [notice.id for notice in chosen] + ([shown] if shown else [])
+            if names:
                 names = [] if ack is None else names + names[:1]  # a host may name one twice
                 settled = await turn.ack(*names, transcript=transcript)
                 self._acked(thread, settled.told)
             return turn.notices
 
-    async def _read(self, turn: Any, transcript: Any, thread: str, id: str) -> None:
+    async def _read(self, turn: Any, transcript: Any, thread: str, id: str) -> str:
+        """The notice of the ending that the agent has before its eyes now. There is none while a later run of
+        the task goes on, and a host that acknowledged the earlier one would lose it by its own fault."""
         output = await turn.output(id.rpartition(".")[0])
         seen = notice_id(output.task.id, output.task.run.number)
         self.say("read", thread, seen)
-        if output.task.ended and seen not in self.acked:
+        if not output.task.ended:
+            return ""
+        if seen not in self.acked:
             transcript.add(seen, line(seen, output.task.status))
+        return seen
 
     def _acked(self, thread: str, told: Sequence[str]) -> None:
         for id in told:
