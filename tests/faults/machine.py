@@ -83,6 +83,7 @@ class Life:
         if pending:
             self.run(asyncio.wait(pending, timeout=5))
         writer._db.close()
+        writer._mark.close()
         self.world.store._reader.close()
         self.world.store._door._lock.drop()
 
