@@ -35,20 +35,17 @@ class MarkedTest(NamedTuple):
         return [mark.texts for mark in self.marks if mark.kind == kind]
 
 
-@cache
 def tests() -> tuple[MarkedTest, ...]:
-    """Every test function, sorted by file, then in the order of the file."""
-    return tuple(test for path in _files() for test in _of_file(path))
+    """Every test function, file by file."""
+    return tuple(test for path in _files() for test in _read(path)[0])
 
 
 def misplaced() -> Iterator[str]:
     """Markers that do not stand above a test function, where nobody would read them."""
     for path in _files():
-        tree = _parsed(path)
-        all_marks = sum(_kind(node) is not None for node in ast.walk(tree))
-        read = sum(len(test.marks) for test in _of_file(path))
-        if all_marks != read:
-            yield f"{path.relative_to(ROOT)}: {all_marks - read} markers do not stand above a test function"
+        found, marks = _read(path)
+        if more := marks - sum(len(test.marks) for test in found):
+            yield f"{path.relative_to(ROOT)}: {more} markers do not stand above a test function"
 
 
 def _files() -> list[Path]:
@@ -56,17 +53,16 @@ def _files() -> list[Path]:
 
 
 @cache
-def _parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text("utf-8"))
-
-
-def _of_file(path: Path) -> Iterator[MarkedTest]:
-    if not path.name.startswith("test_"):
-        return
-    for node in ast.walk(_parsed(path)):
+def _read(path: Path) -> tuple[list[MarkedTest], int]:
+    """The tests of a file, and how many markers there are anywhere in it."""
+    found: list[MarkedTest] = []
+    marks = 0
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        marks += _kind(node) is not None
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
-            marks = tuple(_mark(one) for one in node.decorator_list if _kind(one))
-            yield MarkedTest(str(path.relative_to(ROOT)), node.name, marks)
+            own = tuple(_mark(one) for one in node.decorator_list if _kind(one))
+            found.append(MarkedTest(str(path.relative_to(ROOT)), node.name, own))
+    return (found if path.name.startswith("test_") else []), marks
 
 
 def _kind(node: ast.AST) -> str | None:

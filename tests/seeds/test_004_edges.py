@@ -229,7 +229,7 @@ async def test_another_threads_job_cannot_be_inspected(mt: Meantime, thread: Thr
         ("", False),
     ],
 )
-async def test_a_payload_just_over_the_limit_is_a_reference_to_a_file(
+async def test_a_payload_near_the_limit_is_well_formed_either_way(
     thread: Thread, payload: object, spills: bool
 ) -> None:
     """Near the limits the right branch is taken, and either gives a well-formed message."""
@@ -258,7 +258,7 @@ async def test_a_manual_retry_is_refused_with_the_seeds_text(thread: Thread) -> 
 
 @pytest.mark.behaviour("L27", "R5")
 @pytest.mark.scenario("004", "E12")
-async def test_a_restart_forgets_what_was_in_memory_and_finds_what_was_on_disk(clock: FakeClock) -> None:
+async def test_a_restart_of_the_forgetful_store_begins_empty(clock: FakeClock) -> None:
     """With the forgetful store a restart begins with an empty registry."""
     async with Meantime.open(":memory:", clock=clock) as mt:
         thread = mt.thread("conv-1")
