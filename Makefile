@@ -23,8 +23,10 @@ check: $(VENV)/.tested
 	$(VENV)/bin/lint-imports
 
 # Branch coverage of the rooms that hold the promises, with its floor; pyproject.toml has both. It takes a while.
+DAMAGE := salvage unreadable wal_damage gone failed_sync full_disk files
 COVERED := tests/kernel tests/conformance tests/toolset tests/fundamentals tests/seeds tests/runtime tests/agents \
-	tests/plugins tests/link tests/client tests/shell tests/faults
+	tests/plugins tests/link tests/client tests/shell tests/app tests/surfaces/http/test_writing.py \
+	tests/surfaces/http/test_turns.py $(DAMAGE:%=tests/faults/test_%.py)
 coverage: $(VENV)/.tested
 	$(RUN) -m coverage erase
 	$(RUN) -m coverage run -m pytest -q -m "not slow" $(COVERED)
