@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: demo test test-all check bench faults venv clean
+.PHONY: demo test test-all check coverage bench faults venv clean
 
 demo: $(VENV)/.ready
 	@$(RUN) -m meantime.app.demo
@@ -21,6 +21,16 @@ check: $(VENV)/.tested
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/pyright
 	$(VENV)/bin/lint-imports
+
+# Branch coverage of the rooms that hold the promises, with its floor; pyproject.toml has both. It takes a while.
+DAMAGE := salvage unreadable wal_damage gone failed_sync full_disk files
+COVERED := tests/kernel tests/conformance tests/toolset tests/fundamentals tests/seeds tests/runtime tests/agents \
+	tests/plugins tests/link tests/client tests/shell tests/app tests/surfaces/http/test_writing.py \
+	tests/surfaces/http/test_turns.py $(DAMAGE:%=tests/faults/test_%.py)
+coverage: $(VENV)/.tested
+	$(RUN) -m coverage erase
+	$(RUN) -m coverage run -m pytest -q -m "not slow" $(COVERED)
+	$(RUN) -m coverage report
 
 # `make faults FAMILIES="link power"` plays only these; `.venv/bin/python -m tests.faults.run --help` lists them.
 faults: $(VENV)/.tested strace faketime
@@ -92,4 +102,4 @@ peers:
 	apt-get update -q && apt-get install -qy $${each#*:}; } || echo "$${each#*:} is missing: it is not compared with"; done
 
 clean:
-	rm -rf $(VENV) .foreign .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .foreign .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage

@@ -29,12 +29,26 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--behaviour", action="append", default=[], metavar="ID", help="run only the tests of this behaviour"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Over a socket nobody can say when all is quiet after the clock was turned, and nobody can look
     inside: tests that do either are marked, and have an owner of their own."""
+    if wanted := set(config.getoption("--behaviour")):
+        chosen = [item for item in items if wanted & _behaviours(item)]
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = chosen
     items[:] = [
         item for item in items if "connected" not in item.name or not item.get_closest_marker("embedded")
     ]
+
+
+def _behaviours(item: pytest.Item) -> set[str]:
+    return {id for mark in item.iter_markers("behaviour") for id in mark.args}
 
 
 @pytest.fixture(params=["memory", "sqlite"])

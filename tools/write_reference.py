@@ -3,8 +3,8 @@
 python tools/write_reference.py
 
 Signatures come from inspect. What a thing means comes from its docstring, or from the comment behind a
-field; only where the source says nothing, and for the options of a start, it comes from TEXTS. A name
-that nobody explains is an error, and so is a text for a name that is gone.
+field; only where the source says nothing it comes from TEXTS. A name that nobody explains is an error, and
+so is a text for a name that is gone.
 """
 
 from __future__ import annotations
@@ -62,86 +62,20 @@ SKIPPED = {  # public in the code, but not for who uses Meantime
     "Transcript.saving",
 }
 
+IN_TABLES = {"Meantime.open", "Thread.start"}  # their arguments are explained in a table of their own
+
 TEXTS = {
-    # -- the options of open and of a start: always from here
-    "open.durability": '`"full"` survives a power cut; `"fast"` survives a crash, not a power cut.',
-    "open.settings": "See [Settings](#settings).",
-    "open.runners": "Runners for more kinds of work than functions and commands.",
-    "open.servers": "MCP servers by name; see [Servers](#servers).",
-    "open.agents": "Who `Agent(name, …)` is: `AgentSettings`, a Pydantic AI agent or an async function, or"
-    " either with its settings: `PythonAgent(agent, tools=…)`; see [agents in Python](agents-in-python.md).",
-    "open.clock": "Another clock, for tests.",
-    "open.store": "Another store instead of the one that `path` names, for tests.",
-    "open.link": "A unix socket at which other processes of the same user can `connect`.",
-    "open.salvage": "True: goes on with what can be read of a damaged ledger that was set aside.",
-    "start.timeout": "Seconds it may run; None is `Settings.default_timeout`, -1 is no timeout.",
-    "start.description": "What people and the agent call it; else it has the name of its work.",
-    "start.batch": "The batch it joins; None is the thread's open batch, or a new one.",
-    "start.tool_call_id": "The tool call that asked; a second start for the same one is a `Duplicate`.",
-    "start.message_id": "The message of the conversation that asked; kept with the task.",
-    "start.id": "An id of your own; None makes one. An id that is taken is a `Duplicate`.",
-    "start.notify": "False: the ending is recorded, and nobody is told.",
-    "start.retry": '`"idempotent"`: it may run again after a crash. Else it ends `lost`.',
-    "start.on_limit": 'With no slot free: `"queue"` or `"reject"`; None is what `Limits.on_limit` says.',
-    "start.inline": "How much of the result stays in the message; None is what `Settings` says.",
-    "start.fork": "For agents: begin with a conversation: `fork_of`, `context`, `session`, or the thread's"
-    " own transcript. Kept as `task.forked`. Not together with `resume`.",
-    "start.fork_of": "For agents: a task whose conversation it goes on from, ended or not.",
-    "start.context": "For agents: the lines of the conversation it goes on from.",
-    "start.resume": "For runners of agents: an ended task to take up again, instead of a new one.",
+    # -- options of a start that Thread.start does not take
     "start.executor": "Filled in by a connected process: it is the one that has the function.",
     "start.parent": "Filled in by a connected process that works for a task: that task.",
-    "start.session": "For runners of agents: the agent's own conversation, where it has one already.",
-    "start.meta": "A JSON object of yours, kept with the task as `task.meta`; at most 16 KB.",
     # -- members without a docstring
-    "Meantime.get": "Any thread's task, as it is now.",
-    "Meantime.list": "Newest first, over all threads: everything, or the statuses you name.",
-    "Meantime.output": "What can be read of a task now; `wait` gives it so many seconds to end first.",
-    "Meantime.cancel": "Asks a task to stop; `wait` answers with its ending.",
-    "Meantime.stats": "Counts by name: rows in the ledger, slots in use, work that waits.",
-    "Meantime.limits": "The limits now.",
-    "Meantime.detach": "Ends what `attach` began.",
     "Thread.id": "As you named it.",
-    "Thread.get": "The task as it is now.",
-    "Thread.runs": "The task as each of its runs left it, oldest first; the last is as it is now.",
-    "Thread.position": "A queued task's place in its queue: 1 is next; None is not queued.",
-    "Thread.output": "What can be read of it now; `wait` gives it so many seconds to end first.",
-    "Thread.result": "The whole result; StillRunning before there is one, TaskEnded where there is none.",
-    "Thread.cancel_all": "Asks all active tasks of this thread to stop.",
-    "Thread.retry": "Always refused with RetryNotSupported: resume, or start anew.",
-    "Thread.batch": "Work handed off together, under a name of yours.",
     "Turn.id": "Empty before it is entered.",
     "Turn.said": "What the person said, for a turn of a `Loop`.",
-    "Turn.notices": "What this turn tells, in the order of completion.",
-    "Turn.renew": "Still alive: the lease begins anew.",
-    "Turn.render": "The notices as messages for the conversation, in our words or a dialect's.",
-    "Turn.reminder": "As on the thread.",
-    "Turn.output": "As on the thread; an ending that is read here counts as told with the ack.",
-    "Turn.wait": "As on the thread, for the tasks you name; endings count as told with the ack.",
-    "Turn.cancel": "As on the thread; the ending counts as told with the ack.",
     "Handle.task": "The task as it was when it was started.",
-    "Handle.id": "The task's id.",
-    "Handle.get": "The task as it is now.",
-    "Handle.output": "What can be read of it now; `wait` gives it so many seconds to end first.",
-    "Handle.cancel": "Asks it to stop; `wait` answers with its ending.",
     "Batch.id": "As you named it.",
-    "Batch.start": "As on the thread, with the same options but `batch`.",
-    "Batch.count": "How many of how many have ended.",
-    "Batch.list": "Newest first: all of them, or the statuses you name.",
-    "Batch.wait": "Waits until all, or any, have ended; never longer than `timeout`.",
-    "Batch.cancel": "Asks all that are active to stop.",
-    "Batch.clear": "Hides what has ended from listings.",
-    "Transcript.save": "Writes what was added; `turn.ack(transcript=…)` does it together with the ack.",
-    "Transcript.has": "Whether the conversation holds this notice already.",
-    "Transcript.messages": "The conversation so far.",
-    "Transcript.entries": "The same, with the notice that each message carries.",
     "Toolset.dialect": "Whose words it speaks.",
-    "Toolset.tools": "What the model is offered now: name, description, schema.",
-    "Toolset.commands": "What a person can type, with a slash before it.",
     "BackgroundFunction.work": "The work to hand over: `thread.start(fn.work(1, 2))`.",
-    "Context.task_id": "The task that this run belongs to.",
-    "Context.thread": "The id of the thread that asked.",
-    "Context.progress": "How far it is; what is left out stays as it was.",
     # -- fields without a comment
     "Settings.limits": "how much may run at once: `Limits`",
     "Settings.inline": "when a result goes to a file instead of the message: `InlineLimits`",
@@ -167,14 +101,6 @@ TEXTS = {
     "ending.emitted_vars": "what the work emitted by name",
     "ending.final_message": "an agent's last words",
     "ending.terminate_reason": "why an agent stopped, in its own terms",
-    # -- errors that the tree in kernel/errors.py names without a word
-    "TaskFailed": "the work raised",
-    "TaskCancelled": "it was stopped",
-    "TaskTimedOut": "it ran out of time",
-    "TaskLost": "nobody can know how it ended",
-    "LedgerBusy": "another process owns the file",
-    "LedgerDamaged": "the file is damaged and was set aside; `salvage=True` goes on with what can be read",
-    "LedgerTooNew": "a newer Meantime wrote it",
 }
 
 HEAD = """\
@@ -255,8 +181,8 @@ def _object(texts: Texts, name: str) -> str:
 
 
 def _open_options(texts: Texts) -> str:
-    options = _keywords(meantime.Meantime.open)
-    return f"### The options of open\n\n{_option_table(texts, 'open', options)}"
+    verb = meantime.Meantime.open
+    return f"### The options of open\n\n{_option_table(texts, verb, _keywords(verb))}"
 
 
 def _start_options(texts: Texts) -> str:
@@ -265,7 +191,7 @@ def _start_options(texts: Texts) -> str:
     options = fields | _keywords(meantime.Thread.start)
     only = ", ".join(_code(name) for name in options if name not in fields)
     note = "`Thread.call` takes them too" + (f", except {only}." if only else ".")
-    return f"### The options of start\n\n{note}\n\n{_option_table(texts, 'start', options)}"
+    return f"### The options of start\n\n{note}\n\n{_option_table(texts, meantime.Thread.start, options)}"
 
 
 def _keywords(fn: Callable[..., Any]) -> dict[str, tuple[str, str]]:
@@ -277,9 +203,15 @@ def _keywords(fn: Callable[..., Any]) -> dict[str, tuple[str, str]]:
     }
 
 
-def _option_table(texts: Texts, verb: str, options: dict[str, tuple[str, str]]) -> str:
+def _option_table(texts: Texts, verb: Callable[..., Any], options: dict[str, tuple[str, str]]) -> str:
+    said = _arguments(verb)
     rows = [
-        (f"`{name}`", _code(kind), _code(default), texts.get(f"{verb}.{name}"))
+        (
+            f"`{name}`",
+            _code(kind),
+            _code(default),
+            texts.get(f"{verb.__name__}.{name}", said=said.get(name, "")),
+        )
         for name, (kind, default) in options.items()
     ]
     return _table("option type default means", rows)
@@ -423,7 +355,8 @@ def _members(texts: Texts, cls: type, *, attributes: bool = True) -> list[str]:
         key = f"{cls.__name__}.{name}"
         shown = name if not isinstance(inspect.getattr_static(cls, name), classmethod) else key
         line = f"{name}: {_result(fn)}" if is_property else _signature(shown, fn)
-        lines.append(line + _below(texts.get(key, said=_doc(fn))))
+        said = _without_arguments(fn) if key in IN_TABLES else _doc(fn)
+        lines.append(line + _below(texts.get(key, said=said)))
     return lines
 
 
@@ -582,6 +515,16 @@ def _doc(thing: Any) -> str:
     """Its own docstring: not one that it inherits, nor the one that a named tuple makes up."""
     doc = getattr(thing, "__doc__", None) or ""
     return "" if doc.startswith(f"{thing.__name__}(") else inspect.cleandoc(doc)
+
+
+def _arguments(fn: Callable[..., Any]) -> dict[str, str]:
+    """What its docstring says of each argument: lines `name: meaning`, and what is indented below them."""
+    found = re.findall(r"(?m)^(\w+): (.*(?:\n +.*)*)", _doc(fn))
+    return {name: _flat(means[:1].upper() + means[1:]) for name, means in found}
+
+
+def _without_arguments(fn: Callable[..., Any]) -> str:
+    return re.sub(r"(?m)^\w+: .*(?:\n +.*)*\n?", "", _doc(fn))
 
 
 def _line(thing: Any) -> str:

@@ -84,7 +84,28 @@ class Thread:
     ) -> Handle[T]:
         """Hands the work off. When this returns, the task survives a crash, and its id is yours.
 
-        timeout: seconds, or a text such as "90s" or "1h30m"; -1 is as long as the settings allow."""
+        work: a `Call`, `Shell`, `Tool` or `Agent`.
+        mistaken: nothing goes here; arguments of a function belong into its `Call`.
+        timeout: seconds, or a text such as "90s" or "1h30m"; None is the default, -1 as long as the
+            settings allow.
+        description: what people and the agent call it; by default the name of its work.
+        batch: the batch that it joins; None is the thread's open batch, or a new one.
+        tool_call_id: the tool call that asked; a second start for the same one is refused.
+        message_id: the message of the conversation that asked.
+        id: an id of your own; None makes one.
+        notify: False records the ending, and tells nobody.
+        retry: "idempotent" may run again after a crash; otherwise such a run ends `lost`.
+        on_limit: "queue" or "reject" where no slot is free; None is what the limits say.
+        inline: how much of the result stays in the message.
+        fork: for agents: True begins with `context`, `session` or the thread's own transcript.
+        fork_of: for agents: a task whose conversation it goes on from, ended or not.
+        context: for agents: the lines of the conversation that it goes on from.
+        resume: for agents: an ended task to take up again, instead of a new one.
+        session: for agents: the session to work in or, with `fork`, to copy.
+        meta: a JSON object of yours, kept with the task; at most 16 KB.
+
+        Raises InvalidInput, Duplicate, LimitReached, Degraded, and NotResumable with `resume`.
+        """
         order = order_of(work, *mistaken)
         options = Options(
             timeout=timeouts.given(timeout),
@@ -110,7 +131,12 @@ class Thread:
 
     async def call(self, work: Orderable[Any], *, threshold: float | None = None, **options: Any) -> Answer:
         """Waits for the result up to `threshold` seconds; after that the same run goes on as a task.
-        None waits for ever. A result or a task, never both, and never executed twice."""
+        A result or a task, never both, and never executed twice.
+
+        work: a `Call`, `Shell`, `Tool` or `Agent`.
+        threshold: seconds; None waits for ever.
+        options: those of `start`.
+        """
         return await self._tasks.call(self.id, order_of(work), options_of(options), threshold)
 
     async def calls(self) -> Sequence[Task]:
@@ -135,21 +161,38 @@ class Thread:
         """Records a future that is executing already as a running task. Its result or exception is
         the ending; a cancel asks the future, and leaves it behind where it will not stop.
 
+        future: of a worker thread or of this event loop.
+        name: what the work is called.
+        arguments: what it was called with, as JSON, for people.
         running_for: the seconds it has been running; timeout and duration count from its beginning.
-        linked: is called with the `current()` of this task, for work that wants to look at it."""
+        linked: is called with the `current()` of this task, for work that wants to look at it.
+        options: those of `start`.
+        """
         order = Adopted(future, name, arguments, linked).order()
         task = await self._tasks.adopt(self.id, order, options_of(options), running_for)
         return Handle(self._tasks, self.id, task)
 
     async def resume(self, ref: Ref, prompt: str, *, timeout: float | str | None = None) -> Handle[Any]:
-        """A new run of an ended task, in its own session, with all it knows."""
+        """Begins a new run of an ended task, in its own session, with all it knows.
+
+        ref: the task.
+        prompt: the follow-up.
+        timeout: as of `start`, for this run.
+
+        Raises NotResumable while it runs, and where its session is gone.
+        """
         task = await self._tasks.resume(
             ref_of(ref), self.id, prompt, Options(timeout=timeouts.given(timeout))
         )
         return Handle(self._tasks, self.id, task)
 
     async def fork(self, ref: Ref, prompt: str, **options: Any) -> Handle[Any]:
-        """A new task that begins with all that another one knows, whether it has ended or not."""
+        """Starts a task that begins with all that another one knows, whether that has ended or not.
+
+        ref: the other task, of an agent.
+        prompt: what the new one is to do.
+        options: those of `start`.
+        """
         task = await self._tasks.get(ref_of(ref), self.id)
         if task.work.kind != "agent":
             raise InvalidInput(
@@ -158,6 +201,7 @@ class Thread:
         return await self.start(Agent(task.work.name, prompt), fork_of=task.id, **options)
 
     async def get(self, ref: Ref) -> Task:
+        """The task as it is now. Raises NotFound and Ambiguous."""
         return await self._tasks.get(ref_of(ref), self.id)
 
     async def list(
@@ -169,19 +213,32 @@ class Thread:
         limit: int = 50,
         offset: int = 0,
     ) -> Sequence[Task]:
-        """Newest first: what is active, or the statuses you name, or "all"."""
+        """This thread's tasks, newest first.
+
+        status: one status or several; "all" is every one, and None those that are active.
+        batch: only the tasks of this batch.
+        history: True lists cleared tasks too, and those beyond `Retention.hot`.
+        limit: the most tasks.
+        offset: how many to skip.
+        """
         wanted = statuses_of(status)
         return await self._tasks.list(
             self.id, wanted, batch=batch, history=history, limit=limit, offset=offset
         )
 
     async def runs(self, ref: Ref) -> Sequence[Task]:
+        """The task as each of its runs left it, oldest first; the last is as it is now."""
         return await self._tasks.runs_of(ref_of(ref), self.id)
 
     async def position(self, ref: Ref) -> int | None:
+        """A queued task's place in its queue: 1 is next; None is not queued."""
         return await self._tasks.position(ref_of(ref), self.id)
 
     async def output(self, ref: Ref, *, wait: float = 0) -> Output:
+        """What can be read of the task now; `wait` gives it so many seconds to end first.
+
+        ref: the task.
+        """
         return await self._tasks.output(ref_of(ref), self.id, wait=wait)
 
     def log(self, ref: Ref) -> Log:
@@ -189,12 +246,24 @@ class Thread:
         return Log(self._tasks, ref_of(ref), self.id)
 
     async def send(self, ref: Ref, data: str | bytes = "", *, eof: bool = False) -> str:
-        """To a running command: more of its stdin; `eof` closes it. To a running agent: something to hear
-        now, where it can ("steered"), else the follow-up of its next run ("queued")."""
+        """Sends a running command more of its stdin, or a running agent a text. An agent hears it
+        now where it can be steered (the answer is "steered"); otherwise it is the follow-up of its next run
+        (the answer is "queued").
+
+        ref: the task.
+        data: text or bytes.
+        eof: True closes the stdin.
+        """
         return await self._tasks.send(ref_of(ref), self.id, data, eof=eof)
 
     async def answer(self, ref: Ref, text: str, *, scope: str | None = None, by: str = "agent") -> Task:
-        """To a task that waits for input. A permission is given by a person (by="user"), not by an agent."""
+        """Answers the question of a task that waits for input.
+
+        ref: the task.
+        text: the answer: a text, or one of the choices.
+        scope: for a permission: "once" or "task".
+        by: "agent", or "user" for a person. An agent may refuse a permission and not give it.
+        """
         return await self._tasks.answer(ref_of(ref), self.id, text, scope=scope, by=by)
 
     async def lines(
@@ -202,26 +271,41 @@ class Thread:
     ) -> Sequence[Line]:
         """What was said in an agent's session, over all runs, oldest first.
 
+        ref: the task.
         kinds: text, thought, call, result, summary; none is all.
         roles: user, assistant, tool, system; none is all.
-        last: only so many, the newest."""
+        last: only so many, the newest.
+        """
         return await self._tasks.lines(ref_of(ref), self.id, kinds=kinds, roles=roles, last=last)
 
     async def result(self, ref: Ref) -> Json:
+        """The whole result. Raises StillRunning before there is one, TaskEnded where there is none."""
         return await self._tasks.result(ref_of(ref), self.id)
 
     async def wait(self, *refs: Ref, until: Until = "all", timeout: float | None = None) -> Sequence[Task]:
-        """Waits for the named tasks, or for all that are active now; never longer than `timeout`."""
+        """Waits until all or any of the tasks have ended. Returns them as they are then.
+
+        refs: the tasks; none is all that are active now.
+        until: "all" or "any".
+        timeout: the most seconds to wait; None waits for ever.
+        """
         ids = [ref_of(ref) for ref in refs] or [task.id for task in await self.list(limit=1_000)]
         return await self._tasks.wait(ids, self.id, until=until, timeout=timeout)
 
     async def cancel(
         self, ref: Ref, *, by: str = "agent", reason: str = "", wait: bool = False
     ) -> CancelAnswer:
-        """Asks a task to stop; `wait` answers with its ending. Asking twice is harmless."""
+        """Asks a task to stop. Asking twice is harmless.
+
+        ref: the task.
+        by: who asks; kept with the outcome.
+        reason: kept with the outcome.
+        wait: True answers with the ending.
+        """
         return await self._tasks.cancel(ref_of(ref), self.id, by=by, reason=reason, wait=wait)
 
     async def cancel_all(self, *, by: str = "agent") -> Sequence[CancelAnswer]:
+        """Asks all active tasks of this thread to stop; `by` says who asks."""
         return await self._tasks.cancel_all(self.id, by=by)
 
     async def interrupt(self, tasks: Literal["keep", "own", "all"] = "keep") -> Sequence[CancelAnswer]:
@@ -238,12 +322,17 @@ class Thread:
         return answers
 
     async def retry(self, ref: Ref) -> Task:
+        """Always raises RetryNotSupported: resume the task, or start a new one."""
         return await self._tasks.retry(ref_of(ref), self.id)
 
     async def clear(self, *refs: Ref, batch: str | None = None, older_than: float = 0.0) -> int:
-        """Hides ended tasks from listings. Nothing is deleted, and nothing untold is silenced.
+        """Hides ended tasks from listings. Nothing is deleted, and untold endings are still told. Returns how
+        many.
 
-        older_than: only those that ended at least so many seconds ago."""
+        refs: the tasks; none is all that have ended.
+        batch: only those of this batch.
+        older_than: only those that ended at least so many seconds ago.
+        """
         ids = [ref_of(ref) for ref in refs] or None
         return await self._tasks.clear(self.id, ids, batch=batch, older_than=older_than)
 
@@ -268,6 +357,7 @@ class Thread:
     ) -> Toolset:
         """This thread's verbs as tools for its agent, in the words of a dialect.
 
+        dialect: a name such as "psi", or a dialect of your own.
         agents: those that may be started, by name, or a mapping that says what each is for; empty is any,
             None is none.
         tools: functions that may be started, by name.
@@ -276,6 +366,7 @@ class Thread:
         allow: only the tools with these names; an empty list is none.
         background: False takes away what hands work off. So does a depth at which no more may start:
             `depth` is that of the task that this agent works on; None asks the work that runs here.
+        allow_model_cancel: False takes away what cancels.
         session, context: what a fork of this agent goes on from: its session, where the host of the new
             agent can copy it, or a function that gives what was said; else the thread's transcript.
         """
@@ -294,6 +385,7 @@ class Thread:
         )
 
     def batch(self, id: str) -> Batch:
+        """A batch of this thread, under an id of yours: tasks that are handed off together."""
         return Batch(self, self._tasks, id)
 
     def turn(
@@ -304,6 +396,7 @@ class Thread:
         id: of a turn that is open already, perhaps in another process, to go on with it: name the notices
         that you ack.
         lease: seconds after which an unrenewed turn counts as dead; None holds while the block is open.
+        limit: the most notices that one turn takes.
         reads_settle: whether an ending that the agent reads in this turn counts as told with its ack.
         """
         return Turn(self._tasks, self.id, id, lease=lease, limit=limit, reads_settle=reads_settle)
@@ -319,6 +412,7 @@ class Thread:
         """When to take a turn: somebody said something, or the thread is idle with something unread.
 
         settle: seconds that a woken agent waits for more, so that what ends together shares a turn.
+        lease, limit, reads_settle: as of `turn`.
         """
         options = {"lease": lease, "limit": limit, "reads_settle": reads_settle}
         return Loop(self._tasks, self.id, settle, options)
@@ -350,22 +444,36 @@ class Batch:
         self.id = id
 
     async def start(self, work: Orderable[T], **options: Any) -> Handle[T]:
+        """Hands work off as a part of this batch.
+
+        work: a `Call`, `Shell`, `Tool` or `Agent`.
+        options: those of `Thread.start`, except `batch`.
+        """
         return await self._thread.start(work, batch=self.id, **options)
 
     async def count(self) -> BatchCount:
+        """How many tasks of this batch have ended, and how many there are."""
         return await self._tasks.batch(self.id, self._thread.id)
 
     async def list(self, status: str | Iterable[str] | None = "all") -> Sequence[Task]:
+        """The tasks of this batch, newest first: all of them, or those of the statuses that you name."""
         return await self._thread.list(status, batch=self.id, limit=1_000)
 
     async def wait(self, *, until: Until = "all", timeout: float | None = None) -> Sequence[Task]:
-        """All of them, in the order in which they were started."""
+        """Waits until all or any of the batch's tasks have ended. Returns them in the order of their start.
+
+        until: "all" or "any".
+        timeout: the most seconds to wait; None waits for ever. Tasks that have not ended are returned as
+            they are.
+        """
         return await self._thread.wait(*reversed(await self.list()), until=until, timeout=timeout)
 
     async def cancel(self, *, by: str = "agent") -> Sequence[CancelAnswer]:
+        """Asks every active task of this batch to stop; `by` says who asks."""
         return await self._tasks.cancel_all(self._thread.id, batch=self.id, by=by)
 
     async def clear(self) -> int:
+        """Hides the ended tasks of this batch from listings. Returns how many."""
         return await self._thread.clear(batch=self.id)
 
 

@@ -53,12 +53,21 @@ class Meantime:
         salvage: bool = False,
         link: str | os.PathLike[str] | None = None,
     ) -> Meantime:
-        """`path` is a file; ":memory:" forgets. Use it with `with`, or close it yourself.
+        """Opens a ledger, which this process then owns. Use it with `with`, or close it yourself.
 
+        path: a file; ":memory:" forgets when it is closed.
         durability: "full" survives a power cut; "fast" survives a crash, not a power cut.
-        link: a unix socket at which other processes of the same user can `connect`.
+        settings: see `Settings`.
+        runners: runners for more kinds of work than functions and commands.
         servers: MCP servers by name, whose tools `Tool("name/tool", …)` runs.
-        agents: who `Agent("name", …)` is: AgentSettings, a Pydantic AI agent, or a function of your own."""
+        agents: who `Agent("name", …)` is: AgentSettings, a Pydantic AI agent or a function of your own, or
+            `PythonAgent(agent, tools=…)`, which gives either its settings.
+        clock: another clock, for tests.
+        store: another store instead of the one that `path` names, for tests.
+        salvage: True goes on with what can be read of a damaged ledger that was set aside.
+        link: a unix socket at which other processes of the same user can `connect`.
+
+        Raises LedgerBusy where another process owns the ledger, LedgerDamaged and LedgerTooNew."""
 
     @classmethod
     def connect(
@@ -102,7 +111,9 @@ class Meantime:
         tcp: False serves the unix socket alone.
         settings: in place of port, host, auth, hosts and allow_remote: these, and every cap there is."""
 
-    def get(self, ref: str) -> Task: ...
+    def get(self, ref: str) -> Task:
+        """Any thread's task, as it is now. Raises NotFound and Ambiguous."""
+
     def list(
         self,
         status: str | Iterable[str] | None = None,
@@ -112,23 +123,56 @@ class Meantime:
         history: bool = True,
         limit: int = 50,
         offset: int = 0,
-    ) -> Sequence[Task]: ...
-    def output(self, ref: str, *, wait: float = 0) -> Output: ...
+    ) -> Sequence[Task]:
+        """Tasks of every thread, newest first.
+
+        status: one status or several; None and "all" are every one.
+        thread: only the tasks of this thread.
+        batch: only the tasks of this batch.
+        history: False leaves out cleared tasks, and those beyond `Retention.hot`.
+        limit: the most tasks.
+        offset: how many to skip."""
+
+    def output(self, ref: str, *, wait: float = 0) -> Output:
+        """What can be read of a task now.
+
+        ref: the task.
+        wait: seconds that it is given to end first."""
+
     def log(self, ref: str) -> Log:
         """What a command says: read, tail or follow it."""
 
     def send(self, ref: str, data: str | bytes = "", *, eof: bool = False) -> str:
-        """To a running command: more of its stdin; `eof` closes it. To a running agent: a text."""
+        """Sends a running command more of its stdin, or a running agent a text.
+
+        ref: the task.
+        data: text or bytes.
+        eof: True closes the stdin."""
 
     def answer(self, ref: str, text: str, *, scope: str | None = None) -> Task:
-        """To a task that waits for input, as a person: a text, or one of the offered answers."""
+        """Answers the question of a task that waits for input, as a person.
+
+        ref: the task.
+        text: the answer: a text, or one of the choices.
+        scope: for a permission: "once" or "task"."""
 
     def lines(
         self, ref: str, *, kinds: Sequence[str] = (), roles: Sequence[str] = (), last: int | None = None
     ) -> Sequence[Line]:
-        """What was said in an agent's session, over all runs, oldest first; see Thread.lines."""
+        """What was said in an agent's session, over all runs, oldest first.
 
-    def cancel(self, ref: str, *, reason: str = "", wait: bool = False) -> CancelAnswer: ...
+        ref: the task.
+        kinds: text, thought, call, result, summary; none is all.
+        roles: user, assistant, tool, system; none is all.
+        last: only so many, the newest."""
+
+    def cancel(self, ref: str, *, reason: str = "", wait: bool = False) -> CancelAnswer:
+        """Asks a task to stop, as a person. Asking twice is harmless.
+
+        ref: the task.
+        reason: kept with the outcome.
+        wait: True answers with the ending."""
+
     def tools(self, server: str | None = None) -> Sequence[ToolInfo]:
         """The tools of an MCP server, asked now; None is all servers, without those that do not answer."""
 
@@ -146,13 +190,22 @@ class Meantime:
     ) -> NoticePage:
         """One page of notices, for an audit: by default those that are not told yet.
 
-        The page is a list; its `total` is the number of notices before paging. At most 1,000 at once."""
+        states: "unread", "leased", "parked", "told", "muted"; none is the first three.
+        thread: only those of this thread.
+        limit: the most notices, up to 1,000.
+        offset: how many to skip.
 
-    def stats(self) -> dict[str, int]: ...
+        The page is a list; its `total` is the number of notices before paging."""
+
+    def stats(self) -> dict[str, int]:
+        """Counts by name: rows in the ledger, slots in use, work that waits."""
+
     def events(self, after: int = 0) -> Iterator[Event]:
         """Every change of every task, in order, from the journal and then live."""
 
-    def limits(self) -> Limits: ...
+    def limits(self) -> Limits:
+        """The limits as they are now."""
+
     def set_limits(
         self,
         *,
@@ -162,7 +215,13 @@ class Meantime:
         on_limit: str | None = None,
         depth: int | None = None,
     ) -> Limits:
-        """Takes effect at once; -1 is no limit. What is not named stays as it is."""
+        """Changes limits at once; -1 is no limit. A limit that is not named stays as it is.
+
+        per_thread: tasks of one kind that one thread may have running.
+        total: tasks that may run in all.
+        per_kind: by kind of work: overrides `per_thread`.
+        on_limit: "queue" or "reject".
+        depth: how deep work may start work."""
 
     def plugin_defaults(self) -> PluginDefaults:
         """What a registry of plugins has that is given no config: with a daemon, its section [plugins]."""
@@ -170,7 +229,9 @@ class Meantime:
     def attach(self, thread: str, host: Host) -> None:
         """Pushes the thread's notices to a host, as soon as it is idle."""
 
-    def detach(self, thread: str) -> None: ...
+    def detach(self, thread: str) -> None:
+        """Ends what `attach` began: the thread's notices are no longer pushed."""
+
     def __enter__(self) -> Meantime: ...
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
@@ -209,11 +270,35 @@ class Thread:
     ) -> Handle[T]:
         """Hands the work off. When this returns, the task survives a crash, and its id is yours.
 
-        timeout: seconds, or a text such as "90s" or "1h30m"; -1 is as long as the settings allow."""
+        work: a `Call`, `Shell`, `Tool` or `Agent`.
+        mistaken: nothing goes here; arguments of a function belong into its `Call`.
+        timeout: seconds, or a text such as "90s" or "1h30m"; None is the default, -1 as long as the
+            settings allow.
+        description: what people and the agent call it; by default the name of its work.
+        batch: the batch that it joins; None is the thread's open batch, or a new one.
+        tool_call_id: the tool call that asked; a second start for the same one is refused.
+        message_id: the message of the conversation that asked.
+        id: an id of your own; None makes one.
+        notify: False records the ending, and tells nobody.
+        retry: "idempotent" may run again after a crash; otherwise such a run ends `lost`.
+        on_limit: "queue" or "reject" where no slot is free; None is what the limits say.
+        inline: how much of the result stays in the message.
+        fork: for agents: True begins with `context`, `session` or the thread's own transcript.
+        fork_of: for agents: a task whose conversation it goes on from, ended or not.
+        context: for agents: the lines of the conversation that it goes on from.
+        resume: for agents: an ended task to take up again, instead of a new one.
+        session: for agents: the session to work in or, with `fork`, to copy.
+        meta: a JSON object of yours, kept with the task; at most 16 KB.
+
+        Raises InvalidInput, Duplicate, LimitReached, Degraded, and NotResumable with `resume`."""
 
     def call(self, work: Orderable[Any], *, threshold: float | None = None, **options: Any) -> Answer:
         """Waits for the result up to `threshold` seconds; after that the same run goes on as a task.
-        None waits for ever. A result or a task, never both, and never executed twice."""
+        A result or a task, never both, and never executed twice.
+
+        work: a `Call`, `Shell`, `Tool` or `Agent`.
+        threshold: seconds; None waits for ever.
+        options: those of `start`."""
 
     def calls(self) -> Sequence[Task]:
         """What this thread waits for in `call` now, oldest first. These are no records yet."""
@@ -235,16 +320,32 @@ class Thread:
         """Records a future that is executing already as a running task. Its result or exception is
         the ending; a cancel asks the future, and leaves it behind where it will not stop.
 
+        future: of a worker thread or of this event loop.
+        name: what the work is called.
+        arguments: what it was called with, as JSON, for people.
         running_for: the seconds it has been running; timeout and duration count from its beginning.
-        linked: is called with the `current()` of this task, for work that wants to look at it."""
+        linked: is called with the `current()` of this task, for work that wants to look at it.
+        options: those of `start`."""
 
     def resume(self, ref: Ref, prompt: str, *, timeout: float | str | None = None) -> Handle[Any]:
-        """A new run of an ended task, in its own session, with all it knows."""
+        """Begins a new run of an ended task, in its own session, with all it knows.
+
+        ref: the task.
+        prompt: the follow-up.
+        timeout: as of `start`, for this run.
+
+        Raises NotResumable while it runs, and where its session is gone."""
 
     def fork(self, ref: Ref, prompt: str, **options: Any) -> Handle[Any]:
-        """A new task that begins with all that another one knows, whether it has ended or not."""
+        """Starts a task that begins with all that another one knows, whether that has ended or not.
 
-    def get(self, ref: Ref) -> Task: ...
+        ref: the other task, of an agent.
+        prompt: what the new one is to do.
+        options: those of `start`."""
+
+    def get(self, ref: Ref) -> Task:
+        """The task as it is now. Raises NotFound and Ambiguous."""
+
     def list(
         self,
         status: str | Iterable[str] | None = None,
@@ -254,38 +355,76 @@ class Thread:
         limit: int = 50,
         offset: int = 0,
     ) -> Sequence[Task]:
-        """Newest first: what is active, or the statuses you name, or "all"."""
+        """This thread's tasks, newest first.
 
-    def runs(self, ref: Ref) -> Sequence[Task]: ...
-    def position(self, ref: Ref) -> int | None: ...
-    def output(self, ref: Ref, *, wait: float = 0) -> Output: ...
+        status: one status or several; "all" is every one, and None those that are active.
+        batch: only the tasks of this batch.
+        history: True lists cleared tasks too, and those beyond `Retention.hot`.
+        limit: the most tasks.
+        offset: how many to skip."""
+
+    def runs(self, ref: Ref) -> Sequence[Task]:
+        """The task as each of its runs left it, oldest first; the last is as it is now."""
+
+    def position(self, ref: Ref) -> int | None:
+        """A queued task's place in its queue: 1 is next; None is not queued."""
+
+    def output(self, ref: Ref, *, wait: float = 0) -> Output:
+        """What can be read of the task now; `wait` gives it so many seconds to end first.
+
+        ref: the task."""
+
     def log(self, ref: Ref) -> Log:
         """What a command says: read, tail or follow it."""
 
     def send(self, ref: Ref, data: str | bytes = "", *, eof: bool = False) -> str:
-        """To a running command: more of its stdin; `eof` closes it. To a running agent: something to hear
-        now, where it can ("steered"), else the follow-up of its next run ("queued")."""
+        """Sends a running command more of its stdin, or a running agent a text. An agent hears it
+        now where it can be steered (the answer is "steered"); otherwise it is the follow-up of its next run
+        (the answer is "queued").
+
+        ref: the task.
+        data: text or bytes.
+        eof: True closes the stdin."""
 
     def answer(self, ref: Ref, text: str, *, scope: str | None = None, by: str = "agent") -> Task:
-        """To a task that waits for input. A permission is given by a person (by="user"), not by an agent."""
+        """Answers the question of a task that waits for input.
+
+        ref: the task.
+        text: the answer: a text, or one of the choices.
+        scope: for a permission: "once" or "task".
+        by: "agent", or "user" for a person. An agent may refuse a permission and not give it."""
 
     def lines(
         self, ref: Ref, *, kinds: Sequence[str] = (), roles: Sequence[str] = (), last: int | None = None
     ) -> Sequence[Line]:
         """What was said in an agent's session, over all runs, oldest first.
 
+        ref: the task.
         kinds: text, thought, call, result, summary; none is all.
         roles: user, assistant, tool, system; none is all.
         last: only so many, the newest."""
 
-    def result(self, ref: Ref) -> Json: ...
+    def result(self, ref: Ref) -> Json:
+        """The whole result. Raises StillRunning before there is one, TaskEnded where there is none."""
+
     def wait(self, *refs: Ref, until: Until = "all", timeout: float | None = None) -> Sequence[Task]:
-        """Waits for the named tasks, or for all that are active now; never longer than `timeout`."""
+        """Waits until all or any of the tasks have ended. Returns them as they are then.
+
+        refs: the tasks; none is all that are active now.
+        until: "all" or "any".
+        timeout: the most seconds to wait; None waits for ever."""
 
     def cancel(self, ref: Ref, *, by: str = "agent", reason: str = "", wait: bool = False) -> CancelAnswer:
-        """Asks a task to stop; `wait` answers with its ending. Asking twice is harmless."""
+        """Asks a task to stop. Asking twice is harmless.
 
-    def cancel_all(self, *, by: str = "agent") -> Sequence[CancelAnswer]: ...
+        ref: the task.
+        by: who asks; kept with the outcome.
+        reason: kept with the outcome.
+        wait: True answers with the ending."""
+
+    def cancel_all(self, *, by: str = "agent") -> Sequence[CancelAnswer]:
+        """Asks all active tasks of this thread to stop; `by` says who asks."""
+
     def interrupt(self, tasks: Literal["keep", "own", "all"] = "keep") -> Sequence[CancelAnswer]:
         """The conversation was interrupted: keep its work, cancel its own, or its descendants' too."""
 
@@ -293,10 +432,15 @@ class Thread:
         """The conversation is over: its tasks are cancelled or kept, never another thread's. What has ended
         leaves its lists, and so does what is cancelled, when it ends; `get` and the history still have it."""
 
-    def retry(self, ref: Ref) -> Task: ...
-    def clear(self, *refs: Ref, batch: str | None = None, older_than: float = 0.0) -> int:
-        """Hides ended tasks from listings. Nothing is deleted, and nothing untold is silenced.
+    def retry(self, ref: Ref) -> Task:
+        """Always raises RetryNotSupported: resume the task, or start a new one."""
 
+    def clear(self, *refs: Ref, batch: str | None = None, older_than: float = 0.0) -> int:
+        """Hides ended tasks from listings. Nothing is deleted, and untold endings are still told. Returns how
+        many.
+
+        refs: the tasks; none is all that have ended.
+        batch: only those of this batch.
         older_than: only those that ended at least so many seconds ago."""
 
     def reminder(self, dialect: Wording | None = None) -> str:
@@ -319,6 +463,7 @@ class Thread:
     ) -> Toolset:
         """This thread's verbs as tools for its agent, in the words of a dialect.
 
+        dialect: a name such as "psi", or a dialect of your own.
         agents: those that may be started, by name, or a mapping that says what each is for; empty is any,
             None is none.
         tools: functions that may be started, by name.
@@ -327,10 +472,13 @@ class Thread:
         allow: only the tools with these names; an empty list is none.
         background: False takes away what hands work off. So does a depth at which no more may start:
             `depth` is that of the task that this agent works on; None asks the work that runs here.
+        allow_model_cancel: False takes away what cancels.
         session, context: what a fork of this agent goes on from: its session, where the host of the new
             agent can copy it, or a function that gives what was said; else the thread's transcript."""
 
-    def batch(self, id: str) -> Batch: ...
+    def batch(self, id: str) -> Batch:
+        """A batch of this thread, under an id of yours: tasks that are handed off together."""
+
     def turn(
         self, id: str = "", *, lease: float | None = None, limit: int = 100, reads_settle: bool = True
     ) -> Turn:
@@ -339,6 +487,7 @@ class Thread:
         id: of a turn that is open already, perhaps in another process, to go on with it: name the notices
         that you ack.
         lease: seconds after which an unrenewed turn counts as dead; None holds while the block is open.
+        limit: the most notices that one turn takes.
         reads_settle: whether an ending that the agent reads in this turn counts as told with its ack."""
 
     def loop(
@@ -346,7 +495,8 @@ class Thread:
     ) -> Loop:
         """When to take a turn: somebody said something, or the thread is idle with something unread.
 
-        settle: seconds that a woken agent waits for more, so that what ends together shares a turn."""
+        settle: seconds that a woken agent waits for more, so that what ends together shares a turn.
+        lease, limit, reads_settle: as of `turn`."""
 
     def wakeups(self) -> Iterator[None]:
         """Yields whenever the thread is idle with something unread, until this Meantime is closed."""
@@ -359,14 +509,30 @@ class Batch:
 
     id: str
 
-    def start(self, work: Orderable[T], **options: Any) -> Handle[T]: ...
-    def count(self) -> BatchCount: ...
-    def list(self, status: str | Iterable[str] | None = "all") -> Sequence[Task]: ...
-    def wait(self, *, until: Until = "all", timeout: float | None = None) -> Sequence[Task]:
-        """All of them, in the order in which they were started."""
+    def start(self, work: Orderable[T], **options: Any) -> Handle[T]:
+        """Hands work off as a part of this batch.
 
-    def cancel(self, *, by: str = "agent") -> Sequence[CancelAnswer]: ...
-    def clear(self) -> int: ...
+        work: a `Call`, `Shell`, `Tool` or `Agent`.
+        options: those of `Thread.start`, except `batch`."""
+
+    def count(self) -> BatchCount:
+        """How many tasks of this batch have ended, and how many there are."""
+
+    def list(self, status: str | Iterable[str] | None = "all") -> Sequence[Task]:
+        """The tasks of this batch, newest first: all of them, or those of the statuses that you name."""
+
+    def wait(self, *, until: Until = "all", timeout: float | None = None) -> Sequence[Task]:
+        """Waits until all or any of the batch's tasks have ended. Returns them in the order of their start.
+
+        until: "all" or "any".
+        timeout: the most seconds to wait; None waits for ever. Tasks that have not ended are returned as
+            they are."""
+
+    def cancel(self, *, by: str = "agent") -> Sequence[CancelAnswer]:
+        """Asks every active task of this batch to stop; `by` says who asks."""
+
+    def clear(self) -> int:
+        """Hides the ended tasks of this batch from listings. Returns how many."""
 
 class Toolset:
     """What one agent is given.
@@ -380,7 +546,9 @@ class Toolset:
 
     dialect: Dialect
 
-    def tools(self) -> list[Tool]: ...
+    def tools(self) -> list[Tool]:
+        """What the model is offered now: name, description and schema of each tool."""
+
     def schemas(self, form: Form) -> list[dict[str, Any]]:
         """The tools as "openai", "anthropic", "mcp" or "gemini" wants them."""
 
@@ -396,17 +564,28 @@ class Toolset:
         tool_call_id: str | None = None,
         message_id: str | None = None,
     ) -> Said:
-        """Never raises for what a model did wrong. `beat` is told how long a wait has lasted, and how long
-        it lasts at most. A second start for the same `tool_call_id` is refused."""
+        """Performs a tool call of the model. Never raises for what a model did wrong: the answer says it.
+
+        name: the tool.
+        arguments: a mapping, or the JSON text of one.
+        beat: is told how long a wait has lasted, and how long it lasts at most.
+        tool_call_id: a second start for the same one is refused.
+        message_id: the message of the conversation that asked."""
 
     def starts(self, name: str) -> bool:
         """Whether this tool can hand work off."""
 
     def started(self, name: str, arguments: object, **options: Any) -> Task | None:
-        """The task itself, for those who follow it by themselves; None for a call that starts no new one.
-        Raises."""
+        """Starts what a tool call starts, and returns the task; None for a call that starts no new one.
+        Raises.
 
-    def commands(self) -> list[Command]: ...
+        name: the tool.
+        arguments: a mapping, or the JSON text of one.
+        options: those of `Thread.start`."""
+
+    def commands(self) -> list[Command]:
+        """What a person can type, with a slash before it."""
+
     def command(self, line: str) -> Said:
         """A line that a person typed: `/tasks list`. It sees this thread, and settles nothing."""
 
@@ -418,7 +597,11 @@ class Toolset:
         Meantime is closed. Raises InvalidInput for a dialect without one."""
 
     def refusal(self, name: str, error: MeantimeError, ask: Any = None) -> Said:
-        """An error in the words of the dialect."""
+        """An error in the words of the dialect.
+
+        name: the tool that was called.
+        error: what is wrong.
+        ask: what the call asked for, where that was understood."""
 
 class Turn:
     """Busy while it is open. Leaving its block without `ack()` gives the notices back.
@@ -458,14 +641,35 @@ class Turn:
     def renew(self) -> None:
         """Starts the lease anew: for a turn that takes longer."""
 
-    def render(self, dialect: Renderer | str | None = None) -> list[Message]: ...
+    def render(self, dialect: Renderer | str | None = None) -> list[Message]:
+        """The notices as messages for the conversation, in our words or a dialect's."""
+
     def messages(self, dialect: Wording | None = None) -> list[Message]:
         """What is new for the conversation: the endings, in order, then what the person said."""
 
-    def reminder(self, dialect: Wording | None = None) -> str: ...
-    def output(self, ref: Ref, *, wait: float = 0) -> Output: ...
-    def wait(self, *refs: Ref, until: Until = "all", timeout: float | None = None) -> Sequence[Task]: ...
-    def cancel(self, ref: Ref, *, reason: str = "", wait: bool = True) -> CancelAnswer: ...
+    def reminder(self, dialect: Wording | None = None) -> str:
+        """What runs and what ended but was not told; see `Thread.reminder`."""
+
+    def output(self, ref: Ref, *, wait: float = 0) -> Output:
+        """What can be read of a task now; an ending that is read here counts as told with the ack.
+
+        ref: the task.
+        wait: seconds that it is given to end first."""
+
+    def wait(self, *refs: Ref, until: Until = "all", timeout: float | None = None) -> Sequence[Task]:
+        """Waits for tasks, as `Thread.wait` does; endings that are seen here count as told with the ack.
+
+        refs: the tasks.
+        until: "all" or "any".
+        timeout: the most seconds to wait; None waits for ever."""
+
+    def cancel(self, ref: Ref, *, reason: str = "", wait: bool = True) -> CancelAnswer:
+        """Asks a task to stop; the ending counts as told with the ack.
+
+        ref: the task.
+        reason: kept with the outcome.
+        wait: True answers with the ending."""
+
     def read(self, *notices: Notice | str) -> None:
         """The agent has these endings before its eyes, by whatever way it came to them."""
 
@@ -473,15 +677,26 @@ class Transcript:
     """A small conversation in our own store: the class A host. Add, then save or ack."""
 
     def add(self, notice: str | None, message: Message | str, *, role: str = "user") -> None:
-        """Adds a message; one that carries a notice id is kept once, however often it is added."""
+        """Adds a message; one that carries a notice id is kept once, however often it is added.
+
+        notice: the id of the notice that it tells; None for any other message.
+        message: a message, or the text of one.
+        role: of a text."""
 
     def apart(self) -> Transcript:
         """The same conversation with a buffer of its own: what is added there is saved there alone."""
 
-    def save(self) -> None: ...
-    def has(self, notice: Notice | str) -> bool: ...
-    def messages(self) -> list[Message]: ...
-    def entries(self) -> Sequence[Entry]: ...
+    def save(self) -> None:
+        """Writes what was added. `turn.ack(transcript=…)` does it together with the ack."""
+
+    def has(self, notice: Notice | str) -> bool:
+        """Whether the conversation holds this notice already."""
+
+    def messages(self) -> list[Message]:
+        """The conversation so far."""
+
+    def entries(self) -> Sequence[Entry]:
+        """The conversation so far, with the notice that each message carries."""
 
 class Handle(Generic[T_co]):
     """A started task. `task` is how it was then; `get()` is how it is now."""
@@ -489,37 +704,58 @@ class Handle(Generic[T_co]):
     task: Task
 
     @property
-    def id(self) -> str: ...
-    def get(self) -> Task: ...
+    def id(self) -> str:
+        """The task's id."""
+
+    def get(self) -> Task:
+        """The task as it is now."""
+
     def wait(self, timeout: float | None = None) -> Task:
         """The task when it has ended, or as it is when the time is over."""
 
     def result(self, timeout: float | None = None) -> T_co:
         """Waits for the result and returns it whole; any other ending is a TaskEnded error."""
 
-    def output(self, *, wait: float = 0) -> Output: ...
+    def output(self, *, wait: float = 0) -> Output:
+        """What can be read of the task now; `wait` gives it so many seconds to end first."""
+
     @property
     def log(self) -> Log:
         """What a command says: read, tail or follow it."""
 
     def send(self, data: str | bytes = "", *, eof: bool = False) -> str:
-        """To a running command: more of its stdin; `eof` closes it."""
+        """Sends a running command more of its stdin, or a running agent a text.
 
-    def cancel(self, *, reason: str = "", wait: bool = False) -> CancelAnswer: ...
+        data: text or bytes.
+        eof: True closes the stdin."""
+
+    def cancel(self, *, reason: str = "", wait: bool = False) -> CancelAnswer:
+        """Asks the task to stop. Asking twice is harmless.
+
+        reason: kept with the outcome.
+        wait: True answers with the ending."""
 
 class Log:
     """Offsets count every byte that came, also those that are no longer kept. `both` is the two
     streams in the order in which they were heard; each has offsets of its own."""
 
     def read(self, offset: int = 0, *, stream: Stream = "both", limit: int = ...) -> Chunk:
-        """At most `limit` bytes from `offset`, or from the first after it that is kept. Never waits."""
+        """Reads at most `limit` bytes from `offset`, or from the first byte after it that is kept. Never
+        waits.
+
+        stream: "stdout", "stderr" or "both"."""
 
     def tail(self, lines: int = 50, *, stream: Stream = "both", limit: int = ...) -> Chunk:
-        """The last lines, in at most `limit` bytes, never from the middle of a character."""
+        """The last lines, in at most `limit` bytes, never from the middle of a character.
+
+        lines: the most lines.
+        stream: "stdout", "stderr" or "both"."""
 
     def follow(self, offset: int = 0, *, stream: Stream = "both", limit: int = ...) -> Iterator[Chunk]:
         """Everything from `offset` on, as it comes, until the task has ended; at most `limit` bytes at once.
-        Whoever is slower than the command is told in `lost_bytes` what was no longer kept."""
+        A reader that is slower than the command finds in `lost_bytes` how much was no longer kept.
+
+        stream: "stdout", "stderr" or "both"."""
 
 class Loop:
     """One voice: a turn at a time, with everything in it that was said or has ended until then."""

@@ -29,9 +29,11 @@ class Handle(Generic[T_co]):
 
     @property
     def id(self) -> str:
+        """The task's id."""
         return self.task.id
 
     async def get(self) -> Task:
+        """The task as it is now."""
         return await self._tasks.get(self.id, self._thread)
 
     async def wait(self, timeout: float | None = None) -> Task:
@@ -44,6 +46,7 @@ class Handle(Generic[T_co]):
         return cast("T_co", await self._tasks.result(self.id, self._thread))
 
     async def output(self, *, wait: float = 0) -> Output:
+        """What can be read of the task now; `wait` gives it so many seconds to end first."""
         return await self._tasks.output(self.id, self._thread, wait=wait)
 
     @property
@@ -52,10 +55,19 @@ class Handle(Generic[T_co]):
         return Log(self._tasks, self.id, self._thread)
 
     async def send(self, data: str | bytes = "", *, eof: bool = False) -> str:
-        """To a running command: more of its stdin; `eof` closes it."""
+        """Sends a running command more of its stdin, or a running agent a text.
+
+        data: text or bytes.
+        eof: True closes the stdin.
+        """
         return await self._tasks.send(self.id, self._thread, data, eof=eof)
 
     async def cancel(self, *, reason: str = "", wait: bool = False) -> CancelAnswer:
+        """Asks the task to stop. Asking twice is harmless.
+
+        reason: kept with the outcome.
+        wait: True answers with the ending.
+        """
         return await self._tasks.cancel(self.id, self._thread, by="agent", reason=reason, wait=wait)
 
     def __repr__(self) -> str:

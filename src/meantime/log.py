@@ -22,18 +22,29 @@ class Log:
         self._thread = thread
 
     async def read(self, offset: int = 0, *, stream: Stream = "both", limit: int = PIECE) -> Chunk:
-        """At most `limit` bytes from `offset`, or from the first after it that is kept. Never waits."""
+        """Reads at most `limit` bytes from `offset`, or from the first byte after it that is kept. Never
+        waits.
+
+        stream: "stdout", "stderr" or "both".
+        """
         return await self._tasks.read(self._ref, self._thread, stream, offset, limit)
 
     async def tail(self, lines: int = 50, *, stream: Stream = "both", limit: int = PIECE) -> Chunk:
-        """The last lines, in at most `limit` bytes, never from the middle of a character."""
+        """The last lines, in at most `limit` bytes, never from the middle of a character.
+
+        lines: the most lines.
+        stream: "stdout", "stderr" or "both".
+        """
         return await self._tasks.tail(self._ref, self._thread, stream, lines, limit)
 
     async def follow(
         self, offset: int = 0, *, stream: Stream = "both", limit: int = PIECE
     ) -> AsyncIterator[Chunk]:
         """Everything from `offset` on, as it comes, until the task has ended; at most `limit` bytes at once.
-        Whoever is slower than the command is told in `lost_bytes` what was no longer kept."""
+        A reader that is slower than the command finds in `lost_bytes` how much was no longer kept.
+
+        stream: "stdout", "stderr" or "both".
+        """
         while True:
             chunk = await self.read(offset, stream=stream, limit=limit)
             offset = chunk.next

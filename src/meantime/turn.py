@@ -108,6 +108,7 @@ class Turn:
         await self._tasks.renew(self.id, thread=self._thread)
 
     def render(self, dialect: Renderer | str | None = None) -> list[Message]:
+        """The notices as messages for the conversation, in our words or a dialect's."""
         return [notice.message(dialect) for notice in self.notices]
 
     def messages(self, dialect: Wording | None = None) -> list[Message]:
@@ -115,16 +116,28 @@ class Turn:
         return [*self.render(dialect), *(Message("user", (Part(text),)) for text in self.said)]
 
     async def reminder(self, dialect: Wording | None = None) -> str:
+        """What runs and what ended but was not told; see `Thread.reminder`."""
         return await reminder(self._tasks, self._thread, dialect)
 
     # -- an agent's reads in this turn: they count as told with its ack, if the turn says so
 
     async def output(self, ref: Ref, *, wait: float = 0) -> Output:
+        """What can be read of a task now; an ending that is read here counts as told with the ack.
+
+        ref: the task.
+        wait: seconds that it is given to end first.
+        """
         output = await self._tasks.output(ref_of(ref), self._thread, wait=wait, turn=self._settling)
         self._saw(output.task)
         return output
 
     async def wait(self, *refs: Ref, until: Until = "all", timeout: float | None = None) -> Sequence[Task]:
+        """Waits for tasks, as `Thread.wait` does; endings that are seen here count as told with the ack.
+
+        refs: the tasks.
+        until: "all" or "any".
+        timeout: the most seconds to wait; None waits for ever.
+        """
         ids = [ref_of(ref) for ref in refs]
         turn = self._settling
         tasks = await self._tasks.wait(ids, self._thread, until=until, timeout=timeout, turn=turn)
@@ -132,6 +145,12 @@ class Turn:
         return tasks
 
     async def cancel(self, ref: Ref, *, reason: str = "", wait: bool = True) -> CancelAnswer:
+        """Asks a task to stop; the ending counts as told with the ack.
+
+        ref: the task.
+        reason: kept with the outcome.
+        wait: True answers with the ending.
+        """
         answer = await self._tasks.cancel(
             ref_of(ref), self._thread, by="agent", reason=reason, wait=wait, turn=self._settling
         )
@@ -164,7 +183,12 @@ class Transcript:
         self._writing: asyncio.Future[Any] | None = None
 
     def add(self, notice: str | None, message: Message | str, *, role: str = "user") -> None:
-        """Adds a message; one that carries a notice id is kept once, however often it is added."""
+        """Adds a message; one that carries a notice id is kept once, however often it is added.
+
+        notice: the id of the notice that it tells; None for any other message.
+        message: a message, or the text of one.
+        role: of a text.
+        """
         if isinstance(message, str):
             message = Message(role, (Part(message),))
         self._added.append(Entry(message, notice))
@@ -176,15 +200,19 @@ class Transcript:
         return Transcript(self._tasks, self._thread)
 
     async def save(self) -> None:
+        """Writes what was added. `turn.ack(transcript=…)` does it together with the ack."""
         await self.saving(lambda entries: self._tasks.append(self._thread, entries))
 
     async def has(self, notice: Notice | str) -> bool:
+        """Whether the conversation holds this notice already."""
         return await self._tasks.has_entry(self._thread, ref_of(notice))
 
     async def messages(self) -> list[Message]:
+        """The conversation so far."""
         return [entry.message for entry in await self._tasks.transcript(self._thread)]
 
     async def entries(self) -> Sequence[Entry]:
+        """The conversation so far, with the notice that each message carries."""
         return await self._tasks.transcript(self._thread)
 
     async def saving(self, write: Callable[[list[Entry]], Coroutine[Any, Any, T]]) -> T:

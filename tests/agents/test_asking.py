@@ -37,7 +37,8 @@ WHICH = Question(id="q1", text="Which colour?", choices=(Choice("red", "Red"), C
 OPEN = Question(id="q2", text="What is your name?")
 
 
-async def test_L28_waiting_is_shown_everywhere(tmp_path: Path):
+@pytest.mark.behaviour("L28")
+async def test_waiting_is_shown_everywhere(tmp_path: Path):
     async with working(tmp_path, asking(WHICH)) as mt:
         handle = await start(mt)
         task = await waits(mt, handle.id)
@@ -54,7 +55,8 @@ async def test_L28_waiting_is_shown_everywhere(tmp_path: Path):
         ]  # fmt: skip
 
 
-async def test_L28_any_text_answers_an_open_question(tmp_path: Path):
+@pytest.mark.behaviour("L28")
+async def test_any_text_answers_an_open_question(tmp_path: Path):
     async with working(tmp_path, asking(OPEN)) as mt:
         handle = await start(mt)
         await waits(mt, handle.id)
@@ -64,7 +66,8 @@ async def test_L28_any_text_answers_an_open_question(tmp_path: Path):
         assert await handle.result() == "user None Ada"
 
 
-async def test_L28_an_answer_that_is_none_of_those_offered_is_refused(tmp_path: Path):
+@pytest.mark.behaviour("L28")
+async def test_an_answer_that_is_none_of_those_offered_is_refused(tmp_path: Path):
     async with working(tmp_path, asking(WHICH)) as mt:
         handle = await start(mt)
         await waits(mt, handle.id)
@@ -77,6 +80,7 @@ async def test_L28_an_answer_that_is_none_of_those_offered_is_refused(tmp_path: 
         assert caught.value.code == "not_waiting"
 
 
+@pytest.mark.behaviour("F18")
 @pytest.mark.parametrize(
     ("rules", "said"),
     [
@@ -86,7 +90,7 @@ async def test_L28_an_answer_that_is_none_of_those_offered_is_refused(tmp_path: 
         ({"otherwise": "allow"}, "rule True"),
     ],
 )
-async def test_F18_a_permission_that_a_rule_decides_asks_nobody_and_is_written_down(
+async def test_a_permission_that_a_rule_decides_asks_nobody_and_is_written_down(
     tmp_path: Path, rules: dict[str, object], said: str
 ):
     async with working(tmp_path, asking(permission()), **rules) as mt:
@@ -98,7 +102,8 @@ async def test_F18_a_permission_that_a_rule_decides_asks_nobody_and_is_written_d
         assert noted.text.endswith("by rule: bash")
 
 
-async def test_F18_an_answer_for_the_task_holds_for_all_of_it_and_one_for_once_does_not(tmp_path: Path):
+@pytest.mark.behaviour("F18")
+async def test_an_answer_for_the_task_holds_for_all_of_it_and_one_for_once_does_not(tmp_path: Path):
     questions = [permission("p1"), permission("p2"), permission("p3", "write"), permission("p4", "write")]
     async with working(tmp_path, asking(*questions)) as mt:
         handle = await start(mt)
@@ -113,7 +118,8 @@ async def test_F18_an_answer_for_the_task_holds_for_all_of_it_and_one_for_once_d
         assert (await again.wait()).outcome.result.startswith("rule True; rule True; rule False")
 
 
-async def test_L28_an_agent_cannot_give_a_permission_but_can_refuse_it(tmp_path: Path):
+@pytest.mark.behaviour("L28")
+async def test_an_agent_cannot_give_a_permission_but_can_refuse_it(tmp_path: Path):
     async with working(tmp_path, asking(permission())) as mt:
         handle = await start(mt)
         await waits(mt, handle.id)
@@ -128,7 +134,8 @@ async def test_L28_an_agent_cannot_give_a_permission_but_can_refuse_it(tmp_path:
         assert await handle.result() == "agent False"
 
 
-async def test_L28_nobody_answers_in_time_and_the_agent_goes_on(tmp_path: Path):
+@pytest.mark.behaviour("L28")
+async def test_an_agent_goes_on_when_nobody_answers_in_time(tmp_path: Path):
     clock = FakeClock(quiet=0.02)
     async with working(tmp_path, asking(permission(), WHICH), clock=clock, answer_within=900.0) as mt:
         handle = await start(mt)
@@ -145,7 +152,8 @@ def kept() -> ScriptedHost:
     return ScriptedHost(asking(permission()), kept=True)
 
 
-async def test_L28_who_closes_in_an_orderly_way_leaves_a_question_open(tmp_path: Path):
+@pytest.mark.behaviour("L28")
+async def test_an_orderly_close_leaves_a_question_open(tmp_path: Path):
     """As after a crash: nobody has answered, so nothing has ended."""
     async with working(tmp_path, kept()) as mt:
         await waits(mt, (await start(mt, id="t_one")).id)
@@ -158,7 +166,8 @@ async def test_L28_who_closes_in_an_orderly_way_leaves_a_question_open(tmp_path:
         assert [kind for kind in await events(mt, "t_one") if kind == "asked"] == ["asked"]
 
 
-async def test_L28_an_agent_that_nobody_could_go_on_with_is_stopped_when_its_owner_closes(tmp_path: Path):
+@pytest.mark.behaviour("L28")
+async def test_an_agent_that_nobody_could_go_on_with_is_stopped_when_its_owner_closes(tmp_path: Path):
     host = ScriptedHost(asking(permission()), abilities=SessionAbilities(resume=False))
     async with working(tmp_path, host) as mt:
         await waits(mt, (await start(mt, id="t_one")).id)
@@ -166,7 +175,8 @@ async def test_L28_an_agent_that_nobody_could_go_on_with_is_stopped_when_its_own
         assert (await mt.get("t_one")).status == "cancelled"
 
 
-async def test_L28_who_closes_and_stops_everything_stops_it(tmp_path: Path):
+@pytest.mark.behaviour("L28")
+async def test_a_close_that_stops_everything_stops_an_agent_that_asks(tmp_path: Path):
     async with working(tmp_path, kept()) as mt:
         await waits(mt, (await start(mt, id="t_one")).id)
         await mt.close(on_close="stop")
@@ -188,7 +198,8 @@ async def left_waiting(folder: Path, clock: FakeClock, seconds: float) -> Path:
     return owned
 
 
-async def test_L28_the_time_to_answer_counts_over_a_restart(tmp_path: Path):
+@pytest.mark.behaviour("L28")
+async def test_the_time_to_answer_counts_over_a_restart(tmp_path: Path):
     clock = FakeClock(quiet=0.02)
     left = await left_waiting(tmp_path, clock, 600.0)
     await clock.advance(200.0)  # while nobody owns it
@@ -199,7 +210,8 @@ async def test_L28_the_time_to_answer_counts_over_a_restart(tmp_path: Path):
         assert "Nobody answered within 15m 0s." in task.outcome.result
 
 
-async def test_L28_a_question_that_waited_too_long_while_nobody_owned_it_is_refused_at_once(tmp_path: Path):
+@pytest.mark.behaviour("L28")
+async def test_a_question_that_waited_too_long_while_nobody_owned_it_is_refused_at_once(tmp_path: Path):
     clock = FakeClock(quiet=0.02)
     left = await left_waiting(tmp_path, clock, 600.0)
     await clock.advance(86_400.0)
@@ -208,7 +220,8 @@ async def test_L28_a_question_that_waited_too_long_while_nobody_owned_it_is_refu
         assert "Nobody answered within 15m 0s." in task.outcome.result
 
 
-async def test_L28_over_a_restart_of_the_machine_the_clock_on_the_wall_counts(tmp_path: Path, monkeypatch):
+@pytest.mark.behaviour("L28")
+async def test_over_a_restart_of_the_machine_the_clock_on_the_wall_counts(tmp_path: Path, monkeypatch):
     clock = FakeClock(quiet=0.02)
     left = await left_waiting(tmp_path, clock, 600.0)
     monkeypatch.setattr(boot, "BOOT_ID", tmp_path / "another boot")
@@ -219,7 +232,8 @@ async def test_L28_over_a_restart_of_the_machine_the_clock_on_the_wall_counts(tm
         assert "Nobody answered within 15m 0s." in task.outcome.result
 
 
-async def test_L28_a_turn_that_went_on_has_no_more_time_for_its_question_either(tmp_path: Path):
+@pytest.mark.behaviour("L28")
+async def test_a_turn_that_went_on_has_no_more_time_for_its_question_either(tmp_path: Path):
     """With a host that lasts, the agent asks again what it had asked of the former owner."""
     clock = FakeClock(quiet=0.02)
     host = LastingScriptedHost(asking(permission()))
@@ -233,7 +247,8 @@ async def test_L28_a_turn_that_went_on_has_no_more_time_for_its_question_either(
         assert task.outcome.result == "nobody False Nobody answered within 15m 0s."
 
 
-async def test_L28_questions_of_one_run_are_asked_one_after_the_other(tmp_path: Path):
+@pytest.mark.behaviour("L28")
+async def test_questions_of_one_run_are_asked_one_after_the_other(tmp_path: Path):
     async def turn(prompt, hearer):
         replies = await asyncio.gather(*(hearer.ask(permission(f"p{n}", f"tool{n}")) for n in range(3)))
         return " ".join(f"{reply.question}={reply.allows}" for reply in replies)
@@ -246,7 +261,8 @@ async def test_L28_questions_of_one_run_are_asked_one_after_the_other(tmp_path: 
         assert await handle.result() == "p0=True p1=False p2=True"
 
 
-async def test_L28_an_answer_for_the_task_settles_the_same_questions_beside_it(tmp_path: Path):
+@pytest.mark.behaviour("L28")
+async def test_an_answer_for_the_task_settles_the_same_questions_beside_it(tmp_path: Path):
     async def turn(prompt, hearer):
         replies = await asyncio.gather(*(hearer.ask(permission(f"p{n}")) for n in range(3)))
         return " ".join(reply.by for reply in replies)
@@ -258,7 +274,8 @@ async def test_L28_an_answer_for_the_task_settles_the_same_questions_beside_it(t
         assert await handle.result() == "user rule rule"
 
 
-async def test_L28_cancel_while_waiting(tmp_path: Path):
+@pytest.mark.behaviour("L28")
+async def test_a_task_that_waits_for_an_answer_can_be_cancelled(tmp_path: Path):
     async with working(tmp_path, asking(WHICH)) as mt:
         handle = await start(mt)
         await waits(mt, handle.id)
@@ -266,7 +283,8 @@ async def test_L28_cancel_while_waiting(tmp_path: Path):
         assert (answer.task.status, answer.task.question) == ("cancelled", None)
 
 
-async def test_L28_the_timeout_goes_on_while_it_waits(tmp_path: Path):
+@pytest.mark.behaviour("L28")
+async def test_the_timeout_goes_on_while_it_waits(tmp_path: Path):
     clock = FakeClock(quiet=0.02)
     async with working(tmp_path, asking(WHICH), clock=clock, last_turn=0) as mt:
         handle = await start(mt, timeout=60)
@@ -275,7 +293,8 @@ async def test_L28_the_timeout_goes_on_while_it_waits(tmp_path: Path):
         assert (await handle.wait()).status == "timed_out"
 
 
-async def test_L15_L28_a_last_turn_comes_in_place_of_an_answer_when_the_time_is_nearly_up(tmp_path: Path):
+@pytest.mark.behaviour("L15", "L28")
+async def test_a_last_turn_comes_in_place_of_an_answer_when_the_time_is_nearly_up(tmp_path: Path):
     async def turn(prompt, hearer):
         if prompt.last:
             return "as far as I came"
@@ -290,7 +309,8 @@ async def test_L15_L28_a_last_turn_comes_in_place_of_an_answer_when_the_time_is_
         assert (task.status, task.outcome.partial) == ("timed_out", "as far as I came")
 
 
-async def test_L28_the_same_id_in_a_later_run_is_another_question(tmp_path: Path):
+@pytest.mark.behaviour("L28")
+async def test_the_same_id_in_a_later_run_is_another_question(tmp_path: Path):
     """Hosts may number their questions anew: an old answer is never given to a new question."""
     async with working(tmp_path, asking(permission("1"))) as mt:
         handle = await start(mt)
@@ -303,7 +323,8 @@ async def test_L28_the_same_id_in_a_later_run_is_another_question(tmp_path: Path
         assert await again.result() == "user False"
 
 
-async def test_L28_a_question_that_is_withdrawn_is_open_no_longer(tmp_path: Path):
+@pytest.mark.behaviour("L28")
+async def test_a_question_that_is_withdrawn_is_open_no_longer(tmp_path: Path):
     """It was answered where it was asked, in the agent's own window."""
 
     async def turn(prompt, hearer):
@@ -320,7 +341,8 @@ async def test_L28_a_question_that_is_withdrawn_is_open_no_longer(tmp_path: Path
         assert [reply.by for reply in (await handle.get()).answers] == ["elsewhere"]
 
 
-async def test_L27_L28_an_answer_after_a_close_goes_to_the_agent_with_the_next_owner(tmp_path: Path):
+@pytest.mark.behaviour("L27", "L28")
+async def test_an_answer_after_a_close_goes_to_the_agent_with_the_next_owner(tmp_path: Path):
     """A host whose turns go on asks again; the person answers once."""
     host = LastingScriptedHost(asking(WHICH, permission()))
     async with working(tmp_path, host) as mt:
@@ -344,7 +366,8 @@ async def ask_and_tell() -> str:
     return f"{reply.choices[0]} by {reply.by}"
 
 
-async def test_L28_a_function_can_ask_too(tmp_path: Path):
+@pytest.mark.behaviour("L28")
+async def test_a_function_can_ask_too(tmp_path: Path):
     async with Meantime.open(tmp_path / "work.db") as mt:
         handle = await mt.thread("conv-1").start(Call(ask_and_tell))
         await waits(mt, handle.id)
@@ -352,13 +375,15 @@ async def test_L28_a_function_can_ask_too(tmp_path: Path):
         assert await handle.result() == "red by user"
 
 
-async def test_L28_a_call_that_somebody_waits_for_cannot_ask(tmp_path: Path):
+@pytest.mark.behaviour("L28")
+async def test_a_call_that_somebody_waits_for_cannot_ask(tmp_path: Path):
     async with Meantime.open(tmp_path / "work.db") as mt:
         with pytest.raises(Refused, match="somebody waits for"):
             await mt.thread("conv-1").call(Call(ask_and_tell))
 
 
-async def test_L28_a_cancelled_function_hears_it_while_it_waits(tmp_path: Path):
+@pytest.mark.behaviour("L28")
+async def test_a_cancelled_function_hears_it_while_it_waits(tmp_path: Path):
     async with Meantime.open(tmp_path / "work.db") as mt:
         handle = await mt.thread("conv-1").start(Call(ask_and_tell))
         await waits(mt, handle.id)
@@ -368,6 +393,7 @@ async def test_L28_a_cancelled_function_hears_it_while_it_waits(tmp_path: Path):
 # The words of an answer
 
 
+@pytest.mark.behaviour("L28")
 @pytest.mark.parametrize(
     ("said", "allows", "scope"),
     [
@@ -376,24 +402,27 @@ async def test_L28_a_cancelled_function_hears_it_while_it_waits(tmp_path: Path):
         ("no", False, "once"), ("reject: too dangerous", False, "once"), ("3", False, "once"),
     ],
 )  # fmt: skip
-def test_L28_a_permission_in_somebodys_words(said: str, allows: bool, scope: str):
+def test_a_permission_can_be_given_in_plain_words(said: str, allows: bool, scope: str):
     reply = reply_to(permission(), said, by="user", now=1.0)
     assert (reply.allows, reply.scope, reply.subject) == (allows, scope, "bash")
 
 
-def test_L28_a_permission_without_choices_has_the_usual_ones():
+@pytest.mark.behaviour("L28")
+def test_a_permission_without_choices_has_the_usual_ones():
     bare = posed(Question(id="p", text="May I?", kind="permission"))
     assert reply_to(bare, "yes", by="user", now=1.0).allows is True
     with pytest.raises(InvalidInput):
         reply_to(bare, "perhaps", by="user", now=1.0)
 
 
-def test_L28_several_choices_at_once():
+@pytest.mark.behaviour("L28")
+def test_one_answer_can_take_several_choices():
     several = Question(id="q", text="Which?", choices=(Choice("a"), Choice("b"), Choice("c")), several=True)
     assert reply_to(several, "a, 3", by="user", now=1.0).choices == ("a", "c")
 
 
-async def test_L28_who_hears_of_a_question_in_the_journal_can_answer_it_at_once(
+@pytest.mark.behaviour("L28")
+async def test_a_question_in_the_journal_can_be_answered_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """Even where we hear late that a change is in the ledger, in which the journal already has it."""

@@ -17,7 +17,8 @@ from .test_resuming import Held
 pytestmark = pytest.mark.anyio
 
 
-async def test_P11_a_copy_does_not_go_on_with_an_agent_that_waits_for_an_answer(tmp_path: Path):
+@pytest.mark.behaviour("P11")
+async def test_a_copy_does_not_go_on_with_an_agent_that_waits_for_an_answer(tmp_path: Path):
     heard: list[str] = []
 
     async def turn(prompt, hearer):
@@ -42,7 +43,8 @@ async def test_P11_a_copy_does_not_go_on_with_an_agent_that_waits_for_an_answer(
         assert (await mt.get(handle.id)).status == "waiting"
 
 
-async def test_P3_what_was_said_to_an_agent_for_later_is_left_to_the_original(tmp_path: Path):
+@pytest.mark.behaviour("P3")
+async def test_what_was_said_to_an_agent_for_later_is_left_to_the_original(tmp_path: Path):
     turn, second = Held(), Held()
     original, copy = tmp_path / "original", tmp_path / "copy"
     async with working(original, ScriptedHost(turn)) as mt:

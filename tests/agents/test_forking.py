@@ -31,7 +31,8 @@ async def reading(prompt, hearer):
     return "forked"
 
 
-async def test_L22_a_fork_of_an_ended_task_knows_what_it_knew(tmp_path: Path):
+@pytest.mark.behaviour("L22")
+async def test_a_fork_of_an_ended_task_knows_what_it_knew(tmp_path: Path):
     host = ScriptedHost(reading)
     async with working(tmp_path, host) as mt:
         source = await start(mt, "read it")
@@ -47,7 +48,8 @@ async def test_L22_a_fork_of_an_ended_task_knows_what_it_knew(tmp_path: Path):
         assert len(host.sessions[(await source.get()).session]) == 2  # it is a copy
 
 
-async def test_L22_a_fork_of_a_running_task(tmp_path: Path):
+@pytest.mark.behaviour("L22")
+async def test_a_running_task_can_be_forked(tmp_path: Path):
     read, gate = asyncio.Event(), asyncio.Event()
 
     async def turn(prompt, hearer):
@@ -70,7 +72,8 @@ async def test_L22_a_fork_of_a_running_task(tmp_path: Path):
         assert await source.result() == "done"
 
 
-async def test_L22_a_host_that_copies_sessions_does_it_itself(tmp_path: Path):
+@pytest.mark.behaviour("L22")
+async def test_a_host_that_copies_sessions_does_it_itself(tmp_path: Path):
     host = ScriptedHost(reading, NATIVE)
     async with working(tmp_path, host) as mt:
         source = await start(mt, "read it")
@@ -83,7 +86,8 @@ async def test_L22_a_host_that_copies_sessions_does_it_itself(tmp_path: Path):
         assert "read again what you rely on" in COPIED
 
 
-async def test_L23_a_fork_that_was_told_as_text_has_one_preamble_and_a_resume_has_none(tmp_path: Path):
+@pytest.mark.behaviour("L23")
+async def test_a_fork_that_was_told_as_text_has_one_preamble_and_a_resume_has_none(tmp_path: Path):
     host = ScriptedHost(reading, NATIVE)
     async with working(tmp_path, host) as mt:
         source = await start(mt, "read it")
@@ -98,7 +102,8 @@ async def test_L23_a_fork_that_was_told_as_text_has_one_preamble_and_a_resume_ha
         assert as_text.count("You go on from a copy") == 1
 
 
-async def test_L22_a_task_of_another_agent_is_told_as_text(tmp_path: Path):
+@pytest.mark.behaviour("L22")
+async def test_a_task_of_another_agent_is_told_as_text(tmp_path: Path):
     host, other = ScriptedHost(reading, NATIVE), ScriptedHost(reading, NATIVE)
     more = {"other": Employed(AgentSettings(runner="python"), other)}
     async with working(tmp_path, host, more=more) as mt:
@@ -110,7 +115,8 @@ async def test_L22_a_task_of_another_agent_is_told_as_text(tmp_path: Path):
         assert host.prompts[-1].text == "read it"
 
 
-async def test_L22_the_hosts_own_history_is_used_where_it_has_one(tmp_path: Path):
+@pytest.mark.behaviour("L22")
+async def test_the_hosts_own_history_is_used_where_it_has_one(tmp_path: Path):
     host = ScriptedHost(reading, SessionAbilities(history=True))
     async with working(tmp_path, host) as mt:
         source = await start(mt, "read it")
@@ -124,7 +130,8 @@ async def test_L22_the_hosts_own_history_is_used_where_it_has_one(tmp_path: Path
         assert "said while nobody of us was here" in host.prompts[-1].text
 
 
-async def test_L22_a_conversation_that_is_given(tmp_path: Path):
+@pytest.mark.behaviour("L22")
+async def test_a_fork_begins_with_the_conversation_that_is_given(tmp_path: Path):
     host = echo_host()
     lines = [Line(role="user", text="what is the capital?"), Line(role="assistant", text="It is Paris.")]
     async with working(tmp_path, host) as mt:
@@ -134,7 +141,8 @@ async def test_L22_a_conversation_that_is_given(tmp_path: Path):
         assert "[assistant] It is Paris." in host.prompts[0].text
 
 
-async def test_L22_the_threads_own_transcript(tmp_path: Path):
+@pytest.mark.behaviour("L22")
+async def test_a_fork_begins_with_the_threads_own_transcript(tmp_path: Path):
     host = echo_host()
     async with working(tmp_path, host) as mt:
         thread = mt.thread("conv-1")
@@ -146,7 +154,8 @@ async def test_L22_the_threads_own_transcript(tmp_path: Path):
         assert "remember the number 17" in host.prompts[0].text
 
 
-async def test_L22_what_is_kept_beside_the_conversation_is_no_part_of_a_fork(tmp_path: Path):
+@pytest.mark.behaviour("L22")
+async def test_what_is_kept_beside_the_conversation_is_no_part_of_a_fork(tmp_path: Path):
     """As the chat does: lines that wait for their turn, and settings."""
     host = echo_host()
     async with working(tmp_path, host) as mt:
@@ -163,7 +172,8 @@ async def test_L22_what_is_kept_beside_the_conversation_is_no_part_of_a_fork(tmp
         assert f"<conversation>\n{said}\n</conversation>" in host.prompts[0].text
 
 
-async def test_L22_a_thread_in_which_only_settings_are_kept_has_nothing_to_fork(tmp_path: Path):
+@pytest.mark.behaviour("L22")
+async def test_a_thread_in_which_only_settings_are_kept_has_nothing_to_fork(tmp_path: Path):
     async with working(tmp_path, echo_host()) as mt:
         transcript = mt.thread("conv-1").transcript
         transcript.add(None, "task-max-async 3", role="setting")
@@ -172,7 +182,8 @@ async def test_L22_a_thread_in_which_only_settings_are_kept_has_nothing_to_fork(
             await start(mt, "begin", fork=True)
 
 
-async def test_L22_a_fork_goes_on_with_its_own_session_when_it_is_resumed(tmp_path: Path):
+@pytest.mark.behaviour("L22")
+async def test_a_fork_goes_on_with_its_own_session_when_it_is_resumed(tmp_path: Path):
     host = ScriptedHost(reading)
     async with working(tmp_path, host) as mt:
         source = await start(mt, "read it")
@@ -183,7 +194,8 @@ async def test_L22_a_fork_goes_on_with_its_own_session_when_it_is_resumed(tmp_pa
         assert host.prompts[-1].text == "really?"
 
 
-async def test_L22_nothing_to_fork_is_an_error_and_nothing_is_recorded(tmp_path: Path):
+@pytest.mark.behaviour("L22")
+async def test_nothing_to_fork_is_an_error_and_nothing_is_recorded(tmp_path: Path):
     async with working(tmp_path, echo_host()) as mt:
         thread = mt.thread("conv-1")
         with pytest.raises(InvalidInput, match="no conversation to fork") as caught:
@@ -200,7 +212,8 @@ async def test_L22_nothing_to_fork_is_an_error_and_nothing_is_recorded(tmp_path:
         assert await mt.list() == []
 
 
-async def test_L22_a_task_of_another_thread_cannot_be_forked(tmp_path: Path):
+@pytest.mark.behaviour("L22")
+async def test_a_task_of_another_thread_cannot_be_forked(tmp_path: Path):
     async with working(tmp_path, echo_host()) as mt:
         source = await start(mt)
         await source.wait()
@@ -210,7 +223,8 @@ async def test_L22_a_task_of_another_thread_cannot_be_forked(tmp_path: Path):
                 await verb
 
 
-async def test_L22_a_task_that_has_not_begun_cannot_be_forked(tmp_path: Path):
+@pytest.mark.behaviour("L22")
+async def test_a_task_that_has_not_begun_cannot_be_forked(tmp_path: Path):
     class Slow(ScriptedHost):
         async def begin(self, brief):
             await asyncio.Event().wait()
@@ -223,7 +237,8 @@ async def test_L22_a_task_that_has_not_begun_cannot_be_forked(tmp_path: Path):
         assert caught.value.code == "nothing_to_fork"
 
 
-async def test_L22_a_fork_that_fails_later_is_a_failure_and_never_a_blank_start(tmp_path: Path):
+@pytest.mark.behaviour("L22")
+async def test_a_fork_that_fails_later_is_a_failure_and_never_a_blank_start(tmp_path: Path):
     host = ScriptedHost(reading, NATIVE)
     async with working(tmp_path, host) as mt:
         source = await start(mt, "read it")
@@ -235,7 +250,8 @@ async def test_L22_a_fork_that_fails_later_is_a_failure_and_never_a_blank_start(
         assert len(host.prompts) == 1
 
 
-async def test_L22_a_context_over_the_limits_is_cut_not_refused(tmp_path: Path):
+@pytest.mark.behaviour("L22")
+async def test_a_context_over_the_limits_is_cut_not_refused(tmp_path: Path):
     host = echo_host()
     lines = [Line(role="user", text=f"{number} " + "x" * 5_000) for number in range(1_000)]
     async with working(tmp_path, host) as mt:
@@ -246,7 +262,8 @@ async def test_L22_a_context_over_the_limits_is_cut_not_refused(tmp_path: Path):
         assert "[user] 999 x" in host.prompts[0].text
 
 
-async def test_I11_a_fork_says_so_on_the_wire(tmp_path: Path):
+@pytest.mark.behaviour("I11")
+async def test_a_fork_says_so_on_the_wire(tmp_path: Path):
     async with working(tmp_path, echo_host()) as mt:
         fork = await start(mt, "go on", context=[text("hello")])
         assert b'"isForked":true' in msgspec.json.encode(wire_task(await fork.wait()))

@@ -47,7 +47,8 @@ async def told(mt: Meantime) -> list[str]:
         return found
 
 
-async def test_L27_P1_what_was_accepted_and_never_begun_is_begun(tmp_path: Path):
+@pytest.mark.behaviour("L27", "P1")
+async def test_what_was_accepted_and_never_begun_is_begun(tmp_path: Path):
     await killed_at("begin", tmp_path)
     host = Host()
     async with working(tmp_path, host) as mt:
@@ -56,7 +57,8 @@ async def test_L27_P1_what_was_accepted_and_never_begun_is_begun(tmp_path: Path)
         assert await told(mt) == [f"{ID}.1"]
 
 
-async def test_L27_P3_what_was_in_a_turn_is_lost_with_its_words_and_can_be_resumed(tmp_path: Path):
+@pytest.mark.behaviour("L27", "P3")
+async def test_what_was_in_a_turn_is_lost_with_its_words_and_can_be_resumed(tmp_path: Path):
     await killed_at("speak", tmp_path)
     host = Host()
     async with working(tmp_path, host) as mt:
@@ -71,7 +73,8 @@ async def test_L27_P3_what_was_in_a_turn_is_lost_with_its_words_and_can_be_resum
         assert said == ["speak and die", "half of the work", "go on", "heard: go on"]
 
 
-async def test_L28_a_question_is_still_open_after_a_kill_and_its_answer_goes_on(tmp_path: Path):
+@pytest.mark.behaviour("L28")
+async def test_a_question_is_still_open_after_a_kill_and_its_answer_goes_on(tmp_path: Path):
     await killed_at("ask", tmp_path)
     host = Host()
     async with working(tmp_path, host) as mt:
@@ -83,7 +86,8 @@ async def test_L28_a_question_is_still_open_after_a_kill_and_its_answer_goes_on(
         assert await told(mt) == [f"{ID}.1"]
 
 
-async def test_L28_an_answer_given_at_once_after_a_kill_is_heard(tmp_path: Path):
+@pytest.mark.behaviour("L28")
+async def test_an_answer_given_at_once_after_a_kill_is_heard(tmp_path: Path):
     """Before the run has asked again."""
     await killed_at("ask", tmp_path)
 
@@ -100,7 +104,8 @@ async def test_L28_an_answer_given_at_once_after_a_kill_is_heard(tmp_path: Path)
         assert "It was refused. too dangerous" in (await ended(mt)).outcome.result
 
 
-async def test_L28_an_answer_that_was_recorded_and_not_heard_is_not_asked_for_again(tmp_path: Path):
+@pytest.mark.behaviour("L28")
+async def test_an_answer_that_was_recorded_and_not_heard_is_not_asked_for_again(tmp_path: Path):
     await killed_at("answered", tmp_path)
     host = Host()
     async with working(tmp_path, host) as mt:
@@ -108,13 +113,15 @@ async def test_L28_an_answer_that_was_recorded_and_not_heard_is_not_asked_for_ag
         assert prompted(host) == ["1.prompt", "1.answer.p1"]
 
 
-async def test_L28_nobody_answers_after_a_kill_either(tmp_path: Path):
+@pytest.mark.behaviour("L28")
+async def test_an_agent_goes_on_when_nobody_answers_after_a_kill(tmp_path: Path):
     await killed_at("ask", tmp_path)
     async with working(tmp_path, Host(), answer_within=0.05) as mt:
         assert "It was refused. Nobody answered within" in (await ended(mt)).outcome.result
 
 
-async def test_L28_a_question_of_a_session_that_is_gone_is_lost(tmp_path: Path):
+@pytest.mark.behaviour("L28")
+async def test_a_question_of_a_session_that_is_gone_is_lost(tmp_path: Path):
     await killed_at("ask", tmp_path)
     for path in tmp_path.glob("work.db.agents/Host/*.jsonl"):
         path.unlink()
@@ -123,7 +130,8 @@ async def test_L28_a_question_of_a_session_that_is_gone_is_lost(tmp_path: Path):
         assert (task.status, "Its session is gone, too" in task.outcome.reason) == ("lost", True)
 
 
-async def test_L17_a_follow_up_runs_after_a_kill_between_the_ending_and_the_next_run(tmp_path: Path):
+@pytest.mark.behaviour("L17")
+async def test_a_follow_up_runs_after_a_kill_between_the_ending_and_the_next_run(tmp_path: Path):
     await killed_at("follow", tmp_path)
     host = Host()
     async with working(tmp_path, host) as mt:
@@ -132,7 +140,8 @@ async def test_L17_a_follow_up_runs_after_a_kill_between_the_ending_and_the_next
         assert await told(mt) == [f"{ID}.1", f"{ID}.2"]
 
 
-async def test_L17_a_follow_up_runs_after_a_kill_while_it_waited(tmp_path: Path):
+@pytest.mark.behaviour("L17")
+async def test_a_follow_up_runs_after_a_kill_while_it_waited(tmp_path: Path):
     await killed_at("follow_asked", tmp_path)
     host = Host()
     async with working(tmp_path, host) as mt:
@@ -141,7 +150,8 @@ async def test_L17_a_follow_up_runs_after_a_kill_while_it_waited(tmp_path: Path)
         assert prompted(host) == ["1.prompt", "1.answer.p1", "2.prompt"]
 
 
-async def test_L16_a_resume_that_was_recorded_and_not_begun_is_begun(tmp_path: Path):
+@pytest.mark.behaviour("L16")
+async def test_a_resume_that_was_recorded_and_not_begun_is_begun(tmp_path: Path):
     await killed_at("resumed", tmp_path)
     host = Host()
     async with working(tmp_path, host) as mt:
@@ -149,14 +159,16 @@ async def test_L16_a_resume_that_was_recorded_and_not_begun_is_begun(tmp_path: P
         assert prompted(host) == ["1.prompt", "2.prompt"]
 
 
-async def test_L27_a_cancelled_wait_stays_cancelled_after_a_kill(tmp_path: Path):
+@pytest.mark.behaviour("L27")
+async def test_a_cancelled_wait_stays_cancelled_after_a_kill(tmp_path: Path):
     await killed_at("ask", tmp_path)
     async with working(tmp_path, Host()) as mt:
         answer = await mt.cancel(ID, wait=True)
         assert answer.task.status == "cancelled"
 
 
-async def test_P9_the_time_that_a_question_waited_counts_over_a_kill(tmp_path: Path):
+@pytest.mark.behaviour("P9")
+async def test_the_time_that_a_question_waited_counts_over_a_kill(tmp_path: Path):
     await killed_at("ask", tmp_path)
     async with working(tmp_path, Host()) as mt:
         task = await mt.get(ID)

@@ -21,7 +21,8 @@ from .stage import NAME, echo_host, never, start, until, working
 pytestmark = pytest.mark.anyio
 
 
-async def test_F1_an_agent_starts_with_description_prompt_and_name(tmp_path: Path):
+@pytest.mark.behaviour("F1")
+async def test_an_agent_starts_with_description_prompt_and_name(tmp_path: Path):
     async with working(tmp_path, echo_host()) as mt:
         handle = await start(mt, "look at it", description="look around", batch="b1", message_id="m-7")
         assert (handle.task.status, handle.task.agent) == ("running", NAME)
@@ -31,7 +32,8 @@ async def test_F1_an_agent_starts_with_description_prompt_and_name(tmp_path: Pat
         assert (task.thread, task.message_id, task.session) == ("conv-1", "m-7", f"s-{task.id}")
 
 
-async def test_F1_the_record_is_on_disk_before_the_agent_is_told_anything(tmp_path: Path):
+@pytest.mark.behaviour("F1")
+async def test_the_record_is_on_disk_before_the_agent_is_told_anything(tmp_path: Path):
     seen: list[tuple[str, str]] = []
 
     async def turn(prompt, hearer):
@@ -45,7 +47,8 @@ async def test_F1_the_record_is_on_disk_before_the_agent_is_told_anything(tmp_pa
         assert seen == [(handle.id, "running")]
 
 
-async def test_F1_an_unknown_agent_is_a_clear_error_and_nothing_is_recorded(tmp_path: Path):
+@pytest.mark.behaviour("F1")
+async def test_an_unknown_agent_is_a_clear_error_and_nothing_is_recorded(tmp_path: Path):
     async with working(tmp_path, echo_host()) as mt:
         with pytest.raises(InvalidInput, match="no agent 'helpr'") as caught:
             await mt.thread("conv-1").start(Agent("helpr", "do it"))
@@ -54,7 +57,8 @@ async def test_F1_an_unknown_agent_is_a_clear_error_and_nothing_is_recorded(tmp_
         assert await mt._runtime.events(0, 10) == []
 
 
-async def test_F1_an_agent_that_can_never_run_is_refused_before_anything_is_recorded(tmp_path: Path):
+@pytest.mark.behaviour("F1")
+async def test_an_agent_that_can_never_run_is_refused_before_anything_is_recorded(tmp_path: Path):
     class Missing(ScriptedHost):
         def check(self, name, settings):
             raise InvalidInput("There is no program goose here.", hint="Install it.")
@@ -65,14 +69,16 @@ async def test_F1_an_agent_that_can_never_run_is_refused_before_anything_is_reco
         assert await mt.list() == []
 
 
-async def test_F1_a_prompt_over_the_limit_is_refused(tmp_path: Path):
+@pytest.mark.behaviour("F1")
+async def test_a_prompt_over_the_limit_is_refused(tmp_path: Path):
     async with working(tmp_path, echo_host()) as mt:
         with pytest.raises(InvalidInput, match="at most 1000000 are kept") as caught:
             await start(mt, "x" * 1_000_001)
         assert caught.value.code == "too_big"
 
 
-async def test_F19_the_whitelist_of_tools_reaches_the_host_as_it_is(tmp_path: Path):
+@pytest.mark.behaviour("F19")
+async def test_the_whitelist_of_tools_reaches_the_host_as_it_is(tmp_path: Path):
     hosts = {name: echo_host() for name in ("all", "none", "some")}
     tools = {"all": None, "none": (), "some": ("read",)}
     more = {
@@ -85,6 +91,7 @@ async def test_F19_the_whitelist_of_tools_reaches_the_host_as_it_is(tmp_path: Pa
             assert host.briefs[0].settings.tools == tools[name]
 
 
+@pytest.mark.behaviour("F19")
 @pytest.mark.parametrize(
     ("own", "given", "has"),
     [
@@ -93,7 +100,7 @@ async def test_F19_the_whitelist_of_tools_reaches_the_host_as_it_is(tmp_path: Pa
         (None, [], ()),
     ],
 )
-async def test_F19_a_task_may_have_fewer_tools_than_its_agent(
+async def test_a_task_may_have_fewer_tools_than_its_agent(
     tmp_path: Path, own: tuple[str, ...] | None, given: list[str], has: tuple[str, ...]
 ):
     host = echo_host()
@@ -106,7 +113,8 @@ async def test_F19_a_task_may_have_fewer_tools_than_its_agent(
             await thread.start(Agent("some", "go", tools="read"))
 
 
-async def test_F17_what_an_agent_starts_is_refused_unless_its_settings_allow_it(tmp_path: Path):
+@pytest.mark.behaviour("F17")
+async def test_what_an_agent_starts_is_refused_unless_its_settings_allow_it(tmp_path: Path):
     refused: list[Refused] = []
     box: list[Meantime] = []
 
@@ -126,7 +134,8 @@ async def test_F17_what_an_agent_starts_is_refused_unless_its_settings_allow_it(
         assert (await handle.get()).children == 0
 
 
-async def test_F17_an_allowed_child_is_one_deeper_and_can_start_nothing_itself(tmp_path: Path):
+@pytest.mark.behaviour("F17")
+async def test_an_allowed_child_is_one_deeper_and_can_start_nothing_itself(tmp_path: Path):
     box: list[Meantime] = []
     trouble: list[str] = []
 
@@ -149,7 +158,8 @@ async def test_F17_an_allowed_child_is_one_deeper_and_can_start_nothing_itself(t
         assert (child.parent, child.depth, child.children) == (handle.id, 1, 0)
 
 
-async def test_F9_parent_and_depth_are_recorded(tmp_path: Path):
+@pytest.mark.behaviour("F9")
+async def test_parent_and_depth_are_recorded(tmp_path: Path):
     box: list[Meantime] = []
 
     async def turn(prompt, hearer):
@@ -164,7 +174,8 @@ async def test_F9_parent_and_depth_are_recorded(tmp_path: Path):
         assert (inner.parent, inner.depth, inner.thread) == (handle.id, 1, "inner")
 
 
-async def test_L4_a_queued_agent_shows_its_position(tmp_path: Path):
+@pytest.mark.behaviour("L4")
+async def test_a_queued_agent_shows_its_position(tmp_path: Path):
     going = asyncio.Event()
 
     async def turn(prompt, hearer):
@@ -182,7 +193,8 @@ async def test_L4_a_queued_agent_shows_its_position(tmp_path: Path):
         assert [(await handle.wait()).status for handle in (first, second, third)] == ["completed"] * 3
 
 
-async def test_L11_an_interrupt_keeps_cancels_own_or_cancels_all(tmp_path: Path):
+@pytest.mark.behaviour("L11")
+async def test_an_interrupt_keeps_cancels_own_or_cancels_all(tmp_path: Path):
     box: list[Meantime] = []
 
     async def turn(prompt, hearer):
@@ -209,7 +221,8 @@ async def test_L11_an_interrupt_keeps_cancels_own_or_cancels_all(tmp_path: Path)
         assert (await mt.get("child")).status == "cancelled"
 
 
-async def test_N1_N5_the_owning_thread_is_woken_and_told(tmp_path: Path):
+@pytest.mark.behaviour("N1", "N5")
+async def test_the_owning_thread_is_woken_and_told(tmp_path: Path):
     async with working(tmp_path, echo_host()) as mt:
         thread = mt.thread("conv-1")
         handle = await start(mt, "look", description="look around")
@@ -232,7 +245,8 @@ async def test_an_agents_own_timeout_holds_where_the_start_names_none(tmp_path: 
         assert (await mt.thread("conv-1").resume(handle, "more")).task.run.timeout == 120.0
 
 
-async def test_F9_a_program_that_works_for_a_task_has_a_thread_of_its_own(tmp_path: Path):
+@pytest.mark.behaviour("F9")
+async def test_a_program_that_works_for_a_task_has_a_thread_of_its_own(tmp_path: Path):
     """What it hands off through Meantime is told to it, and not to the conversation that started it."""
     host = echo_host()
     async with working(tmp_path, host) as mt:

@@ -45,8 +45,9 @@ def spending(what: str, said: list[str]):
     return turn
 
 
+@pytest.mark.behaviour("L15")
 @pytest.mark.parametrize("what", SPENDS)
-async def test_L15_a_budget_warns_at_80_percent_then_a_last_turn_then_the_end(tmp_path: Path, what: str):
+async def test_a_budget_warns_at_80_percent_then_a_last_turn_then_the_end(tmp_path: Path, what: str):
     said: list[str] = []
     host = ScriptedHost(spending(what, said), STEER)
     async with working(tmp_path, host, budget=Budget(**{what: MOST[what]})) as mt:
@@ -64,7 +65,8 @@ async def test_L15_a_budget_warns_at_80_percent_then_a_last_turn_then_the_end(tm
         assert "Hand in now" in said[1]
 
 
-async def test_L15_without_a_last_turn_the_budget_stops_it_and_keeps_what_it_said(tmp_path: Path):
+@pytest.mark.behaviour("L15")
+async def test_without_a_last_turn_the_budget_stops_it_and_keeps_what_it_said(tmp_path: Path):
     async def turn(prompt, hearer):
         hearer.line(text("half of it"))
         hearer.spent(turns=5)
@@ -77,7 +79,8 @@ async def test_L15_without_a_last_turn_the_budget_stops_it_and_keeps_what_it_sai
         assert len(host.prompts) == 1
 
 
-async def test_L15_a_last_turn_that_does_not_end_is_ended(tmp_path: Path):
+@pytest.mark.behaviour("L15")
+async def test_a_last_turn_that_does_not_end_is_ended(tmp_path: Path):
     async def turn(prompt, hearer):
         hearer.line(text("handing in" if prompt.last else "working"))
         hearer.spent(turns=5)
@@ -91,7 +94,8 @@ async def test_L15_a_last_turn_that_does_not_end_is_ended(tmp_path: Path):
         assert (task.outcome.code, task.outcome.partial) == ("budget_spent", "working\n\nhanding in")
 
 
-async def test_L15_a_timeout_leaves_time_for_a_last_turn(tmp_path: Path):
+@pytest.mark.behaviour("L15")
+async def test_a_timeout_leaves_time_for_a_last_turn(tmp_path: Path):
     async def turn(prompt, hearer):
         return "three of five" if prompt.last else await never()
 
@@ -105,7 +109,8 @@ async def test_L15_a_timeout_leaves_time_for_a_last_turn(tmp_path: Path):
         assert task.run.duration < 300
 
 
-async def test_L13_a_timeout_ends_a_last_turn_that_takes_too_long(tmp_path: Path):
+@pytest.mark.behaviour("L13")
+async def test_a_timeout_ends_a_last_turn_that_takes_too_long(tmp_path: Path):
     async def turn(prompt, hearer):
         hearer.line(text("last words" if prompt.last else "first words"))
         return await never()
@@ -119,7 +124,8 @@ async def test_L13_a_timeout_ends_a_last_turn_that_takes_too_long(tmp_path: Path
         assert (task.status, task.outcome.partial) == ("timed_out", "first words\n\nlast words")
 
 
-async def test_L13_a_timeout_too_short_for_a_last_turn_keeps_what_was_said(tmp_path: Path):
+@pytest.mark.behaviour("L13")
+async def test_a_timeout_too_short_for_a_last_turn_keeps_what_was_said(tmp_path: Path):
     async def turn(prompt, hearer):
         hearer.said("so f")
         return await never()
@@ -132,10 +138,9 @@ async def test_L13_a_timeout_too_short_for_a_last_turn_keeps_what_was_said(tmp_p
         assert (task.status, task.outcome.partial) == ("timed_out", "so f")
 
 
+@pytest.mark.behaviour("L15")
 @pytest.mark.parametrize(("seconds", "halt"), [(100.0, 70.0), (20.0, 20.0)])
-async def test_L15_a_budget_of_time_is_kept_also_where_it_is_short(
-    tmp_path: Path, seconds: float, halt: float
-):
+async def test_a_budget_of_time_is_kept_also_where_it_is_short(tmp_path: Path, seconds: float, halt: float):
     async def turn(prompt, hearer):
         return "in time" if prompt.last else await never()
 
@@ -148,7 +153,8 @@ async def test_L15_a_budget_of_time_is_kept_also_where_it_is_short(
         assert task.outcome.partial == "in time"
 
 
-async def test_L15_a_cancel_in_the_last_turn_is_a_cancel(tmp_path: Path):
+@pytest.mark.behaviour("L15")
+async def test_a_cancel_in_the_last_turn_is_a_cancel(tmp_path: Path):
     last = asyncio.Event()
 
     async def turn(prompt, hearer):
@@ -163,7 +169,8 @@ async def test_L15_a_cancel_in_the_last_turn_is_a_cancel(tmp_path: Path):
         assert (await handle.cancel(wait=True)).task.status == "cancelled"
 
 
-async def test_L15_an_agent_that_is_done_just_then_is_done(tmp_path: Path):
+@pytest.mark.behaviour("L15")
+async def test_an_agent_that_is_done_just_then_is_done(tmp_path: Path):
     async def turn(prompt, hearer):
         hearer.spent(turns=5)
         return "all of it"
@@ -172,7 +179,8 @@ async def test_L15_an_agent_that_is_done_just_then_is_done(tmp_path: Path):
         assert (await (await start(mt)).wait()).outcome.result == "all of it"
 
 
-async def test_L15_the_budget_of_a_tree_counts_the_children(tmp_path: Path):
+@pytest.mark.behaviour("L15")
+async def test_the_budget_of_a_tree_counts_the_children(tmp_path: Path):
     box: list[Meantime] = []
 
     async def turn(prompt, hearer):
@@ -199,7 +207,8 @@ async def test_L15_the_budget_of_a_tree_counts_the_children(tmp_path: Path):
         assert child.outcome.partial == "partial True"
 
 
-async def test_L15_a_child_of_a_tree_that_is_spent_is_not_begun(tmp_path: Path):
+@pytest.mark.behaviour("L15")
+async def test_a_child_of_a_tree_that_is_spent_is_not_begun(tmp_path: Path):
     box: list[Meantime] = []
 
     async def turn(prompt, hearer):
@@ -217,7 +226,8 @@ async def test_L15_a_child_of_a_tree_that_is_spent_is_not_begun(tmp_path: Path):
         assert "child" not in [prompt.text for prompt in host.prompts]
 
 
-async def test_L15_what_was_spent_before_a_restart_is_spent(tmp_path: Path):
+@pytest.mark.behaviour("L15")
+async def test_what_was_spent_before_a_restart_is_spent(tmp_path: Path):
     spent, gate = asyncio.Event(), asyncio.Event()
 
     async def turn(prompt, hearer):
@@ -248,7 +258,8 @@ async def test_L15_what_was_spent_before_a_restart_is_spent(tmp_path: Path):
 # Loops and silence
 
 
-async def test_L14_the_same_call_again_and_again_is_a_loop(tmp_path: Path):
+@pytest.mark.behaviour("L14")
+async def test_the_same_call_again_and_again_is_a_loop(tmp_path: Path):
     async def turn(prompt, hearer):
         if prompt.last:
             return "I was stuck"
@@ -263,7 +274,8 @@ async def test_L14_the_same_call_again_and_again_is_a_loop(tmp_path: Path):
         assert task.outcome.message == "It called read 12 times in a row with the same arguments."
 
 
-async def test_L14_other_calls_between_are_no_loop(tmp_path: Path):
+@pytest.mark.behaviour("L14")
+async def test_other_calls_between_are_no_loop(tmp_path: Path):
     async def turn(prompt, hearer):
         for number in range(100):
             hearer.line(call("read", path="a", page=number % 2))
@@ -274,7 +286,8 @@ async def test_L14_other_calls_between_are_no_loop(tmp_path: Path):
         assert await (await start(mt)).result() == "fine"
 
 
-async def test_L14_silence_is_warned_about_and_ends_nothing(tmp_path: Path):
+@pytest.mark.behaviour("L14")
+async def test_silence_is_warned_about_and_ends_nothing(tmp_path: Path):
     gate = asyncio.Event()
 
     async def turn(prompt, hearer):
@@ -291,7 +304,8 @@ async def test_L14_silence_is_warned_about_and_ends_nothing(tmp_path: Path):
         assert await handle.result() == "slow, but done"
 
 
-async def test_L14_silence_stops_where_the_settings_say_so(tmp_path: Path):
+@pytest.mark.behaviour("L14")
+async def test_silence_stops_where_the_settings_say_so(tmp_path: Path):
     async def turn(prompt, hearer):
         return "was asleep" if prompt.last else await never()
 
@@ -304,7 +318,8 @@ async def test_L14_silence_stops_where_the_settings_say_so(tmp_path: Path):
         assert task.outcome.message == "Nothing was heard of it for 5m 0s."
 
 
-async def test_L14_any_sign_of_life_is_no_silence(tmp_path: Path):
+@pytest.mark.behaviour("L14")
+async def test_any_sign_of_life_is_no_silence(tmp_path: Path):
     clock = FakeClock(quiet=0.02)
     ticks = asyncio.Queue[None]()
 
@@ -323,7 +338,8 @@ async def test_L14_any_sign_of_life_is_no_silence(tmp_path: Path):
         assert await handle.result() == "alive"
 
 
-async def test_P9_a_jump_of_the_wall_clock_ends_nothing(tmp_path: Path):
+@pytest.mark.behaviour("P9")
+async def test_a_jump_of_the_wall_clock_ends_nothing(tmp_path: Path):
     """Also over a restart: the age of a run is measured by the monotonic clock."""
     began, gate = asyncio.Event(), asyncio.Event()
 

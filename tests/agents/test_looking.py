@@ -19,7 +19,8 @@ from .stage import call, echo_host, never, result, start, text, until, working
 pytestmark = pytest.mark.anyio
 
 
-async def test_I1_tool_calls_last_tools_phase_and_spending_are_seen_while_it_runs(tmp_path: Path):
+@pytest.mark.behaviour("I1")
+async def test_tool_calls_last_tools_phase_and_spending_are_seen_while_it_runs(tmp_path: Path):
     gate = asyncio.Event()
 
     async def turn(prompt, hearer):
@@ -49,7 +50,8 @@ async def test_I1_tool_calls_last_tools_phase_and_spending_are_seen_while_it_run
         assert (await handle.wait()).progress.tokens == 1_500
 
 
-async def test_I7_live_output_can_be_followed_and_is_there_afterwards(tmp_path: Path):
+@pytest.mark.behaviour("I7")
+async def test_live_output_can_be_followed_and_is_there_afterwards(tmp_path: Path):
     heard, gate = asyncio.Event(), asyncio.Event()
 
     async def turn(prompt, hearer):
@@ -82,7 +84,8 @@ async def test_I7_live_output_can_be_followed_and_is_there_afterwards(tmp_path: 
         assert (await handle.log.tail(2)).text == "b\ndone\n"
 
 
-async def test_I7_partial_words_are_kept_when_it_is_stopped(tmp_path: Path):
+@pytest.mark.behaviour("I7")
+async def test_partial_words_are_kept_when_it_is_stopped(tmp_path: Path):
     spoke = asyncio.Event()
 
     async def turn(prompt, hearer):
@@ -99,7 +102,8 @@ async def test_I7_partial_words_are_kept_when_it_is_stopped(tmp_path: Path):
         assert (await handle.output()).value == "The first half.\n\nAnd of the sec"
 
 
-async def test_I6_the_history_of_all_runs_with_filters(tmp_path: Path):
+@pytest.mark.behaviour("I6")
+async def test_the_history_of_all_runs_with_filters(tmp_path: Path):
     async def turn(prompt, hearer):
         hearer.line(Line(role="assistant", kind=Kind.THOUGHT, text="hm"))
         hearer.line(call("read", path="a"))
@@ -129,7 +133,8 @@ async def test_I6_the_history_of_all_runs_with_filters(tmp_path: Path):
             await thread.lines(handle, kinds=["loud"])
 
 
-async def test_I6_the_history_is_there_after_a_restart(tmp_path: Path):
+@pytest.mark.behaviour("I6")
+async def test_the_history_is_there_after_a_restart(tmp_path: Path):
     async with working(tmp_path, echo_host()) as mt:
         handle = await start(mt, "one")
         await handle.wait()
@@ -172,7 +177,8 @@ def test_a_line_that_a_crash_cut_is_left_out_and_harms_no_other(tmp_path: Path):
     assert [(line.text, line.run) for line in journals.lines(tmp_path)] == [("first", 1), ("second", 2)]
 
 
-def test_I4_a_long_text_keeps_its_ends_by_absolute_offset(tmp_path: Path):
+@pytest.mark.behaviour("I4")
+def test_a_long_text_keeps_its_ends_by_absolute_offset(tmp_path: Path):
     segments = Segments(tmp_path, "text")
     unit = "ä" * 512 + "\n"
     for _ in range(9 * SIZE // len(unit.encode())):

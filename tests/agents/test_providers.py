@@ -24,7 +24,9 @@ LIMITED = Turned(error=Failed("429", "rate"), retryable=True, rate_limited=True,
 BROKEN = Turned(error=Failed("503", "http_503"), retryable=True)
 
 
-async def test_psi_E13_retryable_errors_are_waited_out_and_nobody_hears_of_them(tmp_path: Path):
+@pytest.mark.behaviour("L26")
+@pytest.mark.scenario("004", "E13")
+async def test_retryable_errors_are_waited_out_and_nobody_hears_of_them(tmp_path: Path):
     troubles = [LIMITED, BROKEN, BROKEN, LIMITED]
 
     async def turn(prompt, hearer):
@@ -48,7 +50,8 @@ async def test_psi_E13_retryable_errors_are_waited_out_and_nobody_hears_of_them(
         assert [line.text for line in await mt.lines(handle.id)] == ["do it", "done"]
 
 
-async def test_L26_an_error_that_is_not_retryable_ends_it(tmp_path: Path):
+@pytest.mark.behaviour("L26")
+async def test_an_error_that_is_not_retryable_ends_it(tmp_path: Path):
     async def turn(prompt, hearer):
         return Turned(error=Failed("401 bad key", "http_401"))
 
@@ -56,7 +59,8 @@ async def test_L26_an_error_that_is_not_retryable_ends_it(tmp_path: Path):
         assert (await (await start(mt)).wait()).outcome.code == "http_401"
 
 
-async def test_L26_a_host_that_raises_is_an_error_with_what_was_said(tmp_path: Path):
+@pytest.mark.behaviour("L26")
+async def test_a_host_that_raises_is_an_error_with_what_was_said(tmp_path: Path):
     async def turn(prompt, hearer):
         hearer.said("so far")
         raise RuntimeError("pipe closed")
@@ -67,7 +71,8 @@ async def test_L26_a_host_that_raises_is_an_error_with_what_was_said(tmp_path: P
         assert (task.outcome.partial, task.session) == ("so far", f"s-{task.id}")
 
 
-async def test_L26_a_cancel_does_not_wait_for_the_provider(tmp_path: Path):
+@pytest.mark.behaviour("L26")
+async def test_a_cancel_does_not_wait_for_the_provider(tmp_path: Path):
     clock = FakeClock(quiet=0.02)
 
     async def turn(prompt, hearer):
@@ -81,7 +86,8 @@ async def test_L26_a_cancel_does_not_wait_for_the_provider(tmp_path: Path):
         assert clock.monotonic() == before
 
 
-async def test_L26_the_wait_for_a_provider_is_no_silence(tmp_path: Path):
+@pytest.mark.behaviour("L26")
+async def test_the_wait_for_a_provider_is_no_silence(tmp_path: Path):
     troubles = [Turned(error=Failed("429"), retryable=True, retry_after=1_000.0)]
 
     async def turn(prompt, hearer):
@@ -95,7 +101,8 @@ async def test_L26_the_wait_for_a_provider_is_no_silence(tmp_path: Path):
         assert await handle.result() == "done"
 
 
-async def test_L26_ten_agents_at_a_model_that_takes_two_at_once_all_finish(tmp_path: Path):
+@pytest.mark.behaviour("L26")
+async def test_ten_agents_at_a_model_that_takes_two_at_once_all_finish(tmp_path: Path):
     clock = FakeClock(quiet=0.01)
     inside, most, refused = 0, 0, 0
     doors: list[asyncio.Future[None]] = []
@@ -128,7 +135,8 @@ async def test_L26_ten_agents_at_a_model_that_takes_two_at_once_all_finish(tmp_p
         assert refused < 40  # it learns: without a gate ten would knock again every second
 
 
-async def test_L26_the_child_of_an_agent_that_waits_inside_is_let_in(tmp_path: Path):
+@pytest.mark.behaviour("L26")
+async def test_the_child_of_an_agent_that_waits_inside_is_let_in(tmp_path: Path):
     """A model that takes one at a time: the parent holds the place, and waits for its child."""
     box: list[Meantime] = []
     troubles = [LIMITED, LIMITED, LIMITED]
@@ -154,7 +162,8 @@ async def test_L26_the_child_of_an_agent_that_waits_inside_is_let_in(tmp_path: P
 # The gate itself
 
 
-async def test_L26_who_waits_is_let_in_in_order_and_a_cancelled_one_loses_no_place():
+@pytest.mark.behaviour("L26")
+async def test_who_waits_is_let_in_in_order_and_a_cancelled_one_loses_no_place():
     clock = FakeClock()
     gate = Capacity(clock)
     await gate.enter()
@@ -180,7 +189,8 @@ async def test_L26_who_waits_is_let_in_in_order_and_a_cancelled_one_loses_no_pla
     await asyncio.wait(waiting)
 
 
-async def test_L26_refusals_of_one_burst_count_once():
+@pytest.mark.behaviour("L26")
+async def test_refusals_of_one_burst_count_once():
     clock = FakeClock()
     gate = Capacity(clock)
     for _ in range(10):
@@ -196,7 +206,8 @@ async def test_L26_refusals_of_one_burst_count_once():
     await asyncio.wait(entered)
 
 
-async def test_L26_every_model_has_a_gate_of_its_own():
+@pytest.mark.behaviour("L26")
+async def test_every_model_has_a_gate_of_its_own():
     clock = FakeClock()
     gates = Capacities(clock)
     one = gates.of("a/one")

@@ -31,7 +31,8 @@ class Held:
         return f"heard: {prompt.text}"
 
 
-async def test_L16_a_resume_goes_on_with_all_that_was_said(tmp_path: Path):
+@pytest.mark.behaviour("L16")
+async def test_a_resume_goes_on_with_all_that_was_said(tmp_path: Path):
     host = echo_host()
     async with working(tmp_path, host) as mt:
         handle = await start(mt, "one")
@@ -43,8 +44,9 @@ async def test_L16_a_resume_goes_on_with_all_that_was_said(tmp_path: Path):
         assert said == ["one", "heard: one", "two", "heard: two"]
 
 
+@pytest.mark.behaviour("L16", "R12")
 @pytest.mark.parametrize("ending", ["failed", "cancelled", "timed_out", "lost"])
-async def test_L16_any_ending_can_be_resumed(tmp_path: Path, ending: str):
+async def test_any_ending_can_be_resumed(tmp_path: Path, ending: str):
     began = asyncio.Event()
 
     async def turn(prompt, hearer):
@@ -67,7 +69,8 @@ async def test_L16_any_ending_can_be_resumed(tmp_path: Path, ending: str):
         assert (await again.wait()).outcome.result == "went on"
 
 
-async def test_L18_a_second_resume_is_refused_while_the_first_goes_on(tmp_path: Path):
+@pytest.mark.behaviour("L18")
+async def test_a_second_resume_is_refused_while_the_first_goes_on(tmp_path: Path):
     held = Held()
     held.gate.set()
     async with working(tmp_path, held) as mt:
@@ -87,7 +90,8 @@ async def test_L18_a_second_resume_is_refused_while_the_first_goes_on(tmp_path: 
         assert (await handle.wait()).resume_count == 1
 
 
-async def test_L19_a_session_that_is_gone_is_an_error_with_a_suggestion(tmp_path: Path):
+@pytest.mark.behaviour("L19")
+async def test_a_session_that_is_gone_is_an_error_with_a_suggestion(tmp_path: Path):
     host = echo_host()
     async with working(tmp_path, host) as mt:
         handle = await start(mt)
@@ -99,7 +103,8 @@ async def test_L19_a_session_that_is_gone_is_an_error_with_a_suggestion(tmp_path
         assert await handle.get() == ended
 
 
-async def test_L16_a_resume_needs_words(tmp_path: Path):
+@pytest.mark.behaviour("L16")
+async def test_a_resume_needs_words(tmp_path: Path):
     async with working(tmp_path, echo_host()) as mt:
         handle = await start(mt)
         await handle.wait()
@@ -107,7 +112,8 @@ async def test_L16_a_resume_needs_words(tmp_path: Path):
             await mt.thread("conv-1").resume(handle, "  ")
 
 
-async def test_F12_fork_and_resume_exclude_each_other(tmp_path: Path):
+@pytest.mark.behaviour("F12")
+async def test_fork_and_resume_exclude_each_other(tmp_path: Path):
     from meantime import Agent
 
     async with working(tmp_path, echo_host()) as mt:
@@ -118,7 +124,8 @@ async def test_F12_fork_and_resume_exclude_each_other(tmp_path: Path):
         assert [await handle.get()] == [before] == list(await mt.list())
 
 
-async def test_L20_L21_runs_are_counted_kept_and_told_one_by_one(tmp_path: Path):
+@pytest.mark.behaviour("L20", "L21")
+async def test_runs_are_counted_kept_and_told_one_by_one(tmp_path: Path):
     async with working(tmp_path, echo_host()) as mt:
         thread = mt.thread("conv-1")
         handle = await start(mt, "one")
@@ -134,7 +141,8 @@ async def test_L20_L21_runs_are_counted_kept_and_told_one_by_one(tmp_path: Path)
             await turn.ack()
 
 
-async def test_L17_what_is_said_to_a_running_agent_is_steered_where_it_can_be(tmp_path: Path):
+@pytest.mark.behaviour("L17")
+async def test_what_is_said_to_a_running_agent_is_steered_where_it_can_be(tmp_path: Path):
     held = Held()
     host = ScriptedHost(held, STEER)
     async with working(tmp_path, host) as mt:
@@ -147,7 +155,8 @@ async def test_L17_what_is_said_to_a_running_agent_is_steered_where_it_can_be(tm
         assert [line.text for line in await mt.lines(handle.id, roles=["user"])] == ["do it", "look left"]
 
 
-async def test_L17_else_one_follow_up_is_queued_and_really_runs(tmp_path: Path):
+@pytest.mark.behaviour("L17", "R12")
+async def test_one_follow_up_is_queued_and_runs_where_an_agent_cannot_be_steered(tmp_path: Path):
     held = Held()
     async with working(tmp_path, held) as mt:
         handle = await start(mt)
@@ -173,7 +182,8 @@ async def test_L17_else_one_follow_up_is_queued_and_really_runs(tmp_path: Path):
             assert [notice.id for notice in turn.notices] == [f"{handle.id}.1", f"{handle.id}.2"]
 
 
-async def test_L17_a_cancelled_task_drops_its_follow_up_and_takes_no_new_one(tmp_path: Path):
+@pytest.mark.behaviour("L17")
+async def test_a_cancelled_task_drops_its_follow_up_and_takes_no_new_one(tmp_path: Path):
     held = Held()
     stopping, gone = asyncio.Event(), asyncio.Event()
 
@@ -199,7 +209,8 @@ async def test_L17_a_cancelled_task_drops_its_follow_up_and_takes_no_new_one(tmp
         assert held.prompts == ["do it"]
 
 
-async def test_L17_a_follow_up_survives_a_close_and_runs_with_the_next_owner(tmp_path: Path):
+@pytest.mark.behaviour("L17", "R12")
+async def test_a_follow_up_survives_a_close_and_runs_with_the_next_owner(tmp_path: Path):
     """Who closes the process does not cancel the task."""
     held = Held()
     host = ScriptedHost(held)
@@ -220,7 +231,8 @@ async def test_L17_a_follow_up_survives_a_close_and_runs_with_the_next_owner(tmp
         assert held.prompts == ["do it", "and then this"]
 
 
-async def test_L17_a_follow_up_whose_session_is_gone_is_that_runs_error_and_is_told(tmp_path: Path):
+@pytest.mark.behaviour("L17")
+async def test_a_follow_up_whose_session_is_gone_is_that_runs_error_and_is_told(tmp_path: Path):
     held = Held()
     host = ScriptedHost(held)
     async with working(tmp_path, host) as mt:

@@ -94,7 +94,8 @@ def test_llxprt_an_id_that_is_several(talk: Talk, person: Person, thread: str):
     person("cancel", "t_sametwo")
 
 
-def test_I_task_show(talk: Talk, tmp_path: Path):
+@pytest.mark.behaviour("I2", "I7")
+def test_task_show_shows_a_task_while_it_runs_and_after_it_ended(talk: Talk, tmp_path: Path):
     terminal = talk().ready()
     id = start(terminal, f"echo begun; {until(tmp_path / 'go')}")
     terminal.say(f"/task follow {id}")
@@ -153,7 +154,8 @@ def test_llxprt_task_max_async_is_checked(talk: Talk, value: str):
     terminal.sees("task-max-async must be a positive number or -1 for unlimited")
 
 
-def test_llxprt_M1_no_more_than_task_max_async_run(talk: Talk, tmp_path: Path):
+@pytest.mark.behaviour("M1")
+def test_no_more_tasks_run_than_task_max_async_allows(talk: Talk, tmp_path: Path):
     terminal = talk().ready()
     terminal.say("/set task-max-async 2")
     terminal.sees("task-max-async is 2 now.")
@@ -175,7 +177,8 @@ def test_llxprt_M1_no_more_than_task_max_async_run(talk: Talk, tmp_path: Path):
     again.sees("0 running")
 
 
-def test_llxprt_M1_a_limit_above_what_is_listed_at_once(talk: Talk):
+@pytest.mark.behaviour("M1")
+def test_task_max_async_may_be_above_the_number_listed_at_once(talk: Talk):
     terminal = talk().ready()
     terminal.say("/set task-max-async 1001")
     terminal.sees("task-max-async is 1001 now.")

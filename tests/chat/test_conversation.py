@@ -39,7 +39,8 @@ async def say(thread: Thread, conversation: Conversation, text: str) -> None:
         await conversation.hold(turn, turn.notices, [text])
 
 
-async def test_P3_a_line_that_was_kept_after_it_was_said_is_not_said_again(
+@pytest.mark.behaviour("P3")
+async def test_a_line_that_was_kept_after_it_was_said_is_not_said_again(
     thread: Thread, monkeypatch: pytest.MonkeyPatch
 ):
     """The daemon was away for a moment: the line was said all the same, and written with the next."""
@@ -57,13 +58,15 @@ async def test_P3_a_line_that_was_kept_after_it_was_said_is_not_said_again(
     assert (await begun(thread)).unsaid == ["and what is left?"]
 
 
+@pytest.mark.behaviour("P3")
 @pytest.mark.parametrize("by", [GONE, replace(ME, boot="another start of the machine")])
-async def test_P3_what_a_chat_that_is_gone_left_is_said(thread: Thread, by: Process):
+async def test_what_a_chat_that_is_gone_left_is_said(thread: Thread, by: Process):
     await (await begun(thread, by)).typed("go on")
     assert (await begun(thread)).unsaid == ["go on"]
 
 
-async def test_P3_what_a_chat_that_still_runs_has_not_said_yet_is_left_to_it(thread: Thread):
+@pytest.mark.behaviour("P3")
+async def test_what_a_chat_that_still_runs_has_not_said_yet_is_left_to_it(thread: Thread):
     """Two terminals in one conversation."""
     first = await begun(thread, ME)
     await first.typed("deploy it")
@@ -71,7 +74,8 @@ async def test_P3_what_a_chat_that_still_runs_has_not_said_yet_is_left_to_it(thr
     assert first.unsaid == ["deploy it"]
 
 
-async def test_P3_an_answer_is_owed_by_the_chat_that_took_the_turn_as_long_as_it_runs(thread: Thread):
+@pytest.mark.behaviour("P3")
+async def test_an_answer_is_owed_by_the_chat_that_took_the_turn_as_long_as_it_runs(thread: Thread):
     await say(thread, await begun(thread, ME), "deploy it")
     assert not (await begun(thread)).is_owed, "the other terminal is about to answer"
     await say(thread, await begun(thread, GONE), "is it there?")

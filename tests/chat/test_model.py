@@ -99,7 +99,8 @@ async def thread(tmp_path: Path) -> AsyncIterator[Thread]:
         yield mt.thread("talk")
 
 
-async def test_N2_it_hands_off_and_is_told_once(thread: Thread):
+@pytest.mark.behaviour("N2")
+async def test_it_hands_off_and_is_told_once(thread: Thread):
     script = Script(
         runs("echo found it", **{"async": True}), says("It runs."), says("It is done."), says("Yes.")
     )
@@ -130,7 +131,8 @@ async def test_llxprt_what_the_model_is_told_about_a_launch(thread: Thread):
     )
 
 
-async def test_N6_what_ends_in_the_middle_of_a_turn_is_in_the_next_question(thread: Thread):
+@pytest.mark.behaviour("N6")
+async def test_what_ends_in_the_middle_of_a_turn_is_in_the_next_question(thread: Thread):
     script = Script(
         runs("echo slow one", **{"async": True}),
         runs("sleep 0.3"),  # in the foreground; the other one ends meanwhile
@@ -144,7 +146,8 @@ async def test_N6_what_ends_in_the_middle_of_a_turn_is_in_the_next_question(thre
         assert turn.notices == [], "told, and saved, at the boundary"
 
 
-async def test_N7_every_question_has_the_reminder(thread: Thread):
+@pytest.mark.behaviour("N7")
+async def test_every_question_has_the_reminder(thread: Thread):
     script = Script(runs("sleep 30", **{"async": True}), says("It runs."))
     talker = Talker(thread, script.model)
     await talker.turn("go")
@@ -187,7 +190,8 @@ async def test_failing_and_odd_calls_are_answers(thread: Thread):
     assert results[3:] == ["Task not found: nonesuch", "No async tasks."]
 
 
-async def test_llxprt_M3_a_full_house_is_an_answer(thread: Thread):
+@pytest.mark.behaviour("M3")
+async def test_a_refused_start_is_an_answer_to_the_model(thread: Thread):
     script = Script(runs("sleep 30", **{"async": True}), runs("true", **{"async": True}), says("later then"))
     talker = Talker(thread, script.model)
     talker.hands.allow(1)
@@ -206,7 +210,8 @@ def asks_agent(**more: Any) -> ModelResponse:
     return ModelResponse([ToolCallPart("task", given)])
 
 
-async def test_F1_it_starts_agents_and_is_told_once(tmp_path: Path):
+@pytest.mark.behaviour("F1")
+async def test_it_starts_agents_and_is_told_once(tmp_path: Path):
     """Those that are configured, by their names; a call that waits has the subagent's answer."""
     agents = FakeSessionRunner({"explore": Reply("4 modules", emits={"count": 4})})
     script = Script(asks_agent(**{"async": True}), says("It runs."), asks_agent(), says("4 and 4."))
@@ -253,7 +258,8 @@ async def test_the_conversation_goes_on_in_another_life(thread: Thread):
     )
 
 
-async def test_P3_a_call_that_was_cut_off_is_not_made_again(thread: Thread):
+@pytest.mark.behaviour("P3")
+async def test_a_call_that_was_cut_off_is_not_made_again(thread: Thread):
     """Killed while a tool ran: the next life knows of the call, and that it was cut off."""
 
     def die() -> ModelResponse:

@@ -48,7 +48,8 @@ def script(*steps: dict[str, Any]) -> str:
     return f"@@{json.dumps(steps)}@@"
 
 
-def test_N5_a_model_behind_a_url_is_woken_and_told_once(talk: Talk, server: Model, tmp_path: Path):
+@pytest.mark.behaviour("N5")
+def test_a_model_behind_a_url_is_woken_and_told_once(talk: Talk, server: Model, tmp_path: Path):
     terminal = talk("--model", "openai:scripted", "--base-url", server.url, columns=200).ready()
     terminal.sees("scripted · with the daemon")
     call = {"tool": "run", "arguments": {"command": "until [ -e go ]; do sleep 0.02; done", "async": True}}
@@ -64,7 +65,8 @@ def test_N5_a_model_behind_a_url_is_woken_and_told_once(talk: Talk, server: Mode
     assert terminal.end() == 0
 
 
-def test_F1_a_model_starts_agents_of_the_configuration(talk: Talk, server: Model, tmp_path: Path):
+@pytest.mark.behaviour("F1")
+def test_a_model_starts_agents_of_the_configuration(talk: Talk, server: Model, tmp_path: Path):
     terminal = talk("--model", "openai:scripted", "--base-url", server.url, columns=200).ready()
     given = {"subagent_name": "explore", "goal_prompt": str(tmp_path / "go"), "async": True}
     terminal.say(script({"tool": "task", "arguments": given}, {"text": "It explores."}))

@@ -35,7 +35,8 @@ def id_of(terminal: Terminal) -> str:
     return found[-1]
 
 
-def test_N5_it_answers_at_once_and_wakes_by_itself(talk: Talk, tmp_path: Path):
+@pytest.mark.behaviour("N5")
+def test_it_answers_at_once_and_wakes_by_itself(talk: Talk, tmp_path: Path):
     """Handing off is an answer; the ending comes when nobody says anything."""
     terminal = talk().ready()
     terminal.say(f"run {until(tmp_path / 'go')}; echo over there")
@@ -47,7 +48,8 @@ def test_N5_it_answers_at_once_and_wakes_by_itself(talk: Talk, tmp_path: Path):
     assert len(told(terminal)) == 1
 
 
-def test_N3_N8_endings_are_shown_once_each_in_order(talk: Talk, tmp_path: Path):
+@pytest.mark.behaviour("N3", "N8")
+def test_endings_are_shown_once_each_in_order(talk: Talk, tmp_path: Path):
     terminal = talk().ready()
     for name in ("one", "two", "three"):
         terminal.say(f"run {until(tmp_path / name)}; echo {name}")
@@ -61,7 +63,8 @@ def test_N3_N8_endings_are_shown_once_each_in_order(talk: Talk, tmp_path: Path):
     assert [title.rpartition(" ")[2] for title in told(terminal)] == ["two", "three", "one"]
 
 
-def test_N6_a_busy_agent_is_told_between_turns(talk: Talk, tmp_path: Path):
+@pytest.mark.behaviour("N6")
+def test_a_busy_agent_is_told_between_turns(talk: Talk, tmp_path: Path):
     terminal = talk().ready()
     terminal.say(f"run {until(tmp_path / 'first')}; echo from behind")
     terminal.sees("go on.")
@@ -102,7 +105,8 @@ def test_a_failed_command_shows_its_own_last_lines(talk: Talk):
     assert row.endswith("…")
 
 
-def test_F_ctrl_b_sends_the_call_to_the_background(talk: Talk, tmp_path: Path):
+@pytest.mark.behaviour("F5")
+def test_ctrl_b_sends_the_call_to_the_background(talk: Talk, tmp_path: Path):
     """The same run goes on: nothing is executed twice."""
     terminal = talk().ready()
     terminal.say(f"do echo x >> ran; {until(tmp_path / 'go')}; echo later")
@@ -185,8 +189,9 @@ def test_leaving_with_nothing_running_is_quiet(talk: Talk):
     assert terminal.modes_are_back()
 
 
+@pytest.mark.behaviour("P5")
 @pytest.mark.parametrize("where", ["daemon", "embedded"])
-def test_P5_what_ended_meanwhile_is_told_once_when_one_is_back(
+def test_what_ended_meanwhile_is_told_once_when_one_is_back(
     talk: Talk, tmp_path: Path, where: str, person: Person
 ):
     """The conversation is in the ledger: what was said is shown again, what was told is not told again."""
@@ -249,8 +254,9 @@ main()
 """
 
 
+@pytest.mark.behaviour("P5")
 @pytest.mark.parametrize("program", [KILLED_BEFORE_ITS_ACK, KILLED_AFTER_ITS_ACK], ids=["before", "after"])
-def test_P5_killed_around_the_ack_it_is_told_once(
+def test_killed_around_the_ack_it_is_told_once(
     talk: Talk, tmp_path: Path, program: str, person: Person, thread: str
 ):
     """Never lost, never doubled: neither on the screen nor in the transcript."""
@@ -288,7 +294,8 @@ def test_killed_in_the_middle_of_a_turn_it_does_not_do_it_again(talk: Talk, tmp_
     assert (tmp_path / "ran").read_text() == "x\n"
 
 
-def test_P3_what_was_typed_to_a_busy_agent_is_not_lost_by_a_kill(talk: Talk, tmp_path: Path):
+@pytest.mark.behaviour("P3")
+def test_what_was_typed_to_a_busy_agent_is_not_lost_by_a_kill(talk: Talk, tmp_path: Path):
     """It was never taken up: so it is said when one is back, once."""
     terminal = talk().ready()
     terminal.say(f"do {until(tmp_path / 'go')}")
@@ -314,7 +321,8 @@ def test_P3_what_was_typed_to_a_busy_agent_is_not_lost_by_a_kill(talk: Talk, tmp
     (tmp_path / "go").touch()
 
 
-def test_P3_a_second_terminal_does_not_say_what_the_first_is_about_to(talk: Talk, tmp_path: Path):
+@pytest.mark.behaviour("P3")
+def test_a_second_terminal_does_not_say_what_the_first_is_about_to(talk: Talk, tmp_path: Path):
     first = talk().ready()
     first.say(f"do {until(tmp_path / 'go')}")
     first.sees("Ctrl+B background")

@@ -29,6 +29,7 @@ def works(person: Person) -> dict[str, str]:
     return ids
 
 
+@pytest.mark.behaviour("H17")
 def test_ps_shows_what_is_active(person: Person, works: dict[str, str]):
     head, *rows, foot = person("ps").out.splitlines()
     assert head.split() == ["ID", "STATUS", "TIME", "TASK", "NOW"]

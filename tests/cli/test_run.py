@@ -15,6 +15,7 @@ from gates import open_gate
 from .person import Person, eventually
 
 
+@pytest.mark.behaviour("H17")
 def test_it_says_what_was_started(person: Person):
     done = person("run", "-n", "tests", "--", "true")
     assert done.code == 0
@@ -55,6 +56,7 @@ def test_no_env_hands_over_only_what_is_named(person: Person):
     assert done.out == "1-yes-\n"
 
 
+@pytest.mark.behaviour("H17")
 @pytest.mark.parametrize(
     ("line", "code"),
     [("exit 0", 0), ("exit 3", 3), ("kill -TERM $$", 143), ("kill -KILL $$", 137), ("exit 255", 255)],
@@ -70,6 +72,7 @@ def test_wait_keeps_stdout_and_stderr_apart(person: Person):
     assert done.stdout == b"\xff\0x"
 
 
+@pytest.mark.behaviour("H17", "H18")
 def test_wait_streams_while_it_runs(person: Person):
     gate = person.folder / "gate"
     os.mkfifo(gate)

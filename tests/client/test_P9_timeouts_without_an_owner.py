@@ -46,8 +46,9 @@ async def started(pair: Timed, job: Job, timeout: float = 10) -> str:
     return handle.id
 
 
+@pytest.mark.behaviour("P9")
 @pytest.mark.parametrize("jump", [-MONTH, 0.0, MONTH])
-async def test_P9_the_next_owner_takes_the_age_from_the_process_that_runs_it(pair: Timed, jump: float):
+async def test_the_next_owner_takes_the_age_from_the_process_that_runs_it(pair: Timed, jump: float):
     """Of 10 seconds 4 are over, wherever the wall clock went meanwhile."""
     job = Job()
     id = await started(pair, job)
@@ -66,7 +67,8 @@ async def test_P9_the_next_owner_takes_the_age_from_the_process_that_runs_it(pai
     assert task.run.duration == pytest.approx(10, abs=0.5)
 
 
-async def test_P9_what_ended_in_time_has_not_timed_out_however_late_it_is_heard(pair: Timed):
+@pytest.mark.behaviour("P9")
+async def test_what_ended_in_time_has_not_timed_out_however_late_it_is_heard(pair: Timed):
     job = Job()
     id = await started(pair, job)
     await pair.lose_owner()

@@ -24,7 +24,8 @@ def waiting(pair: Pair, id: str) -> bool:
     return pair.owner._runtime.record.live[id].question is not None
 
 
-async def test_L28_a_function_of_a_connected_process_asks(pair: Pair) -> None:
+@pytest.mark.behaviour("L28")
+async def test_a_function_of_a_connected_process_asks(pair: Pair) -> None:
     handle = await pair.mt.thread("a").start(Call(choose))
     await until(lambda: waiting(pair, handle.id))
     assert (await pair.mt.get(handle.id)).question.text == "Which colour?"
@@ -32,7 +33,8 @@ async def test_L28_a_function_of_a_connected_process_asks(pair: Pair) -> None:
     assert await handle.result() == "blue by user"
 
 
-async def test_L28_an_answer_that_came_while_the_connection_was_lost_is_heard(pair: Pair) -> None:
+@pytest.mark.behaviour("L28")
+async def test_an_answer_that_came_while_the_connection_was_lost_is_heard(pair: Pair) -> None:
     handle = await pair.mt.thread("a").start(Call(choose))
     await until(lambda: waiting(pair, handle.id))
     pair.cut()
@@ -41,7 +43,8 @@ async def test_L28_an_answer_that_came_while_the_connection_was_lost_is_heard(pa
     assert len((await pair.owner.get(handle.id)).answers) == 1
 
 
-async def test_L28_a_question_outlives_its_owner(pair: Pair) -> None:
+@pytest.mark.behaviour("L28")
+async def test_a_question_outlives_its_owner(pair: Pair) -> None:
     handle = await pair.mt.thread("a").start(Call(choose))
     await until(lambda: waiting(pair, handle.id))
     await pair.owner.close()
@@ -51,13 +54,15 @@ async def test_L28_a_question_outlives_its_owner(pair: Pair) -> None:
     assert await handle.result() == "red by user"
 
 
-async def test_L28_cancel_while_it_waits(pair: Pair) -> None:
+@pytest.mark.behaviour("L28")
+async def test_a_function_that_waits_for_an_answer_can_be_cancelled(pair: Pair) -> None:
     handle = await pair.mt.thread("a").start(Call(choose))
     await until(lambda: waiting(pair, handle.id))
     assert (await handle.cancel(wait=True)).task.status == "cancelled"
 
 
-async def test_L28_a_call_that_somebody_waits_for_cannot_ask(pair: Pair) -> None:
+@pytest.mark.behaviour("L28")
+async def test_a_call_that_somebody_waits_for_cannot_ask(pair: Pair) -> None:
     with pytest.raises(Refused, match="somebody waits for"):
         await asyncio.wait_for(pair.mt.thread("a").call(Call(choose)), 10)
 
@@ -72,7 +77,8 @@ async def ask_and_give_up() -> str:
     return "went on"
 
 
-async def test_L28_a_withdrawn_question_is_open_no_longer(pair: Pair) -> None:
+@pytest.mark.behaviour("L28")
+async def test_a_withdrawn_question_is_open_no_longer(pair: Pair) -> None:
     handle = await pair.mt.thread("a").start(Call(ask_and_give_up))
     await until(lambda: waiting(pair, handle.id))
     await until(lambda: not waiting(pair, handle.id))

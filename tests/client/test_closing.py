@@ -211,6 +211,7 @@ async def test_work_inside_work_knows_its_parent(pair: Pair):
     assert (inner.parent, inner.depth) == (handle.id, 1)
 
 
+@pytest.mark.behaviour("H2")
 async def test_limits_that_others_change_are_known(pair: Pair):
     await pair.owner.set_limits(per_thread=3)
     await until(lambda: pair.mt.limits().per_thread == 3)

@@ -40,7 +40,8 @@ async def _is(pair: Pair, id: str, status: Status) -> bool:
     return (await pair.owner.get(id)).status is status
 
 
-async def test_P2_a_result_after_the_run_was_lost_is_kept_beside_the_ending(pair: Pair):
+@pytest.mark.behaviour("P2")
+async def test_a_result_after_the_run_was_lost_is_kept_beside_the_ending(pair: Pair):
     job, id = await give_up(pair)
     job.finish({"found": 3})
     await until(lambda: not pair.held())
@@ -50,7 +51,8 @@ async def test_P2_a_result_after_the_run_was_lost_is_kept_beside_the_ending(pair
     assert len(await pair.owner.notices()) == 1
 
 
-async def test_P2_it_is_also_kept_when_the_next_owner_hears_of_it(pair: Pair):
+@pytest.mark.behaviour("P2")
+async def test_a_late_result_is_kept_when_the_next_owner_hears_of_it(pair: Pair):
     job, id = await give_up(pair)
     await pair.owner.close()
     await until(lambda: not pair.is_up())
@@ -61,7 +63,8 @@ async def test_P2_it_is_also_kept_when_the_next_owner_hears_of_it(pair: Pair):
     assert (task.status, task.late_result) == (Status.LOST, 5)
 
 
-async def test_P2_nobody_elses_word_is_kept(pair: Pair):
+@pytest.mark.behaviour("P2")
+async def test_nobody_elses_word_is_kept(pair: Pair):
     """A process that never had the task cannot write into it."""
     _, id = await give_up(pair)
     (known,) = pair.executors._known
@@ -72,7 +75,8 @@ async def test_P2_nobody_elses_word_is_kept(pair: Pair):
     assert (await pair.owner.get(id)).late_result is None
 
 
-async def test_P2_an_ending_that_is_said_twice_is_not_late(pair: Pair):
+@pytest.mark.behaviour("P2")
+async def test_an_ending_that_is_said_twice_is_not_late(pair: Pair):
     """Only the word that it was heard was lost: the same result is not kept a second time."""
     job, handle = await start(pair.mt.thread("a"))
     heard = pair.client._executor.heard

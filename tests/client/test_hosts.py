@@ -19,7 +19,8 @@ def grades(owner: Meantime) -> list[tuple[str, str, str]]:
     return [(host.thread, host.grade, host.kind) for host in owner._about().hosts]
 
 
-async def test_H15_the_owner_knows_what_each_connected_host_can_promise(tmp_path: Path) -> None:
+@pytest.mark.behaviour("H15")
+async def test_the_owner_knows_what_each_connected_host_can_promise(tmp_path: Path) -> None:
     """Also the next owner; and not of one that was detached."""
     owner = await Meantime.open(tmp_path / "work.db", link=tmp_path / "link")
     async with Meantime.connect(tmp_path / "link") as mt:
@@ -37,7 +38,8 @@ async def test_H15_the_owner_knows_what_each_connected_host_can_promise(tmp_path
             assert grades(owner) == []
 
 
-async def test_H15_the_owner_forgets_conversations_that_are_not_named_again(tmp_path: Path) -> None:
+@pytest.mark.behaviour("H15")
+async def test_the_owner_forgets_conversations_that_are_not_named_again(tmp_path: Path) -> None:
     async with (
         Meantime.open(tmp_path / "work.db", link=tmp_path / "link") as owner,
         Meantime.connect(tmp_path / "link") as mt,

@@ -76,8 +76,9 @@ def killed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         return asyncio.run(story(place, ids))
 
 
+@pytest.mark.behaviour("P5")
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_P5_what_it_ran_is_told_once_in_the_words_of_the_dialect(killed: dict[str, Told], dialect: str):
+def test_what_it_ran_is_told_once_in_the_words_of_the_dialect(killed: dict[str, Told], dialect: str):
     one = killed[dialect]
     of_it = [text for text in one.told if one.id in text]
     assert says(of_it, LOST, dialect, one.id), one.told
@@ -86,15 +87,17 @@ def test_P5_what_it_ran_is_told_once_in_the_words_of_the_dialect(killed: dict[st
     assert one.pending == []
 
 
+@pytest.mark.behaviour("P5")
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_P5_what_it_was_being_told_is_told_to_the_next(killed: dict[str, Told], dialect: str):
+def test_what_it_was_being_told_is_told_to_the_next(killed: dict[str, Told], dialect: str):
     one = killed[dialect]
     assert len(one.told) == 2
     assert one.done in one.told[0], "in the order of the endings"
 
 
+@pytest.mark.behaviour("L16")
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_L16_a_function_has_no_conversation_to_resume(killed: dict[str, Told], dialect: str):
+def test_a_function_has_no_conversation_to_resume(killed: dict[str, Told], dialect: str):
     one = killed[dialect]
     assert one.refused[0] != ""
     assert one.refused[1] == "not_resumable"

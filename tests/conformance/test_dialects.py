@@ -20,14 +20,16 @@ from meantime.toolset.arguments import Arguments, tool
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.behaviour("H22")
 @pytest.mark.parametrize("check", DIALECT_CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("name", names())
-async def test_H22_dialect(name: str, check: Check) -> None:
+async def test_every_dialect_passes_the_conformance_suite(name: str, check: Check) -> None:
     await check(dialect(name))
 
 
+@pytest.mark.behaviour("H22")
 @pytest.mark.parametrize("check", DIALECT_CHECKS, ids=lambda check: check.__name__)
-async def test_H22_the_dialect_of_the_chat(check: Check) -> None:
+async def test_the_dialect_of_the_chat_passes_the_conformance_suite(check: Check) -> None:
     """Seed 002's, with a tool of its own."""
     await check(Speech())
 
@@ -96,8 +98,9 @@ KERNEL = [
 ]  # fmt: skip
 
 
+@pytest.mark.behaviour("H22", "R1")
 @pytest.mark.parametrize("name", names())
-def test_H22_every_status_is_called_what_the_seed_calls_it(name: str) -> None:
+def test_every_status_is_called_what_the_seed_calls_it(name: str) -> None:
     assert " ".join(dialect(name).status(status, run) for status, run in KERNEL) == STATUSES[name]
 
 

@@ -52,12 +52,14 @@ async def check(mt: Meantime) -> None:
     assert found.longest is not None
 
 
-async def test_H1_an_older_ledger_can_be_searched(old: Path):
+@pytest.mark.behaviour("H1")
+async def test_an_older_ledger_can_be_searched(old: Path):
     async with Meantime.open(old) as mt:
         await check(mt)
 
 
-async def test_P11_a_damaged_older_ledger_loses_nothing_by_its_age(old: Path):
+@pytest.mark.behaviour("P11")
+async def test_a_damaged_older_ledger_loses_nothing_by_its_age(old: Path):
     data = bytearray(old.read_bytes())
     with closing(sqlite3.connect(old)) as db:
         (page,) = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'tasks_by_status'").fetchone()
@@ -70,7 +72,8 @@ async def test_P11_a_damaged_older_ledger_loses_nothing_by_its_age(old: Path):
         await check(mt)
 
 
-async def test_H1_a_ledger_of_the_second_schema_is_added_up_without_reading_its_tasks(tmp_path: Path):
+@pytest.mark.behaviour("H1")
+async def test_a_ledger_of_the_second_schema_is_added_up_without_reading_its_tasks(tmp_path: Path):
     path = tmp_path / "work.db"
     async with Meantime.open(path) as mt:
         for id in ("one", "two"):

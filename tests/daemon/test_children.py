@@ -91,7 +91,8 @@ def agents(place: Place, tmp_path: Path) -> Agents:
     return Agents(place, tmp_path / "program")
 
 
-def test_F17_an_agent_that_may_start_nothing_is_refused_at_the_command_line(agents: Agents):
+@pytest.mark.behaviour("F17")
+def test_an_agent_that_may_start_nothing_is_refused_at_the_command_line(agents: Agents):
     id, ran = agents.ran("none", *MEANTIME, "run", "--", "true")
     assert ran["code"] != 0
     assert "This agent may not start tasks of its own." in ran["err"]
@@ -99,14 +100,16 @@ def test_F17_an_agent_that_may_start_nothing_is_refused_at_the_command_line(agen
     assert [task["id"] for task in agents.tasks()] == [id]
 
 
-def test_F9_F17_a_child_is_recorded_under_the_agent_that_started_it(agents: Agents):
+@pytest.mark.behaviour("F9", "F17")
+def test_a_child_is_recorded_under_the_agent_that_started_it(agents: Agents):
     id, ran = agents.ran("one", *MEANTIME, "run", "-q", "--", "true")
     assert ran["code"] == 0, ran
     child = agents.task(ran["out"].strip())
     assert child["parentTaskID"] == id
 
 
-def test_F17_a_command_counts_as_a_step_down(agents: Agents):
+@pytest.mark.behaviour("F17")
+def test_a_command_counts_as_a_step_down(agents: Agents):
     """A command that an agent has started is itself the parent of what it starts."""
     line = f"{sys.executable} -m meantime run -q -- true"
     _, ran = agents.ran("one", *MEANTIME, "run", "-w", "-c", line)
@@ -118,7 +121,8 @@ def test_F17_a_command_counts_as_a_step_down(agents: Agents):
     assert grandchild["parentTaskID"] == child["id"]
 
 
-def test_F17_an_agent_that_starts_agents_is_held_by_its_depth(agents: Agents):
+@pytest.mark.behaviour("F17")
+def test_an_agent_that_starts_agents_is_held_by_its_depth(agents: Agents):
     """The child has settings of its own that would allow more; what its parent may do is the bound."""
     inner = json.dumps([{"run": [*MEANTIME, "run", "-q", "--", "true"]}, {"say": "inner"}])
     _, ran = agents.ran("one", *MEANTIME, "run", "-w", "-a", "any", f"@@{inner}@@")
@@ -127,7 +131,8 @@ def test_F17_an_agent_that_starts_agents_is_held_by_its_depth(agents: Agents):
     assert "may not start tasks of its own" in inner_ran["err"]
 
 
-def test_L_what_is_started_outside_spends_from_the_tree_of_its_parent(agents: Agents):
+@pytest.mark.behaviour("L15")
+def test_what_is_started_outside_spends_from_the_tree_of_its_parent(agents: Agents):
     """The first child spends 100 tokens of 104; the first words of the second are over the limit."""
     first, second = [{"say": "first"}], [{"say": "second"}, {"gate": "never"}]
     runs = [[*MEANTIME, "run", "-w", "-a", "any", f"@@{json.dumps(steps)}@@"] for steps in (first, second)]
@@ -138,7 +143,8 @@ def test_L_what_is_started_outside_spends_from_the_tree_of_its_parent(agents: Ag
     assert "tokens of all together" in children["error"]["error"]
 
 
-def test_L_the_tree_of_an_agent_goes_through_its_commands(agents: Agents):
+@pytest.mark.behaviour("L15")
+def test_the_tree_of_an_agent_goes_through_its_commands(agents: Agents):
     """A command is the parent of what it starts, and the agent above it pays."""
     stories = [{"say": "first"}], [{"say": "second"}, {"gate": "never"}]
     lines = [f"{sys.executable} -m meantime run -w -a any '@@{json.dumps(steps)}@@'" for steps in stories]
@@ -150,7 +156,8 @@ def test_L_the_tree_of_an_agent_goes_through_its_commands(agents: Agents):
     assert sorted(ends) == ["completed", "error"]
 
 
-def test_F17_a_call_that_is_waited_for_is_held_by_the_depth_of_its_agent(agents: Agents):
+@pytest.mark.behaviour("F17")
+def test_a_call_that_is_waited_for_is_held_by_the_depth_of_its_agent(agents: Agents):
     prompt = f"@@{json.dumps([{'run': [*MEANTIME, 'run', '--', 'true']}, {'say': 'done'}])}@@"
 
     async def call() -> None:
@@ -162,13 +169,15 @@ def test_F17_a_call_that_is_waited_for_is_held_by_the_depth_of_its_agent(agents:
     assert agents.tasks() == []
 
 
-def test_F17_work_that_connects_is_held_too(agents: Agents):
+@pytest.mark.behaviour("F17")
+def test_work_that_connects_is_held_too(agents: Agents):
     id, ran = agents.ran("none", sys.executable, "-c", CONNECTED)
     assert ran["out"].split() == ["start", "no_children", "call", "no_children"] * 2, ran
     assert [task["id"] for task in agents.tasks()] == [id]
 
 
-def test_F17_work_that_connects_and_may(agents: Agents):
+@pytest.mark.behaviour("F17")
+def test_work_that_connects_starts_children_where_it_may(agents: Agents):
     id, ran = agents.ran("one", sys.executable, "-c", CONNECTED)
     said = ran["out"].split()
     assert "no_children" not in said, ran
@@ -176,7 +185,8 @@ def test_F17_work_that_connects_and_may(agents: Agents):
     assert [task["parentTaskID"] for task in started] == [id, id]
 
 
-def test_F17_the_mcp_server_of_an_agent_starts_nothing_for_it(agents: Agents):
+@pytest.mark.behaviour("F17")
+def test_the_mcp_server_of_an_agent_starts_nothing_for_it(agents: Agents):
     id = agents.at_work("none")
     given = agents.noted("given")[-1]["environment"]
     environ = {name: value for name, value in given.items() if name.startswith("MEANTIME")}
@@ -195,7 +205,8 @@ def test_F17_the_mcp_server_of_an_agent_starts_nothing_for_it(agents: Agents):
     assert [task["id"] for task in agents.tasks()] == [id]
 
 
-def test_F9_the_mcp_server_of_an_agent_that_may(agents: Agents):
+@pytest.mark.behaviour("F9")
+def test_the_mcp_server_of_an_agent_starts_children_where_it_may(agents: Agents):
     id = agents.at_work("one")
     with Raw(agents.place, MEANTIME_TASK=id, MEANTIME_THREAD=id) as raw:
         raw.hello()

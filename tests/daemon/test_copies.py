@@ -26,8 +26,11 @@ def other(tmp_path: Path) -> Iterator[Place]:
         made.down(signal.SIGUSR1)
 
 
+@pytest.mark.behaviour("P11")
 @pytest.mark.slow
-def test_P11_a_daemon_in_a_copy_of_a_home_that_is_in_use(place: Place, other: Place, tmp_path: Path) -> None:
+def test_a_daemon_in_a_copied_home_leaves_the_originals_commands_alone(
+    place: Place, other: Place, tmp_path: Path
+) -> None:
     place.up()
     task = started(place, tmp_path)
     subprocess.run(["cp", "-a", str(place.home.folder), str(other.home.folder)], check=True)
@@ -44,8 +47,11 @@ def test_P11_a_daemon_in_a_copy_of_a_home_that_is_in_use(place: Place, other: Pl
     assert told(place) == [f"{task['id']}.1"]
 
 
+@pytest.mark.behaviour("P4")
 @pytest.mark.slow
-def test_P4_a_daemon_in_a_home_that_was_moved(place: Place, other: Place, tmp_path: Path) -> None:
+def test_a_daemon_in_a_moved_home_finds_its_commands_again(
+    place: Place, other: Place, tmp_path: Path
+) -> None:
     place.up()
     task = started(place, tmp_path)
     place.down()

@@ -19,6 +19,9 @@ from meantime.ondemand import NoDaemon, answers, ensure
 from .conftest import Place, eventually
 
 
+@pytest.mark.scenario(
+    "001", "Server stops gracefully on process exit", "server.json deleted on graceful shutdown"
+)
 def test_a_term_takes_its_files_away(place: Place) -> None:
     place.up()
     assert place.home.discovery.exists()

@@ -24,7 +24,8 @@ default_timeout_seconds = 12.5
 """
 
 
-def test_M1_a_registry_has_the_daemons_config(place: Place) -> None:
+@pytest.mark.behaviour("M1")
+def test_a_registry_has_the_daemons_config(place: Place) -> None:
     place.configure(CONFIG)
     place.up()
     with Meantime.connect(place.home.link_socket, start=False) as mt:
@@ -35,10 +36,9 @@ def test_M1_a_registry_has_the_daemons_config(place: Place) -> None:
         assert PluginRegistry(mt, "conv-2", own).config is own
 
 
+@pytest.mark.behaviour("M1")
 @pytest.mark.anyio
-async def test_M1_the_jaato_dialect_has_the_daemons_config_and_its_servers(
-    place: Place, tmp_path: Path
-) -> None:
+async def test_the_jaato_dialect_has_the_daemons_config_and_its_servers(place: Place, tmp_path: Path) -> None:
     peer = Path(__file__).parents[1] / "integrations" / "mcp" / "peers" / "scripted.py"
     server = f'[mcp.servers.wiki]\ncommand = ["{sys.executable}", "{peer}", "well", "{tmp_path}"]\n'
     place.configure(f"{CONFIG}background_threshold_seconds = 0.05\n{server}")

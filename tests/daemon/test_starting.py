@@ -49,6 +49,7 @@ def test_commands_have_the_umask_of_who_started_it(place: Place, tmp_path: Path)
     assert made.stat().st_mode & 0o777 == 0o640
 
 
+@pytest.mark.behaviour("H2")
 def test_thirty_at_once_are_one(place: Place) -> None:
     fronts = [place.daemon() for _ in range(30)]
     said = [front.communicate(timeout=60)[1] for front in fronts]
@@ -79,6 +80,7 @@ def test_a_second_one_leaves_at_once(place: Place) -> None:
     assert (place.home.discovery.read_bytes(), place.home.http_socket.stat().st_ino) == before
 
 
+@pytest.mark.behaviour("H2")
 def test_an_embedded_owner_is_named(place: Place) -> None:
     place.home.make()
     code = (

@@ -52,7 +52,8 @@ def told(asked: Asked) -> list[str]:
     return [found for said in asked.said if said.role == "user" for found in NOTICE.findall(said.text)]
 
 
-def test_N2_every_ending_reaches_the_model_once(model: Model, tmp_path: Path):
+@pytest.mark.behaviour("N2")
+def test_every_ending_reaches_the_model_once(model: Model, tmp_path: Path):
     out = run(
         model,
         tmp_path,
@@ -65,7 +66,8 @@ def test_N2_every_ending_reaches_the_model_once(model: Model, tmp_path: Path):
         assert told(asked) == last[: len(told(asked))]
 
 
-def test_N5_N8_an_idle_agent_is_woken_once_for_what_ended_together(model: Model, tmp_path: Path):
+@pytest.mark.behaviour("N5", "N8")
+def test_an_idle_agent_is_woken_once_for_what_ended_together(model: Model, tmp_path: Path):
     """Both have ended before the model has finished its answer: one more turn, for the two."""
 
     def wait_for_both(asked: Asked) -> None:
@@ -85,7 +87,8 @@ def unread(ledger: Path) -> int:
         return reading.execute("SELECT count(*) FROM notices WHERE state = 'unread'").fetchone()[0]
 
 
-def test_N7_every_question_has_a_reminder(model: Model, tmp_path: Path):
+@pytest.mark.behaviour("N7")
+def test_every_question_has_a_reminder(model: Model, tmp_path: Path):
     run(model, tmp_path, script(start("sleep 0.5"), {"text": "it runs"}))
     assert all(asked.said[0].role == "system" for asked in model.asked)
     assert "Nothing is running." in model.asked[0].said[0].text
@@ -93,7 +96,8 @@ def test_N7_every_question_has_a_reminder(model: Model, tmp_path: Path):
     assert ": sleep 0.5" in model.asked[1].said[0].text
 
 
-def test_N19_what_it_waited_for_is_not_told_again(model: Model, tmp_path: Path):
+@pytest.mark.behaviour("N19")
+def test_what_it_waited_for_is_not_told_again(model: Model, tmp_path: Path):
     wait = {"tool": "wait", "arguments": {}}
     run(model, tmp_path, script(start("echo quick"), wait, {"text": "I have seen it"}))
     seen = [NOTICE.findall(asked.text) for asked in model.asked]

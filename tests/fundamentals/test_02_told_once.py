@@ -11,6 +11,7 @@ from meantime import Call, Thread
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.behaviour("P5", "P6")
 async def test_be_told_once_in_order(thread: Thread):
     """An ending makes a notice. A turn is handed the unread ones, oldest ending first.
 

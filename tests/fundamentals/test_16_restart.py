@@ -39,6 +39,7 @@ async def test_what_ended_before_the_end_is_told_after_it(tmp_path: Path):
         await turn.ack()
 
 
+@pytest.mark.behaviour("P3")
 async def test_what_a_crash_cut_off_is_lost_and_told(tmp_path: Path):
     """A function dies with its process. Nobody can know how far it got, so it is not run again: it ends
     `lost`, and its thread is told so, once."""

@@ -45,6 +45,7 @@ async def test_what_is_opened_has_a_name_of_its_own(tmp_path: Path):
         opening.thraed("conv-1")
 
 
+@pytest.mark.behaviour("H2")
 async def test_the_verbs_are_the_same(owner: Meantime, tmp_path: Path):
     """A function runs in the process that hands it off, a command under the owner. Either way the
     conversation is in the ledger: whoever takes its next turn is told."""

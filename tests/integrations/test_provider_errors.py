@@ -89,9 +89,10 @@ def _pydantic_ai(text: str, status: int) -> Judged:
 HOSTS = (_kernel, _acp, _claude, _codex, _stderr, _opencode, _opencode_body, _pydantic_ai)
 
 
+@pytest.mark.behaviour("L26")
 @pytest.mark.parametrize("host", HOSTS, ids=lambda host: host.__name__.strip("_"))
 @pytest.mark.parametrize("error", TABLE, ids=lambda error: f"{error.get('status', '')} {error['text']}"[:40])
-def test_L26_every_host_judges_an_error_of_a_provider_alike(
+def test_every_host_judges_an_error_of_a_provider_alike(
     error: dict[str, Any], host: Callable[[str, int], Judged]
 ):
     found = host(error["text"], error.get("status", 0))

@@ -85,20 +85,23 @@ NOT_TRAILING = [
 ]
 
 
+@pytest.mark.behaviour("F3")
 @pytest.mark.parametrize(("command", "rest"), TRAILING.items())
-def test_F3_a_trailing_ampersand_means_background(command: str, rest: str):
+def test_a_trailing_ampersand_means_background(command: str, rest: str):
     assert split_background(command) == (rest, True)
 
 
+@pytest.mark.behaviour("F3")
 @pytest.mark.parametrize("command", NOT_TRAILING)
-def test_F3_any_other_ampersand_does_not(command: str):
+def test_any_other_ampersand_does_not_mean_background(command: str):
     assert split_background(command) == (command, False)
 
 
+@pytest.mark.behaviour("F3")
 @given(st.text())
 @example("(" * 5_000)
 @example("$(" * 5_000 + " &")
-def test_F3_any_text_is_answered(command: str):
+def test_any_text_is_answered(command: str):
     """It never raises, and what it takes away is one `&` and blanks at most."""
     rest, background = split_background(command)
     assert background or rest == command
@@ -136,10 +139,11 @@ def as_bash_reads(command: str) -> str | None:
     return run.stdout
 
 
+@pytest.mark.behaviour("F3")
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash to ask")
 @settings(max_examples=200)
 @given(st.lists(PIECES, min_size=1, max_size=7).map(" ".join))
-def test_F3_bash_agrees(command: str):
+def test_bash_reads_the_command_in_the_same_way(command: str):
     """Where bash can parse it: with the `&` put back it is the same program, without it another."""
     parsed = as_bash_reads(command)
     rest, background = split_background(command)

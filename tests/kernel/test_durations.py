@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from meantime.kernel.durations import duration
 
 
+@pytest.mark.behaviour("I13")
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [
@@ -23,21 +24,24 @@ from meantime.kernel.durations import duration
         (90_000, "25h 0m 0s"),
     ],
 )
-def test_I13_durations_for_people(seconds, text):
+def test_a_duration_is_shown_in_hours_minutes_and_seconds(seconds, text):
     assert duration(seconds) == text
 
 
-def test_I13_a_clock_that_went_back_shows_zero():
+@pytest.mark.behaviour("I13")
+def test_a_clock_that_went_back_shows_zero():
     assert duration(-5) == "0s"
 
 
+@pytest.mark.behaviour("I13")
 @given(st.integers(0, 10**9))
-def test_I13_nothing_is_lost_but_fractions(seconds):
+def test_nothing_is_lost_but_fractions(seconds):
     units = {"h": 3_600, "m": 60, "s": 1}
     assert sum(int(part[:-1]) * units[part[-1]] for part in duration(seconds).split()) == seconds
 
 
+@pytest.mark.behaviour("I13")
 @pytest.mark.parametrize("seconds", [float("inf"), float("nan")])
-def test_I13_a_duration_that_is_no_number_still_gives_a_text(seconds):
+def test_a_duration_that_is_no_number_still_gives_a_text(seconds):
     """A notice must render whatever a runner measured."""
     assert duration(seconds)

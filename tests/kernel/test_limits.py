@@ -32,24 +32,28 @@ def queue(slots: Slots, lane: Lane, *tasks: str) -> Slots:
 # Limits
 
 
-def test_M1_the_defaults_are_ten_a_thread_five_agents_fifty_in_all():
+@pytest.mark.behaviour("M1")
+def test_the_defaults_are_ten_a_thread_five_agents_fifty_in_all():
     limits = Limits()
     assert (limits.for_kind("call"), limits.for_kind("agent"), limits.total) == (10, 5, 50)
 
 
-def test_M1_each_thread_has_its_own_limit():
+@pytest.mark.behaviour("M1")
+def test_each_thread_has_its_own_limit():
     slots = fill(Slots(Limits(per_thread=2)), A, 2)
     assert not slots.fits(A)
     assert slots.fits(B)
 
 
-def test_M1_a_kind_may_have_a_limit_of_its_own():
+@pytest.mark.behaviour("M1")
+def test_a_kind_may_have_a_limit_of_its_own():
     slots = fill(Slots(Limits(per_thread=5, per_kind={"agent": 1})), AGENT, 1)
     assert not slots.fits(AGENT)
     assert slots.fits(A)
 
 
-def test_M1_the_total_counts_every_thread_and_kind():
+@pytest.mark.behaviour("M1")
+def test_the_total_counts_every_thread_and_kind():
     slots = Slots(Limits(total=3))
     for lane in (A, B, AGENT):
         assert slots.fits(lane)
@@ -57,19 +61,22 @@ def test_M1_the_total_counts_every_thread_and_kind():
     assert not slots.fits(("thread-c", "shell"))
 
 
-def test_M1_minus_one_is_no_limit():
+@pytest.mark.behaviour("M1")
+def test_minus_one_is_no_limit():
     slots = fill(Slots(Limits(per_thread=NO_LIMIT, total=NO_LIMIT, per_kind={})), A, 1_000)
     assert slots.fits(A)
 
 
-def test_M1_limits_change_at_run_time():
+@pytest.mark.behaviour("M1")
+def test_limits_change_at_run_time():
     slots = queue(fill(Slots(Limits(per_thread=1)), A, 1), A, "t1", "t2")
     assert list(slots.admit()) == []
     slots.limits = replace(slots.limits, per_thread=3)
     assert list(slots.admit()) == ["t1", "t2"]
 
 
-def test_M1_a_lowered_limit_stops_nobody_and_starts_nobody():
+@pytest.mark.behaviour("M1")
+def test_a_lowered_limit_stops_nobody_and_starts_nobody():
     slots = queue(fill(Slots(Limits(per_thread=3)), A, 3), A, "t1")
     slots.limits = replace(slots.limits, per_thread=1)
     slots.give_back(A)
@@ -79,25 +86,29 @@ def test_M1_a_lowered_limit_stops_nobody_and_starts_nobody():
     assert list(slots.admit()) == ["t1"]
 
 
+@pytest.mark.behaviour("M1")
 @pytest.mark.parametrize("value", [0, -2, True, 1.5, "3", None])
 @pytest.mark.parametrize("name", ["per_thread", "total"])
-def test_M1_an_impossible_limit_is_refused(name, value):
+def test_an_impossible_limit_is_refused(name, value):
     with pytest.raises(InvalidInput, match=f"{name}=.* above 0, or -1"):
         check_limits(Limits(**{name: value}))
 
 
-def test_M1_an_impossible_limit_of_a_kind_names_the_kind():
+@pytest.mark.behaviour("M1")
+def test_an_impossible_limit_of_a_kind_names_the_kind():
     with pytest.raises(InvalidInput, match="shell"):
         check_limits(Limits(per_kind={"shell": 0}))
 
 
+@pytest.mark.behaviour("M4")
 @pytest.mark.parametrize("value", [-7, True, "many"])
-def test_M4_an_impossible_queue_is_refused(value):
+def test_an_impossible_queue_is_refused(value):
     with pytest.raises(InvalidInput):
         check_limits(Limits(queued=value))
 
 
-def test_M4_at_the_limit_is_queue_or_reject_and_nothing_else():
+@pytest.mark.behaviour("M4")
+def test_at_the_limit_is_queue_or_reject_and_nothing_else():
     assert check_limits(Limits(on_limit="reject")).on_limit == "reject"
     with pytest.raises(InvalidInput, match="'queue' or 'reject'"):
         check_limits(Limits(on_limit="drop"))
@@ -106,7 +117,8 @@ def test_M4_at_the_limit_is_queue_or_reject_and_nothing_else():
 # Refusals
 
 
-def test_M3_a_refusal_says_how_many_run_and_what_to_do():
+@pytest.mark.behaviour("M3")
+def test_a_refusal_says_how_many_run_and_what_to_do():
     refusal = fill(Slots(Limits(per_kind={"agent": 2})), AGENT, 2).refusal(AGENT)
     assert isinstance(refusal, LimitReached)
     assert (refusal.running, refusal.limit, refusal.code) == (2, 2, "limit_reached")
@@ -114,17 +126,20 @@ def test_M3_a_refusal_says_how_many_run_and_what_to_do():
     assert "cancel one" in refusal.hint
 
 
-def test_M3_a_refusal_by_the_total_says_so():
+@pytest.mark.behaviour("M3")
+def test_a_refusal_by_the_total_says_so():
     refusal = fill(Slots(Limits(total=1)), B, 1).refusal(A)
     assert (refusal.running, refusal.limit) == (1, 1)
     assert "in all" in str(refusal)
 
 
-def test_M3_a_refusal_by_the_total_does_not_call_the_others_its_own_kind():
+@pytest.mark.behaviour("M3")
+def test_a_refusal_by_the_total_does_not_call_the_others_its_own_kind():
     assert "call tasks" not in str(fill(Slots(Limits(total=1)), AGENT, 1).refusal(A))
 
 
-def test_M3_a_refusal_never_shows_minus_one():
+@pytest.mark.behaviour("M3")
+def test_a_refusal_never_shows_minus_one():
     slots = queue(Slots(Limits(total=NO_LIMIT)), A, "t1")
     assert not slots.is_open(A)
     assert "-1" not in str(slots.refusal(A))
@@ -133,72 +148,83 @@ def test_M3_a_refusal_never_shows_minus_one():
 # Slots
 
 
-def test_M2_a_slot_that_is_given_back_is_free_again():
+@pytest.mark.behaviour("M2")
+def test_a_slot_that_is_given_back_is_free_again():
     slots = fill(Slots(Limits(per_thread=1)), A, 1)
     slots.give_back(A)
     assert slots.fits(A)
     assert (slots.running, slots.running_in(A)) == (0, 0)
 
 
-def test_M2_admit_takes_the_slot_it_names():
+@pytest.mark.behaviour("M2")
+def test_admit_takes_the_slot_it_names():
     slots = queue(Slots(Limits()), A, "t1")
     assert list(slots.admit()) == ["t1"]
     assert (slots.running, slots.running_in(A), slots.waiting) == (1, 1, 0)
 
 
-def test_M2_an_admit_that_is_left_early_loses_nobody():
+@pytest.mark.behaviour("M2")
+def test_an_admit_that_is_left_early_loses_nobody():
     slots = queue(Slots(Limits()), A, "t1", "t2")
     assert next(slots.admit()) == "t1"
     assert (slots.running, slots.waiting) == (1, 1)
     assert list(slots.admit()) == ["t2"]
 
 
-def test_M2_a_slot_that_was_never_taken_does_not_break_the_count():
+@pytest.mark.behaviour("M2")
+def test_a_slot_that_was_never_taken_does_not_break_the_count():
     slots = Slots(Limits())
     with pytest.raises(KeyError):
         slots.give_back(A)
     assert slots.running == 0
 
 
-def test_M4_a_newcomer_does_not_pass_who_waits_in_its_lane():
+@pytest.mark.behaviour("M4")
+def test_a_newcomer_does_not_pass_who_waits_in_its_lane():
     slots = queue(Slots(Limits()), A, "t1")
     assert slots.fits(A)
     assert not slots.is_open(A)
     assert slots.is_open(B)
 
 
-def test_L4_a_queued_task_knows_its_position():
+@pytest.mark.behaviour("L4")
+def test_a_queued_task_knows_its_position():
     slots = queue(Slots(Limits()), A, "t1", "t2")
     assert (slots.position(A, "t1"), slots.position(A, "t2")) == (1, 2)
     assert slots.position(A, "t3") is None
     assert slots.position(B, "t1") is None
 
 
-def test_L4_a_queued_task_that_is_cancelled_leaves_its_place():
+@pytest.mark.behaviour("L4")
+def test_a_queued_task_that_is_cancelled_leaves_its_place():
     slots = queue(Slots(Limits()), A, "t1", "t2")
     assert slots.forget(A, "t1")
     assert not slots.forget(A, "t1")
     assert (slots.position(A, "t2"), slots.waiting) == (1, 1)
 
 
-def test_M4_the_last_to_leave_the_queue_opens_the_lane():
+@pytest.mark.behaviour("M4")
+def test_the_last_to_leave_the_queue_opens_the_lane():
     slots = queue(Slots(Limits()), A, "t1")
     slots.forget(A, "t1")
     assert slots.is_open(A)
 
 
-def test_M4_lanes_take_turns():
+@pytest.mark.behaviour("M4")
+def test_lanes_take_turns():
     slots = queue(queue(Slots(Limits()), A, "a1", "a2", "a3"), B, "b1")
     assert list(slots.admit()) == ["a1", "b1", "a2", "a3"]
 
 
-def test_M4_a_full_lane_does_not_hold_up_the_others():
+@pytest.mark.behaviour("M4")
+def test_a_full_lane_does_not_hold_up_the_others():
     slots = queue(queue(fill(Slots(Limits(per_thread=1)), A, 1), A, "a1"), B, "b1")
     assert list(slots.admit()) == ["b1"]
 
 
+@pytest.mark.behaviour("M4")
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=6))
-def test_M4_with_one_slot_every_waiting_lane_comes_once_a_round(lengths):
+def test_with_one_slot_every_waiting_lane_comes_once_a_round(lengths):
     slots = Slots(Limits(per_thread=NO_LIMIT, total=1))
     for number, length in enumerate(lengths):
         queue(slots, (f"thread-{number}", "call"), *(f"{number}.{at}" for at in range(length)))

@@ -30,29 +30,35 @@ def cancelled(by: str = "user"):
 # Nobody asked it to stop
 
 
-def test_L2_a_result_completes():
+@pytest.mark.behaviour("L2")
+def test_a_result_completes():
     assert judge(running(), DONE, {}) == (Completed("done"), None)
 
 
-def test_L2_a_result_of_none_completes_too():
+@pytest.mark.behaviour("L2")
+def test_a_result_of_none_completes_too():
     assert judge(running(), Report(result=Jsonable(None, True)), {}).outcome == Completed(None)
 
 
-def test_L2_a_result_that_was_not_json_is_marked():
+@pytest.mark.behaviour("L2")
+def test_a_result_that_was_not_json_is_marked():
     assert judge(running(), Report(result=Jsonable("{1}", False)), {}).outcome.lossy
 
 
-def test_L2_the_runner_may_say_why_it_stopped():
+@pytest.mark.behaviour("L2")
+def test_the_runner_may_say_why_it_stopped():
     report = Report(result=Jsonable("x", True), final_message="Bye.", terminate_reason="MAX_TURNS")
     outcome = judge(running(), report, {}).outcome
     assert (outcome.final_message, outcome.terminate_reason) == ("Bye.", "MAX_TURNS")
 
 
-def test_L2_else_the_goal_was_reached():
+@pytest.mark.behaviour("L2")
+def test_the_goal_was_reached_where_the_runner_says_nothing():
     assert judge(running(), DONE, {}).outcome.terminate_reason == "GOAL"
 
 
-def test_L3_an_error_fails_with_all_its_detail():
+@pytest.mark.behaviour("L3")
+def test_an_error_fails_with_all_its_detail():
     error = Failed("no", "exit", "traceback", 2, "half", {}, "Sorry.", "ERROR")
     assert judge(running(), Report(error=error), {}).outcome == error
     assert judge(running(), Report(error=error), {"n": 1}).outcome == Failed(
@@ -60,40 +66,47 @@ def test_L3_an_error_fails_with_all_its_detail():
     )
 
 
-def test_L27_what_nobody_can_know_is_lost():
+@pytest.mark.behaviour("L27")
+def test_what_nobody_can_know_is_lost():
     report = Report(lost="the process is gone", partial="half")
     assert judge(running(), report, {}).outcome == Lost("the process is gone", "half")
 
 
-def test_L3_work_that_cancels_itself_has_failed():
+@pytest.mark.behaviour("L3")
+def test_work_that_cancels_itself_has_failed():
     outcome = judge(running(), Report(stopped=True), {}).outcome
     assert (type(outcome), outcome.code) == (Failed, "cancelled_itself")
 
 
+@pytest.mark.behaviour("I7")
 @pytest.mark.parametrize(
     "report", [STOPPED, Report(error=Failed("no"), partial="half")], ids=["itself", "error"]
 )
-def test_I7_a_failure_keeps_the_partial_output(report):
+def test_a_failure_keeps_the_partial_output(report):
     assert judge(running(), report, {}).outcome.partial == "half"
 
 
 # Somebody asked
 
 
-def test_L5_what_stopped_when_asked_was_cancelled():
+@pytest.mark.behaviour("L5")
+def test_what_stopped_when_asked_was_cancelled():
     assert judge(cancelled(), STOPPED, {}).outcome == Cancelled("user", "enough", "half")
 
 
-def test_L7_finished_first_wins_over_a_cancel():
+@pytest.mark.behaviour("L7")
+def test_finished_first_wins_over_a_cancel():
     assert judge(cancelled(), DONE, {}).outcome == Completed("done")
 
 
-def test_L7_a_work_that_fails_while_it_is_cancelled_is_cancelled_and_keeps_its_error():
+@pytest.mark.behaviour("L7")
+def test_a_work_that_fails_while_it_is_cancelled_is_cancelled_and_keeps_its_error():
     found = judge(cancelled(), Report(error=Failed("no", partial="half")), {"n": 1}).outcome
     assert found == Cancelled("user", "enough", "half", emitted_vars={"n": 1}, error="no")
 
 
-def test_L7_an_error_of_a_cancelled_work_is_kept_by_its_two_ends():
+@pytest.mark.behaviour("L7")
+def test_an_error_of_a_cancelled_work_is_kept_by_its_two_ends():
     found = judge(cancelled(), Report(error=Failed("a" * 5_000 + "z")), {}).outcome
     assert isinstance(found, Cancelled)
     assert len(found.error) < 2_100
@@ -103,30 +116,36 @@ def test_L7_an_error_of_a_cancelled_work_is_kept_by_its_two_ends():
 # The clock asked
 
 
-def test_L13_a_run_that_the_clock_stopped_timed_out_with_its_partial_output():
+@pytest.mark.behaviour("L13")
+def test_a_run_that_the_clock_stopped_timed_out_with_its_partial_output():
     assert judge(cancelled(TIMEOUT), STOPPED, {}) == (TimedOut(60.0, "half"), None)
 
 
-def test_N22_a_result_after_the_deadline_is_late_and_no_success():
+@pytest.mark.behaviour("N22")
+def test_a_result_after_the_deadline_is_late_and_no_success():
     assert judge(cancelled(TIMEOUT), DONE, {}) == (TimedOut(60.0), "done")
 
 
-def test_L13_an_error_after_the_deadline_is_still_a_timeout():
+@pytest.mark.behaviour("L13")
+def test_an_error_after_the_deadline_is_still_a_timeout():
     assert isinstance(judge(cancelled(TIMEOUT), Report(error=Failed("no")), {}).outcome, TimedOut)
 
 
 # It would not stop
 
 
-def test_L6_what_did_not_stop_in_its_grace_is_abandoned():
+@pytest.mark.behaviour("L6")
+def test_what_did_not_stop_in_its_grace_is_abandoned():
     assert abandon(cancelled(), {"n": 1}) == Cancelled("user", "enough", None, True, {"n": 1})
 
 
-def test_L6_after_a_timeout_it_is_an_abandoned_timeout():
+@pytest.mark.behaviour("L6")
+def test_a_run_that_does_not_stop_after_its_timeout_is_an_abandoned_timeout():
     assert abandon(cancelled(TIMEOUT), {}) == TimedOut(60.0, abandoned=True)
 
 
-def test_L6_without_a_request_on_record_it_is_a_cancel_by_nobody():
+@pytest.mark.behaviour("L6")
+def test_without_a_request_on_record_it_is_a_cancel_by_nobody():
     assert abandon(running(), {}) == Cancelled(abandoned=True)
 
 
@@ -143,19 +162,22 @@ reports = st.builds(
 asked = st.sampled_from([running(), cancelled(), cancelled(TIMEOUT)])
 
 
+@pytest.mark.behaviour("L1")
 @given(asked, reports)
-def test_L1_every_report_is_an_ending_the_table_allows(task, report):
+def test_every_report_is_an_ending_the_table_allows(task, report):
     assert after(task.status, ending(judge(task, report, {}).outcome)) is not None
 
 
+@pytest.mark.behaviour("R19")
 @given(asked, reports)
-def test_002_emitted_values_stay_with_every_outcome(task, report):
+def test_emitted_values_stay_with_every_outcome(task, report):
     assert judge(task, report, {"n": 1}).outcome.emitted_vars == {"n": 1}
     assert abandon(task, {"n": 1}).emitted_vars == {"n": 1}
 
 
+@pytest.mark.behaviour("N22")
 @given(reports)
-def test_N22_against_the_clock_nothing_is_a_success(report):
+def test_against_the_clock_nothing_is_a_success(report):
     verdict = judge(cancelled(TIMEOUT), report, {})
     assert isinstance(verdict.outcome, TimedOut)
     assert verdict.late == (report.result.value if report.result else None)

@@ -70,13 +70,15 @@ def nested(depth: int) -> list[Any]:
 # Results become JSON
 
 
+@pytest.mark.behaviour("N16")
 @pytest.mark.parametrize(
     "value", [None, True, 0, -1, 2**70, 1.5, "", "é\x00🙂", [], {}, [1, [2]], {"a": [None]}]
 )
-def test_N16_json_stays_what_it_is(value):
+def test_json_stays_what_it_is(value):
     assert jsonable(value) == (value, True)
 
 
+@pytest.mark.behaviour("N16")
 @pytest.mark.parametrize(
     ("value", "kept"),
     [
@@ -90,10 +92,11 @@ def test_N16_json_stays_what_it_is(value):
     ],
     ids=repr,
 )
-def test_N16_what_has_a_json_form_gets_it(value, kept):
+def test_what_has_a_json_form_gets_it(value, kept):
     assert jsonable(value) == (kept, True)
 
 
+@pytest.mark.behaviour("N16")
 @pytest.mark.parametrize(
     ("value", "kept"),
     [
@@ -107,11 +110,12 @@ def test_N16_what_has_a_json_form_gets_it(value, kept):
     ],
     ids=repr,
 )
-def test_N16_what_is_not_json_is_kept_as_text_and_says_so(value, kept):
+def test_what_is_not_json_is_kept_as_text_and_says_so(value, kept):
     assert jsonable(value) == (kept, False)
 
 
-def test_N16_a_long_text_of_an_object_is_cut():
+@pytest.mark.behaviour("N16")
+def test_a_long_text_of_an_object_is_cut():
     class Long:
         def __repr__(self) -> str:
             return "x" * 10 * REPR
@@ -119,17 +123,20 @@ def test_N16_a_long_text_of_an_object_is_cut():
     assert jsonable(Long()).value == "x" * REPR
 
 
-def test_N16_an_object_that_cannot_be_read_still_ends_its_task():
+@pytest.mark.behaviour("N16")
+def test_an_object_that_cannot_be_read_still_ends_its_task():
     assert jsonable(Unreadable()) == ("<Unreadable that could not be read: RuntimeError>", False)
 
 
-def test_N16_depth_is_bounded():
+@pytest.mark.behaviour("N16")
+def test_depth_is_bounded():
     value, faithful = jsonable(nested(10_000))
     assert not faithful
     assert as_text(value) == "[" * MAX_DEPTH + '"…"' + "]" * MAX_DEPTH
 
 
-def test_N16_a_list_that_holds_itself_is_cut_too():
+@pytest.mark.behaviour("N16")
+def test_a_list_that_holds_itself_is_cut_too():
     knot: list[Any] = [1]
     knot.append(knot)
     value, faithful = jsonable(knot)
@@ -137,13 +144,15 @@ def test_N16_a_list_that_holds_itself_is_cut_too():
     assert survives(value)
 
 
-def test_N16_a_dict_that_holds_itself_is_cut_too():
+@pytest.mark.behaviour("N16")
+def test_a_dict_that_holds_itself_is_cut_too():
     knot: dict[str, Any] = {}
     knot["self"] = knot
     assert survives(jsonable(knot).value)
 
 
-def test_N16_a_list_that_holds_itself_twice_takes_no_longer():
+@pytest.mark.behaviour("N16")
+def test_a_list_that_holds_itself_twice_takes_no_longer():
     visits = 0
 
     class Knot(list[Any]):
@@ -160,23 +169,27 @@ def test_N16_a_list_that_holds_itself_twice_takes_no_longer():
     assert visits < 10_000
 
 
-def test_N16_an_ints_subclass_is_an_int():
+@pytest.mark.behaviour("N16")
+def test_an_ints_subclass_is_an_int():
     assert survives(jsonable([Count(3)]).value)
 
 
+@pytest.mark.behaviour("N16")
 @pytest.mark.parametrize("value", [10**5000, [10**5000]], ids=["bare", "in a list"])
-def test_N16_an_int_too_long_to_print_still_ends_its_task(value):
+def test_an_int_too_long_to_print_still_ends_its_task(value):
     assert survives(jsonable(value).value)
 
 
-def test_N16_an_enum_of_texts_is_its_value():
+@pytest.mark.behaviour("N16")
+def test_an_enum_of_texts_is_its_value():
     assert jsonable(Shade.DARK) == ("dark", True)
 
 
+@pytest.mark.behaviour("N16")
 @pytest.mark.parametrize(
     "value", [["kept", Unreadable()], {"a": "kept", "b": {1: Unreadable()}}], ids=["list", "dict"]
 )
-def test_N16_one_unreadable_part_does_not_cost_the_rest(value):
+def test_one_unreadable_part_does_not_cost_the_rest(value):
     assert "kept" in as_text(jsonable(value).value)
 
 
@@ -220,18 +233,21 @@ def containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 anything = st.recursive(leaves, containers, max_leaves=12)
 
 
+@pytest.mark.behaviour("N16")
 @given(anything)
-def test_N16_anything_at_all_can_be_stored_and_read_again(value):
+def test_anything_at_all_can_be_stored_and_read_again(value):
     assert survives(jsonable(value).value)
 
 
+@pytest.mark.behaviour("N16")
 @given(json_values)
-def test_N16_json_is_kept_to_the_letter(value):
+def test_json_is_kept_to_the_letter(value):
     assert jsonable(value) == (value, True)
 
 
+@pytest.mark.behaviour("N16")
 @given(anything)
-def test_N16_what_became_json_stays_as_it_is(value):
+def test_what_became_json_stays_as_it_is(value):
     once = jsonable(value).value
     assert jsonable(once) == (once, True)
 
@@ -244,17 +260,19 @@ def test_is_unicode_says_what_can_be_encoded(text):
 # The form of a synchronous answer
 
 
+@pytest.mark.behaviour("N16")
 @pytest.mark.parametrize(
     ("value", "text"),
     [("as it is", "as it is"), (None, ""), ([1, "a"], '[1,"a"]'), ({"a": True}, '{"a":true}'), (0, "0")],
 )
-def test_N16_text_as_it_is_and_the_rest_as_json(value, text):
+def test_text_is_shown_as_it_is_and_everything_else_as_json(value, text):
     assert as_text(value) == text
 
 
 # Inline or spilled
 
 
+@pytest.mark.behaviour("N17")
 @pytest.mark.parametrize(
     ("text", "lines"),
     [
@@ -270,61 +288,70 @@ def test_N16_text_as_it_is_and_the_rest_as_json(value, text):
         ("a\rb\x0bc\x0cd\x85e\u2028f", 1),  # str.splitlines() would see six
     ],
 )
-def test_N17_lines_are_counted_as_seed_004_does(text, lines):
+def test_lines_are_counted_as_seed_004_does(text, lines):
     assert count_lines(text) == lines
 
 
+@pytest.mark.behaviour("N17")
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 @pytest.mark.parametrize("trailing", ["", "\n", "\r\n\n\r\n"])
-def test_N17_at_the_line_limit_stays_inline_and_one_more_is_over(newline, trailing):
+def test_at_the_line_limit_stays_inline_and_one_more_is_over(newline, trailing):
     limits = InlineLimits(max_lines=3)
     assert not is_over(newline.join("abc") + trailing, limits)
     assert is_over(newline.join("abcd") + trailing, limits)
 
 
-def test_N17_at_the_byte_limit_stays_inline_and_one_more_is_over():
+@pytest.mark.behaviour("N17")
+def test_at_the_byte_limit_stays_inline_and_one_more_is_over():
     limits = InlineLimits(max_bytes=10)
     assert not is_over("x" * 10, limits)
     assert is_over("x" * 11, limits)
 
 
-def test_N17_bytes_are_counted_and_not_characters():
+@pytest.mark.behaviour("N17")
+def test_bytes_are_counted_and_not_characters():
     limits = InlineLimits(max_bytes=10)
     assert not is_over("é" * 5, limits)
     assert is_over("é" * 5 + "x", limits)
 
 
-def test_N17_the_default_limits():
+@pytest.mark.behaviour("N17")
+def test_the_default_limits_are_those_of_the_seed():
     assert not is_over("x" * 51_200, InlineLimits())
     assert is_over("x" * 51_201, InlineLimits())
     assert not is_over("x\n" * 1_000, InlineLimits())
     assert is_over("x\n" * 1_001, InlineLimits())
 
 
+@pytest.mark.behaviour("N17")
 @given(st.text("a\r\n", max_size=30), st.integers(1, 8))
-def test_N17_over_is_exactly_more_lines_than_allowed(text, limit):
+def test_over_is_exactly_more_lines_than_allowed(text, limit):
     assert is_over(text, InlineLimits(max_lines=limit)) is (count_lines(text) > limit)
 
 
-def test_N17_a_spill_says_how_big_the_whole_is():
+@pytest.mark.behaviour("N17")
+def test_a_spill_says_how_big_the_whole_is():
     spill = spill_record("/spill/1", "é\n" * 3)
     assert (spill.path, spill.bytes, spill.lines) == ("/spill/1", 9, 3)
 
 
-def test_N17_a_preview_is_head_and_tail():
+@pytest.mark.behaviour("N17")
+def test_a_preview_is_head_and_tail():
     text = "H" * 50_000 + "T" * 50_000
     shown = preview(spill_record("/spill/1", text))
     assert shown == "H" * int(PREVIEW * 0.8) + "\n…\n" + "T" * int(PREVIEW * 0.2)
 
 
+@pytest.mark.behaviour("N17")
 @pytest.mark.parametrize("length", [0, 1, 1_600])
-def test_N17_a_short_payload_is_its_own_preview(length):
+def test_a_short_payload_is_its_own_preview(length):
     text = "x" * length
     assert preview(spill_record("/spill/1", text)) == text
 
 
+@pytest.mark.behaviour("N17")
 @pytest.mark.parametrize("length", [1_601, 2_000])
-def test_N17_a_payload_that_fits_the_preview_is_shown_whole(length):
+def test_a_payload_that_fits_the_preview_is_shown_whole(length):
     text = "x" * (length - 1) + "!"
     assert preview(spill_record("/spill/1", text)) == text
 
@@ -332,6 +359,7 @@ def test_N17_a_payload_that_fits_the_preview_is_shown_whole(length):
 # Untrusted output is cleaned
 
 
+@pytest.mark.behaviour("N12")
 @pytest.mark.parametrize(
     ("text", "cleaned"),
     [
@@ -346,10 +374,11 @@ def test_N17_a_payload_that_fits_the_preview_is_shown_whole(length):
         ("é 漢字 🙂", "é 漢字 🙂"),
     ],
 )
-def test_N12_output_is_cleaned(text, cleaned):
+def test_control_characters_are_removed_from_output(text, cleaned):
     assert clean(text) == cleaned
 
 
+@pytest.mark.behaviour("N12")
 @pytest.mark.parametrize(
     "text",
     [
@@ -361,33 +390,38 @@ def test_N12_output_is_cleaned(text, cleaned):
         "<\x1b[0mtask-output>",
     ],
 )
-def test_N12_output_cannot_speak_with_our_tags(text):
+def test_output_cannot_speak_with_our_tags(text):
     assert clean(text).startswith("&lt;")
 
 
-def test_N12_other_peoples_tags_are_left_alone():
+@pytest.mark.behaviour("N12")
+def test_other_peoples_tags_are_left_alone():
     assert clean("<b>a < b</b> <task>") == "<b>a < b</b> <task>"
 
 
-def test_N12_a_space_before_the_slash_does_not_hide_a_tag():
+@pytest.mark.behaviour("N12")
+def test_a_space_before_the_slash_does_not_hide_a_tag():
     assert clean("< /task-notification>").startswith("&lt;")
 
 
+@pytest.mark.behaviour("N12")
 @pytest.mark.parametrize(
     "letter",
     ["\U000e0041", "\u00ad", "\u180e", "\u206a", "\u2028", "\u2029", "\ufff9"],
     ids=lambda letter: f"U+{ord(letter):04X}",
 )
-def test_N12_other_invisible_characters_go_too(letter):
+def test_other_invisible_characters_go_too(letter):
     """U+E0000 and on spell ASCII that a person does not see and a model reads."""
     assert clean(f"a{letter}b") == "ab"
 
 
-def test_N12_a_reset_of_the_character_set_leaves_nothing():
+@pytest.mark.behaviour("N12")
+def test_a_reset_of_the_character_set_leaves_nothing():
     assert clean("bold\x1b(B\x1b[m") == "bold"
 
 
-def test_N12_an_unfinished_escape_does_not_swallow_the_lines_after_it():
+@pytest.mark.behaviour("N12")
+def test_an_unfinished_escape_does_not_swallow_the_lines_after_it():
     assert clean("before\x1b]0;title\nthe result").endswith("the result")
 
 
@@ -400,23 +434,27 @@ UNSEEN = re.compile(
 OUR_TAGS = re.compile(r"</?\s*(task-notification|task-output|system-reminder)\b", re.IGNORECASE)
 
 
+@pytest.mark.behaviour("N12")
 @given(nasty)
-def test_N12_nothing_unseen_is_left(text):
+def test_nothing_unseen_is_left(text):
     assert not UNSEEN.search(clean(text))
 
 
+@pytest.mark.behaviour("N12")
 @given(nasty)
-def test_N12_none_of_our_own_tags_is_left(text):
+def test_none_of_our_own_tags_is_left(text):
     assert not OUR_TAGS.search(clean(text))
 
 
+@pytest.mark.behaviour("N12")
 @given(nasty)
-def test_N12_clean_stays_clean(text):
+def test_clean_stays_clean(text):
     assert clean(clean(text)) == clean(text)
 
 
+@pytest.mark.behaviour("N12")
 @given(st.text(st.characters(categories=["L", "N", "P"], exclude_characters="<")))
-def test_N12_what_people_write_is_not_touched(text):
+def test_what_people_write_is_not_touched(text):
     assert clean(text) == text
 
 

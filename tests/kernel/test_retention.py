@@ -3,8 +3,11 @@ proved there (meantime.testing.store) and by seed 004's B6 to B8."""
 
 from __future__ import annotations
 
+import pytest
+
 from meantime.kernel.retention import Retention
 
 
-def test_I14_a_thread_lists_twenty_ended_tasks():
+@pytest.mark.behaviour("I14")
+def test_a_thread_lists_twenty_ended_tasks():
     assert Retention().hot == 20

@@ -12,80 +12,96 @@ from meantime.kernel.timeouts import UNBOUNDED, check, resolve
 seconds = st.floats(0.001, 1e9) | st.just(UNBOUNDED)
 
 
-def test_L13_what_was_asked_is_given():
+@pytest.mark.behaviour("L13", "R22")
+def test_what_was_asked_is_given():
     assert resolve(60, default=900, maximum=1800).seconds == 60.0
 
 
-def test_L13_else_the_default():
+@pytest.mark.behaviour("L13")
+def test_the_default_holds_where_nothing_was_asked():
     assert resolve(None, default=900, maximum=1800).seconds == 900.0
 
 
-def test_L13_nothing_asked_and_no_default_is_unbounded():
+@pytest.mark.behaviour("L13")
+def test_nothing_asked_and_no_default_is_unbounded():
     assert resolve(None).seconds is None
 
 
-def test_L13_the_maximum_is_a_ceiling_and_no_default():
+@pytest.mark.behaviour("L13", "R22")
+def test_the_maximum_is_a_ceiling_and_no_default():
     assert resolve(None, default=300, maximum=1800).seconds == 300.0
 
 
-def test_L13_minus_one_is_as_long_as_the_maximum_allows():
+@pytest.mark.behaviour("L13")
+def test_minus_one_is_as_long_as_the_maximum_allows():
     assert resolve(-1, default=900, maximum=1800).seconds == 1800.0
 
 
-def test_L13_minus_one_is_unbounded_only_if_the_maximum_is_too():
+@pytest.mark.behaviour("L13", "R22")
+def test_minus_one_is_unbounded_only_if_the_maximum_is_too():
     assert resolve(-1, default=900, maximum=-1).seconds is None
 
 
-def test_L13_at_the_maximum_is_not_reduced():
+@pytest.mark.behaviour("L13")
+def test_at_the_maximum_is_not_reduced():
     assert resolve(1800, maximum=1800) == (1800.0, "")
 
 
-def test_L13_a_reduced_request_says_so():
+@pytest.mark.behaviour("L13")
+def test_a_reduced_request_says_so():
     timeout = resolve(3600, maximum=1800)
     assert timeout.seconds == 1800.0
     assert timeout.note == "3600 s were asked for; 1800 s is the maximum."
 
 
-def test_L13_a_reduced_default_was_not_asked_for():
+@pytest.mark.behaviour("L13")
+def test_a_reduced_default_was_not_asked_for():
     assert "asked" not in resolve(None, default=900, maximum=600).note
 
 
-def test_L13_fractions_are_fine():
+@pytest.mark.behaviour("L13")
+def test_fractions_are_fine():
     assert resolve(0.25).seconds == 0.25
 
 
+@pytest.mark.behaviour("L13", "R22")
 @pytest.mark.parametrize("asked", [0, 0.0, -0.5, -2, float("nan"), float("inf"), float("-inf"), 1e11])
-def test_L13_impossible_timeouts_are_refused(asked):
+def test_impossible_timeouts_are_refused(asked):
     with pytest.raises(InvalidInput, match="seconds above 0, or -1"):
         resolve(asked)
 
 
+@pytest.mark.behaviour("L13")
 @pytest.mark.parametrize("asked", [True, "60", b"1", [60]])
-def test_L13_a_timeout_is_a_number(asked):
+def test_a_timeout_is_a_number(asked):
     with pytest.raises(InvalidInput, match="number of seconds"):
         resolve(asked)
 
 
-def test_L13_an_impossible_maximum_is_refused_too():
+@pytest.mark.behaviour("L13")
+def test_an_impossible_maximum_is_refused_too():
     with pytest.raises(InvalidInput):
         resolve(60, maximum=0)
 
 
-def test_L13_a_number_too_big_for_a_float_is_refused():
+@pytest.mark.behaviour("L13")
+def test_a_number_too_big_for_a_float_is_refused():
     with pytest.raises(InvalidInput):
         check(10**400)
 
 
+@pytest.mark.behaviour("L13")
 @given(st.none() | seconds, seconds, seconds)
-def test_L13_nothing_goes_over_the_maximum(asked, default, maximum):
+def test_nothing_goes_over_the_maximum(asked, default, maximum):
     timeout = resolve(asked, default, maximum)
     if maximum != UNBOUNDED:
         assert timeout.seconds is not None
         assert timeout.seconds <= maximum
 
 
+@pytest.mark.behaviour("L13")
 @given(st.none() | seconds, seconds, seconds)
-def test_L13_a_note_comes_exactly_with_a_reduction(asked, default, maximum):
+def test_a_note_comes_exactly_with_a_reduction(asked, default, maximum):
     timeout = resolve(asked, default, maximum)
     wanted = default if asked is None else asked
     assert bool(timeout.note) is (wanted != UNBOUNDED and timeout.seconds != wanted)

@@ -74,7 +74,8 @@ def test_no_limit_and_the_least(rounds: int):
     assert (wakes.rest("t", 0.0) == 0) is (rounds == -1)
 
 
-def test_P10_it_knows_so_many_threads_and_no_more():
+@pytest.mark.behaviour("P10")
+def test_it_knows_so_many_threads_and_no_more():
     wakes = Wakes(BUDGET)
     for number in range(MOST + 10):
         wakes.started(f"t{number}")

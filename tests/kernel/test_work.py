@@ -35,43 +35,51 @@ HERE = index_repo.__module__
 # Functions
 
 
-def test_F2_a_call_is_stored_by_name_with_its_arguments():
+@pytest.mark.behaviour("F2")
+def test_a_call_is_stored_by_name_with_its_arguments():
     work = Call(index_repo, "src", depth=3).order().work
     assert work == Work("call", f"{HERE}:index_repo", {"args": ["src"], "kwargs": {"depth": 3}})
 
 
-def test_F2_a_call_without_arguments_stores_none():
+@pytest.mark.behaviour("F2")
+def test_a_call_without_arguments_stores_none():
     assert Call(index_repo).order().work.input is None
 
 
-def test_F2_the_live_function_and_its_arguments_are_kept_for_this_process():
+@pytest.mark.behaviour("F2")
+def test_the_live_function_and_its_arguments_are_kept_for_this_process():
     order = Call(index_repo, "src", depth=3).order()
     assert order.target(*order.args, **order.kwargs) == "src:3"
 
 
-def test_F2_arguments_that_are_not_json_run_but_are_marked():
+@pytest.mark.behaviour("F2")
+def test_arguments_that_are_not_json_run_but_are_marked():
     gate = object()
     order = Call(index_repo, gate).order()
     assert not order.work.faithful
     assert order.args == (gate,)
 
 
-def test_F2_arguments_that_cannot_be_read_still_run():
+@pytest.mark.behaviour("F2")
+def test_arguments_that_cannot_be_read_still_run():
     order = Call(index_repo, Unreadable(), depth=Unreadable()).order()
     assert not order.work.faithful
     assert msgspec.json.encode(order.work)
 
 
-def test_F2_the_functions_own_keywords_may_be_called_fn():
+@pytest.mark.behaviour("F2")
+def test_the_functions_own_keywords_may_be_called_fn():
     assert Call(dict, fn=1, self=2).kwargs == {"fn": 1, "self": 2}
 
 
+@pytest.mark.behaviour("F13")
 @pytest.mark.parametrize("fn", [None, "index_repo", 7])
-def test_F13_a_call_that_was_already_made_is_refused_with_what_to_do(fn):
+def test_a_call_that_was_already_made_is_refused_with_what_to_do(fn):
     with pytest.raises(InvalidInput, match=r"Call\(fn, 1, 2\), not Call\(fn\(1, 2\)\)"):
         Call(fn)
 
 
+@pytest.mark.behaviour("F2")
 @pytest.mark.parametrize(
     ("fn", "name"),
     [
@@ -83,14 +91,15 @@ def test_F13_a_call_that_was_already_made_is_refused_with_what_to_do(fn):
     ],
     ids=["function", "method", "callable", "partial", "builtin"],
 )
-def test_F2_every_callable_has_a_name(fn, name):
+def test_every_callable_has_a_name(fn, name):
     assert function_name(fn) == name
 
 
+@pytest.mark.behaviour("L27")
 @pytest.mark.parametrize(
     "fn", [functools.partial(index_repo, "src"), Indexer().run], ids=["partial", "method"]
 )
-def test_L27_a_callable_that_its_name_does_not_find_again_is_not_faithful(fn):
+def test_a_callable_that_its_name_does_not_find_again_is_not_faithful(fn):
     """After a restart the name gives back `index_repo`, without the "src" that was bound to it."""
     assert not Call(fn).order().work.faithful
 
@@ -102,29 +111,34 @@ def test_a_call_shows_what_it_calls():
 # Agents
 
 
-def test_F1_an_agent_is_stored_with_its_prompt_and_input():
+@pytest.mark.behaviour("F1")
+def test_an_agent_is_stored_with_its_prompt_and_input():
     work = Agent("reviewer", "look at src", files=["a.py"]).order().work
     assert work == Work("agent", "reviewer", {"prompt": "look at src", "files": ["a.py"]})
 
 
-def test_F1_an_agent_has_nothing_to_run_in_this_process():
+@pytest.mark.behaviour("F1")
+def test_an_agent_has_nothing_to_run_in_this_process():
     assert Agent("reviewer", "look").order().target is None
 
 
+@pytest.mark.behaviour("F13")
 @pytest.mark.parametrize(
     ("name", "prompt"), [("", "x"), ("x", ""), ("  ", "x"), ("x", "\n"), (None, "x"), ("x", 7)]
 )
-def test_F13_an_agent_needs_a_name_and_a_prompt(name, prompt):
+def test_an_agent_needs_a_name_and_a_prompt(name, prompt):
     with pytest.raises(InvalidInput, match="text that is not empty"):
         Agent(name, prompt)
 
 
-def test_F13_a_prompt_that_cannot_be_stored_is_refused():
+@pytest.mark.behaviour("F13")
+def test_a_prompt_that_cannot_be_stored_is_refused():
     with pytest.raises(InvalidInput, match="lone surrogate"):
         Agent("reviewer", "look at \ud800")
 
 
-def test_F1_an_agents_input_that_cannot_be_read_does_not_break_the_order():
+@pytest.mark.behaviour("F1")
+def test_an_agents_input_that_cannot_be_read_does_not_break_the_order():
     assert not Agent("reviewer", "look", gate=Unreadable()).order().work.faithful
 
 

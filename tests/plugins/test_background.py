@@ -149,7 +149,8 @@ def test_it_lists_what_is_active_and_what_is_capable(tools: Any, files: Files):
     assert capable["count"] == len(capable["tools"]) == 8
 
 
-def test_F18_the_permission_of_the_executor_is_asked_for_the_tool_itself(
+@pytest.mark.behaviour("F18")
+def test_the_permission_of_the_executor_is_asked_for_the_tool_itself(
     registry: PluginRegistry, background: BackgroundPlugin
 ):
     def check(name: str, arguments: dict[str, Any]) -> Decision:
@@ -173,15 +174,16 @@ class TestLimits:
     def config(self) -> BackgroundConfig:
         return BackgroundConfig(max_concurrent_tasks=1, background_threshold_seconds=30)
 
-    def test_M3_a_start_over_the_limit_is_refused_and_says_so(self, tools: Any, files: Files):
+    @pytest.mark.behaviour("M3")
+    def test_a_start_over_the_limit_is_refused_and_says_so(self, tools: Any, files: Files):
         assert start(tools, "files", "slow")["success"] is True
         refused = start(tools, "cli", "runCommand", command="true")
         assert refused["success"] is False
         assert refused["error"].startswith("1 of at most 1 background tasks are running.")
 
-    def test_003_field_background_threshold_seconds_is_in_the_instructions(
-        self, background: BackgroundPlugin
-    ):
+    @pytest.mark.behaviour("H23")
+    @pytest.mark.scenario("003", "field background_threshold_seconds")
+    def test_the_threshold_is_in_the_instructions(self, background: BackgroundPlugin):
         assert "typically take >30 seconds" in background.get_system_instructions()
 
 
@@ -204,7 +206,8 @@ def test_people_have_tasks_and_cancel(background: BackgroundPlugin, tools: Any, 
     assert cancel.run("x") == "Task 'x' not found"
 
 
-def test_003_the_dialect_calls_tasks_of_plugins_by_their_own_names(mt: Meantime, tools: Any, files: Files):
+@pytest.mark.behaviour("H22")
+def test_the_dialect_calls_tasks_of_plugins_by_their_own_names(mt: Meantime, tools: Any, files: Files):
     """And what it starts as cli, the plugin of that name knows."""
     toolset = mt.thread("conv-1").toolset("jaato", commands=Shell, agents=None)
     id = start(tools, "files", "slow")["task_id"]

@@ -24,7 +24,8 @@ from meantime.plugins import (
 from meantime.testing import FakeClock
 
 
-def test_F2_a_tool_is_started_by_name_and_arguments(mt: Meantime, files: Files):
+@pytest.mark.behaviour("F2")
+def test_a_tool_is_started_by_name_and_arguments(mt: Meantime, files: Files):
     """It returns at once; later its result is there."""
     handle = files.start_background("slow", {"value": 7})
     assert (handle.plugin_name, handle.tool_name) == ("files", "slow")
@@ -42,7 +43,9 @@ def test_F2_a_tool_is_started_by_name_and_arguments(mt: Meantime, files: Files):
     assert files.gate.executions == 1
 
 
-def test_003_tool_listbackgroundtasks_keeps_the_estimate_of_the_start(registry: PluginRegistry):
+@pytest.mark.behaviour("F14")
+@pytest.mark.scenario("003", "tool listBackgroundTasks")
+def test_the_list_of_tasks_keeps_the_estimate_of_the_start(registry: PluginRegistry):
     class Guessing(Files):
         name = "guessing"
 
@@ -99,7 +102,8 @@ class Office(RunsInBackground):
         return "a file"
 
 
-def test_003_a_plugins_own_work_and_present_are_no_hooks_of_the_mixin(registry: PluginRegistry):
+@pytest.mark.behaviour("F15")
+def test_a_plugins_own_work_and_present_are_not_hooks_of_the_mixin(registry: PluginRegistry):
     office = Office()
     registry.add(office)
     executor = ToolExecutor(registry)
@@ -109,7 +113,8 @@ def test_003_a_plugins_own_work_and_present_are_no_hooks_of_the_mixin(registry: 
     assert (office.describe(), office.options(), office.attach()) == ("an office", ["coffee"], "a file")
 
 
-def test_003_current_works_in_a_foreground_tool_without_a_threshold(registry: PluginRegistry):
+@pytest.mark.behaviour("F15")
+def test_current_works_in_a_foreground_tool_without_a_threshold(registry: PluginRegistry):
     class Desk(RunsInBackground):
         name = "desk"
         thresholds = {"look": None}  # noqa: RUF012  as a plugin's author writes it
@@ -127,14 +132,16 @@ def test_003_current_works_in_a_foreground_tool_without_a_threshold(registry: Pl
         current()
 
 
-def test_F2_async_tools_too(files: Files):
+@pytest.mark.behaviour("F2")
+def test_an_async_tool_is_started_by_name_and_arguments(files: Files):
     handle = files.start_background("slow_async", {})
     files.gate.wait_begun()
     files.gate.open()
     assert files.get_result(handle.task_id, wait=True).result == "done"
 
 
-def test_F15_the_errors_are_those_of_the_protocol(files: Files, registry: PluginRegistry):
+@pytest.mark.behaviour("F15", "R20")
+def test_the_errors_are_those_of_the_protocol(files: Files, registry: PluginRegistry):
     files.background_tools = {"slow"}
     with pytest.raises(ValueError, match="Tool 'quick' in plugin 'files' does not support background"):
         files.start_background("quick", {})
@@ -150,7 +157,8 @@ def test_F15_the_errors_are_those_of_the_protocol(files: Files, registry: Plugin
                 verb(unknown)
 
 
-def test_I9_a_plugin_sees_only_its_own_tasks(mt: Meantime, registry: PluginRegistry, files: Files):
+@pytest.mark.behaviour("I9")
+def test_a_plugin_sees_only_its_own_tasks(mt: Meantime, registry: PluginRegistry, files: Files):
     """Not its neighbour's, not the conversation's others; and a prefix of an id is no id."""
     other = Files("other", prefix="o_")
     registry.add(other)
@@ -168,14 +176,16 @@ def test_I9_a_plugin_sees_only_its_own_tasks(mt: Meantime, registry: PluginRegis
     assert other.list_tasks() == []
 
 
-def test_L3_a_tool_that_raises_has_failed(files: Files):
+@pytest.mark.behaviour("L3")
+def test_a_tool_that_raises_has_failed(files: Files):
     handle = files.start_background("fails", {})
     result = files.get_result(handle.task_id, wait=True)
     assert (result.status, result.error) == (TaskStatus.FAILED, "ValueError: no such file")
 
 
+@pytest.mark.behaviour("L3")
 @pytest.mark.parametrize("problem", [SystemExit(1), KeyboardInterrupt(), GeneratorExit()], ids=repr)
-def test_L3_whatever_it_raises(files: Files, problem: BaseException):
+def test_a_tool_may_raise_anything_and_only_its_task_fails(files: Files, problem: BaseException):
     """Nothing hangs, and nothing but the task is hurt."""
     files.raises = problem
     handle = files.start_background("fails", {})
@@ -183,7 +193,8 @@ def test_L3_whatever_it_raises(files: Files, problem: BaseException):
     assert files.get_result(files.start_background("quick", {}).task_id, wait=True).result == "done"
 
 
-def test_L2_a_result_that_is_not_json_is_kept_as_text(files: Files):
+@pytest.mark.behaviour("L2")
+def test_a_result_that_is_not_json_is_kept_as_text(files: Files):
     files.returns = {1, 2}
     handle = files.start_background("quick", {})
     assert sorted(files.get_result(handle.task_id, wait=True).result) == [1, 2]
@@ -192,12 +203,14 @@ def test_L2_a_result_that_is_not_json_is_kept_as_text(files: Files):
     assert "lock" in files.get_result(handle.task_id, wait=True).result
 
 
-def test_N17_a_big_result_comes_whole(files: Files):
+@pytest.mark.behaviour("N17")
+def test_a_big_result_comes_whole(files: Files):
     handle = files.start_background("quick", {"value": "x" * 100_000})
     assert len(files.get_result(handle.task_id, wait=True).result) == 100_000
 
 
-def test_L6_cancel_waits_for_the_ending(files: Files):
+@pytest.mark.behaviour("L6")
+def test_cancel_waits_for_the_ending(files: Files):
     """A tool that looks is cancelled: True. Asking again, or after the ending, is True as well."""
     handle = files.start_background("polite", {})
     files.gate.wait_begun()
@@ -207,7 +220,8 @@ def test_L6_cancel_waits_for_the_ending(files: Files):
     assert files.cancel(handle.task_id) is True
 
 
-def test_L6_a_tool_that_cannot_be_stopped(files: Files):
+@pytest.mark.behaviour("L6")
+def test_a_tool_that_cannot_be_stopped_is_left_behind(files: Files):
     """False, and the ending says that it was left behind. It never becomes completed later."""
     handle = files.start_background("slow", {})
     files.gate.wait_begun()
@@ -218,7 +232,8 @@ def test_L6_a_tool_that_cannot_be_stopped(files: Files):
     assert "left behind" in result.error
 
 
-def test_L13_a_timeout_is_enforced(files: Files):
+@pytest.mark.behaviour("L13")
+def test_a_timeout_is_enforced(files: Files):
     handle = files.start_background("polite", {}, timeout_seconds=0.01)
     result = files.get_result(handle.task_id, wait=True)
     assert (result.status, result.result) == (TaskStatus.TIMEOUT, "half of it")
@@ -230,14 +245,17 @@ class TestWithDefaultTimeout:
     def config(self) -> BackgroundConfig:
         return BackgroundConfig(default_timeout_seconds=0.01)
 
-    def test_L13_the_default_is_for_tasks_that_name_none(self, mt: Meantime, files: Files):
+    @pytest.mark.behaviour("L13")
+    @pytest.mark.scenario("003", "field default_timeout_seconds")
+    def test_the_default_is_for_tasks_that_name_none(self, mt: Meantime, files: Files):
         handle = files.start_background("polite", {})
         assert files.get_result(handle.task_id, wait=True).status is TaskStatus.TIMEOUT
         named = files.start_background("quick", {}, timeout_seconds=60)
         assert mt.get(named.task_id).run.timeout == 60
 
 
-def test_F5_a_running_future_is_registered(files: Files):
+@pytest.mark.behaviour("F5")
+def test_a_running_future_is_registered(files: Files):
     future: Future[Any] = Future()
     future.set_running_or_notify_cancel()
     handle = files.register_running_task(future, "slow", {"a": 1})
@@ -249,7 +267,8 @@ def test_F5_a_running_future_is_registered(files: Files):
         files.register_running_task("future", "slow", {})
 
 
-def test_I14_cleaned_up_tasks_are_gone(mt: Meantime, files: Files):
+@pytest.mark.behaviour("I14")
+def test_cleaned_up_tasks_are_gone(mt: Meantime, files: Files):
     """For the plugin: the ledger still has its history."""
     ended = [files.start_background("quick", {}).task_id for _ in range(30)]
     for id in ended:
@@ -267,7 +286,9 @@ def test_I14_cleaned_up_tasks_are_gone(mt: Meantime, files: Files):
         files.cleanup_completed(-1)
 
 
-def test_I14_retention_goes_by_the_runtimes_clock(ledger: str):
+@pytest.mark.behaviour("I14")
+@pytest.mark.scenario("003", "field completed_task_retention_seconds")
+def test_retention_goes_by_the_runtimes_clock(ledger: str):
     """On its own, at the very second, and not before."""
     clock = FakeClock()
     with Meantime.open(ledger, clock=clock) as mt:
@@ -291,7 +312,8 @@ def test_I14_retention_goes_by_the_runtimes_clock(ledger: str):
         assert len(mt.thread("conv-1").list("all")) == 1  # nobody had to look at the old one
 
 
-def test_L27_tasks_answer_after_a_restart(tmp_path: Path):
+@pytest.mark.behaviour("L27")
+def test_tasks_answer_after_a_restart(tmp_path: Path):
     """All state is in the ledger; a new plugin object finds it."""
     with Meantime.open(tmp_path / "work.db", settings=SETTINGS) as mt:
         registry = PluginRegistry(mt, "conv-1")
@@ -337,7 +359,8 @@ def test_works_from_any_thread(files: Files):
     assert [result.result for result in results] == list(range(10))
 
 
-def test_F5_thresholds_are_per_tool(files: Files, config: BackgroundConfig):
+@pytest.mark.behaviour("F5")
+def test_thresholds_are_per_tool(files: Files, config: BackgroundConfig):
     """Named ones first, then the config's; None disables."""
     files.background_tools = {"slow", "quick", "never"}
     thresholds = {name: files.get_auto_background_threshold(name) for name in files.get_executors()}

@@ -69,7 +69,10 @@ def run(executor: ToolExecutor, command: str, **more: Any) -> Any:
     return executor.execute("runCommand", {"command": command, **more})
 
 
-def test_F3_a_quick_command(mt: Meantime, executor: ToolExecutor, tmp_path: Path):
+@pytest.mark.behaviour("F3")
+def test_a_quick_command_answers_with_output_and_exit_code(
+    mt: Meantime, executor: ToolExecutor, tmp_path: Path
+):
     """Its output and exit code, whatever that is; nothing is recorded, and no file is left."""
     assert run(executor, "pwd", cwd=str(tmp_path)) == {"returncode": 0, "output": f"{tmp_path}\n"}
     assert run(executor, "echo oops >&2; exit 3") == {"returncode": 3, "output": "oops\n"}
@@ -78,14 +81,16 @@ def test_F3_a_quick_command(mt: Meantime, executor: ToolExecutor, tmp_path: Path
     assert not list(tmp_path.glob("work.db.commands/*.state"))
 
 
-def test_F3_the_tool_can_be_called_plainly(cli: CLIPlugin):
+@pytest.mark.behaviour("F3")
+def test_the_tool_can_be_called_plainly(cli: CLIPlugin):
     """As any executor of a plugin, by code that knows nothing of the background."""
     tool = cli.get_executors()["runCommand"]
     assert tool({"command": "echo fine"}) == {"returncode": 0, "output": "fine\n"}
     assert tool({"command": "exit 1"}) == {"returncode": 1, "output": ""}
 
 
-def test_F3_much_output_is_cut_to_what_a_model_can_take(executor: ToolExecutor, cli: CLIPlugin):
+@pytest.mark.behaviour("F3")
+def test_much_output_is_cut_to_what_a_model_can_take(executor: ToolExecutor, cli: CLIPlugin):
     """Inline it loses its middle; in the background the whole lies in a file."""
     output = run(executor, "seq 1 300000")["output"]
     assert output.startswith("1\n2\n3\n")
@@ -97,7 +102,8 @@ def test_F3_much_output_is_cut_to_what_a_model_can_take(executor: ToolExecutor, 
     assert len(answer["output"]) < 52_000
 
 
-def test_F3_what_a_command_leaves_running_is_told(mt: Meantime, executor: ToolExecutor, cli: CLIPlugin):
+@pytest.mark.behaviour("F3")
+def test_what_a_command_leaves_running_is_told(mt: Meantime, executor: ToolExecutor, cli: CLIPlugin):
     answer = run(executor, "sleep 600 >/dev/null 2>&1 & echo $!")
     assert answer["left_running"] == [int(answer["output"])]
     os.kill(answer["left_running"][0], 9)
@@ -111,12 +117,14 @@ def test_a_task_is_called_by_its_command(mt: Meantime, cli: CLIPlugin):
     assert mt.get(handle.task_id).title == "echo one; echo two"
 
 
-def test_L3_a_command_that_cannot_be_started_raises(executor: ToolExecutor, tmp_path: Path):
+@pytest.mark.behaviour("L3")
+def test_a_command_that_cannot_be_started_raises(executor: ToolExecutor, tmp_path: Path):
     with pytest.raises(TaskFailed, match="does not exist"):
         run(executor, "true", cwd=str(tmp_path / "nowhere"))
 
 
-def test_F5_a_slow_command_becomes_a_shell_task(
+@pytest.mark.behaviour("F5")
+def test_a_slow_command_becomes_a_shell_task(
     mt: Meantime, executor: ToolExecutor, cli: CLIPlugin, slow: Slow
 ):
     """A real one, of the shell runner: the same run goes on, and is never executed again."""
@@ -138,10 +146,9 @@ def test_F5_a_slow_command_becomes_a_shell_task(
     assert slow.runs == 1
 
 
+@pytest.mark.behaviour("F3")
 @pytest.mark.parametrize("how", ["ampersand", "argument"])
-def test_F3_a_trailing_ampersand_means_background(
-    executor: ToolExecutor, cli: CLIPlugin, slow: Slow, how: str
-):
+def test_a_trailing_ampersand_means_background(executor: ToolExecutor, cli: CLIPlugin, slow: Slow, how: str):
     """At once, in the words of seed 003; the shell never sees the `&`."""
     ampersand = how == "ampersand"
     answer = run(executor, slow.command + (" &" if ampersand else ""), background=not ampersand)
@@ -160,25 +167,31 @@ def test_F3_a_trailing_ampersand_means_background(
     assert (result.status, result.result) == (TaskStatus.CANCELLED, "half\n")
 
 
-def test_F3_an_ampersand_elsewhere_does_not(executor: ToolExecutor):
+@pytest.mark.behaviour("F3")
+def test_an_ampersand_elsewhere_does_not_mean_background(executor: ToolExecutor):
     assert run(executor, "echo 'a &'") == {"returncode": 0, "output": "a &\n"}
 
 
-def test_M3_a_background_start_that_is_refused(executor: ToolExecutor, registry: PluginRegistry, slow: Slow):
+@pytest.mark.behaviour("M3")
+def test_a_background_start_over_the_limit_is_refused(
+    executor: ToolExecutor, registry: PluginRegistry, slow: Slow
+):
     registry.config.max_concurrent_tasks = 1
     run(executor, f"{slow.command} &")
     refused = run(executor, "true &")
     assert (refused["success"], "1 of at most 1" in refused["error"]) == (False, True)
 
 
-def test_L3_a_failed_command_in_the_background(cli: CLIPlugin):
+@pytest.mark.behaviour("L3")
+def test_a_command_that_fails_in_the_background_is_a_failed_task(cli: CLIPlugin):
     handle = cli.start_background("runCommand", {"command": "echo oops; exit 1"})
     result = cli.get_result(handle.task_id, wait=True)
     assert (result.status, result.error) == (TaskStatus.FAILED, "It ended with exit code 1.")
     assert result.result == {"returncode": 1, "output": "oops\n"}
 
 
-def test_L13_a_commands_own_timeout(executor: ToolExecutor, cli: CLIPlugin, slow: Slow):
+@pytest.mark.behaviour("L13")
+def test_a_commands_own_timeout_is_enforced(executor: ToolExecutor, cli: CLIPlugin, slow: Slow):
     """Inline it is an error with the output so far; in the background it is a status."""
     with pytest.raises(TaskTimedOut) as problem:
         run(executor, slow.command, timeout_seconds=0.5)
@@ -190,7 +203,8 @@ def test_L13_a_commands_own_timeout(executor: ToolExecutor, cli: CLIPlugin, slow
         run(executor, "true", timeout_seconds=-3)
 
 
-def test_F5_a_person_promotes_a_command(mt: Meantime, executor: ToolExecutor, slow: Slow):
+@pytest.mark.behaviour("F5")
+def test_a_person_promotes_a_command(mt: Meantime, executor: ToolExecutor, slow: Slow):
     """Through the runtime, which knows every call; or through the executor."""
     with ThreadPoolExecutor() as pool:
         for count, promote in ((1, mt.promote), (2, executor.promote)):
@@ -203,7 +217,8 @@ def test_F5_a_person_promotes_a_command(mt: Meantime, executor: ToolExecutor, sl
             assert "was sent to the background" in answer["message"]
 
 
-def test_F14_the_seeds_rules(cli: CLIPlugin):
+@pytest.mark.behaviour("F14")
+def test_durations_of_well_known_commands_are_estimated_as_the_seed_says(cli: CLIPlugin):
     def estimate(command: Any) -> float | None:
         return cli.estimate_duration("runCommand", {"command": command})
 
@@ -213,7 +228,8 @@ def test_F14_the_seeds_rules(cli: CLIPlugin):
     assert cli.get_auto_background_threshold("runCommand") == 10.0
 
 
-def test_F14_what_was_learned_wins(cli: CLIPlugin):
+@pytest.mark.behaviour("F14")
+def test_what_was_learned_wins(cli: CLIPlugin):
     handle = cli.start_background("runCommand", {"command": "make --version"})
     cli.get_result(handle.task_id, wait=True)
     assert cli.estimate_duration("runCommand", {"command": "make --version"}) < 20

@@ -14,6 +14,7 @@ from meantime.plugins.estimates import KEPT, MOST, Estimates, alike, command_hea
 from meantime.testing import FakeClock
 
 
+@pytest.mark.behaviour("F14")
 @pytest.mark.parametrize(
     ("command", "head"),
     [
@@ -30,11 +31,12 @@ from meantime.testing import FakeClock
         ("x" * 50_000, "x" * 100),
     ],
 )
-def test_F14_commands_are_alike_by_their_head(command: str, head: str):
+def test_commands_are_alike_by_their_head(command: str, head: str):
     assert command_head(command) == head
 
 
-def test_F14_other_calls_are_alike_by_their_arguments():
+@pytest.mark.behaviour("F14")
+def test_other_calls_are_alike_by_their_arguments():
     assert alike({"b": 1, "a": [2]}) == alike({"a": [2], "b": 1})
     assert alike({"a": 1}) != alike({"a": 2})
     assert len(alike({"a": "x" * 5_000})) == 32
@@ -43,7 +45,8 @@ def test_F14_other_calls_are_alike_by_their_arguments():
     assert alike({"command": 4}) == '{"command":4}'
 
 
-def test_F14_the_median_of_the_last_ones():
+@pytest.mark.behaviour("F14")
+def test_an_estimate_is_the_median_of_the_last_durations():
     """One outlier does not count, and what is long ago is forgotten."""
     estimates = Estimates()
     assert estimates.median("build", "x") is None
@@ -56,7 +59,8 @@ def test_F14_the_median_of_the_last_ones():
     assert estimates.median("test", "x") is None
 
 
-def test_I15_memory_is_bounded():
+@pytest.mark.behaviour("I15")
+def test_memory_is_bounded():
     estimates = Estimates()
     for number in range(MOST + 50):
         estimates.learn("tool", str(number), 1)
@@ -65,7 +69,8 @@ def test_I15_memory_is_bounded():
     assert estimates.median("tool", str(MOST + 49)) == 1
 
 
-def test_F14_learned_from_background_tasks(ledger: str):
+@pytest.mark.behaviour("F14")
+def test_estimates_are_learned_from_background_tasks(ledger: str):
     """By the runtime's clock, in this process, and of completed ones only."""
     clock = FakeClock()
     with Meantime.open(ledger, clock=clock, settings=SETTINGS) as mt:
@@ -83,7 +88,8 @@ def test_F14_learned_from_background_tasks(ledger: str):
         assert files.estimate_duration("fails", {"n": 1}) == 99.0
 
 
-def test_F14_learned_from_the_ledger_after_a_restart(tmp_path: Path):
+@pytest.mark.behaviour("F14")
+def test_estimates_are_learned_from_the_ledger_after_a_restart(tmp_path: Path):
     """Also from what another conversation did."""
     clock = FakeClock()
     with Meantime.open(tmp_path / "work.db", clock=clock, settings=SETTINGS) as mt:
@@ -98,7 +104,8 @@ def test_F14_learned_from_the_ledger_after_a_restart(tmp_path: Path):
         assert files.estimate_duration("slow", {"command": "npm install b"}) == 7
 
 
-def test_F14_learned_from_inline_calls(executor: ToolExecutor, files: Files):
+@pytest.mark.behaviour("F14")
+def test_estimates_are_learned_from_inline_calls(executor: ToolExecutor, files: Files):
     assert files.estimate_duration("quick", {"value": 1}) is None
     executor.execute("quick", {"value": 1})
     estimate: Any = files.estimate_duration("quick", {"value": 1})

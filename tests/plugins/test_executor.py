@@ -32,8 +32,9 @@ def calling(pool: ThreadPoolExecutor, executor: ToolExecutor, tool: str, args: A
 # -- in time
 
 
+@pytest.mark.behaviour("F5")
 @pytest.mark.parametrize("tool", ["quick", "quick_async"])
-def test_F5_a_quick_call_gives_the_result_and_no_record(mt: Meantime, executor: ToolExecutor, tool: str):
+def test_a_quick_call_gives_the_result_and_no_record(mt: Meantime, executor: ToolExecutor, tool: str):
     """The object itself, as if the tool had been called; the ledger has never heard of it."""
     value = object()
     assert executor.execute(tool, {"value": value}) is value
@@ -42,11 +43,13 @@ def test_F5_a_quick_call_gives_the_result_and_no_record(mt: Meantime, executor: 
     assert executor.calls() == []
 
 
-def test_F5_no_threshold_is_a_plain_call(executor: ToolExecutor):
+@pytest.mark.behaviour("F5")
+def test_no_threshold_is_a_plain_call(executor: ToolExecutor):
     """On the caller's own thread."""
     assert executor.execute("never", {}) is threading.current_thread()
 
 
+@pytest.mark.behaviour("F6")
 @pytest.mark.parametrize(
     "problem",
     [
@@ -58,7 +61,7 @@ def test_F5_no_threshold_is_a_plain_call(executor: ToolExecutor):
     ],
     ids=repr,
 )
-def test_F6_what_a_tool_raises_is_raised(
+def test_what_a_tool_raises_is_raised(
     mt: Meantime, executor: ToolExecutor, files: Files, problem: BaseException
 ):
     """A TimeoutError of its own is its failure, and never taken for "still running"."""
@@ -70,7 +73,8 @@ def test_F6_what_a_tool_raises_is_raised(
     assert executor.execute("quick", {}) == "done"
 
 
-def test_F2_unknown_tools_and_bad_arguments(executor: ToolExecutor, files: Files):
+@pytest.mark.behaviour("F2")
+def test_unknown_tools_and_bad_arguments_are_refused(executor: ToolExecutor, files: Files):
     with pytest.raises(NotFound, match=r"No tool 'rm'. Known tools: fails, never"):
         executor.execute("rm", {})
     for args in (None, [], "x"):
@@ -92,8 +96,10 @@ def test_context_variables_of_the_caller_are_there(registry: PluginRegistry, exe
 # -- too slow
 
 
+@pytest.mark.behaviour("F5")
+@pytest.mark.scenario("003", "pattern 4")
 @pytest.mark.parametrize("tool", ["slow", "slow_async"])
-def test_F5_a_slow_call_gives_the_seeds_dictionary(
+def test_a_slow_call_gives_the_seeds_dictionary(
     mt: Meantime, executor: ToolExecutor, files: Files, tool: str
 ):
     """To the letter; the task goes on, and its result can be fetched."""
@@ -115,7 +121,8 @@ def test_F5_a_slow_call_gives_the_seeds_dictionary(
     assert files.gate.executions == 1
 
 
-def test_N1_the_conversation_is_told(mt: Meantime, executor: ToolExecutor, files: Files):
+@pytest.mark.behaviour("N1")
+def test_the_conversation_is_told(mt: Meantime, executor: ToolExecutor, files: Files):
     id = executor.execute("slow", {})["task_id"]
     files.gate.open()
     files.get_result(id, wait=True)
@@ -123,8 +130,9 @@ def test_N1_the_conversation_is_told(mt: Meantime, executor: ToolExecutor, files
         assert [notice.task.id for notice in turn.notices] == [id]
 
 
+@pytest.mark.behaviour("L6")
 @pytest.mark.parametrize("tool", ["polite", "slow_async"])
-def test_L6_what_went_to_the_background_can_be_cancelled(
+def test_what_went_to_the_background_can_be_cancelled(
     mt: Meantime, executor: ToolExecutor, files: Files, tool: str
 ):
     """A sync tool sees it in `current()`, an async one is interrupted."""
@@ -135,7 +143,8 @@ def test_L6_what_went_to_the_background_can_be_cancelled(
         assert mt.get(id).progress.percent == 10  # said before it was a task
 
 
-def test_B1_it_ends_at_the_very_threshold(
+@pytest.mark.behaviour("F5")
+def test_a_call_that_ends_at_the_very_threshold_has_one_answer(
     mt: Meantime, executor: ToolExecutor, files: Files, monkeypatch: pytest.MonkeyPatch
 ):
     """The time is over, and it ends before the hand-off looks: the result, and no task."""
@@ -152,7 +161,8 @@ def test_B1_it_ends_at_the_very_threshold(
     assert files.gate.executions == 1
 
 
-def test_B1_it_ends_during_the_hand_off(
+@pytest.mark.behaviour("F5")
+def test_a_call_that_ends_during_the_hand_off_has_one_answer(
     mt: Meantime, executor: ToolExecutor, files: Files, monkeypatch: pytest.MonkeyPatch
 ):
     """The hand-off has begun: the dictionary, and a task that has the result."""
@@ -170,7 +180,8 @@ def test_B1_it_ends_during_the_hand_off(
     assert files.gate.executions == 1
 
 
-def test_F5_a_failed_hand_off_goes_on_inline(
+@pytest.mark.behaviour("F5")
+def test_a_failed_hand_off_goes_on_inline(
     mt: Meantime,
     executor: ToolExecutor,
     files: Files,
@@ -193,7 +204,8 @@ def test_F5_a_failed_hand_off_goes_on_inline(
     assert mt.list("all") == []
 
 
-def test_M5_quick_calls_never_wait_behind_slow_ones(
+@pytest.mark.behaviour("M5")
+def test_quick_calls_never_wait_behind_slow_ones(
     registry: PluginRegistry, executor: ToolExecutor, files: Files, pool: ThreadPoolExecutor
 ):
     """However many are stuck, in the foreground or in the background: seed 003's pool of four was not."""
@@ -208,7 +220,8 @@ def test_M5_quick_calls_never_wait_behind_slow_ones(
     assert files.gate.executions == 12 + 20
 
 
-def test_F5_many_threads_each_get_one_answer(executor: ToolExecutor, files: Files, pool: ThreadPoolExecutor):
+@pytest.mark.behaviour("F5")
+def test_many_threads_each_get_one_answer(executor: ToolExecutor, files: Files, pool: ThreadPoolExecutor):
     registry = executor._registry
     registry.config.max_concurrent_tasks = -1
     waiting = [calling(pool, executor, "slow", {"value": number}) for number in range(16)]
@@ -243,7 +256,8 @@ def test_idle_workers_end():
 # -- by hand
 
 
-def test_F5_a_call_is_promoted_by_hand(executor: ToolExecutor, files: Files, pool: ThreadPoolExecutor):
+@pytest.mark.behaviour("F5")
+def test_a_call_is_promoted_by_hand(executor: ToolExecutor, files: Files, pool: ThreadPoolExecutor):
     files.thresholds = {"slow": 600}
     waiting = calling(pool, executor, "slow", {"value": 3})
     files.gate.wait_begun()
@@ -259,7 +273,8 @@ def test_F5_a_call_is_promoted_by_hand(executor: ToolExecutor, files: Files, poo
     assert files.get_result(handle.task_id, wait=True).result == 3
 
 
-def test_F5_a_promotion_that_comes_too_late(
+@pytest.mark.behaviour("F5")
+def test_a_promotion_that_comes_too_late_says_so(
     executor: ToolExecutor, files: Files, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ):
     """It ends while somebody asks: they are told, and the caller has the result."""
@@ -285,7 +300,8 @@ def test_F5_a_promotion_that_comes_too_late(
 # -- permission
 
 
-def test_F18_permission_is_asked_before_anything_runs(mt: Meantime, registry: PluginRegistry, files: Files):
+@pytest.mark.behaviour("F18")
+def test_permission_is_asked_before_anything_runs(mt: Meantime, registry: PluginRegistry, files: Files):
     asked: list[tuple[str, dict[str, Any]]] = []
 
     def no(name: str, args: dict[str, Any]) -> bool:
@@ -300,7 +316,8 @@ def test_F18_permission_is_asked_before_anything_runs(mt: Meantime, registry: Pl
     assert (files.gate.executions, mt.list("all")) == (0, [])
 
 
-def test_F18_the_decision_is_kept_with_the_task(mt: Meantime, registry: PluginRegistry, files: Files):
+@pytest.mark.behaviour("F18")
+def test_the_decision_is_kept_with_the_task(mt: Meantime, registry: PluginRegistry, files: Files):
     executor = ToolExecutor(registry, lambda name, args: Decision(True, "on the list", by="policy"))
     kept = {"allowed": True, "reason": "on the list", "by": "policy"}
     id = executor.execute("slow", {})["task_id"]
@@ -310,14 +327,16 @@ def test_F18_the_decision_is_kept_with_the_task(mt: Meantime, registry: PluginRe
     assert executor.execute("quick", {}) == "done"
 
 
-def test_F18_a_long_reason_is_cut(mt: Meantime, registry: PluginRegistry, files: Files):
+@pytest.mark.behaviour("F18")
+def test_a_long_reason_is_cut(mt: Meantime, registry: PluginRegistry, files: Files):
     executor = ToolExecutor(registry, lambda name, args: Decision(True, "\ud800" * 100_000))
     id = executor.execute("slow", {})["task_id"]
     assert len(mt.get(id).meta["permission"]["reason"]) == 1_000
 
 
+@pytest.mark.behaviour("F18")
 @pytest.mark.parametrize("answer", [None, "yes", 1, ValueError("no terminal")], ids=repr)
-def test_F18_no_clear_answer_is_no_permission(registry: PluginRegistry, files: Files, answer: Any):
+def test_no_clear_answer_is_no_permission(registry: PluginRegistry, files: Files, answer: Any):
     def check(name: str, args: dict[str, Any]) -> Any:
         if isinstance(answer, Exception):
             raise answer
@@ -331,7 +350,8 @@ def test_F18_no_clear_answer_is_no_permission(registry: PluginRegistry, files: F
 # -- plugins of other people
 
 
-def test_F5_a_foreign_plugin_gets_the_future_itself(
+@pytest.mark.behaviour("F5")
+def test_a_foreign_plugin_gets_the_future_itself(
     mt: Meantime, registry: PluginRegistry, executor: ToolExecutor
 ):
     registry.add(foreign := Foreign())
@@ -343,7 +363,8 @@ def test_F5_a_foreign_plugin_gets_the_future_itself(
     assert executor.start_background("lookup", {}).task_id == "foreign-0"
 
 
-def test_F5_a_foreign_plugin_that_refuses(
+@pytest.mark.behaviour("F5")
+def test_a_call_goes_on_inline_where_a_foreign_plugin_refuses_it(
     registry: PluginRegistry, executor: ToolExecutor, pool: ThreadPoolExecutor
 ):
     """An error, or no handle at all: the call goes on inline."""
@@ -379,8 +400,11 @@ def test_a_plugin_that_knows_nothing_of_the_background(
         executor.start_background(tool, {"a": 1, "b": 2})
 
 
+@pytest.mark.behaviour("L6")
 @pytest.mark.parametrize("tool", ["slow", "slow_async"])
-def test_L6_a_call_that_is_waited_for_when_meantime_closes(ledger: str, pool: ThreadPoolExecutor, tool: str):
+def test_a_close_stops_an_async_call_and_lets_a_thread_finish(
+    ledger: str, pool: ThreadPoolExecutor, tool: str
+):
     """An async tool ends with its loop, and its caller hears why; a thread goes on to its end."""
     with Meantime.open(ledger, settings=SETTINGS) as mt:
         registry = PluginRegistry(mt, "conv-1")

@@ -28,7 +28,9 @@ def other(registry: PluginRegistry) -> Iterator[Files]:
     plugin.gate.open()
 
 
-def test_M3_a_refusal_says_how_many_run_and_what_to_do(files: Files, other: Files):
+@pytest.mark.behaviour("M3")
+@pytest.mark.scenario("003", "field max_concurrent_tasks")
+def test_a_refusal_says_how_many_run_and_what_to_do(files: Files, other: Files):
     """Over all plugins together; the next ending makes room."""
     first = files.start_background("slow", {})
     for _ in range(2):
@@ -43,7 +45,8 @@ def test_M3_a_refusal_says_how_many_run_and_what_to_do(files: Files, other: File
     other.gate.open()
 
 
-def test_M2_many_threads_race_for_three_places(files: Files):
+@pytest.mark.behaviour("M2")
+def test_many_threads_race_for_three_places(files: Files):
     """Exactly three win, each time; every ending frees its place."""
     barrier = threading.Barrier(16)
 
@@ -64,8 +67,9 @@ def test_M2_many_threads_race_for_three_places(files: Files):
             assert files.get_result(id, wait=True).status is TaskStatus.COMPLETED
 
 
+@pytest.mark.behaviour("M2")
 @pytest.mark.parametrize("tool", ["quick", "fails", "polite", "slow"])
-def test_M2_every_ending_frees_its_place(files: Files, tool: str):
+def test_every_ending_frees_its_place(files: Files, tool: str):
     """Completed, failed, cancelled, timed out, left behind."""
     for _ in range(10):
         handle = files.start_background(tool, {}, timeout_seconds=0.01)
@@ -73,7 +77,8 @@ def test_M2_every_ending_frees_its_place(files: Files, tool: str):
     assert files.list_tasks() == []
 
 
-def test_M2_a_start_that_fails_takes_no_place(mt: Meantime, files: Files, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.behaviour("M2")
+def test_a_start_that_fails_takes_no_place(mt: Meantime, files: Files, monkeypatch: pytest.MonkeyPatch):
     def broken(change: object) -> None:
         raise LedgerError("the disk is gone")
 
@@ -88,7 +93,8 @@ def test_M2_a_start_that_fails_takes_no_place(mt: Meantime, files: Files, monkey
         files.start_background("slow", {})
 
 
-def test_M1_a_registered_future_takes_a_place(files: Files):
+@pytest.mark.behaviour("M1")
+def test_a_registered_future_takes_a_place(files: Files):
     futures: list[Future[Any]] = [Future() for _ in range(4)]
     for future in futures[:3]:
         files.register_running_task(future, "slow", {})
@@ -98,7 +104,8 @@ def test_M1_a_registered_future_takes_a_place(files: Files):
         future.set_result(None)
 
 
-def test_M1_the_limit_can_change_while_it_runs(files: Files, config: BackgroundConfig):
+@pytest.mark.behaviour("M1")
+def test_the_limit_can_change_while_it_runs(files: Files, config: BackgroundConfig):
     config.max_concurrent_tasks = 1
     files.start_background("slow", {})
     with pytest.raises(RuntimeError, match="1 of at most 1"):
@@ -114,7 +121,8 @@ def test_M1_the_limit_can_change_while_it_runs(files: Files, config: BackgroundC
     }
 
 
-def test_M1_other_plugins_tasks_count_as_far_as_they_say(registry: PluginRegistry, files: Files):
+@pytest.mark.behaviour("M1")
+def test_other_plugins_tasks_count_as_far_as_they_say(registry: PluginRegistry, files: Files):
     registry.add(foreign := Foreign())
     foreign.registered = [Future(), Future(), Future()]
     with pytest.raises(RuntimeError, match="3 of at most 3"):
@@ -123,7 +131,8 @@ def test_M1_other_plugins_tasks_count_as_far_as_they_say(registry: PluginRegistr
     files.start_background("slow", {})
 
 
-def test_M5_over_the_limit_a_call_goes_on_inline(files: Files, other: Files, executor: ToolExecutor):
+@pytest.mark.behaviour("M5")
+def test_over_the_limit_a_call_goes_on_inline(files: Files, other: Files, executor: ToolExecutor):
     """There is no place in the background: whoever waits gets the result itself."""
     for _ in range(3):
         other.start_background("o_slow", {})

@@ -35,12 +35,14 @@ def members(protocol: type) -> set[str]:
     return {name for name, member in vars(protocol).items() if name[0] != "_" and inspect.isfunction(member)}
 
 
-def test_F15_the_required_part_is_small():
+@pytest.mark.behaviour("F15")
+def test_the_required_part_is_small():
     assert members(BackgroundCapable) == REQUIRED
     assert members(BackgroundExtras) == OPTIONAL
 
 
-def test_F15_capability_is_a_matter_of_methods():
+@pytest.mark.behaviour("F15")
+def test_capability_is_a_matter_of_methods():
     """No base class is needed; the mixin has all of it, required and optional."""
     assert isinstance(Foreign(), BackgroundCapable)
     assert not isinstance(object(), BackgroundCapable)
@@ -49,14 +51,16 @@ def test_F15_capability_is_a_matter_of_methods():
     assert not isinstance(Foreign(), BackgroundExtras)
 
 
+@pytest.mark.behaviour("F15")
 @pytest.mark.parametrize("protocol", [BackgroundCapable, BackgroundExtras])
-def test_F15_the_mixin_has_the_protocols_signatures(protocol: type):
+def test_the_mixin_has_the_protocols_signatures(protocol: type):
     for name in members(protocol):
         wanted = inspect.signature(getattr(protocol, name))
         assert inspect.signature(getattr(RunsInBackground, name)) == wanted
 
 
-def test_F15_values_are_as_the_seed_has_them():
+@pytest.mark.behaviour("F15")
+def test_values_are_as_the_seed_has_them():
     assert [status.value for status in TaskStatus] == [
         "pending",
         "running",
@@ -100,6 +104,7 @@ def test_every_status_of_ours_has_one_of_theirs():
     }
 
 
+@pytest.mark.behaviour("H24")
 @pytest.mark.parametrize(
     "bad",
     [
@@ -116,10 +121,11 @@ def test_every_status_of_ours_has_one_of_theirs():
     ],
     ids=str,
 )
-def test_H24_a_config_that_makes_no_sense_is_refused(bad: dict[str, object]):
+def test_a_config_that_makes_no_sense_is_refused(bad: dict[str, object]):
     with pytest.raises(InvalidInput):
         BackgroundConfig(**bad)
 
 
-def test_H24_minus_one_is_no_limit():
+@pytest.mark.behaviour("H24")
+def test_minus_one_is_no_limit():
     assert BackgroundConfig(max_concurrent_tasks=-1, default_timeout_seconds=-1)

@@ -22,7 +22,8 @@ class Plain:
         return {"add": lambda args: args["a"] + args["b"]}
 
 
-def test_F16_capable_tools_with_thresholds_and_estimates(registry: PluginRegistry, files: Files):
+@pytest.mark.behaviour("F16")
+def test_capable_tools_are_listed_with_thresholds_and_estimates(registry: PluginRegistry, files: Files):
     files.background_tools = {"slow", "quick"}
     files.guess_duration = lambda tool, args: 4.0 if tool == "slow" else None
     registry.add(Plain())
@@ -82,8 +83,9 @@ def test_a_registry_needs_a_blocking_meantime(mt: Meantime):
         PluginRegistry(mt, "no spaces")
 
 
+@pytest.mark.behaviour("F5")
 @pytest.mark.parametrize("threshold", [-1, float("nan"), "10", True])
-def test_F5_a_threshold_that_makes_no_sense_is_refused(registry: PluginRegistry, threshold: Any):
+def test_a_threshold_that_makes_no_sense_is_refused(registry: PluginRegistry, threshold: Any):
     foreign = Foreign()
     foreign.get_auto_background_threshold = lambda tool: threshold
     registry.add(foreign)

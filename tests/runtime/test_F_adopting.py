@@ -35,8 +35,9 @@ def running() -> Future:
     return future
 
 
+@pytest.mark.behaviour("F5")
 @pytest.mark.embedded
-async def test_F5_a_running_future_becomes_a_task(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
+async def test_a_running_future_becomes_a_task(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
     """Its result is the ending; its arguments are kept; its time counts from its real beginning."""
     future = running()
     handle = await thread.adopt(
@@ -53,14 +54,16 @@ async def test_F5_a_running_future_becomes_a_task(mt: Meantime, thread: Thread, 
     assert (await mt.stats())["slots.running"] == 0
 
 
-async def test_F5_arguments_that_are_too_big_are_kept_in_part(thread: Thread) -> None:
+@pytest.mark.behaviour("F5")
+async def test_arguments_that_are_too_big_are_kept_in_part(thread: Thread) -> None:
     future = running()
     handle = await thread.adopt(future, name="big", arguments={"text": "x" * 2_000_000, "lock": object()})
     future.set_result(None)
     assert len((await handle.wait()).work.input["too_big"]) < 3_000
 
 
-async def test_F5_what_a_worker_thread_runs_can_be_adopted(thread: Thread) -> None:
+@pytest.mark.behaviour("F5")
+async def test_what_a_worker_thread_runs_can_be_adopted(thread: Thread) -> None:
     gate = asyncio.Event()
     loop = asyncio.get_running_loop()
     with ThreadPoolExecutor() as pool:
@@ -70,14 +73,18 @@ async def test_F5_what_a_worker_thread_runs_can_be_adopted(thread: Thread) -> No
         assert await handle.result() is True
 
 
-async def test_F5_a_future_that_is_done_ends_at_once(thread: Thread) -> None:
+@pytest.mark.behaviour("F5")
+async def test_a_future_that_is_done_ends_at_once(thread: Thread) -> None:
     future = running()
     future.set_result("was quick")
     assert await (await thread.adopt(future, name="quick")).result() == "was quick"
 
 
+@pytest.mark.behaviour("L3")
 @pytest.mark.parametrize("problem", [TimeoutError("slow server"), SystemExit(3), StopIteration()], ids=repr)
-async def test_L3_its_exception_is_its_failure(thread: Thread, problem: BaseException) -> None:
+async def test_the_exception_of_an_adopted_future_is_its_failure(
+    thread: Thread, problem: BaseException
+) -> None:
     future = running()
     handle = await thread.adopt(future, name="fails")
     future.set_exception(problem)
@@ -86,14 +93,16 @@ async def test_L3_its_exception_is_its_failure(thread: Thread, problem: BaseExce
     assert type(problem).__name__ in outcome.message
 
 
-async def test_F5_an_asyncio_future_of_this_loop(thread: Thread) -> None:
+@pytest.mark.behaviour("F5")
+async def test_an_asyncio_future_of_this_loop_can_be_adopted(thread: Thread) -> None:
     future = asyncio.get_running_loop().create_future()
     handle = await thread.adopt(future, name="here")
     future.set_result(4)
     assert await handle.result() == 4
 
 
-async def test_L7_a_cancel_is_best_effort(thread: Thread) -> None:
+@pytest.mark.behaviour("L7")
+async def test_a_cancel_is_best_effort(thread: Thread) -> None:
     """One that has not begun is cancelled; one that finishes first is completed."""
     pending: Future = Future()
     handle = await thread.adopt(pending, name="pending")
@@ -107,8 +116,9 @@ async def test_L7_a_cancel_is_best_effort(thread: Thread) -> None:
     assert (await handle.wait()).status is Status.COMPLETED
 
 
+@pytest.mark.behaviour("L6")
 @pytest.mark.embedded
-async def test_L6_what_will_not_stop_is_left_behind(thread: Thread, clock: FakeClock) -> None:
+async def test_what_will_not_stop_is_left_behind(thread: Thread, clock: FakeClock) -> None:
     """After the deadline it is cancelled, honestly; what it says later is kept, and is no success."""
     future = running()
     handle = await thread.adopt(future, name="deaf")
@@ -122,8 +132,9 @@ async def test_L6_what_will_not_stop_is_left_behind(thread: Thread, clock: FakeC
     assert (task.status, task.late_result) == (Status.CANCELLED, "late")
 
 
+@pytest.mark.behaviour("L13")
 @pytest.mark.embedded
-async def test_L13_its_timeout_is_enforced(thread: Thread, clock: FakeClock) -> None:
+async def test_its_timeout_is_enforced(thread: Thread, clock: FakeClock) -> None:
     """From its beginning, not from its adoption."""
     future = running()
     handle = await thread.adopt(future, name="slow", timeout=30, running_for=10)
@@ -133,7 +144,8 @@ async def test_L13_its_timeout_is_enforced(thread: Thread, clock: FakeClock) -> 
     future.set_result(None)
 
 
-async def test_L7_cancelled_by_somebody_else(thread: Thread) -> None:
+@pytest.mark.behaviour("L7")
+async def test_a_future_that_somebody_else_cancels_has_failed(thread: Thread) -> None:
     pending: Future = Future()
     handle = await thread.adopt(pending, name="pending")
     pending.cancel()
@@ -141,7 +153,8 @@ async def test_L7_cancelled_by_somebody_else(thread: Thread) -> None:
     assert (await handle.wait()).outcome.code == "cancelled_itself"
 
 
-async def test_L6_the_work_can_look_whether_it_should_stop(thread: Thread) -> None:
+@pytest.mark.behaviour("L6")
+async def test_the_work_can_look_whether_it_should_stop(thread: Thread) -> None:
     """`linked` gets the context: work that looks, and returns early, has stopped."""
     contexts: list[Context] = []
     future = running()
@@ -154,7 +167,8 @@ async def test_L6_the_work_can_look_whether_it_should_stop(thread: Thread) -> No
     assert (task.status, task.outcome.partial) == (Status.CANCELLED, "half of it")
 
 
-async def test_L27_after_a_restart_it_is_lost(tmp_path: Path) -> None:
+@pytest.mark.behaviour("L27")
+async def test_after_a_restart_it_is_lost(tmp_path: Path) -> None:
     """Nobody can find a future of another process. (The ledger is copied as a crash would leave it.)"""
     async with Meantime.open(tmp_path / "work.db", settings=Settings(stop_deadline=0.01)) as mt:
         handle = await mt.thread("a").adopt(running(), name="gone")
@@ -165,7 +179,8 @@ async def test_L27_after_a_restart_it_is_lost(tmp_path: Path) -> None:
         assert (await mt.get(handle.id)).status is Status.LOST
 
 
-async def test_F5_bad_input(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("F5")
+async def test_bad_input_is_refused_and_nothing_is_recorded(mt: Meantime, thread: Thread) -> None:
     """Refused with a word about what to do, and nothing is recorded."""
 
     async def work() -> None: ...
@@ -190,7 +205,8 @@ async def test_F5_bad_input(mt: Meantime, thread: Thread) -> None:
     assert (await mt.stats())["slots.running"] == 0
 
 
-async def test_M1_it_takes_a_slot_unless_told_otherwise() -> None:
+@pytest.mark.behaviour("M1")
+async def test_it_takes_a_slot_unless_told_otherwise() -> None:
     """It runs already, so it cannot queue; `on_limit="reject"` refuses it instead."""
     settings = Settings(limits=Limits(per_thread=1), stop_deadline=0.01)
     async with Meantime.open(":memory:", settings=settings) as mt:
@@ -204,7 +220,8 @@ async def test_M1_it_takes_a_slot_unless_told_otherwise() -> None:
         assert [await handle.result() for handle in handles] == [1, 1]
 
 
-async def test_F9_meta_is_kept_with_the_task(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("F9")
+async def test_meta_is_kept_with_the_task(mt: Meantime, thread: Thread) -> None:
     future = running()
     meta = {"plugin": "cli", "tags": ["a", 1, None], "permission": {"allowed": True}}
     handle = await thread.adopt(future, name="x", meta=meta)
@@ -213,6 +230,7 @@ async def test_F9_meta_is_kept_with_the_task(mt: Meantime, thread: Thread) -> No
     assert (await mt.get(handle.id)).meta == meta
 
 
+@pytest.mark.behaviour("F9")
 @pytest.mark.parametrize(
     ("meta", "says"),
     [
@@ -224,14 +242,15 @@ async def test_F9_meta_is_kept_with_the_task(mt: Meantime, thread: Thread) -> No
         ("x", "must be a dict"),
     ],
 )
-async def test_F9_meta_is_checked(mt: Meantime, thread: Thread, meta: object, says: str) -> None:
+async def test_meta_is_checked(mt: Meantime, thread: Thread, meta: object, says: str) -> None:
     with pytest.raises(InvalidInput, match=says):
         await thread.adopt(running(), name="x", meta=meta)
     assert await mt.list("all") == []
 
 
+@pytest.mark.behaviour("I14")
 @pytest.mark.embedded
-async def test_I14_clear_by_age(thread: Thread, clock: FakeClock) -> None:
+async def test_clear_hides_only_what_ended_long_enough_ago(thread: Thread, clock: FakeClock) -> None:
     """Only what ended so many seconds ago, by the runtime's own clock."""
     first, second = running(), running()
     for future in (first, second):

@@ -39,7 +39,8 @@ async def waiting(thread: Thread, job: Job, **options: object) -> tuple[asyncio.
     return calling, (await thread.calls())[-1].id
 
 
-async def test_F5_a_call_is_promoted_by_hand(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("F5")
+async def test_a_call_is_promoted_by_hand(mt: Meantime, thread: Thread) -> None:
     """Whoever waits gets the task as its answer, and so does whoever asked for it."""
     job = Job()
     calling, id = await waiting(thread, job, description="index", meta={"plugin": "files"})
@@ -56,7 +57,8 @@ async def test_F5_a_call_is_promoted_by_hand(mt: Meantime, thread: Thread) -> No
     assert job.executions == 1
 
 
-async def test_F5_calls_are_seen_as_they_run(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("F5")
+async def test_calls_are_seen_as_they_run(mt: Meantime, thread: Thread) -> None:
     """A snapshot of each, with its progress; of this thread only, but a person sees all."""
     gate = asyncio.Event()
 
@@ -80,7 +82,8 @@ async def test_F5_calls_are_seen_as_they_run(mt: Meantime, thread: Thread) -> No
     assert [(await call).mode for call in (mine, other)] == ["synchronous", "synchronous"]
 
 
-async def test_F5_a_person_promotes_any_threads_call(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("F5")
+async def test_a_person_promotes_any_threads_call(mt: Meantime, thread: Thread) -> None:
     """A unique prefix is enough; another thread cannot see the call."""
     job = Job()
     calling, id = await waiting(thread, job)
@@ -92,7 +95,8 @@ async def test_F5_a_person_promotes_any_threads_call(mt: Meantime, thread: Threa
     job.finish()
 
 
-async def test_F5_what_cannot_be_promoted_says_why(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("F5")
+async def test_what_cannot_be_promoted_says_why(mt: Meantime, thread: Thread) -> None:
     job = Job()
     calling, id = await waiting(thread, job)
     with pytest.raises(NotFound):
@@ -116,7 +120,8 @@ async def test_F5_what_cannot_be_promoted_says_why(mt: Meantime, thread: Thread)
         await mt.thread("conv-2").promote(id)
 
 
-async def test_F5_two_calls_with_one_prefix(thread: Thread) -> None:
+@pytest.mark.behaviour("F5")
+async def test_a_prefix_of_two_calls_is_ambiguous(thread: Thread) -> None:
     jobs = [Job(), Job()]
     calls = [await waiting(thread, job, id=id) for job, id in zip(jobs, ("t_abc1", "t_abc2"), strict=True)]
     with pytest.raises(Ambiguous):
@@ -126,8 +131,11 @@ async def test_F5_two_calls_with_one_prefix(thread: Thread) -> None:
         assert (await calling).mode == "synchronous"
 
 
+@pytest.mark.behaviour("F5")
 @pytest.mark.embedded
-async def test_F5_many_ask_at_once(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
+async def test_many_promotions_at_once_share_one_hand_off(
+    mt: Meantime, thread: Thread, clock: FakeClock
+) -> None:
     """The threshold and several people at the same moment share one hand-off."""
     job = Job()
     calling, id = await waiting(thread, job, threshold=5)
@@ -146,7 +154,8 @@ async def test_F5_many_ask_at_once(mt: Meantime, thread: Thread, clock: FakeCloc
     assert (await mt.stats())["slots.running"] == 0
 
 
-async def test_B1_it_ends_while_it_is_promoted(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("F5")
+async def test_a_call_that_ends_while_it_is_promoted_has_one_answer(mt: Meantime, thread: Thread) -> None:
     """The commit was on its way first: one answer, the task, which ends at once."""
     job = Job()
     calling, id = await waiting(thread, job)
@@ -177,8 +186,9 @@ def failing(mt: Meantime, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     return gate
 
 
+@pytest.mark.behaviour("F5")
 @pytest.mark.embedded
-async def test_F5_a_failed_hand_off_goes_on_inline(
+async def test_a_failed_hand_off_goes_on_inline(
     mt: Meantime, thread: Thread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever asked hears the error; whoever waits gets the result; nothing is executed again."""
@@ -195,8 +205,9 @@ async def test_F5_a_failed_hand_off_goes_on_inline(
     assert job.executions == 1
 
 
+@pytest.mark.behaviour("F5")
 @pytest.mark.embedded
-async def test_B1_it_ends_while_a_hand_off_fails(
+async def test_a_call_that_ends_while_its_hand_off_fails_is_synchronous(
     mt: Meantime, thread: Thread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = Job()
@@ -215,9 +226,10 @@ async def test_B1_it_ends_while_a_hand_off_fails(
     assert await mt.list("all") == []
 
 
+@pytest.mark.behaviour("F5")
 @pytest.mark.embedded
 @pytest.mark.parametrize("fails", [False, True])
-async def test_F5_the_caller_goes_away_while_it_is_promoted(
+async def test_the_caller_goes_away_while_it_is_promoted(
     mt: Meantime, thread: Thread, monkeypatch: pytest.MonkeyPatch, fails: bool
 ) -> None:
     """What became a task goes on; what did not is stopped with its caller."""
@@ -239,8 +251,9 @@ async def test_F5_the_caller_goes_away_while_it_is_promoted(
         assert not job.asked_to_stop.is_set()
 
 
+@pytest.mark.behaviour("F5")
 @pytest.mark.embedded
-async def test_F5_who_asks_may_go_away_too(thread: Thread) -> None:
+async def test_a_promotion_goes_on_when_the_one_that_asked_goes_away(thread: Thread) -> None:
     job = Job()
     calling, id = await waiting(thread, job)
     promoting = asyncio.ensure_future(thread.promote(id))
@@ -251,8 +264,9 @@ async def test_F5_who_asks_may_go_away_too(thread: Thread) -> None:
     await thread.wait(id)
 
 
+@pytest.mark.behaviour("L13")
 @pytest.mark.embedded
-async def test_L13_a_promoted_calls_timeout_still_counts(thread: Thread, clock: FakeClock) -> None:
+async def test_a_promoted_calls_timeout_still_counts(thread: Thread, clock: FakeClock) -> None:
     job = Job()
     calling, id = await waiting(thread, job, timeout=30)
     await clock.advance(10)
@@ -262,8 +276,9 @@ async def test_L13_a_promoted_calls_timeout_still_counts(thread: Thread, clock: 
     assert (await handle.wait()).status is Status.TIMED_OUT
 
 
+@pytest.mark.behaviour("L13")
 @pytest.mark.embedded
-async def test_L13_a_call_that_timed_out_cannot_be_promoted(thread: Thread, clock: FakeClock) -> None:
+async def test_a_call_that_timed_out_cannot_be_promoted(thread: Thread, clock: FakeClock) -> None:
     """It is being stopped. The error carries the ending, and a late result never counts."""
     job = Deaf()
     calling, id = await waiting(thread, job, timeout=30)
@@ -278,8 +293,11 @@ async def test_L13_a_call_that_timed_out_cannot_be_promoted(thread: Thread, cloc
     assert (task.late_result, task.run.duration) == ("too late", 30)
 
 
+@pytest.mark.behaviour("L13")
 @pytest.mark.embedded
-async def test_L13_a_call_that_will_not_stop(thread: Thread, clock: FakeClock) -> None:
+async def test_a_call_that_will_not_stop_after_its_timeout_is_abandoned(
+    thread: Thread, clock: FakeClock
+) -> None:
     job = Deaf()
     calling, _ = await waiting(thread, job, timeout=30)
     await clock.advance(30)
@@ -291,7 +309,8 @@ async def test_L13_a_call_that_will_not_stop(thread: Thread, clock: FakeClock) -
     job.finish()
 
 
-async def test_L3_an_error_that_was_reported_carries_its_outcome(
+@pytest.mark.behaviour("L3")
+async def test_an_error_that_was_reported_carries_its_outcome(
     thread: Thread, agents: FakeSessionRunner
 ) -> None:
     """An exit code and the partial output can be read from the exception."""
@@ -304,7 +323,8 @@ async def test_L3_an_error_that_was_reported_carries_its_outcome(
     assert task.outcome.emitted_vars == {"step": 4}
 
 
-async def test_L6_a_call_that_a_close_stops(ledger: str) -> None:
+@pytest.mark.behaviour("L6")
+async def test_a_call_that_a_close_stops_is_cancelled(ledger: str) -> None:
     job = Job()
     async with Meantime.open(ledger) as mt:
         calling, _ = await waiting(mt.thread("conv-1"), job)

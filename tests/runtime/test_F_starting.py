@@ -31,8 +31,9 @@ from meantime.testing import FakeClock, FakeSessionRunner
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.behaviour("F6")
 @pytest.mark.embedded
-async def test_F6_a_call_has_one_mode(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
+async def test_a_call_has_one_mode(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
     """Synchronous has a result and no task; background has a task and no result."""
     assert await thread.call(Call(len, "abc"), threshold=5) == ("synchronous", 3, None)
     assert await thread.call(Call(len, "abc")) == ("synchronous", 3, None)
@@ -45,7 +46,8 @@ async def test_F6_a_call_has_one_mode(mt: Meantime, thread: Thread, clock: FakeC
     job.finish()
 
 
-async def test_F6_a_tools_own_timeout_is_its_failure(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("F6")
+async def test_a_tools_own_timeout_is_its_failure(mt: Meantime, thread: Thread) -> None:
     """A TimeoutError that the tool raises does not mean "still running"."""
 
     async def tool() -> None:
@@ -56,16 +58,18 @@ async def test_F6_a_tools_own_timeout_is_its_failure(mt: Meantime, thread: Threa
     assert await mt.list("all") == []
 
 
-async def test_F6_an_agent_that_fails_inline_raises(thread: Thread, agents: FakeSessionRunner) -> None:
+@pytest.mark.behaviour("F6")
+async def test_an_agent_that_fails_inline_raises(thread: Thread, agents: FakeSessionRunner) -> None:
     """What a runner reports as an error is raised as one, never as a cancellation of the caller."""
     agents.fail_requests(400)
     with pytest.raises(TaskFailed, match="HTTP 400"):
         await thread.call(Agent("reader", "read it"))
 
 
+@pytest.mark.behaviour("F6")
 @pytest.mark.embedded
 @pytest.mark.parametrize("rounds", range(6))
-async def test_F6_a_caller_that_goes_away(
+async def test_a_caller_that_goes_away_stops_a_call_and_leaves_a_task(
     mt: Meantime, thread: Thread, clock: FakeClock, rounds: int
 ) -> None:
     """Around the hand-off: what is a task goes on, what is none is stopped; never a task that was stopped
@@ -92,7 +96,8 @@ async def test_F6_a_caller_that_goes_away(
     assert job.asked_to_stop.is_set() or await thread.list("all")
 
 
-async def test_F7_one_task_per_tool_call(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("F7")
+async def test_a_second_start_for_the_same_tool_call_is_refused(mt: Meantime, thread: Thread) -> None:
     """Of many starts at once for one tool call, one is accepted and the others name it."""
     jobs = [Job() for _ in range(10)]
     answers = await asyncio.gather(
@@ -108,7 +113,8 @@ async def test_F7_one_task_per_tool_call(mt: Meantime, thread: Thread) -> None:
     assert sum(job.executions for job in jobs) == 1
 
 
-async def test_F7_a_tool_call_is_remembered_over_a_restart(tmp_path: Path) -> None:
+@pytest.mark.behaviour("F7")
+async def test_a_tool_call_is_remembered_over_a_restart(tmp_path: Path) -> None:
     """The same call after a restart is refused, too (P1)."""
     async with Meantime.open(tmp_path / "work.db") as mt:
         first = await finished(mt.thread("a"), tool_call_id="call-1")
@@ -118,7 +124,8 @@ async def test_F7_a_tool_call_is_remembered_over_a_restart(tmp_path: Path) -> No
         assert refused.value.existing == first.id
 
 
-async def test_F8_ids_are_unique_and_duplicates_refused(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("F8")
+async def test_ids_are_unique_and_duplicates_refused(mt: Meantime, thread: Thread) -> None:
     """Of many starts at once with one id, in any thread, one is accepted."""
     threads = [mt.thread(f"conv-{number}") for number in range(10)]
     answers = await asyncio.gather(
@@ -130,7 +137,8 @@ async def test_F8_ids_are_unique_and_duplicates_refused(mt: Meantime, thread: Th
     await thread.wait(*made)
 
 
-async def test_F9_parent_message_agent_and_depth(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("F9")
+async def test_parent_message_agent_and_depth_are_recorded(mt: Meantime, thread: Thread) -> None:
     """What work starts knows its parent and how deep it is; what a thread starts has neither."""
     children: list[Handle] = []
 
@@ -151,7 +159,8 @@ async def test_F9_parent_message_agent_and_depth(mt: Meantime, thread: Thread) -
     assert (task.agent, (await reader.get()).agent) == ("", "reader")
 
 
-async def test_F10_display_ids_grow_where_siblings_collide(thread: Thread) -> None:
+@pytest.mark.behaviour("F10")
+async def test_display_ids_grow_where_siblings_collide(thread: Thread) -> None:
     """People see eight characters of an id, more where two share them."""
     jobs = [await start(thread, id=id) for id in ("t_abcdefgh11", "t_abcdefgh22", "t_zyxwvuts11")]
     lines = (await thread.reminder()).splitlines()[1:4]
@@ -160,7 +169,8 @@ async def test_F10_display_ids_grow_where_siblings_collide(thread: Thread) -> No
         job.finish()
 
 
-async def test_F11_the_id_of_a_notice_names_its_task(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("F11")
+async def test_the_id_of_a_notice_names_its_task(mt: Meantime, thread: Thread) -> None:
     """A model that was told of `t_x.1` asks for `t_x.1`. A task that really is called so comes first, and
     another thread's is not found."""
     await finished(thread, "first", id="told")
@@ -174,7 +184,8 @@ async def test_F11_the_id_of_a_notice_names_its_task(mt: Meantime, thread: Threa
         await mt.thread("conv-2").get("told.1")
 
 
-async def test_F11_prefix_lookup(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("F11")
+async def test_a_task_is_found_by_a_prefix_of_its_id(mt: Meantime, thread: Thread) -> None:
     """Exact, else a unique prefix, else an error that lists the candidates, across all kinds."""
     for id, work in (("t_abc1", Call(len, "")), ("t_abc2", Agent("reader", "x")), ("t_abc", Call(len, ""))):
         await (await thread.start(work, id=id)).wait()
@@ -190,7 +201,8 @@ async def test_F11_prefix_lookup(mt: Meantime, thread: Thread) -> None:
     assert "t_abc1" in str(problem.value)
 
 
-async def test_F12_fork_and_resume_exclude_each_other(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("F12")
+async def test_fork_and_resume_exclude_each_other(mt: Meantime, thread: Thread) -> None:
     """Both at once is refused, and nothing is created or resumed."""
     handle = await thread.start(Agent("reader", "read it"))
     before = await handle.wait()
@@ -200,7 +212,8 @@ async def test_F12_fork_and_resume_exclude_each_other(mt: Meantime, thread: Thre
     assert await mt.list("all") == [before]
 
 
-async def test_F13_errors_are_typed_with_stable_codes(thread: Thread) -> None:
+@pytest.mark.behaviour("F13")
+async def test_errors_are_typed_with_stable_codes(thread: Thread) -> None:
     """Every refusal has a code that does not change and a text that says what to do."""
     job, running = await start(thread, id="busy")
     ended = await finished(thread, id="ended", tool_call_id="call-1")

@@ -46,7 +46,9 @@ async def crash(place: str, ledger: str) -> dict[str, str]:
     return json.loads(said)
 
 
-async def test_H1_all_fields_survive(path: str, clock: FakeClock) -> None:
+@pytest.mark.behaviour("H1")
+@pytest.mark.scenario("001", "Tasks persist across plugin restarts")
+async def test_all_fields_survive_a_restart(path: str, clock: FakeClock) -> None:
     """Tasks, runs, notices, batches, transcript and journal are the same after a restart."""
     agents = FakeSessionRunner(Reply("read", ("grep",), {"n": 1}, final_message="bye"))
 
@@ -91,7 +93,8 @@ async def _everything(mt: Meantime, thread: Thread) -> list[object]:
     ]
 
 
-async def test_L27_a_close_stops_and_tells(path: str, clock: FakeClock) -> None:
+@pytest.mark.behaviour("L27")
+async def test_a_close_stops_and_tells(path: str, clock: FakeClock) -> None:
     """What runs is cancelled by the shutdown and told after it; what is queued waits for the next owner."""
     async with Meantime.open(path, clock=clock) as mt:
         await mt.set_limits(per_thread=1)
@@ -107,7 +110,8 @@ async def test_L27_a_close_stops_and_tells(path: str, clock: FakeClock) -> None:
         assert await take_turn(thread) == [running.id, queued.id]
 
 
-async def test_L27_after_kill_9(path: str) -> None:
+@pytest.mark.behaviour("L27")
+async def test_after_kill_9_unknown_outcomes_end_lost_and_queued_work_runs(path: str) -> None:
     """Unknown outcomes end lost, told once; queued work runs where its function can be found."""
     ids = await crash("working", path)
     async with Meantime.open(path) as mt:
@@ -131,7 +135,8 @@ async def test_L27_after_kill_9(path: str) -> None:
         }
 
 
-async def test_P3_only_what_is_idempotent_runs_again(path: str) -> None:
+@pytest.mark.behaviour("P3")
+async def test_only_what_is_idempotent_runs_again(path: str) -> None:
     """After the crash it is attempted a second time, with a number that fences the first off."""
     ids = await crash("working", path)
     assert Path(f"{path}.witness").read_text() == "ran\n"
@@ -145,7 +150,8 @@ async def test_P3_only_what_is_idempotent_runs_again(path: str) -> None:
         assert (await take_turn(thread)).count(task.id) == 1
 
 
-async def test_P4_an_agent_is_resumed_from_its_session(path: str) -> None:
+@pytest.mark.behaviour("P4")
+async def test_an_agent_is_resumed_from_its_session(path: str) -> None:
     """The run that the crash cut off is lost; its session is still there, and goes on."""
     ids = await crash("agent", path)
     agents = FakeSessionRunner()
@@ -160,8 +166,9 @@ async def test_P4_an_agent_is_resumed_from_its_session(path: str) -> None:
         assert await take_turn(thread) == [handle.id, handle.id]
 
 
+@pytest.mark.behaviour("N2")
 @pytest.mark.parametrize("place", ["leased", "saved", "acked"])
-async def test_N2_told_once_wherever_it_was_killed(path: str, place: str) -> None:
+async def test_told_once_wherever_it_was_killed(path: str, place: str) -> None:
     """Before the ack it comes again under its id, and the transcript keeps one; after it, never."""
     said = await crash(place, path)
     async with Meantime.open(path) as mt:
@@ -178,7 +185,8 @@ async def test_N2_told_once_wherever_it_was_killed(path: str, place: str) -> Non
         assert await take_turn(thread) == []
 
 
-async def test_P1_accepted_means_durable(path: str) -> None:
+@pytest.mark.behaviour("P1")
+async def test_accepted_means_durable(path: str) -> None:
     """An id that was given out is there after `kill -9`, with its order."""
     ids = await crash("working", path)
     async with Meantime.open(path) as mt:

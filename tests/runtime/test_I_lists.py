@@ -23,8 +23,9 @@ from meantime.testing import FakeClock
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.behaviour("I3")
 @pytest.mark.embedded
-async def test_I3_wait_for_one_any_all(thread: Thread, clock: FakeClock) -> None:
+async def test_a_wait_is_for_one_for_any_or_for_all(thread: Thread, clock: FakeClock) -> None:
     (first, one), (second, two), (third, three) = [await start(thread) for _ in range(3)]
     second.finish()
     statuses = [task.status for task in await thread.wait(one, two, three, until="any")]
@@ -39,8 +40,9 @@ async def test_I3_wait_for_one_any_all(thread: Thread, clock: FakeClock) -> None
     assert [task.id for task in await thread.wait(three, one)] == [three.id, one.id]
 
 
+@pytest.mark.behaviour("I3")
 @pytest.mark.embedded
-async def test_I3_wait_has_a_timeout(thread: Thread, clock: FakeClock) -> None:
+async def test_wait_has_a_timeout(thread: Thread, clock: FakeClock) -> None:
     """When it is over, the tasks come back as they are, and go on."""
     job, handle = await start(thread)
     waiting = asyncio.ensure_future(handle.wait(timeout=5))
@@ -51,8 +53,9 @@ async def test_I3_wait_has_a_timeout(thread: Thread, clock: FakeClock) -> None:
     assert (await handle.wait()).status is Status.COMPLETED
 
 
+@pytest.mark.behaviour("I3")
 @pytest.mark.embedded
-async def test_I3_the_same_task_twice_is_waited_for_once(thread: Thread, clock: FakeClock) -> None:
+async def test_the_same_task_twice_is_waited_for_once(thread: Thread, clock: FakeClock) -> None:
     job, handle = await start(thread)
     waiting = asyncio.ensure_future(thread.wait(handle, handle.id, until="any"))
     await clock.settle()
@@ -61,7 +64,8 @@ async def test_I3_the_same_task_twice_is_waited_for_once(thread: Thread, clock: 
     assert {task.status for task in await waiting} == {Status.COMPLETED}
 
 
-async def test_I3_a_result_or_the_ending_as_an_error(thread: Thread) -> None:
+@pytest.mark.behaviour("I3")
+async def test_a_wait_gives_the_result_or_raises_the_ending(thread: Thread) -> None:
     failed = await finished(thread, OSError("no"))
     _, cancelled = await start(thread)
     await cancelled.cancel()
@@ -76,7 +80,10 @@ async def test_I3_a_result_or_the_ending_as_an_error(thread: Thread) -> None:
     job.finish()
 
 
-async def test_I8_lists(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("I8")
+async def test_a_list_shows_active_tasks_by_default_or_those_of_named_statuses(
+    mt: Meantime, thread: Thread
+) -> None:
     """Active by default, by statuses, all; newest first; paged; a person's list is of all."""
     ended = [(await finished(thread)).id for _ in range(3)]
     job, running = await start(thread)
@@ -92,7 +99,8 @@ async def test_I8_lists(mt: Meantime, thread: Thread) -> None:
     job.finish()
 
 
-async def test_I9_only_the_callers_own(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("I9", "R13")
+async def test_a_thread_lists_only_its_own_tasks(mt: Meantime, thread: Thread) -> None:
     handle = await finished(thread)
     other = mt.thread("other")
     assert await other.list("all") == []
@@ -102,7 +110,8 @@ async def test_I9_only_the_callers_own(mt: Meantime, thread: Thread) -> None:
     assert [task.id for task in await mt.list("all")] == [handle.id]
 
 
-async def test_I10_wrong_thread_is_the_canonical_not_found(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("I10")
+async def test_wrong_thread_is_the_canonical_not_found(mt: Meantime, thread: Thread) -> None:
     """Every verb that names a task; it reads as if the task never was."""
     job, handle = await start(thread)
     other = mt.thread("other")
@@ -117,7 +126,8 @@ async def test_I10_wrong_thread_is_the_canonical_not_found(mt: Meantime, thread:
     job.finish()
 
 
-async def test_I11_resumed_and_forked_are_marked(thread: Thread) -> None:
+@pytest.mark.behaviour("I11")
+async def test_resumed_and_forked_are_marked(thread: Thread) -> None:
     plain = await thread.start(Agent("reader", "one"))
     await plain.wait()
     forked = await thread.start(Agent("reader", "one"), fork=True)
@@ -129,7 +139,8 @@ async def test_I11_resumed_and_forked_are_marked(thread: Thread) -> None:
     ]
 
 
-async def test_I14_retention(thread: Thread) -> None:
+@pytest.mark.behaviour("I14", "R16")
+async def test_only_the_newest_ended_tasks_stay_listed(thread: Thread) -> None:
     """The newest 20 endings and every untold one; an evicted id still answers."""
     ids = [(await finished(thread)).id for _ in range(22)]
     assert len(await thread.list("all")) == 22

@@ -21,8 +21,9 @@ from meantime.testing import FakeClock, FakeSessionRunner, Reply
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.behaviour("I1")
 @pytest.mark.embedded
-async def test_I1_progress(thread: Thread, clock: FakeClock) -> None:
+async def test_progress_is_seen_while_work_runs(thread: Thread, clock: FakeClock) -> None:
     """Tool calls by name, the last tools, phase, percent and the time of the last update."""
     job = Job()
 
@@ -51,7 +52,8 @@ async def test_I1_progress(thread: Thread, clock: FakeClock) -> None:
     assert (await handle.wait()).progress == progress
 
 
-async def test_I1_progress_of_a_thread_and_of_an_agent(thread: Thread, agents: FakeSessionRunner) -> None:
+@pytest.mark.behaviour("I1")
+async def test_a_thread_and_an_agent_report_progress_too(thread: Thread, agents: FakeSessionRunner) -> None:
     """Said from any thread, by any runner; what is said last is kept with the ending."""
 
     def sync() -> None:
@@ -66,8 +68,9 @@ async def test_I1_progress_of_a_thread_and_of_an_agent(thread: Thread, agents: F
     assert agent.progress.tool_calls == {"read": 2, "edit": 1}
 
 
+@pytest.mark.behaviour("I1")
 @pytest.mark.embedded
-async def test_I1_progress_reaches_the_ledger_now_and_then(
+async def test_progress_reaches_the_ledger_now_and_then(
     mt: Meantime, thread: Thread, clock: FakeClock
 ) -> None:
     """Many updates share a write; the journal has one event for them."""
@@ -94,7 +97,8 @@ async def test_I1_progress_reaches_the_ledger_now_and_then(
     job.finish()
 
 
-async def test_I2_output_does_not_block(thread: Thread) -> None:
+@pytest.mark.behaviour("I2")
+async def test_output_does_not_block(thread: Thread) -> None:
     """Of a running task: what it has emitted so far; of an ended one: its result."""
     job = Job()
 
@@ -112,8 +116,9 @@ async def test_I2_output_does_not_block(thread: Thread) -> None:
     assert (output.value, output.emitted, output.partial) == ("all", {"found": [1]}, False)
 
 
+@pytest.mark.behaviour("I2", "R6")
 @pytest.mark.embedded
-async def test_I2_output_waits_only_when_asked(thread: Thread, clock: FakeClock) -> None:
+async def test_output_waits_only_when_asked(thread: Thread, clock: FakeClock) -> None:
     """At most ten minutes, and no longer than the task takes."""
     job, handle = await start(thread)
     waiting = asyncio.ensure_future(handle.output(wait=5_000))
@@ -127,8 +132,9 @@ async def test_I2_output_waits_only_when_asked(thread: Thread, clock: FakeClock)
         await handle.output(wait=-1)
 
 
+@pytest.mark.behaviour("I13")
 @pytest.mark.embedded
-async def test_I13_durations_for_people(thread: Thread, clock: FakeClock) -> None:
+async def test_durations_are_shown_for_people(thread: Thread, clock: FakeClock) -> None:
     """In the reminder while it runs, and in the notice when it ended, wall-clock jumps or not."""
     job, handle = await start(thread)
     await clock.advance(45)
@@ -142,8 +148,9 @@ async def test_I13_durations_for_people(thread: Thread, clock: FakeClock) -> Non
         await turn.ack()
 
 
+@pytest.mark.behaviour("I15")
 @pytest.mark.embedded
-async def test_I15_nothing_is_left_in_memory(mt: Meantime, clock: FakeClock) -> None:
+async def test_nothing_is_left_in_memory(mt: Meantime, clock: FakeClock) -> None:
     """Whatever has ended and was told leaves no trace in the process: its parts do not grow."""
 
     async def thirty_conversations(name: str) -> dict[str, int]:
@@ -177,7 +184,8 @@ def _sizes(mt: Meantime) -> dict[str, int]:
     }
 
 
-async def test_I15_what_work_says_is_bounded(thread: Thread) -> None:
+@pytest.mark.behaviour("I15")
+async def test_what_work_says_is_bounded(thread: Thread) -> None:
     """Texts are cut; a run that emits without end is told so, and fails."""
 
     async def chatty() -> None:
@@ -193,8 +201,9 @@ async def test_I15_what_work_says_is_bounded(thread: Thread) -> None:
     assert len(task.outcome.emitted_vars) == 100
 
 
+@pytest.mark.behaviour("I16")
 @pytest.mark.embedded
-async def test_I16_retrieved_time(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
+async def test_the_time_of_the_first_read_is_kept(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
     """When an agent first read the ending; a person's read does not count, a later one changes nothing."""
     job, handle = await start(thread)
     await handle.output()

@@ -25,8 +25,9 @@ from meantime.testing import FakeClock, FakeSessionRunner
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.behaviour("L5")
 @pytest.mark.embedded
-async def test_L5_cancelling_says_who_and_when(thread: Thread, clock: FakeClock) -> None:
+async def test_cancelling_says_who_and_when(thread: Thread, clock: FakeClock) -> None:
     job, handle = await start(thread, stubborn=True)
     await clock.advance(2)
     await thread.cancel(handle, by="user", reason="wrong folder")
@@ -37,8 +38,11 @@ async def test_L5_cancelling_says_who_and_when(thread: Thread, clock: FakeClock)
     await handle.wait()
 
 
+@pytest.mark.behaviour("L6")
 @pytest.mark.embedded
-async def test_L6_asked_then_asked_again_then_left_behind(thread: Thread, clock: FakeClock) -> None:
+async def test_work_is_asked_to_stop_then_asked_again_then_left_behind(
+    thread: Thread, clock: FakeClock
+) -> None:
     """At once, after the grace, and at the deadline we stop waiting and say so."""
     deaf = Deaf()
     handle = await thread.start(deaf.call)
@@ -56,8 +60,9 @@ async def test_L6_asked_then_asked_again_then_left_behind(thread: Thread, clock:
     deaf.finish()
 
 
+@pytest.mark.behaviour("L6")
 @pytest.mark.embedded
-async def test_L6_the_second_request_ends_what_ignored_the_first(thread: Thread, clock: FakeClock) -> None:
+async def test_the_second_request_ends_what_ignored_the_first(thread: Thread, clock: FakeClock) -> None:
     job, handle = await start(thread, stubborn=True)
     await handle.cancel()
     await job.asked_to_stop.wait()
@@ -65,8 +70,9 @@ async def test_L6_the_second_request_ends_what_ignored_the_first(thread: Thread,
     assert (await handle.wait()).outcome == Cancelled("agent")
 
 
+@pytest.mark.behaviour("L6")
 @pytest.mark.embedded
-async def test_L6_a_thread_that_will_not_stop_is_left_behind(thread: Thread, clock: FakeClock) -> None:
+async def test_a_thread_that_will_not_stop_is_left_behind(thread: Thread, clock: FakeClock) -> None:
     """Nothing can interrupt a thread: the ending comes all the same, and its result stays a late one."""
     go, started = threading.Event(), threading.Event()
 
@@ -89,8 +95,9 @@ async def test_L6_a_thread_that_will_not_stop_is_left_behind(thread: Thread, clo
     await eventually(is_kept)
 
 
+@pytest.mark.behaviour("L6")
 @pytest.mark.embedded
-async def test_L6_every_runner_can_be_stopped(
+async def test_every_runner_can_be_stopped(
     thread: Thread, agents: FakeSessionRunner, clock: FakeClock
 ) -> None:
     """An async function, a sync one that looks, an agent."""
@@ -112,7 +119,8 @@ async def test_L6_every_runner_can_be_stopped(
     assert answers[1].task.outcome == Cancelled("agent", partial="half")
 
 
-async def test_L8_cancel_is_idempotent_with_a_typed_answer(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("L8")
+async def test_cancel_is_idempotent_with_a_typed_answer(mt: Meantime, thread: Thread) -> None:
     job, handle = await start(thread, stubborn=True)
     answers = await asyncio.gather(*(handle.cancel() for _ in range(5)))
     assert sorted(answer.disposition for answer in answers) == ["already_cancelling"] * 4 + ["applied"]
@@ -123,7 +131,8 @@ async def test_L8_cancel_is_idempotent_with_a_typed_answer(mt: Meantime, thread:
     assert len(await mt.notices("unread")) == 1
 
 
-async def test_L9_by_user_and_by_agent(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("L9")
+async def test_user_and_agent_can_cancel(mt: Meantime, thread: Thread) -> None:
     _, first = await start(thread)
     _, second = await start(thread)
     await mt.cancel(first.id, reason="I said so", wait=True)
@@ -133,7 +142,8 @@ async def test_L9_by_user_and_by_agent(mt: Meantime, thread: Thread) -> None:
     assert (await second.get()).outcome == Cancelled("agent")
 
 
-async def test_L10_cancel_all_and_clear(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("L10")
+async def test_all_tasks_of_a_thread_are_cancelled_and_cleared(mt: Meantime, thread: Thread) -> None:
     """Per thread or per batch; clear hides what ended, and hides nothing that is not told yet."""
     jobs = [await start(thread, batch=batch) for batch in ("a", "a", "b")]
     other, kept = await start(mt.thread("other"))
@@ -155,8 +165,11 @@ async def test_L10_cancel_all_and_clear(mt: Meantime, thread: Thread) -> None:
     other.finish()
 
 
+@pytest.mark.behaviour("L11")
 @pytest.mark.parametrize("policy", ["keep", "own", "all"])
-async def test_L11_interrupt_of_the_parent(mt: Meantime, thread: Thread, policy: Any) -> None:
+async def test_an_interrupt_of_the_parent_keeps_or_cancels_its_tasks(
+    mt: Meantime, thread: Thread, policy: Any
+) -> None:
     """Keep everything, cancel the thread's own, or what these have started, too; never another's."""
     child = Job()
     children: list[Any] = []
@@ -184,8 +197,9 @@ async def test_L11_interrupt_of_the_parent(mt: Meantime, thread: Thread, policy:
     child.finish()
 
 
+@pytest.mark.behaviour("L10")
 @pytest.mark.embedded
-async def test_L10_clear_clears_everything_that_has_ended(
+async def test_clear_clears_everything_that_has_ended(
     thread: Thread, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However long the thread's history is, and in however many pages it is looked at."""

@@ -22,8 +22,9 @@ from meantime.testing import FakeClock, FakeSessionRunner
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.behaviour("L1")
 @pytest.mark.embedded
-async def test_L1_ended_is_final(thread: Thread, clock: FakeClock) -> None:
+async def test_an_ended_task_stays_ended(thread: Thread, clock: FakeClock) -> None:
     """No cancel and no clock moves an ended task."""
     handle = await finished(thread, "first", timeout=60)
     ended = await handle.get()
@@ -33,8 +34,9 @@ async def test_L1_ended_is_final(thread: Thread, clock: FakeClock) -> None:
     assert await take_turn(thread) == [handle.id]
 
 
+@pytest.mark.behaviour("L2")
 @pytest.mark.embedded
-async def test_L2_completed_with_time_and_result(thread: Thread, clock: FakeClock) -> None:
+async def test_a_completed_task_has_its_time_and_result(thread: Thread, clock: FakeClock) -> None:
     job, handle = await start(thread)
     await clock.advance(3)
     job.finish([1, 2])
@@ -44,7 +46,8 @@ async def test_L2_completed_with_time_and_result(thread: Thread, clock: FakeCloc
     assert await handle.result() == [1, 2]
 
 
-async def test_L3_failed_with_detail(thread: Thread, agents: FakeSessionRunner) -> None:
+@pytest.mark.behaviour("L3")
+async def test_a_failed_task_has_its_detail(thread: Thread, agents: FakeSessionRunner) -> None:
     """An exception gives message, code and traceback; a runner's own error comes as it says."""
     handle = await finished(thread, KeyError("rows"))
     outcome = (await handle.get()).outcome
@@ -56,7 +59,8 @@ async def test_L3_failed_with_detail(thread: Thread, agents: FakeSessionRunner) 
     assert refused.outcome == Failed("The model answered HTTP 401.", "http_401")
 
 
-async def test_L4_queued_is_visible_with_its_position(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("L4")
+async def test_queued_is_visible_with_its_position(mt: Meantime, thread: Thread) -> None:
     await mt.set_limits(per_thread=1)
     job, running = await start(thread)
     waiting = [await thread.start(Call(len, "abc")) for _ in range(3)]
@@ -70,7 +74,8 @@ async def test_L4_queued_is_visible_with_its_position(mt: Meantime, thread: Thre
     assert [task.status for task in ended] == [Status.CANCELLED, Status.COMPLETED, Status.COMPLETED]
 
 
-async def test_L7_a_cancel_may_come_too_late_or_be_ignored(thread: Thread) -> None:
+@pytest.mark.behaviour("L7")
+async def test_a_cancel_may_come_too_late_or_be_ignored(thread: Thread) -> None:
     """Finished first is completed; what finishes in spite of a cancel is completed, too."""
     job, handle = await start(thread, stubborn=True)
     await handle.cancel()
@@ -80,8 +85,11 @@ async def test_L7_a_cancel_may_come_too_late_or_be_ignored(thread: Thread) -> No
     assert (await handle.cancel()).task.status is Status.COMPLETED
 
 
+@pytest.mark.behaviour("L12", "R24")
 @pytest.mark.parametrize("policy", ["cancel", "keep"])
-async def test_L12_parent_gone(mt: Meantime, thread: Thread, policy: Any) -> None:
+async def test_tasks_of_a_parent_that_is_gone_are_kept_or_cancelled(
+    mt: Meantime, thread: Thread, policy: Any
+) -> None:
     """The tasks of an ended conversation are cancelled or kept; never another thread's."""
     job, handle = await start(thread)
     other_job, other = await start(mt.thread("other"))
@@ -96,8 +104,9 @@ async def test_L12_parent_gone(mt: Meantime, thread: Thread, policy: Any) -> Non
     assert (await other.wait()).status is Status.COMPLETED
 
 
+@pytest.mark.behaviour("L12")
 @pytest.mark.parametrize("policy", ["cancel", "keep"])
-async def test_L12_a_closed_threads_tasks_leave_its_lists(mt: Meantime, thread: Thread, policy: Any) -> None:
+async def test_a_closed_threads_tasks_leave_its_lists(mt: Meantime, thread: Thread, policy: Any) -> None:
     """Those that have ended at once, those that are cancelled when they end; what is kept stays in sight.
     Nothing is deleted, and what was not told is still told."""
     done = await finished(thread)
@@ -117,8 +126,9 @@ async def test_L12_a_closed_threads_tasks_leave_its_lists(mt: Meantime, thread: 
     assert done.id in await take_turn(thread)
 
 
+@pytest.mark.behaviour("L12")
 @pytest.mark.embedded
-async def test_L12_a_closed_ledger_stops_what_runs(ledger: str, clock: FakeClock) -> None:
+async def test_a_closed_ledger_stops_what_runs(ledger: str, clock: FakeClock) -> None:
     """Closing asks every run to stop, and waits for its ending."""
     async with Meantime.open(ledger, clock=clock) as mt:
         job, _ = await start(mt.thread("a"))

@@ -44,15 +44,17 @@ async def _ended_agent(thread: Thread, prompt: str = "one") -> Handle:
     return handle
 
 
-async def test_L16_resume_goes_on_with_the_whole_history(thread: Thread) -> None:
+@pytest.mark.behaviour("L16")
+async def test_resume_goes_on_with_the_whole_history(thread: Thread) -> None:
     handle = await _ended_agent(thread)
     again = await thread.resume(handle, "two")
     assert again.id == handle.id
     assert await again.result() == "heard: one, two"
 
 
+@pytest.mark.behaviour("L16")
 @pytest.mark.embedded
-async def test_L16_a_cancelled_agent_can_be_resumed(
+async def test_a_cancelled_agent_can_be_resumed(
     thread: Thread, agents: FakeSessionRunner, clock: FakeClock
 ) -> None:
     """Any ending can be taken up again, as long as the session is there."""
@@ -65,7 +67,8 @@ async def test_L16_a_cancelled_agent_can_be_resumed(
     assert await again.result() == "heard: one, two"
 
 
-async def test_L18_concurrent_resume_is_refused(thread: Thread, agents: FakeSessionRunner) -> None:
+@pytest.mark.behaviour("L18")
+async def test_concurrent_resume_is_refused(thread: Thread, agents: FakeSessionRunner) -> None:
     """Of many resumes at once, one is accepted; the others get the seed's text."""
     handle = await _ended_agent(thread)
     agents.hold()
@@ -83,7 +86,8 @@ async def test_L18_concurrent_resume_is_refused(thread: Thread, agents: FakeSess
     assert len([text for role, text in session.history if role == "user"]) == 2
 
 
-async def test_L18_a_running_task_cannot_be_resumed(thread: Thread, agents: FakeSessionRunner) -> None:
+@pytest.mark.behaviour("L18")
+async def test_a_running_task_cannot_be_resumed(thread: Thread, agents: FakeSessionRunner) -> None:
     agents.hold()
     handle = await thread.start(Agent("reader", "one"))
     with pytest.raises(NotResumable) as refused:
@@ -92,7 +96,10 @@ async def test_L18_a_running_task_cannot_be_resumed(thread: Thread, agents: Fake
     agents.release()
 
 
-async def test_L19_session_gone(thread: Thread, agents: FakeSessionRunner) -> None:
+@pytest.mark.behaviour("L19")
+async def test_a_resume_without_its_session_is_an_error_with_a_suggestion(
+    thread: Thread, agents: FakeSessionRunner
+) -> None:
     """The error suggests what to do, and the task is as it was."""
     handle = await _ended_agent(thread)
     before = await handle.get()
@@ -104,14 +111,16 @@ async def test_L19_session_gone(thread: Thread, agents: FakeSessionRunner) -> No
     assert await handle.get() == before
 
 
-async def test_L19_a_function_has_no_session(thread: Thread) -> None:
+@pytest.mark.behaviour("L19")
+async def test_a_function_has_no_session(thread: Thread) -> None:
     with pytest.raises(NotResumable) as refused:
         await thread.resume(await finished(thread), "two")
     assert refused.value.code == "not_resumable"
 
 
+@pytest.mark.behaviour("L20", "R2")
 @pytest.mark.embedded
-async def test_L20_resume_count_and_run_history(thread: Thread, clock: FakeClock) -> None:
+async def test_resumes_are_counted_and_every_run_is_kept(thread: Thread, clock: FakeClock) -> None:
     """Every run keeps its prompt, its times and its ending."""
     handle = await _ended_agent(thread)
     for prompt in ("two", "three"):
@@ -131,7 +140,8 @@ async def test_L20_resume_count_and_run_history(thread: Thread, clock: FakeClock
     assert runs[2].run.ended_at - runs[0].run.ended_at == 20
 
 
-async def test_L21_a_notice_per_run(thread: Thread) -> None:
+@pytest.mark.behaviour("L21", "R2")
+async def test_every_run_has_a_notice_of_its_own(thread: Thread) -> None:
     """Each run is told, once, under an id of its own, also where two are told together."""
     handle = await _ended_agent(thread)
     assert await take_turn(thread) == [handle.id]
@@ -159,8 +169,9 @@ class DeafFirst(FakeSessionRunner):
         return Report(result=jsonable(await self.deaf.work()), session="s-1")
 
 
+@pytest.mark.behaviour("L21")
 @pytest.mark.embedded
-async def test_L21_a_run_left_behind_cannot_touch_the_next(ledger: str, clock: FakeClock) -> None:
+async def test_a_run_left_behind_cannot_touch_the_next(ledger: str, clock: FakeClock) -> None:
     """A run that was abandoned ends while its successor runs: that one goes on, and can be stopped."""
     agents = DeafFirst()
     agents.new_session("s-1", "reader")
@@ -183,7 +194,8 @@ async def test_L21_a_run_left_behind_cannot_touch_the_next(ledger: str, clock: F
         assert await take_turn(thread) == [handle.id, handle.id]
 
 
-async def test_L24_batches_count_wait_and_cancel(thread: Thread) -> None:
+@pytest.mark.behaviour("L24")
+async def test_batches_count_wait_and_cancel(thread: Thread) -> None:
     """A shared id; n of m in the notice; waiting and cancelling reach the whole batch."""
     batch = thread.batch("survey")
     jobs = [await start(thread, batch="survey") for _ in range(3)]
@@ -207,7 +219,8 @@ async def test_L24_batches_count_wait_and_cancel(thread: Thread) -> None:
     alone.finish()
 
 
-async def test_L24_work_without_a_batch_joins_the_open_one(thread: Thread) -> None:
+@pytest.mark.behaviour("L24", "R17")
+async def test_work_without_a_batch_joins_the_open_one(thread: Thread) -> None:
     """The open batch is the one that still has something running; with none, a new one begins."""
     first_job, first = await start(thread)
     second_job, second = await start(thread)
@@ -221,7 +234,8 @@ async def test_L24_work_without_a_batch_joins_the_open_one(thread: Thread) -> No
     assert (await finished(thread)).task.batch != first.task.batch
 
 
-async def test_L24_a_resumed_task_counts_as_running(thread: Thread, agents: FakeSessionRunner) -> None:
+@pytest.mark.behaviour("L24")
+async def test_a_resumed_task_counts_as_running(thread: Thread, agents: FakeSessionRunner) -> None:
     batch = thread.batch("survey")
     handle = await batch.start(Agent("reader", "one"))
     await handle.wait()
@@ -233,14 +247,16 @@ async def test_L24_a_resumed_task_counts_as_running(thread: Thread, agents: Fake
     assert (await batch.count()).ended == 1
 
 
-async def test_L24_another_threads_batch_is_not_found(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("L24")
+async def test_another_threads_batch_is_not_found(mt: Meantime, thread: Thread) -> None:
     await finished(thread, batch="survey")
     with pytest.raises(NotFound):
         await mt.thread("other").batch("survey").count()
     assert await mt.thread("other").batch("survey").list() == []
 
 
-async def test_L24_a_batch_counts_what_its_thread_can_cancel(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("L24")
+async def test_a_batch_counts_what_its_thread_can_cancel(mt: Meantime, thread: Thread) -> None:
     """The same id in another thread is another batch; people see the tasks of both."""
     other = mt.thread("other")
     await start(thread, batch="survey")
@@ -260,7 +276,8 @@ async def test_L24_a_batch_counts_what_its_thread_can_cancel(mt: Meantime, threa
     await kept.wait()
 
 
-async def test_L25_manual_retry_is_refused(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("L25", "R23")
+async def test_manual_retry_is_refused(mt: Meantime, thread: Thread) -> None:
     """In every state, and nothing changes."""
     job, running = await start(thread)
     ended = await finished(thread, OSError("no"))
@@ -272,7 +289,8 @@ async def test_L25_manual_retry_is_refused(mt: Meantime, thread: Thread) -> None
     job.finish()
 
 
-async def test_L26_retryable_model_errors_stay_invisible(
+@pytest.mark.behaviour("L26")
+async def test_retryable_model_errors_stay_invisible(
     mt: Meantime, thread: Thread, agents: FakeSessionRunner
 ) -> None:
     """The ledger sees one run that completes; a refusal that no retry can mend is a failure."""
@@ -286,7 +304,8 @@ async def test_L26_retryable_model_errors_stay_invisible(
     assert (await refused.get()).outcome == Failed("The model answered HTTP 403.", "http_403")
 
 
-async def test_L26_a_function_is_never_run_twice(thread: Thread) -> None:
+@pytest.mark.behaviour("L26")
+async def test_a_function_is_never_run_twice(thread: Thread) -> None:
     """Whatever it raises: at most once is the default (P3)."""
     ran: list[int] = []
 
@@ -298,8 +317,9 @@ async def test_L26_a_function_is_never_run_twice(thread: Thread) -> None:
     assert ran == [1]
 
 
+@pytest.mark.behaviour("L24")
 @pytest.mark.embedded
-async def test_L24_work_without_a_batch_joins_the_batch_that_was_resumed(
+async def test_work_without_a_batch_joins_the_batch_that_was_resumed(
     thread: Thread, agents: FakeSessionRunner, clock: FakeClock
 ) -> None:
     handle = await _ended_agent(thread)

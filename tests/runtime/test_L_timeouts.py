@@ -29,9 +29,10 @@ from meantime.testing import FakeClock, FakeSessionRunner, Reply
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.behaviour("L13", "R22")
 @pytest.mark.embedded
 @pytest.mark.parametrize("kind", ["coroutine", "thread", "agent"])
-async def test_L13_timeouts_are_enforced_for_every_kind(
+async def test_timeouts_are_enforced_for_every_kind(
     thread: Thread, agents: FakeSessionRunner, clock: FakeClock, kind: str
 ) -> None:
     """On the monotonic clock; a jump of the wall clock changes nothing (P9); partial output is kept."""
@@ -65,8 +66,9 @@ async def test_L13_timeouts_are_enforced_for_every_kind(
     assert task.run.duration == pytest.approx(60)
 
 
+@pytest.mark.behaviour("L13")
 @pytest.mark.embedded
-async def test_L13_default_maximum_and_note(ledger: str, clock: FakeClock) -> None:
+async def test_the_maximum_reduces_a_timeout_and_says_so(ledger: str, clock: FakeClock) -> None:
     """Asked, else the default, never over the maximum; a reduced request says so."""
     settings = Settings(default_timeout=30, max_timeout=90, limits=Limits(per_thread=-1))
     async with Meantime.open(ledger, clock=clock, settings=settings) as mt:
@@ -87,8 +89,9 @@ async def test_L13_default_maximum_and_note(ledger: str, clock: FakeClock) -> No
         assert len(await thread.list("timed_out")) == 4
 
 
+@pytest.mark.behaviour("L13")
 @pytest.mark.embedded
-async def test_L13_a_queued_task_has_its_whole_time(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
+async def test_a_queued_task_has_its_whole_time(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
     """The clock starts with the run, not with the start call."""
     await mt.set_limits(per_thread=1)
     first, _ = await start(thread)
@@ -102,8 +105,9 @@ async def test_L13_a_queued_task_has_its_whole_time(mt: Meantime, thread: Thread
     assert (await handle.wait()).outcome == Completed("in time")
 
 
+@pytest.mark.behaviour("L13")
 @pytest.mark.embedded
-async def test_L13_finished_after_the_deadline_is_timed_out(thread: Thread, clock: FakeClock) -> None:
+async def test_finished_after_the_deadline_is_timed_out(thread: Thread, clock: FakeClock) -> None:
     """Against the clock, finishing late does not win: the result is kept as a late one."""
     job, handle = await start(thread, stubborn=True, timeout=10)
     await clock.advance(10)
@@ -113,8 +117,9 @@ async def test_L13_finished_after_the_deadline_is_timed_out(thread: Thread, cloc
     assert (task.outcome, task.late_result) == (TimedOut(10), "late")
 
 
+@pytest.mark.behaviour("L13")
 @pytest.mark.embedded
-async def test_L13_a_call_is_timed_out_inline_and_as_a_task(thread: Thread, clock: FakeClock) -> None:
+async def test_a_call_is_timed_out_inline_and_as_a_task(thread: Thread, clock: FakeClock) -> None:
     """The time of a call begins with the call, also where it becomes a task on the way."""
     job = Job()
     calling = asyncio.ensure_future(thread.call(job.call, threshold=5, timeout=12))

@@ -29,7 +29,8 @@ async def _statuses(*handles: object) -> list[str]:
     return [str((await handle.get()).status) for handle in handles]  # pyright: ignore
 
 
-async def test_M1_per_thread_per_kind_and_in_all(
+@pytest.mark.behaviour("M1", "R15")
+async def test_limits_hold_per_thread_per_kind_and_in_all(
     mt: Meantime, thread: Thread, agents: FakeSessionRunner
 ) -> None:
     """Each limit holds by itself; each kind of a thread has its own count."""
@@ -47,7 +48,8 @@ async def test_M1_per_thread_per_kind_and_in_all(
         await mt.cancel(handle.id)
 
 
-async def test_M1_at_run_time_and_unlimited(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("M1", "R15")
+async def test_limits_change_at_run_time_and_minus_one_is_none(mt: Meantime, thread: Thread) -> None:
     """A higher limit starts what waits at once; a lower one stops nothing; -1 is none."""
     await mt.set_limits(per_thread=1)
     jobs = [Job() for _ in range(60)]
@@ -67,7 +69,8 @@ async def test_M1_at_run_time_and_unlimited(mt: Meantime, thread: Thread) -> Non
             await mt.set_limits(per_thread=bad)  # pyright: ignore
 
 
-async def test_M2_slots_are_taken_atomically(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("M2")
+async def test_slots_are_taken_atomically(mt: Meantime, thread: Thread) -> None:
     """However many start at one moment, no more than the limit run."""
     await mt.set_limits(per_thread=3)
     running, most = 0, 0
@@ -88,7 +91,8 @@ async def test_M2_slots_are_taken_atomically(mt: Meantime, thread: Thread) -> No
     assert most == 3
 
 
-async def test_M2_slots_are_freed_on_every_failure(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("M2")
+async def test_slots_are_freed_on_every_failure(mt: Meantime, thread: Thread) -> None:
     """A refused start, a duplicate, a failure, a cancel, a queued cancel: nothing keeps a slot."""
 
     @background
@@ -110,8 +114,9 @@ async def test_M2_slots_are_freed_on_every_failure(mt: Meantime, thread: Thread)
     assert await (await thread.start(Call(len, "abc"))).result() == 3
 
 
+@pytest.mark.behaviour("M2")
 @pytest.mark.embedded
-async def test_M2_never_by_a_timer(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
+async def test_a_slot_is_never_freed_by_a_timer(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
     """A slow task keeps its slot for as long as it runs."""
     await mt.set_limits(per_thread=1)
     job, _ = await start(thread)
@@ -122,7 +127,8 @@ async def test_M2_never_by_a_timer(mt: Meantime, thread: Thread, clock: FakeCloc
     assert await waiting.result() == 3
 
 
-async def test_M3_a_refusal_says_how_many_and_what_to_do(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("M3")
+async def test_a_refusal_says_how_many_and_what_to_do(mt: Meantime, thread: Thread) -> None:
     await mt.set_limits(per_thread=1, on_limit="reject")
     job, _ = await start(thread)
     with pytest.raises(LimitReached, match="1 of at most 1 call tasks are running in this thread") as refused:
@@ -133,7 +139,8 @@ async def test_M3_a_refusal_says_how_many_and_what_to_do(mt: Meantime, thread: T
     job.finish()
 
 
-async def test_M4_queue_or_reject(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("M4", "R15")
+async def test_over_the_limit_a_start_is_queued_or_refused(mt: Meantime, thread: Thread) -> None:
     """By the limits, or by the start itself; the queue has an end, too."""
     await mt.set_limits(per_thread=1)
     job, _ = await start(thread)
@@ -151,7 +158,8 @@ async def test_M4_queue_or_reject(mt: Meantime, thread: Thread) -> None:
     assert [await queued.result(), await second.result()] == [3, 2]
 
 
-async def test_M4_a_resume_obeys_the_limits(mt: Meantime, thread: Thread, agents: FakeSessionRunner) -> None:
+@pytest.mark.behaviour("M4")
+async def test_a_resume_obeys_the_limits(mt: Meantime, thread: Thread, agents: FakeSessionRunner) -> None:
     """It is a run like any other: refused where starts are refused, and the task stays as it was."""
     ended = await thread.start(Agent("reader", "one"))
     before = await ended.wait()
@@ -166,8 +174,9 @@ async def test_M4_a_resume_obeys_the_limits(mt: Meantime, thread: Thread, agents
     assert (await (await thread.resume(ended, "two")).wait()).run.number == 2
 
 
+@pytest.mark.behaviour("M4")
 @pytest.mark.embedded
-async def test_M4_a_full_queue_refuses(ledger: str, clock: FakeClock) -> None:
+async def test_a_full_queue_refuses(ledger: str, clock: FakeClock) -> None:
     settings = Settings(limits=Limits(per_thread=1, queued=2))
     async with Meantime.open(ledger, clock=clock, settings=settings) as mt:
         thread = mt.thread("a")
@@ -180,7 +189,8 @@ async def test_M4_a_full_queue_refuses(ledger: str, clock: FakeClock) -> None:
         await thread.wait()
 
 
-async def test_M4_a_thread_does_not_starve_another(mt: Meantime) -> None:
+@pytest.mark.behaviour("M4")
+async def test_a_thread_does_not_starve_another(mt: Meantime) -> None:
     """First come first served within a thread; threads take turns."""
     await mt.set_limits(total=1)
     job, _ = await start(mt.thread("greedy"))
@@ -194,8 +204,9 @@ async def test_M4_a_thread_does_not_starve_another(mt: Meantime) -> None:
     assert [name for name in order if name != "modest"] == [f"greedy-{n}" for n in range(4)]
 
 
+@pytest.mark.behaviour("M5")
 @pytest.mark.embedded
-async def test_M5_the_foreground_is_never_starved(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
+async def test_the_foreground_is_never_starved(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
     """A call runs at once behind any number of background tasks, also as the task it becomes."""
     await mt.set_limits(per_thread=1, total=1, on_limit="reject")
     background_job, _ = await start(thread)

@@ -18,7 +18,8 @@ async def ended(thread: Thread, *ids: str) -> list[str]:
     return [f"{id}.1" for id in ids]
 
 
-async def test_N2_while_its_turn_is_open(thread: Thread) -> None:
+@pytest.mark.behaviour("N2")
+async def test_an_ack_is_repeated_while_its_turn_is_open(thread: Thread) -> None:
     told = await ended(thread, "one", "two", "three")
     turn = await thread.turn(lease=60).open()
     first = await turn.ack(*told[:2])
@@ -27,8 +28,9 @@ async def test_N2_while_its_turn_is_open(thread: Thread) -> None:
     assert (await turn.ack(*told)).told == tuple(told)
 
 
+@pytest.mark.behaviour("N2")
 @pytest.mark.parametrize("failed", [False, True])
-async def test_N2_after_its_turn_was_closed(thread: Thread, failed: bool) -> None:
+async def test_an_ack_is_repeated_after_its_turn_was_closed(thread: Thread, failed: bool) -> None:
     told = await ended(thread, "one", "two")
     turn = await thread.turn(lease=60).open()
     first = await turn.ack(*told[:1])
@@ -41,8 +43,9 @@ async def test_N2_after_its_turn_was_closed(thread: Thread, failed: bool) -> Non
         assert [notice.id for notice in later.notices] == ["two.1"]
 
 
+@pytest.mark.behaviour("N2")
 @pytest.mark.embedded
-async def test_N2_after_its_lease_lapsed(thread: Thread, clock: FakeClock) -> None:
+async def test_an_ack_is_repeated_after_its_lease_lapsed(thread: Thread, clock: FakeClock) -> None:
     told = await ended(thread, "one")
     turn = await thread.turn(lease=30).open()
     first = await turn.ack(*told)
@@ -52,7 +55,8 @@ async def test_N2_after_its_lease_lapsed(thread: Thread, clock: FakeClock) -> No
     assert await turn.ack(*told) == first
 
 
-async def test_N2_after_a_restart_of_the_owner(tmp_path: Path) -> None:
+@pytest.mark.behaviour("N2")
+async def test_an_ack_is_repeated_after_a_restart_of_the_owner(tmp_path: Path) -> None:
     async with Meantime.open(tmp_path / "work.db") as mt:
         told = await ended(mt.thread("conv-1"), "one", "two")
         turn = await mt.thread("conv-1").turn(lease=60).open()
@@ -64,7 +68,8 @@ async def test_N2_after_a_restart_of_the_owner(tmp_path: Path) -> None:
             await again.ack(*told)
 
 
-async def test_N2_what_the_agent_read_itself_is_answered_again_too(thread: Thread) -> None:
+@pytest.mark.behaviour("N2")
+async def test_what_the_agent_read_itself_is_answered_again_too(thread: Thread) -> None:
     (shown,) = await ended(thread, "one")
     turn = await thread.turn(lease=60).open()
     (read,) = await ended(thread, "two")
@@ -76,7 +81,8 @@ async def test_N2_what_the_agent_read_itself_is_answered_again_too(thread: Threa
     assert await turn.ack() == first
 
 
-async def test_N2_another_turn_or_thread_cannot_say_that_it_told_it(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("N2")
+async def test_another_turn_or_thread_cannot_say_that_it_told_it(mt: Meantime, thread: Thread) -> None:
     told = await ended(thread, "one")
     turn = await thread.turn(lease=60).open()
     await turn.ack(*told)
@@ -89,7 +95,8 @@ async def test_N2_another_turn_or_thread_cannot_say_that_it_told_it(mt: Meantime
             await guess.ack(*told)
 
 
-async def test_N2_a_transcript_of_ours_is_written_by_an_open_turn_only(thread: Thread) -> None:
+@pytest.mark.behaviour("N2")
+async def test_a_transcript_of_ours_is_written_by_an_open_turn_only(thread: Thread) -> None:
     """A success would say that the entries are there, and nobody can know that any more."""
     told = await ended(thread, "one")
     turn = await thread.turn(lease=60).open()
@@ -101,7 +108,8 @@ async def test_N2_a_transcript_of_ours_is_written_by_an_open_turn_only(thread: T
     assert not await thread.transcript.messages()
 
 
-async def test_P12_turns_of_another_thread_are_not_found(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("P12")
+async def test_turns_of_another_thread_are_not_found(mt: Meantime, thread: Thread) -> None:
     told = await ended(thread, "one")
     turn = await thread.turn(lease=60).open()
     elsewhere = mt.thread("other").turn(turn.id)

@@ -67,6 +67,7 @@ async def test_opening_a_turn(mt: Meantime, thread: Thread) -> None:
     assert await told(thread) == [id]
 
 
+@pytest.mark.behaviour("N9")
 @pytest.mark.embedded
 async def test_a_boundary_whose_answer_nobody_saw_is_not_acknowledged(mt: Meantime, thread: Thread) -> None:
     async with thread.turn() as turn:
@@ -108,6 +109,7 @@ async def test_leaving_a_turn(mt: Meantime, thread: Thread) -> None:
     assert await told(thread) == [id]
 
 
+@pytest.mark.behaviour("N19")
 @pytest.mark.embedded
 async def test_a_read_that_nobody_saw_settles_nothing(mt: Meantime, thread: Thread) -> None:
     id = await ended(thread)

@@ -48,6 +48,7 @@ async def until_it_rests(mt: Meantime, clock: FakeClock) -> None:
     await clock.until(lambda: mt._runtime.waking.resting())
 
 
+@pytest.mark.behaviour("N5", "P10")
 async def test_a_circle_is_slowed_down_more_and_more(mt: Meantime, thread: Thread, clock: FakeClock):
     agent = Circling(thread)
     going = asyncio.create_task(agent.run())
@@ -67,6 +68,7 @@ async def test_a_circle_is_slowed_down_more_and_more(mt: Meantime, thread: Threa
     going.cancel()
 
 
+@pytest.mark.behaviour("N5", "P10")
 async def test_nothing_is_lost_and_everything_is_said(mt: Meantime, thread: Thread, clock: FakeClock):
     agent = Circling(thread, rounds=8)
     going = asyncio.create_task(agent.run())
@@ -85,6 +87,7 @@ async def test_nothing_is_lost_and_everything_is_said(mt: Meantime, thread: Thre
     going.cancel()
 
 
+@pytest.mark.behaviour("N5", "P10")
 async def test_a_persons_turn_ends_it(mt: Meantime, thread: Thread, clock: FakeClock):
     """Nobody was woken for it: somebody wrote something. What waits is told with it, at once."""
     going = asyncio.create_task(Circling(thread).run())
@@ -99,6 +102,7 @@ async def test_a_persons_turn_ends_it(mt: Meantime, thread: Thread, clock: FakeC
             break
 
 
+@pytest.mark.behaviour("N5", "P10")
 async def test_many_endings_are_no_circle(mt: Meantime, thread: Thread, clock: FakeClock):
     gates = [asyncio.Event() for _ in range(ROUNDS * 3)]
     for gate in gates[: ROUNDS * 2]:
@@ -113,6 +117,7 @@ async def test_many_endings_are_no_circle(mt: Meantime, thread: Thread, clock: F
     assert mt._runtime.waking.resting() == {}
 
 
+@pytest.mark.behaviour("N5", "P10")
 async def test_a_host_that_is_pushed_to_is_slowed_down_too(mt: Meantime, thread: Thread, clock: FakeClock):
     class Circle(FakeHost):
         async def deliver(self, at, notices):

@@ -24,8 +24,9 @@ from meantime.testing import FakeClock, FakeHost
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.behaviour("N16")
 @pytest.mark.parametrize("result", ["plain text\nof two lines", {"rows": [1, None]}, 3.5, ["é"]])
-async def test_N16_the_form_of_the_synchronous_answer(thread: Thread, result: object) -> None:
+async def test_a_notice_has_the_form_of_the_synchronous_answer(thread: Thread, result: object) -> None:
     """Text as it is, everything else as JSON, inside the labelled block."""
     await finished(thread, result)
     await take_turn(thread)
@@ -37,7 +38,8 @@ async def test_N16_the_form_of_the_synchronous_answer(thread: Thread, result: ob
     assert (await thread.call(Call(lambda: result))).result == result
 
 
-async def test_N17_over_the_limits_the_whole_lies_in_a_file(thread: Thread) -> None:
+@pytest.mark.behaviour("N17", "R10")
+async def test_over_the_limits_the_whole_lies_in_a_file(thread: Thread) -> None:
     """The message has the reference and a beginning and an end; output and result know the way."""
     payload = "\n".join(f"line {number}" for number in range(5_000))
     handle = await finished(thread, payload)
@@ -55,15 +57,17 @@ async def test_N17_over_the_limits_the_whole_lies_in_a_file(thread: Thread) -> N
     assert await handle.result() == payload
 
 
-async def test_N17_a_spilled_object_comes_back_as_it_was(thread: Thread) -> None:
+@pytest.mark.behaviour("N17")
+async def test_a_spilled_object_comes_back_as_it_was(thread: Thread) -> None:
     rows = [{"n": number, "text": "x" * 100} for number in range(1_000)]
     handle = await finished(thread, rows)
     assert (await handle.output()).spill is not None
     assert await handle.result() == rows
 
 
+@pytest.mark.behaviour("N18")
 @pytest.mark.embedded
-async def test_N18_limits_per_tool(ledger: str, clock: FakeClock) -> None:
+async def test_a_tool_may_have_inline_limits_of_its_own(ledger: str, clock: FakeClock) -> None:
     """By the name of the work, and closer still with the start itself."""
     settings = Settings(inline_by_name={"builtins:repr": InlineLimits(10, 10)})
     async with Meantime.open(ledger, clock=clock, settings=settings) as mt:
@@ -80,7 +84,8 @@ async def test_N18_limits_per_tool(ledger: str, clock: FakeClock) -> None:
         assert await spills(Call(str, "x" * 20), InlineLimits(19, 10))
 
 
-async def test_N19_a_turns_read_settles_with_its_ack(thread: Thread) -> None:
+@pytest.mark.behaviour("N19")
+async def test_a_turns_read_settles_with_its_ack(thread: Thread) -> None:
     """The agent has seen it in this turn: once the turn is acknowledged, it is not told again."""
     (first, one), (second, two), (_, three) = [await start(thread) for _ in range(3)]
     async with thread.turn() as turn:
@@ -95,7 +100,8 @@ async def test_N19_a_turns_read_settles_with_its_ack(thread: Thread) -> None:
     assert await take_turn(thread) == []
 
 
-async def test_N19_a_read_without_the_ack_settles_nothing(thread: Thread) -> None:
+@pytest.mark.behaviour("N19")
+async def test_a_read_without_the_ack_settles_nothing(thread: Thread) -> None:
     job, handle = await start(thread)
     async with thread.turn() as turn:
         job.finish()
@@ -104,7 +110,8 @@ async def test_N19_a_read_without_the_ack_settles_nothing(thread: Thread) -> Non
     assert await take_turn(thread) == [handle.id]
 
 
-async def test_N19_reads_outside_a_turn_settle_nothing(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("N19")
+async def test_reads_outside_a_turn_settle_nothing(mt: Meantime, thread: Thread) -> None:
     """A thread's own read, a handle's and a person's: none counts as told."""
     handle = await finished(thread)
     async with thread.turn() as turn:
@@ -119,7 +126,8 @@ async def test_N19_reads_outside_a_turn_settle_nothing(mt: Meantime, thread: Thr
     assert await take_turn(thread) == [handle.id]
 
 
-async def test_N19_a_dialect_may_say_that_reads_never_settle(thread: Thread) -> None:
+@pytest.mark.behaviour("N19")
+async def test_a_dialect_may_say_that_reads_never_settle(thread: Thread) -> None:
     job, handle = await start(thread)
     async with thread.turn(reads_settle=False) as turn:
         job.finish()
@@ -128,7 +136,8 @@ async def test_N19_a_dialect_may_say_that_reads_never_settle(thread: Thread) -> 
     assert await take_turn(thread) == [handle.id]
 
 
-async def test_N19_a_read_of_a_running_task_settles_nothing(thread: Thread) -> None:
+@pytest.mark.behaviour("N19")
+async def test_a_read_of_a_running_task_settles_nothing(thread: Thread) -> None:
     job, handle = await start(thread)
     async with thread.turn() as turn:
         assert (await turn.output(handle)).partial
@@ -138,8 +147,11 @@ async def test_N19_a_read_of_a_running_task_settles_nothing(thread: Thread) -> N
     assert await take_turn(thread) == [handle.id]
 
 
+@pytest.mark.behaviour("N20")
 @pytest.mark.embedded
-async def test_N20_suppressed(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
+async def test_a_suppressed_ending_is_recorded_and_not_told(
+    mt: Meantime, thread: Thread, clock: FakeClock
+) -> None:
     """notify=False: the ending is recorded and can be read, nobody is woken or told."""
     host = FakeHost()
     mt.attach("conv-1", host)
@@ -154,9 +166,10 @@ async def test_N20_suppressed(mt: Meantime, thread: Thread, clock: FakeClock) ->
     await clock.until(lambda: host.tasks("conv-1") == [loud.id])
 
 
+@pytest.mark.behaviour("N21")
 @pytest.mark.embedded
 @pytest.mark.parametrize("grade", ["A", "B", "C"])
-async def test_N21_a_host_says_what_it_can(mt: Meantime, thread: Thread, grade: str) -> None:
+async def test_a_host_says_what_it_can(mt: Meantime, thread: Thread, grade: str) -> None:
     """Grade, wake and push are stated by the host, and kept with it."""
     host = FakeHost(grade, can_wake=grade != "C")
     mt.attach("conv-1", host)
@@ -166,10 +179,9 @@ async def test_N21_a_host_says_what_it_can(mt: Meantime, thread: Thread, grade: 
     assert mt._runtime.pushing.hosts == {}
 
 
+@pytest.mark.behaviour("N21")
 @pytest.mark.embedded
-async def test_N21_a_detached_host_is_told_nothing_more(
-    mt: Meantime, thread: Thread, clock: FakeClock
-) -> None:
+async def test_a_detached_host_is_told_nothing_more(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
     first, second = FakeHost(), FakeHost()
     mt.attach("conv-1", first)
     mt.attach("conv-1", second)
@@ -182,10 +194,9 @@ async def test_N21_a_detached_host_is_told_nothing_more(
     assert len(second.attempts) == 1
 
 
+@pytest.mark.behaviour("N22")
 @pytest.mark.embedded
-async def test_N22_late_output_is_never_shown_as_success(
-    mt: Meantime, thread: Thread, clock: FakeClock
-) -> None:
+async def test_late_output_is_never_shown_as_success(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
     """A run that was left behind and returns all the same: kept, and neither told nor shown."""
     deaf = Deaf()
     handle = await thread.start(deaf.call)

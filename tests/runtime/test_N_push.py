@@ -11,8 +11,11 @@ from meantime.testing import FakeClock, FakeHost
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.behaviour("N1")
 @pytest.mark.embedded
-async def test_N1_pushed_to_the_owning_thread(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
+async def test_an_ending_is_pushed_to_the_owning_thread(
+    mt: Meantime, thread: Thread, clock: FakeClock
+) -> None:
     """A host gets what its own thread started, and nothing else."""
     hosts = {"conv-1": FakeHost(), "conv-2": FakeHost()}
     for id, host in hosts.items():
@@ -25,9 +28,10 @@ async def test_N1_pushed_to_the_owning_thread(mt: Meantime, thread: Thread, cloc
     assert hosts["conv-1"].tasks("conv-2") == []
 
 
+@pytest.mark.behaviour("N2")
 @pytest.mark.embedded
 @pytest.mark.parametrize(("grade", "copies"), [("A", 1), ("B", 1), ("C", 2)])
-async def test_N2_a_lost_answer_doubles_only_where_a_host_cannot_look(
+async def test_a_lost_answer_doubles_only_where_a_host_cannot_look(
     mt: Meantime, thread: Thread, clock: FakeClock, grade: str, copies: int
 ) -> None:
     """The host took it and its answer was lost: A and B are looked into, C gets it again (P5)."""
@@ -41,8 +45,9 @@ async def test_N2_a_lost_answer_doubles_only_where_a_host_cannot_look(
     await _told(mt, 1)
 
 
+@pytest.mark.behaviour("N2")
 @pytest.mark.embedded
-async def test_N2_a_host_that_dies_mid_write_gets_the_rest(
+async def test_a_host_that_dies_mid_write_gets_the_rest(
     mt: Meantime, thread: Thread, clock: FakeClock
 ) -> None:
     handles = [await finished(thread) for _ in range(3)]
@@ -66,8 +71,11 @@ async def _told(mt: Meantime, count: int) -> None:
     assert await mt.notices() == []
 
 
+@pytest.mark.behaviour("N3")
 @pytest.mark.embedded
-async def test_N3_completion_order(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
+async def test_endings_are_pushed_in_the_order_of_completion(
+    mt: Meantime, thread: Thread, clock: FakeClock
+) -> None:
     """By commit, not by start and not by clock; a push keeps it, too."""
     jobs = [await start(thread) for _ in range(5)]
     for place in (4, 2, 0, 3, 1):
@@ -82,8 +90,9 @@ async def test_N3_completion_order(mt: Meantime, thread: Thread, clock: FakeCloc
     assert host.tasks("conv-1") == wanted
 
 
+@pytest.mark.behaviour("N6")
 @pytest.mark.embedded
-async def test_N6_a_push_waits_for_the_turn_to_end(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
+async def test_a_push_waits_for_the_turn_to_end(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
     host = FakeHost()
     mt.attach("conv-1", host)
     async with thread.turn():
@@ -93,8 +102,9 @@ async def test_N6_a_push_waits_for_the_turn_to_end(mt: Meantime, thread: Thread,
     await clock.until(lambda: host.tasks("conv-1") == [handle.id])
 
 
+@pytest.mark.behaviour("N8")
 @pytest.mark.embedded
-async def test_N8_rapid_completions_share_a_turn(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
+async def test_rapid_completions_share_a_turn(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
     jobs = [await start(thread) for _ in range(8)]
     host = FakeHost()
     async with thread.turn():  # busy while they end
@@ -106,8 +116,9 @@ async def test_N8_rapid_completions_share_a_turn(mt: Meantime, thread: Thread, c
     assert len(host.attempts) == 1
 
 
+@pytest.mark.behaviour("N10")
 @pytest.mark.embedded
-async def test_N10_back_off_then_parked_and_the_rest_flows(
+async def test_a_refused_notice_backs_off_then_is_parked_and_the_rest_flows(
     mt: Meantime, thread: Thread, clock: FakeClock
 ) -> None:
     """A delivery that fails is tried again, later and later; after five it is parked, visibly."""
@@ -139,10 +150,9 @@ async def _parked(mt: Meantime, id: str) -> None:
     assert [notice.task_id for notice in await mt.notices("parked")] == [id]
 
 
+@pytest.mark.behaviour("N10")
 @pytest.mark.embedded
-async def test_N10_a_refusal_that_passes_costs_nothing(
-    mt: Meantime, thread: Thread, clock: FakeClock
-) -> None:
+async def test_a_refusal_that_passes_costs_nothing(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
     host = FakeHost()
     host.refuse(1)
     mt.attach("conv-1", host)

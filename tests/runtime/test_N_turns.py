@@ -15,7 +15,8 @@ from meantime.testing import FakeClock
 pytestmark = pytest.mark.anyio
 
 
-async def test_N2_a_turn_that_fails_is_told_again_under_the_same_id(thread: Thread) -> None:
+@pytest.mark.behaviour("N2")
+async def test_a_turn_that_fails_is_told_again_under_the_same_id(thread: Thread) -> None:
     """Without the ack the notices come back; the transcript keeps one entry, whatever happens."""
     await finished(thread)
     transcript = thread.transcript
@@ -35,7 +36,8 @@ async def test_N2_a_turn_that_fails_is_told_again_under_the_same_id(thread: Thre
     assert await take_turn(thread) == []
 
 
-async def test_N2_two_turns_never_hold_the_same_notice(thread: Thread) -> None:
+@pytest.mark.behaviour("N2")
+async def test_two_turns_never_hold_the_same_notice(thread: Thread) -> None:
     await finished(thread)
     async with thread.turn() as first, thread.turn() as second:
         assert len(first.notices) == 1
@@ -45,8 +47,9 @@ async def test_N2_two_turns_never_hold_the_same_notice(thread: Thread) -> None:
     assert await take_turn(thread) == []
 
 
+@pytest.mark.behaviour("N2")
 @pytest.mark.embedded
-async def test_N2_a_turn_that_lapsed_cannot_ack(thread: Thread, clock: FakeClock) -> None:
+async def test_a_turn_that_lapsed_cannot_ack(thread: Thread, clock: FakeClock) -> None:
     """A lease of seconds that nobody renews gives its notices to the next turn, and the late ack is told."""
     handle = await finished(thread)
     async with thread.turn(lease=30) as dead:
@@ -65,14 +68,16 @@ async def test_N2_a_turn_that_lapsed_cannot_ack(thread: Thread, clock: FakeClock
     assert len(await messages(thread)) == 1
 
 
-async def test_N2_only_an_open_turn_can_ack(thread: Thread) -> None:
+@pytest.mark.behaviour("N2")
+async def test_only_an_open_turn_can_ack(thread: Thread) -> None:
     async with thread.turn() as turn:
         pass
     with pytest.raises(NotFound):
         await turn.ack()
 
 
-async def test_N4_only_endings_are_told(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("N4")
+async def test_only_endings_are_told(mt: Meantime, thread: Thread) -> None:
     """Queued, started, progress and cancelling are events for observers, never notices."""
     await mt.set_limits(per_thread=1)
     job, first = await start(thread, stubborn=True)
@@ -95,8 +100,11 @@ async def _say() -> None:
     current().progress(10, phase="half")
 
 
+@pytest.mark.behaviour("N5", "R11")
 @pytest.mark.embedded
-async def test_N5_idle_triggers_a_turn(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
+async def test_an_ending_triggers_a_turn_of_an_idle_thread(
+    mt: Meantime, thread: Thread, clock: FakeClock
+) -> None:
     """Whoever waits is woken; whoever comes later is woken at once; once told, nobody is."""
     waking = asyncio.ensure_future(anext(thread.wakeups()))
     await clock.settle()
@@ -111,8 +119,9 @@ async def test_N5_idle_triggers_a_turn(mt: Meantime, thread: Thread, clock: Fake
     waking.cancel()
 
 
+@pytest.mark.behaviour("N5")
 @pytest.mark.embedded
-async def test_N5_a_missed_wake_is_made_up_for(
+async def test_a_missed_wake_is_made_up_for(
     mt: Meantime, thread: Thread, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Should a signal ever be lost, the reconciler looks again within five seconds (P7)."""
@@ -127,8 +136,9 @@ async def test_N5_a_missed_wake_is_made_up_for(
     await asyncio.wait_for(waking, 10)
 
 
+@pytest.mark.behaviour("N5")
 @pytest.mark.embedded
-async def test_N5_the_reconciler_forgets_nothing_that_ends_meanwhile(
+async def test_the_reconciler_forgets_nothing_that_ends_meanwhile(
     mt: Meantime, thread: Thread, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It looked before the ending and comes back after it: the next turn is told all the same."""
@@ -151,7 +161,8 @@ async def test_N5_the_reconciler_forgets_nothing_that_ends_meanwhile(
         assert await take_turn(thread) == [handle.id]
 
 
-async def test_N6_busy_waits_for_the_boundary(thread: Thread) -> None:
+@pytest.mark.behaviour("N6", "R11")
+async def test_an_ending_waits_for_the_boundary_of_a_busy_thread(thread: Thread) -> None:
     """What ends during a turn comes at its next boundary, or after it, never in between."""
     (first, one), (second, two) = await start(thread), await start(thread)
     async with thread.turn() as turn:
@@ -167,8 +178,11 @@ async def test_N6_busy_waits_for_the_boundary(thread: Thread) -> None:
     assert await take_turn(thread) == [two.id]
 
 
+@pytest.mark.behaviour("N7")
 @pytest.mark.embedded
-async def test_N7_the_reminder(thread: Thread, clock: FakeClock) -> None:
+async def test_the_reminder_names_what_runs_and_what_is_not_told_yet(
+    thread: Thread, clock: FakeClock
+) -> None:
     """Running, and ended but not told; nothing to say is the empty text; reading it settles nothing."""
     assert await thread.reminder() == ""
     job, _ = await start(thread, description="index the repo", id="t_running1")
@@ -188,7 +202,8 @@ async def test_N7_the_reminder(thread: Thread, clock: FakeClock) -> None:
     assert await thread.reminder() == ""
 
 
-async def test_N9_only_what_was_included_counts_as_told(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("N9")
+async def test_only_what_was_included_counts_as_told(mt: Meantime, thread: Thread) -> None:
     """An ack of some leaves the others; a turn of one leases one."""
     ids = [(await finished(thread)).id for _ in range(4)]
     async with thread.turn(limit=2) as turn:
@@ -201,8 +216,9 @@ async def test_N9_only_what_was_included_counts_as_told(mt: Meantime, thread: Th
     assert await take_turn(thread) == [ids[1], ids[3]]
 
 
+@pytest.mark.behaviour("N11")
 @pytest.mark.embedded
-async def test_N11_every_ending_is_told(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
+async def test_every_ending_is_told(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
     """Cancelled, timed out and cancelled while queued, as well as completed and failed."""
     await mt.set_limits(per_thread=1)
     _, timed_out = await start(thread, timeout=5)

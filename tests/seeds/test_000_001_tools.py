@@ -33,7 +33,12 @@ def agent(request: pytest.FixtureRequest, mt: Meantime) -> Speaker:
     return Speaker(mt, request.param)
 
 
-async def test_000_001_launch_background_task(agent: Speaker, agents: FakeSessionRunner) -> None:
+@pytest.mark.behaviour("F1")
+@pytest.mark.scenario("000", "Launch background task")
+@pytest.mark.scenario("001", "Launch background task")
+async def test_a_background_task_is_launched_and_answers_at_once(
+    agent: Speaker, agents: FakeSessionRunner
+) -> None:
     agents.hold()
     said = await agent.call("task", description="find the tests", prompt="Find them.", agent="explore")
     other = await agent.launch("another")
@@ -44,14 +49,20 @@ async def test_000_001_launch_background_task(agent: Speaker, agents: FakeSessio
     assert (said.data["description"], said.data["agent"]) == ("find the tests", "explore")
 
 
-async def test_000_001_track_task_completion(agent: Speaker) -> None:
+@pytest.mark.behaviour("L2")
+@pytest.mark.scenario("000", "Track task completion")
+@pytest.mark.scenario("001", "Track task completion")
+async def test_a_completed_task_is_tracked(agent: Speaker) -> None:
     id = await agent.done()
     task = (await agent.call("output", task_id=id)).data
     assert (task["status"], task["result"]) == ("completed", "4 modules")
     assert task["completedAt"] >= task["startedAt"]
 
 
-async def test_000_001_handle_task_errors(agent: Speaker) -> None:
+@pytest.mark.behaviour("L3")
+@pytest.mark.scenario("000", "Handle task errors")
+@pytest.mark.scenario("001", "Handle task errors")
+async def test_an_error_of_a_task_is_tracked(agent: Speaker) -> None:
     id = await agent.done(agent="broken")
     said = await agent.call("output", task_id=id)
     assert (said.data["status"], said.data["error"]) == ("error", "The disk is full.")
@@ -59,7 +70,10 @@ async def test_000_001_handle_task_errors(agent: Speaker) -> None:
     assert said.code == "", "that the task failed is no fault of this call"
 
 
-async def test_000_001_cancel_running_tasks(agent: Speaker, agents: FakeSessionRunner) -> None:
+@pytest.mark.behaviour("L9")
+@pytest.mark.scenario("000", "Cancel running tasks")
+@pytest.mark.scenario("001", "Cancel running tasks")
+async def test_a_running_task_is_cancelled(agent: Speaker, agents: FakeSessionRunner) -> None:
     agents.hold()
     id = await agent.launch()
     await until(lambda: agents.at_gate)
@@ -71,14 +85,20 @@ async def test_000_001_cancel_running_tasks(agent: Speaker, agents: FakeSessionR
     assert again.text == f"Task {id} is not running: it is cancelled."
 
 
-async def test_000_001_cancel_running_tasks__that_finish_all_the_same(mt: Meantime) -> None:
+@pytest.mark.behaviour("L7", "R3")
+@pytest.mark.scenario("000", "Cancel running tasks")
+@pytest.mark.scenario("001", "Cancel running tasks")
+async def test_a_cancelled_task_that_finishes_first_is_completed(mt: Meantime) -> None:
     """MATRIX L7: what has finished first is completed, and the answer says so."""
     agent = Speaker(mt, "asyncagents")
     id = await agent.done()
     assert (await agent.call("cancel", task_id=id)).text == f"Task {id} is not running: it is completed."
 
 
-async def test_000_001_track_resumed_status(agent: Speaker, agents: FakeSessionRunner) -> None:
+@pytest.mark.behaviour("L16", "R2")
+@pytest.mark.scenario("000", "Track resumed status")
+@pytest.mark.scenario("001", "Track resumed status")
+async def test_a_resumed_task_says_so_while_it_runs(agent: Speaker, agents: FakeSessionRunner) -> None:
     id = await agent.done()
     agents.hold()
     said = await agent.call("task", resume=id, prompt="And the docs?")
@@ -91,7 +111,10 @@ async def test_000_001_track_resumed_status(agent: Speaker, agents: FakeSessionR
     assert (await agent.call("output", task_id=id)).data["status"] == "completed"
 
 
-async def test_000_001_retrieve_completed_task_results(agent: Speaker) -> None:
+@pytest.mark.behaviour("I2")
+@pytest.mark.scenario("000", "Retrieve completed task results")
+@pytest.mark.scenario("001", "Retrieve completed task results")
+async def test_the_result_of_a_completed_task_is_retrieved(agent: Speaker) -> None:
     id = await agent.done()
     assert (await agent.thread.get(id)).run.retrieved_at is None
     said = await agent.call("output", task_id=id)
@@ -100,7 +123,10 @@ async def test_000_001_retrieve_completed_task_results(agent: Speaker) -> None:
     assert (await agent.thread.get(id)).run.retrieved_at is not None
 
 
-async def test_000_001_check_running_task_status(agent: Speaker, agents: FakeSessionRunner) -> None:
+@pytest.mark.behaviour("I2")
+@pytest.mark.scenario("000", "Check running task status")
+@pytest.mark.scenario("001", "Check running task status")
+async def test_the_status_of_a_running_task_is_seen(agent: Speaker, agents: FakeSessionRunner) -> None:
     agents.hold()
     id = await agent.launch(agent="busy")
     await until(lambda: agents.at_gate)
@@ -111,7 +137,10 @@ async def test_000_001_check_running_task_status(agent: Speaker, agents: FakeSes
     assert said.data["retrievedAt"] is None
 
 
-async def test_000_001_task_persistence(agent: Speaker) -> None:
+@pytest.mark.behaviour("I14", "R16")
+@pytest.mark.scenario("000", "Task persistence")
+@pytest.mark.scenario("001", "Task persistence")
+async def test_an_ended_task_stays_listed_until_it_is_cleared(agent: Speaker) -> None:
     """It is listed until it is cleared, however many end after it."""
     first = await agent.done("the first")
     for number in range(25):
@@ -122,7 +151,10 @@ async def test_000_001_task_persistence(agent: Speaker) -> None:
     assert (await agent.call("output", task_id=first)).data["result"] == "4 modules"
 
 
-async def test_000_001_task_persistence__until_the_parent_ends(
+@pytest.mark.behaviour("I14", "L12", "R24")
+@pytest.mark.scenario("000", "Task persistence")
+@pytest.mark.scenario("001", "Task persistence")
+async def test_an_ended_task_stays_listed_until_its_parent_ends(
     mt: Meantime, agent: Speaker, agents: FakeSessionRunner
 ) -> None:
     """What still runs is cancelled with its parent, and never another parent's."""
@@ -136,7 +168,10 @@ async def test_000_001_task_persistence__until_the_parent_ends(
     assert (await other.call("output", task_id=theirs)).data["status"] == "running"
 
 
-async def test_000_001_monitor_task_progress(agent: Speaker, agents: FakeSessionRunner) -> None:
+@pytest.mark.behaviour("I1")
+@pytest.mark.scenario("000", "Monitor task progress")
+@pytest.mark.scenario("001", "Monitor task progress")
+async def test_the_progress_of_a_task_is_seen(agent: Speaker, agents: FakeSessionRunner) -> None:
     agents.hold()
     id = await agent.launch(agent="busy")
     await until(lambda: agents.at_gate)
@@ -149,7 +184,10 @@ async def test_000_001_monitor_task_progress(agent: Speaker, agents: FakeSession
     assert "Recent tools: " in said.text
 
 
-async def test_000_001_group_related_tasks(agent: Speaker, agents: FakeSessionRunner) -> None:
+@pytest.mark.behaviour("L24")
+@pytest.mark.scenario("000", "Group related tasks")
+@pytest.mark.scenario("001", "Group related tasks")
+async def test_related_tasks_share_a_batch(agent: Speaker, agents: FakeSessionRunner) -> None:
     """What is launched while something of the thread runs belongs together."""
     agents.hold()
     ids = [await agent.launch(f"part {number}") for number in range(3)]
@@ -162,7 +200,10 @@ async def test_000_001_group_related_tasks(agent: Speaker, agents: FakeSessionRu
     assert (await agent.call("clear", batch_id=batch)).data == {"cleared": 3}
 
 
-async def test_000_001_resume_completed_task_with_follow_up_prompt(
+@pytest.mark.behaviour("L16")
+@pytest.mark.scenario("000", "Resume completed task with follow-up prompt")
+@pytest.mark.scenario("001", "Resume completed task with follow-up prompt")
+async def test_a_completed_task_is_resumed_with_a_follow_up_prompt(
     agent: Speaker, agents: FakeSessionRunner
 ) -> None:
     id = await agent.done(agent="talker")
@@ -181,14 +222,22 @@ async def test_000_001_resume_completed_task_with_follow_up_prompt(
     ]
 
 
-async def test_000_001_wait_for_resume_response(agent: Speaker, agents: FakeSessionRunner) -> None:
+@pytest.mark.behaviour("L16", "I3", "R6")
+@pytest.mark.scenario("000", "Wait for resume response")
+@pytest.mark.scenario("001", "Wait for resume response")
+async def test_the_answer_of_a_resume_can_be_waited_for(agent: Speaker, agents: FakeSessionRunner) -> None:
     id = await agent.done(agent="talker")
     await agent.call("task", resume=id, prompt="And the docs?")
     said = await agent.call("output", task_id=id, block=True)
     assert (said.data["status"], said.data["result"]) == ("completed", "answer 3")
 
 
-async def test_000_001_handle_expired_session_on_resume(agent: Speaker, agents: FakeSessionRunner) -> None:
+@pytest.mark.behaviour("L19")
+@pytest.mark.scenario("000", "Handle expired session on resume")
+@pytest.mark.scenario("001", "Handle expired session on resume")
+async def test_a_resume_of_an_expired_session_is_refused_with_a_suggestion(
+    agent: Speaker, agents: FakeSessionRunner
+) -> None:
     id = await agent.done()
     agents.lose(f"s-{id}")
     said = await agent.call("task", resume=id, prompt="And the docs?")
@@ -196,7 +245,10 @@ async def test_000_001_handle_expired_session_on_resume(agent: Speaker, agents: 
     assert said.text.endswith(f"Start a new {agent.dialect}_task instead.")
 
 
-async def test_000_001_increment_resume_count(agent: Speaker) -> None:
+@pytest.mark.behaviour("L20")
+@pytest.mark.scenario("000", "Increment resume count")
+@pytest.mark.scenario("001", "Increment resume count")
+async def test_every_resume_is_counted(agent: Speaker) -> None:
     id = await agent.done()
     for count in (1, 2):
         await agent.call("task", resume=id, prompt="More.")
@@ -205,19 +257,28 @@ async def test_000_001_increment_resume_count(agent: Speaker) -> None:
         assert f"Resume count: {count}" in said.text
 
 
-async def test_000_001_initial_resume_count(agent: Speaker) -> None:
+@pytest.mark.behaviour("L20")
+@pytest.mark.scenario("000", "Initial resume count")
+@pytest.mark.scenario("001", "Initial resume count")
+async def test_a_new_task_has_no_resumes(agent: Speaker) -> None:
     id = await agent.launch()
     assert (await agent.call("output", task_id=id)).data["resumeCount"] == 0
 
 
-async def test_000_001_show_resumed_indicator(agent: Speaker) -> None:
+@pytest.mark.behaviour("I11")
+@pytest.mark.scenario("000", "Show resumed indicator")
+@pytest.mark.scenario("001", "Show resumed indicator")
+async def test_a_resumed_task_is_marked_in_the_list(agent: Speaker) -> None:
     id = await agent.done()
     await agent.call("task", resume=id, prompt="More.")
     await agent.thread.wait(id, timeout=PATIENCE)
     assert f"- {id} (resumed) [completed] explore:" in (await agent.call("list")).text
 
 
-async def test_000_001_no_indicator_for_new_tasks(agent: Speaker) -> None:
+@pytest.mark.behaviour("I11")
+@pytest.mark.scenario("000", "No indicator for new tasks")
+@pytest.mark.scenario("001", "No indicator for new tasks")
+async def test_a_new_task_has_no_mark_in_the_list(agent: Speaker) -> None:
     id = await agent.done()
     listed = (await agent.call("list")).text
     assert f"- {id} [completed] explore:" in listed

@@ -25,7 +25,8 @@ def agent(mt: Meantime) -> Speaker:
     return Speaker(mt, "background")
 
 
-async def test_H22_its_five_tools(agent: Speaker) -> None:
+@pytest.mark.behaviour("H22")
+async def test_the_five_tools_have_the_seeds_names(agent: Speaker) -> None:
     tools = {tool.name: list(tool.schema["properties"]) for tool in await agent.toolset.tools()}
     assert {name: sorted(parameters) for name, parameters in tools.items()} == {
         "background_task": ["agent", "description", "prompt", "resume"],
@@ -36,7 +37,9 @@ async def test_H22_its_five_tools(agent: Speaker) -> None:
     }
 
 
-async def test_000_resume_completion_notification(agent: Speaker) -> None:
+@pytest.mark.behaviour("L21", "N13")
+@pytest.mark.scenario("000", "Resume completion notification")
+async def test_a_resumed_run_is_told_when_it_completes(agent: Speaker) -> None:
     id = await agent.done(agent="talker")
     assert len(await agent.told()) == 1
     await agent.call("task", resume=id, prompt="And the docs?")
@@ -48,7 +51,9 @@ async def test_000_resume_completion_notification(agent: Speaker) -> None:
     assert "\nanswer 3\n" in told.text
 
 
-async def test_000_resume_completion_notification__is_not_replaced_by_reading(agent: Speaker) -> None:
+@pytest.mark.behaviour("N19", "R7")
+@pytest.mark.scenario("000", "Resume completion notification")
+async def test_reading_a_resumed_run_does_not_replace_its_notice(agent: Speaker) -> None:
     """MATRIX N19: in this dialect reading a result does not count as told."""
     async with agent.thread.turn() as turn:
         id = await agent.done()
@@ -59,7 +64,11 @@ async def test_000_resume_completion_notification__is_not_replaced_by_reading(ag
     assert len(await agent.told()) == 1
 
 
-async def test_000_reject_resume_of_non_completed_task(agent: Speaker, agents: FakeSessionRunner) -> None:
+@pytest.mark.behaviour("L16", "R12")
+@pytest.mark.scenario("000", "Reject resume of non-completed task")
+async def test_a_resume_of_a_task_that_has_not_completed_is_refused(
+    agent: Speaker, agents: FakeSessionRunner
+) -> None:
     agents.hold()
     id = await agent.launch()
     said = await agent.call("task", resume=id, prompt="And the docs?")
@@ -71,7 +80,9 @@ async def test_000_reject_resume_of_non_completed_task(agent: Speaker, agents: F
     assert (await agent.thread.get(id)).resume_count == 0
 
 
-async def test_000_reject_concurrent_resume(agent: Speaker, agents: FakeSessionRunner) -> None:
+@pytest.mark.behaviour("L18", "R12")
+@pytest.mark.scenario("000", "Reject concurrent resume")
+async def test_a_second_resume_at_the_same_time_is_refused(agent: Speaker, agents: FakeSessionRunner) -> None:
     id = await agent.done()
     agents.hold()
     await agent.call("task", resume=id, prompt="And the docs?")

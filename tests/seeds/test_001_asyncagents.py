@@ -28,7 +28,8 @@ def agent(mt: Meantime, monkeypatch: pytest.MonkeyPatch) -> Speaker:
     return Speaker(mt, "asyncagents")
 
 
-async def test_H22_its_five_tools(agent: Speaker) -> None:
+@pytest.mark.behaviour("H22")
+async def test_the_five_tools_have_the_seeds_names(agent: Speaker) -> None:
     tools = {tool.name: sorted(tool.schema["properties"]) for tool in await agent.toolset.tools()}
     assert tools == {
         "asyncagents_task": ["agent", "description", "fork", "prompt", "resume"],
@@ -42,7 +43,8 @@ async def test_H22_its_five_tools(agent: Speaker) -> None:
 # -- forks
 
 
-async def test_F12_a_fork_is_launched_and_marked(agent: Speaker, agents: FakeSessionRunner) -> None:
+@pytest.mark.behaviour("F12")
+async def test_a_fork_is_launched_and_marked(agent: Speaker, agents: FakeSessionRunner) -> None:
     """It returns at once with a task that is marked. What the fork inherits is its runner's affair."""
     agents.hold()
     said = await agent.call("task", description="go on", prompt="Go on.", agent="explore", fork=True)
@@ -50,8 +52,10 @@ async def test_F12_a_fork_is_launched_and_marked(agent: Speaker, agents: FakeSes
     assert (await agent.thread.get(said.data["task_id"])).forked
 
 
+@pytest.mark.behaviour("F12")
+@pytest.mark.scenario("001", "Validate mutually exclusive modes")
 @pytest.mark.parametrize("more", [{}, {"description": "both", "agent": "explore"}])
-async def test_001_validate_mutually_exclusive_modes(agent: Speaker, more: dict[str, str]) -> None:
+async def test_fork_and_resume_exclude_each_other(agent: Speaker, more: dict[str, str]) -> None:
     id = await agent.done()
     said = await agent.call("task", fork=True, resume=id, prompt="Go on.", **more)
     assert said.code == "fork_and_resume"
@@ -60,19 +64,25 @@ async def test_001_validate_mutually_exclusive_modes(agent: Speaker, more: dict[
     assert (await agent.thread.get(id)).resume_count == 0
 
 
-async def test_001_reject_fork_with_resume(agent: Speaker) -> None:
+@pytest.mark.behaviour("F12")
+@pytest.mark.scenario("001", "Reject fork with resume")
+async def test_a_fork_with_a_resume_is_refused_and_nothing_is_created(agent: Speaker) -> None:
     """At once: nothing is looked up first."""
     said = await agent.call("task", fork=True, resume="t_nothing", prompt="Go on.")
     assert said.code == "fork_and_resume"
     assert said.text.startswith("fork_and_resume: fork and resume are mutually exclusive")
 
 
-async def test_001_show_forked_indicator(agent: Speaker) -> None:
+@pytest.mark.behaviour("I11")
+@pytest.mark.scenario("001", "Show forked indicator")
+async def test_a_forked_task_is_marked_in_the_list(agent: Speaker) -> None:
     id = await agent.done(fork=True)
     assert f"- {id} (forked) [completed] explore:" in (await agent.call("list")).text
 
 
-async def test_001_fork_indicator_in_task_list(agent: Speaker) -> None:
+@pytest.mark.behaviour("I11")
+@pytest.mark.scenario("001", "Fork indicator in task list")
+async def test_the_list_shows_which_tasks_are_forks(agent: Speaker) -> None:
     """After the id, also where it was resumed; others have none."""
     plain, id = await agent.done(), await agent.done(fork=True)
     await agent.call("task", resume=id, prompt="More.")
@@ -85,7 +95,9 @@ async def test_001_fork_indicator_in_task_list(agent: Speaker) -> None:
 # -- lists
 
 
-async def test_001_filter_by_parent_session(agent: Speaker, mt: Meantime) -> None:
+@pytest.mark.behaviour("I9")
+@pytest.mark.scenario("001", "Filter by parent session")
+async def test_the_list_has_only_tasks_of_its_own_session(agent: Speaker, mt: Meantime) -> None:
     mine = await agent.done()
     other = Speaker(mt, "asyncagents", "conv-2")
     theirs = await other.done()
@@ -96,7 +108,9 @@ async def test_001_filter_by_parent_session(agent: Speaker, mt: Meantime) -> Non
     assert hidden.code == "not_found"
 
 
-async def test_001_empty_list_for_no_children(agent: Speaker, mt: Meantime) -> None:
+@pytest.mark.behaviour("I12")
+@pytest.mark.scenario("001", "Empty list for no children")
+async def test_the_list_of_a_session_without_tasks_has_the_seeds_text(agent: Speaker, mt: Meantime) -> None:
     await Speaker(mt, "asyncagents", "conv-2").done()
     assert (await agent.call("list")).text == "No background tasks found"
 
@@ -104,7 +118,9 @@ async def test_001_empty_list_for_no_children(agent: Speaker, mt: Meantime) -> N
 # -- notifications
 
 
-async def test_001_task_completion_notification_format(agent: Speaker) -> None:
+@pytest.mark.behaviour("N12", "N13")
+@pytest.mark.scenario("001", "Task completion notification format")
+async def test_a_completion_is_told_in_the_seeds_words(agent: Speaker) -> None:
     await agent.done()
     (told,) = await agent.told()
     visible, hidden = told.parts
@@ -113,7 +129,9 @@ async def test_001_task_completion_notification_format(agent: Speaker) -> None:
     assert "4 modules" in hidden.text, "the result is for the model"
 
 
-async def test_001_task_failure_notification_format(agent: Speaker) -> None:
+@pytest.mark.behaviour("N12", "N13")
+@pytest.mark.scenario("001", "Task failure notification format")
+async def test_a_failure_is_told_in_the_seeds_words(agent: Speaker) -> None:
     await agent.done(agent="broken")
     (told,) = await agent.told()
     visible, hidden = told.parts
@@ -122,7 +140,9 @@ async def test_001_task_failure_notification_format(agent: Speaker) -> None:
     assert "Decide whether to try it in another way" in hidden.text
 
 
-async def test_001_task_cancellation_notification_format(agent: Speaker, agents: FakeSessionRunner) -> None:
+@pytest.mark.behaviour("N11", "N12")
+@pytest.mark.scenario("001", "Task cancellation notification format")
+async def test_a_cancellation_is_told_in_the_seeds_words(agent: Speaker, agents: FakeSessionRunner) -> None:
     agents.hold()
     id = await agent.launch()
     await agent.call("cancel", task_id=id)
@@ -132,7 +152,9 @@ async def test_001_task_cancellation_notification_format(agent: Speaker, agents:
     assert "do not start it again" in hidden.text
 
 
-async def test_001_resume_completion_notification_format(agent: Speaker) -> None:
+@pytest.mark.behaviour("N13")
+@pytest.mark.scenario("001", "Resume completion notification format")
+async def test_the_completion_of_a_resume_is_told_in_the_seeds_words(agent: Speaker) -> None:
     id = await agent.done()
     await agent.told()
     await agent.call("task", resume=id, prompt="More.")
@@ -143,7 +165,11 @@ async def test_001_resume_completion_notification_format(agent: Speaker) -> None
     assert "Use asyncagents_output tools to see agent responses." in told.parts[1].text
 
 
-async def test_001_resume_failure_notification_format(agent: Speaker, agents: FakeSessionRunner) -> None:
+@pytest.mark.behaviour("N13")
+@pytest.mark.scenario("001", "Resume failure notification format")
+async def test_the_failure_of_a_resume_is_told_in_the_seeds_words(
+    agent: Speaker, agents: FakeSessionRunner
+) -> None:
     id = await agent.done()
     await agent.told()
     agents.fail_requests(400)
@@ -154,7 +180,11 @@ async def test_001_resume_failure_notification_format(agent: Speaker, agents: Fa
     assert "Error: The model answered HTTP 400." in told.parts[1].text
 
 
-async def test_001_hidden_hint_when_tasks_still_running(agent: Speaker, agents: FakeSessionRunner) -> None:
+@pytest.mark.behaviour("N13")
+@pytest.mark.scenario("001", "Hidden hint when tasks still running")
+async def test_the_hidden_hint_says_that_other_tasks_still_run(
+    agent: Speaker, agents: FakeSessionRunner
+) -> None:
     agents.hold("slow")
     await agent.launch("the slow one", agent="slow")
     id = await agent.done()
@@ -165,7 +195,11 @@ async def test_001_hidden_hint_when_tasks_still_running(agent: Speaker, agents: 
     assert "tasks finished" not in told.parts[1].text
 
 
-async def test_001_hidden_hint_when_all_tasks_complete(agent: Speaker, agents: FakeSessionRunner) -> None:
+@pytest.mark.behaviour("N13")
+@pytest.mark.scenario("001", "Hidden hint when all tasks complete")
+async def test_the_hidden_hint_says_that_all_tasks_are_done(
+    agent: Speaker, agents: FakeSessionRunner
+) -> None:
     agents.hold("slow")
     slow = await agent.launch("the slow one", agent="slow")
     await agent.done()
@@ -179,7 +213,8 @@ async def test_001_hidden_hint_when_all_tasks_complete(agent: Speaker, agents: F
     assert RUNNING[0] not in told.parts[1].text
 
 
-async def test_N14_what_is_resumed_counts_as_running(agent: Speaker, agents: FakeSessionRunner) -> None:
+@pytest.mark.behaviour("N14")
+async def test_what_is_resumed_counts_as_running(agent: Speaker, agents: FakeSessionRunner) -> None:
     """Two of a batch are done; one of them is resumed: 1/2 while it runs."""
     agents.hold("slow")
     slow = await agent.launch("the slow one", agent="slow")
@@ -195,8 +230,10 @@ async def test_N14_what_is_resumed_counts_as_running(agent: Speaker, agents: Fak
     assert RUNNING[0] in told.parts[1].text
 
 
+@pytest.mark.behaviour("N15", "R18")
+@pytest.mark.scenario("001", "Show indicator in development mode")
 @pytest.mark.parametrize("name", ["NODE_ENV", "MEANTIME_ENV"])
-async def test_001_show_indicator_in_development_mode(
+async def test_development_mode_shows_that_a_hint_is_attached(
     agent: Speaker, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setenv(name, "development")
@@ -205,8 +242,10 @@ async def test_001_show_indicator_in_development_mode(
     assert told.visible.endswith("[hint attached]")
 
 
+@pytest.mark.behaviour("N15", "R18")
+@pytest.mark.scenario("001", "Hide indicator in production mode")
 @pytest.mark.parametrize("value", [None, "production", "Development"])
-async def test_001_hide_indicator_in_production_mode(
+async def test_production_mode_hides_that_a_hint_is_attached(
     agent: Speaker, monkeypatch: pytest.MonkeyPatch, value: str | None
 ) -> None:
     if value is not None:
@@ -216,7 +255,8 @@ async def test_001_hide_indicator_in_production_mode(
     assert "[hint attached]" not in told.text
 
 
-async def test_N19_an_ending_that_the_agent_read_is_not_told_again(agent: Speaker) -> None:
+@pytest.mark.behaviour("N19", "R7")
+async def test_an_ending_that_the_agent_read_is_not_told_again(agent: Speaker) -> None:
     """Together with the ack of the turn that held the read; without it, the notice comes."""
     for acked in (False, True):
         async with agent.thread.turn() as turn:

@@ -40,7 +40,9 @@ async def opened(folder: Path, sessions: ScriptedHost) -> AsyncIterator[Meantime
         yield mt
 
 
-async def test_001_launch_forked_background_task(tmp_path: Path) -> None:
+@pytest.mark.behaviour("L22")
+@pytest.mark.scenario("001", "Launch forked background task")
+async def test_a_fork_is_launched_with_the_parents_context(tmp_path: Path) -> None:
     """By the session's own copy, where the host of the new agent has one."""
     sessions = host(copies=True)
     sessions.sessions["s-parent"] = list(SAID)
@@ -60,7 +62,9 @@ async def test_001_launch_forked_background_task(tmp_path: Path) -> None:
         assert sessions.sessions["s-parent"] == SAID, "the parent's own goes on as it was"
 
 
-async def test_001_launch_forked_background_task__as_text(tmp_path: Path) -> None:
+@pytest.mark.behaviour("L22")
+@pytest.mark.scenario("001", "Launch forked background task")
+async def test_a_fork_is_given_the_conversation_as_text(tmp_path: Path) -> None:
     """Where nobody can copy it, what was said is handed over: results of tools the shorter the older, and
     never more than fits."""
     sessions = host(copies=False)
@@ -75,7 +79,9 @@ async def test_001_launch_forked_background_task__as_text(tmp_path: Path) -> Non
         assert [length > 1_000 for length in lengths] == [False] * 5 + [True] * 15
 
 
-async def test_001_launch_forked_background_task__from_our_own_transcript(tmp_path: Path) -> None:
+@pytest.mark.behaviour("L22")
+@pytest.mark.scenario("001", "Launch forked background task")
+async def test_a_fork_is_given_our_own_transcript(tmp_path: Path) -> None:
     sessions = host(copies=False)
     async with opened(tmp_path, sessions) as mt:
         agent = Speaker(mt, "asyncagents")
@@ -90,7 +96,9 @@ async def test_001_launch_forked_background_task__from_our_own_transcript(tmp_pa
         assert "It is the linker." in sessions.prompts[0].text
 
 
-async def test_001_preamble_content(tmp_path: Path) -> None:
+@pytest.mark.behaviour("L23")
+@pytest.mark.scenario("001", "Preamble content")
+async def test_the_preamble_says_what_was_cut(tmp_path: Path) -> None:
     """It is told that the context may be cut, what was, and to read files again."""
     sessions = host(copies=False)
     async with opened(tmp_path, sessions) as mt:

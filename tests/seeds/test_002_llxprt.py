@@ -53,7 +53,9 @@ async def world():
         yield World(mt, agents, clock)
 
 
-async def test_002_section_1_the_four_messages_of_the_bus(world: World):
+@pytest.mark.behaviour("H19")
+@pytest.mark.scenario("002", "section 1")
+async def test_the_bus_has_the_seeds_four_messages(world: World):
     await world.thread.wait(await world.launch())
     await world.thread.wait(await world.launch("broken"))
     world.agents.hold()
@@ -79,7 +81,9 @@ async def test_002_section_1_the_four_messages_of_the_bus(world: World):
     assert all(isinstance(message["timestamp"], int) for message in found)
 
 
-async def test_002_section_2_the_status_summary(world: World):
+@pytest.mark.behaviour("I8")
+@pytest.mark.scenario("002", "section 2")
+async def test_the_summary_counts_tasks_by_status(world: World):
     assert texts.summary([]) == ""
     done = await world.launch()
     await world.thread.wait(done)
@@ -97,7 +101,9 @@ async def test_002_section_2_the_status_summary(world: World):
     )
 
 
-async def test_002_section_1_the_bus_of_a_thread_fires_from_the_subscription_on(world: World):
+@pytest.mark.behaviour("H19")
+@pytest.mark.scenario("002", "section 1")
+async def test_the_bus_of_a_thread_fires_from_the_subscription_on(world: World):
     await world.thread.wait(await world.launch())
     other = world.mt.thread("conv-2")
     bus = await world.thread.toolset("llxprt").bus()
@@ -110,7 +116,9 @@ async def test_002_section_1_the_bus_of_a_thread_fires_from_the_subscription_on(
     assert (failed["type"], failed["taskId"], failed["error"]) == ("async-task-failed", id, "no such file")
 
 
-async def test_002_section_2_the_summary_of_a_thread_is_in_launch_order(world: World):
+@pytest.mark.behaviour("I8")
+@pytest.mark.scenario("002", "section 2")
+async def test_the_summary_of_a_thread_is_in_launch_order(world: World):
     tools = world.thread.toolset("llxprt")
     assert await tools.summary() == ""
     world.agents.hold("researcher")
@@ -132,7 +140,9 @@ async def test_a_dialect_without_a_bus_says_so(world: World):
             await ask()
 
 
-async def test_002_section_5_lists_are_in_launch_order_whichever_ends_first(world: World):
+@pytest.mark.behaviour("I8")
+@pytest.mark.scenario("002", "section 5")
+async def test_lists_are_in_launch_order_whichever_ends_first(world: World):
     ids: list[str] = []
     world.agents.hold("slow", "researcher", "broken")
     for name in ("slow", "researcher", "broken"):
@@ -151,7 +161,9 @@ async def test_002_section_5_lists_are_in_launch_order_whichever_ends_first(worl
     assert ended == sorted(ended), reminder
 
 
-async def test_002_section_3_async_is_a_parameter_and_can_be_switched_off(world: World):
+@pytest.mark.behaviour("F20")
+@pytest.mark.scenario("002", "section 3")
+async def test_async_is_a_parameter_and_can_be_switched_off(world: World):
     (task, _) = await world.tools.tools()
     described = task.schema["properties"]["async"]
     assert described["type"] == "boolean"
@@ -168,7 +180,9 @@ async def test_002_section_3_async_is_a_parameter_and_can_be_switched_off(world:
     assert refused.code == "invalid_input"
 
 
-async def test_002_section_4_a_launch_returns_at_once_and_says_so(world: World):
+@pytest.mark.behaviour("F1")
+@pytest.mark.scenario("002", "section 4")
+async def test_a_launch_returns_at_once_and_says_so(world: World):
     world.agents.hold()
     said = await world.tools.call("task", {"subagent_name": "researcher", "goal_prompt": "x", "async": True})
     id = said.data["agentId"]
@@ -180,7 +194,9 @@ async def test_002_section_4_a_launch_returns_at_once_and_says_so(world: World):
     assert said.data == {"agentId": id, "async": True, "status": "running", "returnDisplay": shown}
 
 
-async def test_002_section_4_without_async_the_output_is_the_answer(world: World):
+@pytest.mark.behaviour("F6")
+@pytest.mark.scenario("002", "section 4")
+async def test_without_async_the_output_is_the_answer(world: World):
     said = await world.tools.call("task", {"subagent_name": "researcher", "goal_prompt": "x"})
     id = said.data["agent_id"]
     whole = {
@@ -193,14 +209,18 @@ async def test_002_section_4_without_async_the_output_is_the_answer(world: World
     assert await world.mt.list("all") == []
 
 
-async def test_002_section_4_a_failure_without_async_has_the_form_of_its_notice(world: World):
+@pytest.mark.behaviour("F6")
+@pytest.mark.scenario("002", "section 4")
+async def test_a_failure_without_async_has_the_form_of_its_notice(world: World):
     said = await world.tools.call("task", {"subagent_name": "broken", "goal_prompt": "x"})
     id = said.data["agent_id"]
     error = {"agent_id": id, "terminate_reason": "ERROR", "emitted_vars": {}, "error": "no such file"}
     assert (said.text, said.code) == (json.dumps(error, indent=2), "task_failed")
 
 
-async def test_002_section_4_a_timeout_without_async_keeps_what_was_emitted(world: World):
+@pytest.mark.behaviour("F6", "R19")
+@pytest.mark.scenario("002", "section 4")
+async def test_a_timeout_without_async_keeps_what_was_emitted(world: World):
     world.agents.hold()
     given = {"subagent_name": "researcher", "goal_prompt": "x", "timeout_seconds": 2}
     calling = asyncio.ensure_future(world.tools.call("task", given))
@@ -211,7 +231,9 @@ async def test_002_section_4_a_timeout_without_async_keeps_what_was_emitted(worl
     assert (said.data["error"], said.code) == ("Timed out after 2 seconds.", "task_timed_out")
 
 
-async def test_002_section_4_what_a_subagent_is_told_and_what_its_goal_is(world: World):
+@pytest.mark.behaviour("F1")
+@pytest.mark.scenario("002", "section 4")
+async def test_a_subagent_is_told_its_prompt_and_its_goal_is_listed(world: World):
     given = {
         "subagent_name": "researcher", "goal_prompt": "find it", "async": True,
         "behaviour_prompts": ["Be brief."], "context": {"folder": "src"},
@@ -227,7 +249,9 @@ async def test_002_section_4_what_a_subagent_is_told_and_what_its_goal_is(world:
     assert texts.goal(task) == "find it"
 
 
-async def test_002_section_4_a_subagent_that_cannot_be_launched(world: World):
+@pytest.mark.behaviour("F13")
+@pytest.mark.scenario("002", "section 4")
+async def test_a_subagent_that_cannot_be_launched_is_a_refusal(world: World):
     works = GivenWorks(world.thread._tasks, ["researcher"])
     tools = Toolset(world.thread._tasks, works, "conv-1", "llxprt")
     said = await tools.call("task", {"subagent_name": "nobody", "goal_prompt": "x", "async": True})
@@ -235,7 +259,9 @@ async def test_002_section_4_a_subagent_that_cannot_be_launched(world: World):
     assert said.code == "not_found"
 
 
-async def test_002_section_5_tasks_are_listed_and_peeked_at(world: World):
+@pytest.mark.behaviour("I8")
+@pytest.mark.scenario("002", "section 5")
+async def test_tasks_are_listed_and_peeked_at(world: World):
     assert (await world.tools.call("check_async_tasks", {})).text == "No async tasks."
     world.agents.hold()
     id = await world.launch()
@@ -264,7 +290,9 @@ async def test_002_section_5_tasks_are_listed_and_peeked_at(world: World):
     assert (await world.tools.call("check_async_tasks", {"task_id": ""})).data == {"count": 2}
 
 
-async def test_002_section_6_tasks_list_and_task_end(world: World):
+@pytest.mark.behaviour("L9")
+@pytest.mark.scenario("002", "section 6")
+async def test_people_list_tasks_and_end_one(world: World):
     assert (await world.tools.command("/tasks")).text == "No async tasks"
     assert (await world.tools.command("/task end")).text == (
         "Usage: /task end <task-id>\n\nUse /tasks list to see task IDs."
@@ -285,7 +313,9 @@ async def test_002_section_6_tasks_list_and_task_end(world: World):
     assert (again.text, again.code) == (f"Task {short} is not running (status: cancelled)", "not_running")
 
 
-async def test_002_section_7_task_max_async_is_set_and_checked(world: World):
+@pytest.mark.behaviour("M1", "H24")
+@pytest.mark.scenario("002", "section 7")
+async def test_task_max_async_is_set_and_checked(world: World):
     for wrong in ("0", "-2", "many", "", "nan", "inf", "1e300", "1000001"):
         said = await world.tools.command(f"/set task-max-async {wrong}")
         assert said.text == "task-max-async must be a positive number or -1 for unlimited"
@@ -298,7 +328,9 @@ async def test_002_section_7_task_max_async_is_set_and_checked(world: World):
     assert world.mt.limits().for_kind("agent") == -1
 
 
-async def test_002_section_8_the_reminder_and_the_notes_of_endings(world: World):
+@pytest.mark.behaviour("N7")
+@pytest.mark.scenario("002", "section 8")
+async def test_the_reminder_and_the_notes_of_endings_have_the_seeds_words(world: World):
     speaks = dialect("llxprt")
     assert await world.thread.reminder("llxprt") == ""
     done, broken = await world.launch(), await world.launch("broken")
@@ -325,7 +357,9 @@ async def test_002_section_8_the_reminder_and_the_notes_of_endings(world: World)
     assert failed == f"---\nSystem Note: Async task 'broken' failed:\n{json.dumps(error, indent=2)}\n---"
 
 
-async def test_002_section_9_every_turn_sees_the_status_until_it_was_told(world: World):
+@pytest.mark.behaviour("N7")
+@pytest.mark.scenario("002", "section 9")
+async def test_every_turn_sees_the_status_until_it_was_told(world: World):
     id = await world.launch()
     await world.thread.wait(id)
     assert "pending acknowledgement" in await world.thread.reminder("llxprt")
@@ -335,7 +369,9 @@ async def test_002_section_9_every_turn_sees_the_status_until_it_was_told(world:
     assert await world.thread.reminder("llxprt") == ""
 
 
-async def test_002_section_10_an_idle_thread_is_woken_and_a_busy_one_is_told_at_its_boundary(world: World):
+@pytest.mark.behaviour("N5", "N6")
+@pytest.mark.scenario("002", "section 10")
+async def test_an_idle_thread_is_woken_and_a_busy_one_is_told_at_its_boundary(world: World):
     woken = asyncio.ensure_future(anext(aiter(world.thread.wakeups())))
     await world.thread.wait(await world.launch())
     await asyncio.wait_for(woken, 10)
@@ -347,11 +383,15 @@ async def test_002_section_10_an_idle_thread_is_woken_and_a_busy_one_is_told_at_
         await turn.ack()
 
 
-async def test_002_section_11_the_limit_is_five_unless_it_is_set(world: World):
+@pytest.mark.behaviour("M1")
+@pytest.mark.scenario("002", "section 11")
+async def test_the_limit_is_five_unless_it_is_set(world: World):
     assert world.mt.limits().for_kind("agent") == 5
 
 
-async def test_002_decision_1_over_the_limit_a_launch_is_refused_and_says_how_many_run(world: World):
+@pytest.mark.behaviour("M3", "M4", "R15")
+@pytest.mark.scenario("002", "decision 1")
+async def test_over_the_limit_a_launch_is_refused_and_says_how_many_run(world: World):
     world.agents.hold()
     await world.tools.command("/set task-max-async 2")
     for _ in range(2):
@@ -367,7 +407,9 @@ async def test_002_decision_1_over_the_limit_a_launch_is_refused_and_says_how_ma
     assert len(await world.mt.list("all")) == 2
 
 
-async def test_002_decision_2_a_timeout_ends_it_as_it_ends_any_task(world: World):
+@pytest.mark.behaviour("L13")
+@pytest.mark.scenario("002", "decision 2")
+async def test_a_timeout_ends_it_as_it_ends_any_task(world: World):
     world.agents.hold()
     given = {"subagent_name": "researcher", "goal_prompt": "x", "async": True, "timeout_seconds": 2}
     id = (await world.tools.call("task", given)).data["agentId"]
@@ -378,13 +420,17 @@ async def test_002_decision_2_a_timeout_ends_it_as_it_ends_any_task(world: World
     assert texts.output(task)["terminate_reason"] == "TIMEOUT"
 
 
-async def test_002_decision_3_a_failure_is_told_like_a_completion(world: World):
+@pytest.mark.behaviour("N11")
+@pytest.mark.scenario("002", "decision 3")
+async def test_a_failure_is_told_like_a_completion(world: World):
     await world.thread.wait(await world.launch("broken"))
     async with world.thread.turn() as turn:
         assert "failed:" in turn.notices[0].message("llxprt").text
 
 
-async def test_002_decision_4_the_model_has_no_cancel_and_a_person_has(world: World):
+@pytest.mark.behaviour("L9", "R4")
+@pytest.mark.scenario("002", "decision 4")
+async def test_the_model_has_no_cancel_and_a_person_has(world: World):
     assert [tool.name for tool in await world.tools.tools()] == ["task", "check_async_tasks"]
     world.agents.hold()
     id = await world.launch()
@@ -393,13 +439,17 @@ async def test_002_decision_4_the_model_has_no_cancel_and_a_person_has(world: Wo
     assert "Cancelled (pending acknowledgement)" in await world.thread.reminder("llxprt")
 
 
-async def test_002_decision_5_a_store_in_memory_forgets(world: World):
+@pytest.mark.behaviour("R5")
+@pytest.mark.scenario("002", "decision 5")
+async def test_a_store_in_memory_forgets(world: World):
     await world.thread.wait(await world.launch())
     async with Meantime.open(":memory:", runners=[FakeSessionRunner()]) as other:
         assert await other.list("all") == []
 
 
-async def test_002_decision_6_what_an_async_agent_says_is_the_same_as_what_a_sync_one_says(world: World):
+@pytest.mark.behaviour("N16")
+@pytest.mark.scenario("002", "decision 6")
+async def test_what_an_async_agent_says_is_the_same_as_what_a_sync_one_says(world: World):
     id = await world.launch()
     await world.thread.wait(id)
     said = [(line.role, line.text) for line in await world.thread.lines(id)]
@@ -407,7 +457,9 @@ async def test_002_decision_6_what_an_async_agent_says_is_the_same_as_what_a_syn
     assert said[-1] == ("assistant", answer.result)
 
 
-async def test_002_decision_7_twice_as_many_ended_ones_as_may_run_are_listed(world: World):
+@pytest.mark.behaviour("I14", "R16")
+@pytest.mark.scenario("002", "decision 7")
+async def test_twice_as_many_ended_ones_as_may_run_are_listed(world: World):
     await world.tools.command("/set task-max-async 1")
     ids = []
     for _ in range(4):
@@ -421,7 +473,9 @@ async def test_002_decision_7_twice_as_many_ended_ones_as_may_run_are_listed(wor
     assert (await world.tools.call("check_async_tasks", {})).data["count"] == 10
 
 
-async def test_002_decision_8_a_prefix_that_fits_several_lists_them(world: World):
+@pytest.mark.behaviour("F11", "R14")
+@pytest.mark.scenario("002", "decision 8")
+async def test_a_prefix_that_fits_several_lists_them(world: World):
     world.agents.hold()
     for id in ("t_aaaaaaaa11", "t_aaaaaaaa22"):
         await world.thread.start(Agent("researcher", "x"), id=id)

@@ -178,13 +178,15 @@ def agent(mt: Meantime) -> Agent:
 # -- the six tools
 
 
-async def test_003_tools_are_declared_to_the_letter(agent: Agent):
+@pytest.mark.behaviour("H22")
+async def test_the_tools_are_declared_to_the_letter(agent: Agent):
     names = [one["name"] for one in DECLARATIONS]
     assert [one for one in await agent.toolset.schemas("gemini") if one["name"] in names] == DECLARATIONS
     assert AUTO_APPROVED == ("getBackgroundTaskStatus", "listBackgroundTasks", "listBackgroundCapableTools")
 
 
-async def test_003_instructions_are_to_the_letter(mt: Meantime, agent: Agent):
+@pytest.mark.behaviour("H23")
+async def test_the_instructions_are_to_the_letter(mt: Meantime, agent: Agent):
     plain = Agent(mt, commands=None)
     assert await plain.toolset.guidance() == INSTRUCTIONS
     with_commands = await agent.toolset.guidance()
@@ -194,7 +196,9 @@ async def test_003_instructions_are_to_the_letter(mt: Meantime, agent: Agent):
     assert "cancelBackgroundTask" not in await no_cancel.toolset.guidance()
 
 
-async def test_003_tool_startbackgroundtask_answers_with_a_handle(agent: Agent):
+@pytest.mark.behaviour("F2")
+@pytest.mark.scenario("003", "tool startBackgroundTask")
+async def test_start_answers_with_a_handle(agent: Agent):
     answer = await agent.run("sleep 60; : make", timeout_seconds=90)
     id = answer["task_id"]
     assert answer == {
@@ -209,7 +213,9 @@ async def test_003_tool_startbackgroundtask_answers_with_a_handle(agent: Agent):
     assert (task.run.timeout, task.status) == (90, "running")
 
 
-async def test_003_tool_startbackgroundtask_says_what_is_not_capable(agent: Agent):
+@pytest.mark.behaviour("F13")
+@pytest.mark.scenario("003", "tool startBackgroundTask")
+async def test_start_says_which_tool_is_not_capable(agent: Agent):
     for plugin, tool, error in (
         ("web", "fetch", "Plugin 'web' {no}. Capable plugins: ['cli', 'tools']"),
         ("", "fetch", "Plugin '' {no}. Capable plugins: ['cli', 'tools']"),
@@ -228,7 +234,9 @@ async def test_003_tool_startbackgroundtask_says_what_is_not_capable(agent: Agen
     assert (await agent.call("listBackgroundTasks"))["count"] == 0
 
 
-async def test_003_tool_startbackgroundtask_starts_functions_and_agents():
+@pytest.mark.behaviour("F1", "F2")
+@pytest.mark.scenario("003", "tool startBackgroundTask")
+async def test_start_starts_functions_and_agents():
     async with Meantime.open(":memory:", runners=[FakeSessionRunner("4 modules")]) as other:
         agent = Agent(other, agents=["explore"])
         found = await agent.start("tools", "search", {"text": "a"})
@@ -241,7 +249,9 @@ async def test_003_tool_startbackgroundtask_starts_functions_and_agents():
         assert (await agent.start("agents", "nobody", {"prompt": "?"}))["error"].startswith("Tool 'nobody'")
 
 
-async def test_003_tool_startbackgroundtask_starts_a_servers_tool_by_the_servers_name(tmp_path: Path):
+@pytest.mark.behaviour("F4")
+@pytest.mark.scenario("003", "tool startBackgroundTask")
+async def test_start_starts_a_servers_tool_by_the_servers_name(tmp_path: Path):
     server = StdioServer(command=[sys.executable, str(PEER), "well", str(tmp_path)])
     async with Meantime.open(":memory:", settings=SETTINGS, servers={"wiki": server}) as mt:
         agent = Agent(mt)
@@ -253,7 +263,9 @@ async def test_003_tool_startbackgroundtask_starts_a_servers_tool_by_the_servers
         assert "Plugin 'wikki' does not" in (await agent.start("wikki", "add", {}))["error"]
 
 
-async def test_003_tool_getbackgroundtaskstatus_has_the_seeds_words(agent: Agent):
+@pytest.mark.behaviour("R1")
+@pytest.mark.scenario("003", "tool getBackgroundTaskStatus")
+async def test_a_status_has_the_seeds_words(agent: Agent):
     id = (await agent.run("sleep 60", timeout_seconds=0.05))["task_id"]
     assert await agent.call("getBackgroundTaskStatus", task_id=id) == {
         "task_id": id,
@@ -266,7 +278,9 @@ async def test_003_tool_getbackgroundtaskstatus_has_the_seeds_words(agent: Agent
     assert (said.code, said.data) == ("not_found", {"error": "Task 'abc-123' not found"})
 
 
-async def test_003_tool_getbackgroundtaskresult_has_result_error_and_duration(agent: Agent):
+@pytest.mark.behaviour("I2")
+@pytest.mark.scenario("003", "tool getBackgroundTaskResult")
+async def test_a_result_has_result_error_and_duration(agent: Agent):
     done, failed, no = [
         (await agent.start(plugin, tool, arguments))["task_id"]
         for plugin, tool, arguments in (
@@ -296,7 +310,9 @@ async def test_003_tool_getbackgroundtaskresult_has_result_error_and_duration(ag
     assert await agent.result("abc-123") == {"error": "Task 'abc-123' not found"}
 
 
-async def test_003_tool_getbackgroundtaskresult_does_not_block_unless_it_is_asked_to(agent: Agent):
+@pytest.mark.behaviour("I2", "R6")
+@pytest.mark.scenario("003", "tool getBackgroundTaskResult")
+async def test_a_result_does_not_block_unless_it_is_asked_to(agent: Agent):
     id = (await agent.run("sleep 60"))["task_id"]
     assert await agent.call("getBackgroundTaskResult", task_id=id) == {
         "task_id": id,
@@ -311,7 +327,9 @@ async def test_003_tool_getbackgroundtaskresult_does_not_block_unless_it_is_aske
     assert (await waiting)["status"] == "cancelled"
 
 
-async def test_003_tool_getbackgroundtaskresult_counts_as_told_with_the_turn(mt: Meantime, agent: Agent):
+@pytest.mark.behaviour("N19", "R7")
+@pytest.mark.scenario("003", "tool getBackgroundTaskResult")
+async def test_reading_a_result_counts_as_told_with_the_turn(mt: Meantime, agent: Agent):
     id = (await agent.run("echo hi"))["task_id"]
     await agent.thread.wait(id)
     async with agent.thread.turn() as turn:
@@ -326,14 +344,18 @@ async def test_003_tool_getbackgroundtaskresult_counts_as_told_with_the_turn(mt:
         assert turn.notices == []
 
 
-async def test_003_tool_getbackgroundtaskresult_names_the_file_of_what_is_long(agent: Agent):
+@pytest.mark.behaviour("N17")
+@pytest.mark.scenario("003", "tool getBackgroundTaskResult")
+async def test_a_long_result_names_its_file(agent: Agent):
     id = (await agent.run("seq 1000"))["task_id"]
     answer = await agent.result(id)
     assert Path(answer["result_file"]).read_text().split()[-1] == "1000"
     assert answer["result"]["output_file"] == answer["result_file"]
 
 
-async def test_003_tool_cancelbackgroundtask_waits_for_the_ending(agent: Agent):
+@pytest.mark.behaviour("L6", "R3")
+@pytest.mark.scenario("003", "tool cancelBackgroundTask")
+async def test_a_cancel_waits_for_the_ending(agent: Agent):
     id = (await agent.run("sleep 60"))["task_id"]
     assert await agent.call("cancelBackgroundTask", task_id=id) == {"task_id": id, "cancelled": True}
     answer = await agent.call("getBackgroundTaskResult", task_id=id)
@@ -344,7 +366,9 @@ async def test_003_tool_cancelbackgroundtask_waits_for_the_ending(agent: Agent):
     }
 
 
-async def test_003_tool_listbackgroundtasks_lists_what_is_active_by_plugin(mt: Meantime, agent: Agent):
+@pytest.mark.behaviour("I8")
+@pytest.mark.scenario("003", "tool listBackgroundTasks")
+async def test_the_list_shows_what_is_active_by_plugin(mt: Meantime, agent: Agent):
     gate = asyncio.Event()
     agent = Agent(mt, tools={"wait": gate.wait})
     first = (await agent.run("sleep 60; : pip install"))["task_id"]
@@ -367,13 +391,17 @@ async def test_003_tool_listbackgroundtasks_lists_what_is_active_by_plugin(mt: M
     assert await elsewhere.call("listBackgroundTasks") == {"tasks": [], "count": 0}
 
 
-async def test_003_tool_listbackgroundtasks_knows_what_was_started_otherwise(agent: Agent):
+@pytest.mark.behaviour("I8")
+@pytest.mark.scenario("003", "tool listBackgroundTasks")
+async def test_the_list_shows_what_was_started_otherwise(agent: Agent):
     id = (await agent.thread.start(Shell("sleep 60"))).id
     (task,) = (await agent.call("listBackgroundTasks", plugin_name="cli"))["tasks"]
     assert (task["task_id"], task["tool_name"]) == (id, "runCommand")
 
 
-async def test_003_tool_listbackgroundcapabletools_lists_plugins_and_tools(mt: Meantime, agent: Agent):
+@pytest.mark.behaviour("F16")
+@pytest.mark.scenario("003", "tool listBackgroundCapableTools")
+async def test_capable_tools_are_listed_by_plugin(mt: Meantime, agent: Agent):
     assert await agent.call("listBackgroundCapableTools") == {
         "tools": [
             {"plugin_name": "cli", "tool_name": "runCommand"},
@@ -392,7 +420,9 @@ async def test_003_tool_listbackgroundcapabletools_lists_plugins_and_tools(mt: M
     ]
 
 
-async def test_003_tool_listbackgroundcapabletools_lists_the_tools_of_servers(tmp_path: Path):
+@pytest.mark.behaviour("F16")
+@pytest.mark.scenario("003", "tool listBackgroundCapableTools")
+async def test_the_tools_of_servers_are_listed_as_capable(tmp_path: Path):
     """Of those that answer; what is listed can be started by just these names."""
     server = StdioServer(command=[sys.executable, str(PEER), "well", str(tmp_path)])
     broken = StdioServer(command=[sys.executable, "-c", "raise SystemExit(1)"])
@@ -411,7 +441,9 @@ async def test_003_tool_listbackgroundcapabletools_lists_the_tools_of_servers(tm
 # -- the usage patterns
 
 
-async def test_003_pattern_1_the_model_starts_what_is_slow_and_goes_on(agent: Agent, tmp_path: Path):
+@pytest.mark.behaviour("F2")
+@pytest.mark.scenario("003", "pattern 1")
+async def test_the_model_starts_what_is_slow_and_goes_on(agent: Agent, tmp_path: Path):
     marker = tmp_path / "installed"
     started = await agent.run(f"echo '# npm install'; touch {marker}")
     assert started["estimated_duration_seconds"] == 30.0
@@ -426,7 +458,9 @@ async def test_003_pattern_1_the_model_starts_what_is_slow_and_goes_on(agent: Ag
     }
 
 
-async def test_003_pattern_2_the_model_checks_what_is_capable_first(agent: Agent):
+@pytest.mark.behaviour("F16")
+@pytest.mark.scenario("003", "pattern 2")
+async def test_the_model_checks_what_is_capable_first(agent: Agent):
     """Whatever is listed can be started by just these names."""
     arguments = {"runCommand": {"command": "true"}, "search": {"text": "a"}, "broken": {}}
     for one in (await agent.call("listBackgroundCapableTools"))["tools"]:
@@ -434,7 +468,9 @@ async def test_003_pattern_2_the_model_checks_what_is_capable_first(agent: Agent
         assert started["success"] is True
 
 
-async def test_003_pattern_3_three_suites_run_at_the_same_time(agent: Agent, tmp_path: Path):
+@pytest.mark.behaviour("F2")
+@pytest.mark.scenario("003", "pattern 3")
+async def test_three_suites_run_at_the_same_time(agent: Agent, tmp_path: Path):
     """Each ends only when all three run."""
     meet = "touch {0}/{1}; while [ $(ls {0} | wc -l) -lt 3 ]; do sleep 0.01; done; echo {1}"
     suites = ("npm", "pytest", "go")
@@ -445,7 +481,9 @@ async def test_003_pattern_3_three_suites_run_at_the_same_time(agent: Agent, tmp
     assert (await agent.call("listBackgroundTasks"))["count"] == 0
 
 
-async def test_003_pattern_4_a_slow_call_answers_auto_backgrounded(mt: Meantime, tmp_path: Path):
+@pytest.mark.behaviour("F5")
+@pytest.mark.scenario("003", "pattern 4")
+async def test_a_slow_call_answers_auto_backgrounded(mt: Meantime, tmp_path: Path):
     """The same run goes on: it is started once."""
     agent = Agent(mt, dialect=Jaato(BackgroundConfig(background_threshold_seconds=0.2)))
     gate = tmp_path / "gate"
@@ -465,7 +503,9 @@ async def test_003_pattern_4_a_slow_call_answers_auto_backgrounded(mt: Meantime,
     assert (tmp_path / "runs").read_text() == "ran\n"
 
 
-async def test_003_pattern_4_a_call_can_ask_for_the_background_itself(agent: Agent):
+@pytest.mark.behaviour("F5")
+@pytest.mark.scenario("003", "pattern 4")
+async def test_a_call_can_ask_for_the_background_itself(agent: Agent):
     for given in ({"command": "echo hi &"}, {"command": "echo hi", "background": True}):
         answer = await agent.call("runCommand", **given)
         assert (answer["success"], answer["tool_name"]) == (True, "runCommand")
@@ -486,7 +526,9 @@ async def test_what_a_call_has_said_before_its_timeout_is_in_its_answer(agent: A
 # -- the configuration
 
 
-async def test_003_field_max_concurrent_tasks_holds_over_all_plugins_also_side_by_side(mt: Meantime):
+@pytest.mark.behaviour("M1")
+@pytest.mark.scenario("003", "field max_concurrent_tasks")
+async def test_max_concurrent_tasks_holds_over_all_plugins_side_by_side(mt: Meantime):
     gate = asyncio.Event()
     config = BackgroundConfig(max_concurrent_tasks=3, background_threshold_seconds=0.2)
     agent = Agent(mt, dialect=Jaato(config), tools={"wait": gate.wait})
@@ -502,12 +544,16 @@ async def test_003_field_max_concurrent_tasks_holds_over_all_plugins_also_side_b
     gate.set()
 
 
-async def test_003_field_max_concurrent_tasks_may_be_any_number(mt: Meantime):
+@pytest.mark.behaviour("M1", "H24")
+@pytest.mark.scenario("003", "field max_concurrent_tasks")
+async def test_max_concurrent_tasks_may_be_any_number(mt: Meantime):
     agent = Agent(mt, dialect=Jaato(BackgroundConfig(max_concurrent_tasks=100_000)))
     assert (await agent.run("true"))["success"] is True
 
 
-async def test_003_field_default_timeout_seconds_is_for_tasks_that_name_none(mt: Meantime, agent: Agent):
+@pytest.mark.behaviour("L13", "H24")
+@pytest.mark.scenario("003", "field default_timeout_seconds")
+async def test_default_timeout_seconds_is_for_tasks_that_name_none(mt: Meantime, agent: Agent):
     id = (await agent.run("sleep 60"))["task_id"]
     assert (await agent.thread.get(id)).run.timeout == 300.0
     short = Agent(mt, dialect=Jaato(BackgroundConfig(default_timeout_seconds=0.05)))
@@ -521,7 +567,9 @@ async def test_003_field_default_timeout_seconds_is_for_tasks_that_name_none(mt:
         assert (await agent.run("true", timeout_seconds=wrong))["success"] is False
 
 
-async def test_003_field_completed_task_retention_seconds_is_how_long_tasks_lists_them():
+@pytest.mark.behaviour("I14", "H24")
+@pytest.mark.scenario("003", "field completed_task_retention_seconds")
+async def test_completed_task_retention_seconds_is_how_long_ended_tasks_are_listed():
     clock = FakeClock()
     async with Meantime.open(":memory:", clock=clock) as mt:
         agent = Agent(mt)
@@ -534,7 +582,9 @@ async def test_003_field_completed_task_retention_seconds_is_how_long_tasks_list
         assert (await agent.result(id))["status"] == "completed"  # history still answers by its id
 
 
-async def test_003_field_background_threshold_seconds_is_advice_and_threshold(mt: Meantime):
+@pytest.mark.behaviour("F5", "H24")
+@pytest.mark.scenario("003", "field background_threshold_seconds")
+async def test_background_threshold_seconds_is_advice_and_threshold(mt: Meantime):
     """The model is told when to consider the background, and a plain call has so long."""
     agent = Agent(mt, dialect=Jaato(BackgroundConfig(background_threshold_seconds=0.5)))
     assert "typically take >0.5 seconds" in await agent.toolset.guidance()
@@ -549,7 +599,8 @@ async def test_003_field_background_threshold_seconds_is_advice_and_threshold(mt
 # -- the commands of phase 4
 
 
-async def test_003_people_see_tasks_and_cancel_them(agent: Agent):
+@pytest.mark.behaviour("L9")
+async def test_people_see_tasks_and_cancel_them(agent: Agent):
     assert (await agent.toolset.command("/tasks")).text == "No background tasks."
     id = (await agent.run("sleep 60"))["task_id"]
     listed = await agent.toolset.command("/tasks cli")
@@ -564,7 +615,8 @@ async def test_003_people_see_tasks_and_cancel_them(agent: Agent):
     assert (await agent.toolset.command("/cancel no-such")).data == {"error": "Task 'no-such' not found"}
 
 
-async def test_003_the_reminder_names_what_runs(agent: Agent):
+@pytest.mark.behaviour("N7")
+async def test_the_reminder_names_what_runs(agent: Agent):
     id = (await agent.run("sleep 60"))["task_id"]
     reminder = await agent.thread.reminder("jaato")
     assert reminder.startswith(f"Background tasks:\n- '{id}' (cli.runCommand) running after ")

@@ -17,10 +17,12 @@ pytestmark = pytest.mark.anyio
 LIMITS = InlineLimits()
 
 
+@pytest.mark.behaviour("F5")
+@pytest.mark.scenario("004", "B1")
 @pytest.mark.embedded
 @pytest.mark.parametrize("finishes_at", [4.999, 5.0, 5.001])
 @pytest.mark.parametrize("alarm_first", [True, False])
-async def test_psi_B1_sync_async_boundary(
+async def test_a_tool_that_finishes_at_the_threshold_gives_a_result_or_a_job(
     mt: Meantime, thread: Thread, clock: FakeClock, finishes_at: float, alarm_first: bool
 ) -> None:
     """A tool that finishes at the threshold gives a result or a job, never both; it runs once."""
@@ -35,9 +37,11 @@ async def test_psi_B1_sync_async_boundary(
     await _one_mode(mt, thread, job, calling)
 
 
+@pytest.mark.behaviour("F5")
+@pytest.mark.scenario("004", "B1")
 @pytest.mark.embedded
 @pytest.mark.parametrize("rounds", range(12))
-async def test_psi_B1_finishing_while_it_becomes_a_job(
+async def test_a_tool_that_finishes_during_the_hand_off_has_one_mode(
     mt: Meantime, thread: Thread, clock: FakeClock, rounds: int
 ) -> None:
     """The tool finishes while the hand-off is on its way to the disk: still one mode."""
@@ -71,8 +75,12 @@ async def _one_mode(mt: Meantime, thread: Thread, job: Job, calling: asyncio.Fut
     assert (await mt.stats())["slots.running"] == 0
 
 
+@pytest.mark.behaviour("N3")
+@pytest.mark.scenario("004", "B3")
 @pytest.mark.embedded
-async def test_psi_B3_same_timestamp_ordering_tie(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
+async def test_jobs_that_end_at_the_same_time_are_ordered_by_commit(
+    mt: Meantime, thread: Thread, clock: FakeClock
+) -> None:
     """Jobs that end at one and the same time are ordered by commit, the same in every view."""
     jobs = [await start(thread) for _ in range(10)]
     order = [3, 1, 4, 0, 5, 9, 2, 6, 8, 7]
@@ -93,7 +101,9 @@ async def test_psi_B3_same_timestamp_ordering_tie(mt: Meantime, thread: Thread, 
     assert await take_turn(thread) == wanted
 
 
-async def test_psi_B3_all_at_once(thread: Thread) -> None:
+@pytest.mark.behaviour("N3")
+@pytest.mark.scenario("004", "B3")
+async def test_jobs_that_end_all_at_once_are_told_in_one_order(thread: Thread) -> None:
     """Jobs that are let go in one moment are told in one order, which the ledger keeps."""
     jobs = [await start(thread) for _ in range(10)]
     for job, _ in jobs:
@@ -104,9 +114,13 @@ async def test_psi_B3_all_at_once(thread: Thread) -> None:
     assert [task.id for task in await thread.list("completed")] == told[::-1]
 
 
+@pytest.mark.behaviour("N17")
+@pytest.mark.scenario("004", "B5")
 @pytest.mark.parametrize("extra", [0, 1])
 @pytest.mark.parametrize("what", ["bytes", "lines"])
-async def test_psi_B5_payload_size_boundaries(thread: Thread, what: str, extra: int) -> None:
+async def test_a_payload_at_the_limits_stays_inline_and_one_more_spills(
+    thread: Thread, what: str, extra: int
+) -> None:
     """At max_bytes and at max_lines the payload stays inline; one more spills to a file."""
     if what == "bytes":
         payload = "x" * (LIMITS.max_bytes + extra)
@@ -137,13 +151,17 @@ async def _ended_and_told(thread: Thread, count: int) -> list[str]:
     return ids
 
 
-async def test_psi_B6_retention_at_limit(thread: Thread) -> None:
+@pytest.mark.behaviour("I14")
+@pytest.mark.scenario("004", "B6")
+async def test_twenty_ended_jobs_are_all_listed(thread: Thread) -> None:
     """Exactly 20 ended jobs are all listed."""
     ids = await _ended_and_told(thread, 20)
     assert [task.id for task in await thread.list("all")] == ids[::-1]
 
 
-async def test_psi_B7_retention_overflow(thread: Thread) -> None:
+@pytest.mark.behaviour("I14")
+@pytest.mark.scenario("004", "B7")
+async def test_from_the_21st_on_the_oldest_completion_leaves_the_list(thread: Thread) -> None:
     """From the 21st on, the oldest by completion leaves the list, not the oldest by start."""
     slow, first_started = await start(thread)
     ids = await _ended_and_told(thread, 21)
@@ -157,7 +175,9 @@ async def test_psi_B7_retention_overflow(thread: Thread) -> None:
     assert len(await thread.list("all", history=True)) == 22
 
 
-async def test_psi_B7_what_was_not_told_is_never_evicted(thread: Thread) -> None:
+@pytest.mark.behaviour("I14", "R16")
+@pytest.mark.scenario("004", "B7")
+async def test_what_was_not_told_is_never_evicted(thread: Thread) -> None:
     """The original evicted jobs that its conversation had not heard of; ours stay until they are told."""
     ids = [(await finished(thread)).id for _ in range(25)]
     assert [task.id for task in await thread.list("all")] == ids[::-1]
@@ -165,8 +185,10 @@ async def test_psi_B7_what_was_not_told_is_never_evicted(thread: Thread) -> None
     assert [task.id for task in await thread.list("all")] == ids[:4:-1]
 
 
+@pytest.mark.behaviour("I14")
+@pytest.mark.scenario("004", "B8")
 @pytest.mark.embedded
-async def test_psi_B8_mixed_retention_set(ledger: str, clock: FakeClock) -> None:
+async def test_active_jobs_take_no_place_of_an_ended_one(ledger: str, clock: FakeClock) -> None:
     """Active jobs never leave the list and take no place of an ended one."""
     async with Meantime.open(ledger, clock=clock, settings=Settings()) as mt:
         thread = mt.thread("conv-1")

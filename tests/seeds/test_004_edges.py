@@ -26,7 +26,9 @@ from meantime.testing import FakeClock, FakeSessionRunner
 pytestmark = pytest.mark.anyio
 
 
-async def test_psi_E1_second_job_for_the_same_tool_call(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("F7", "R21")
+@pytest.mark.scenario("004", "E1")
+async def test_a_second_job_for_the_same_tool_call_is_refused(mt: Meantime, thread: Thread) -> None:
     """A second start for the same tool call is refused, names the first, and nothing runs for it."""
     job, handle = await start(thread, tool_call_id="call-1")
     second = Job()
@@ -44,8 +46,10 @@ async def test_psi_E1_second_job_for_the_same_tool_call(mt: Meantime, thread: Th
     await other.wait()
 
 
+@pytest.mark.behaviour("F7")
+@pytest.mark.scenario("004", "E1")
 @pytest.mark.embedded
-async def test_psi_E1_second_call_does_not_run_again(thread: Thread, clock: FakeClock) -> None:
+async def test_a_second_call_does_not_run_the_tool_again(thread: Thread, clock: FakeClock) -> None:
     """A call whose tool call has its job already is refused before it is executed."""
     job, _ = await start(thread, tool_call_id="call-1")
     second = Job()
@@ -58,7 +62,9 @@ async def test_psi_E1_second_call_does_not_run_again(thread: Thread, clock: Fake
     job.finish()
 
 
-async def test_psi_E2_duplicate_job_id(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("F8")
+@pytest.mark.scenario("004", "E2")
+async def test_a_duplicate_job_id_is_refused(mt: Meantime, thread: Thread) -> None:
     """A start with the id of an existing job is refused, in any thread; the first is untouched."""
     handle = await finished(thread, "first", id="job-1")
     for other in (thread, mt.thread("conv-2")):
@@ -71,7 +77,9 @@ async def test_psi_E2_duplicate_job_id(mt: Meantime, thread: Thread) -> None:
     assert len(await mt.list("all")) == 1
 
 
-async def test_psi_E3_non_terminal_updates_do_not_inject(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("N4")
+@pytest.mark.scenario("004", "E3")
+async def test_non_terminal_updates_do_not_inject(mt: Meantime, thread: Thread) -> None:
     """Progress and a cancel request are no endings: nothing is injected, nobody is woken."""
     job = Job(stubborn=True)
 
@@ -93,7 +101,9 @@ async def test_psi_E3_non_terminal_updates_do_not_inject(mt: Meantime, thread: T
     assert await take_turn(thread) == [handle.id]
 
 
-async def test_psi_E4_duplicate_emit_attempt(thread: Thread) -> None:
+@pytest.mark.behaviour("N2")
+@pytest.mark.scenario("004", "E4")
+async def test_an_ending_that_is_emitted_twice_is_told_once(thread: Thread) -> None:
     """Once told, nothing injects the job again: no turn, no second ack, no second entry."""
     handle = await finished(thread)
     transcript = thread.transcript
@@ -112,7 +122,9 @@ async def test_psi_E4_duplicate_emit_attempt(thread: Thread) -> None:
     assert await take_turn(thread) == []
 
 
-async def test_psi_E5_best_effort_cancel_still_completes(thread: Thread) -> None:
+@pytest.mark.behaviour("L7")
+@pytest.mark.scenario("004", "E5")
+async def test_a_best_effort_cancel_may_still_complete(thread: Thread) -> None:
     """A cancel was requested, the tool finishes anyway: completed, and told as such."""
     job, handle = await start(thread, stubborn=True)
     await handle.cancel()
@@ -124,14 +136,18 @@ async def test_psi_E5_best_effort_cancel_still_completes(thread: Thread) -> None
     assert await take_turn(thread) == [handle.id]
 
 
-async def test_psi_E6_cancel_after_completion(thread: Thread) -> None:
+@pytest.mark.behaviour("L7")
+@pytest.mark.scenario("004", "E6")
+async def test_a_cancel_after_the_completion_changes_nothing(thread: Thread) -> None:
     """A cancel that arrives after the execution finished changes nothing."""
     handle = await finished(thread)
     answer = await handle.cancel()
     assert (answer.task.status, answer.disposition) == (Status.COMPLETED, "already_ended")
 
 
-async def test_psi_E6_cancel_races_completion(thread: Thread) -> None:
+@pytest.mark.behaviour("L7")
+@pytest.mark.scenario("004", "E6")
+async def test_a_cancel_that_races_the_completion_has_one_ending(thread: Thread) -> None:
     """However close they come, the job ends once, and finished first is completed."""
     for rounds in range(12):
         job, handle = await start(thread)
@@ -145,7 +161,9 @@ async def test_psi_E6_cancel_races_completion(thread: Thread) -> None:
         assert await take_turn(thread) == [handle.id]
 
 
-async def test_psi_E7_idle_completion_wakes_up(thread: Thread) -> None:
+@pytest.mark.behaviour("N5")
+@pytest.mark.scenario("004", "E7")
+async def test_a_completion_wakes_an_idle_thread(thread: Thread) -> None:
     """An idle thread is asked for its next turn, and that turn injects the message."""
     job, handle = await start(thread)
     waking = asyncio.ensure_future(anext(thread.wakeups()))
@@ -160,7 +178,9 @@ async def test_psi_E7_idle_completion_wakes_up(thread: Thread) -> None:
     assert len(await messages(thread)) == 1
 
 
-async def test_psi_E8_cross_thread_list_and_cancel(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("I9")
+@pytest.mark.scenario("004", "E8")
+async def test_another_threads_jobs_can_be_neither_listed_nor_cancelled(mt: Meantime, thread: Thread) -> None:
     """Another thread neither lists the job nor may cancel it."""
     job, handle = await start(thread)
     other = mt.thread("conv-2")
@@ -176,7 +196,9 @@ async def test_psi_E8_cross_thread_list_and_cancel(mt: Meantime, thread: Thread)
     assert await take_turn(other) == []
 
 
-async def test_psi_E9_inspect_outside_thread(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("I10")
+@pytest.mark.scenario("004", "E9")
+async def test_another_threads_job_cannot_be_inspected(mt: Meantime, thread: Thread) -> None:
     """Another thread gets the canonical not-found error: the same as for a job that never was."""
     handle = await finished(thread)
     other = mt.thread("conv-2")
@@ -191,6 +213,8 @@ async def test_psi_E9_inspect_outside_thread(mt: Meantime, thread: Thread) -> No
     assert "in this thread" in texts.pop()
 
 
+@pytest.mark.behaviour("N17")
+@pytest.mark.scenario("004", "E10")
 @pytest.mark.parametrize(
     ("payload", "spills"),
     [
@@ -205,7 +229,9 @@ async def test_psi_E9_inspect_outside_thread(mt: Meantime, thread: Thread) -> No
         ("", False),
     ],
 )
-async def test_psi_E10_payload_near_the_limit(thread: Thread, payload: object, spills: bool) -> None:
+async def test_a_payload_near_the_limit_is_well_formed_either_way(
+    thread: Thread, payload: object, spills: bool
+) -> None:
     """Near the limits the right branch is taken, and either gives a well-formed message."""
     handle = await finished(thread, payload, inline=InlineLimits(max_bytes=20, max_lines=4))
     await take_turn(thread)
@@ -219,7 +245,9 @@ async def test_psi_E10_payload_near_the_limit(thread: Thread, payload: object, s
     assert ("whole output" in message.text) is spills
 
 
-async def test_psi_E11_manual_retry(thread: Thread) -> None:
+@pytest.mark.behaviour("L25", "R23")
+@pytest.mark.scenario("004", "E11")
+async def test_a_manual_retry_is_refused_with_the_seeds_text(thread: Thread) -> None:
     """A retry is refused with the canonical text; the job is as it was."""
     handle = await finished(thread, OSError("gone"))
     with pytest.raises(RetryNotSupported, match="Manual retry is not supported") as refused:
@@ -228,7 +256,9 @@ async def test_psi_E11_manual_retry(thread: Thread) -> None:
     assert (await handle.get()).run.number == 1
 
 
-async def test_psi_E12_process_restart(clock: FakeClock) -> None:
+@pytest.mark.behaviour("L27", "R5")
+@pytest.mark.scenario("004", "E12")
+async def test_a_restart_of_the_forgetful_store_begins_empty(clock: FakeClock) -> None:
     """With the forgetful store a restart begins with an empty registry."""
     async with Meantime.open(":memory:", clock=clock) as mt:
         thread = mt.thread("conv-1")
@@ -242,8 +272,10 @@ async def test_psi_E12_process_restart(clock: FakeClock) -> None:
         await mt.thread("conv-1").start(Call(asyncio.sleep, 0), id=handle.id)
 
 
+@pytest.mark.behaviour("L26")
+@pytest.mark.scenario("004", "E13")
 @pytest.mark.embedded
-async def test_psi_E13_retryable_model_error(
+async def test_a_retryable_model_error_stays_invisible(
     mt: Meantime, thread: Thread, agents: FakeSessionRunner, clock: FakeClock
 ) -> None:
     """Retryable HTTP errors of the model stay inside: no injection, no change of status."""

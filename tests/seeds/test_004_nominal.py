@@ -14,7 +14,9 @@ from meantime.testing import FakeClock
 pytestmark = pytest.mark.anyio
 
 
-async def test_psi_N1_synchronous_tool_completion(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("F6")
+@pytest.mark.scenario("004", "N1")
+async def test_a_quick_tool_completes_synchronously(mt: Meantime, thread: Thread) -> None:
     """A tool that completes inline answers synchronously: no job id, no record of a background job."""
     answer = await thread.call(Call(asyncio.sleep, 0, "result"), threshold=30)
     assert answer == ("synchronous", "result", None)
@@ -23,8 +25,12 @@ async def test_psi_N1_synchronous_tool_completion(mt: Meantime, thread: Thread) 
     assert await mt.stats() == {**await mt.stats(), "slots.running": 0, "slots.waiting": 0}
 
 
+@pytest.mark.behaviour("F6")
+@pytest.mark.scenario("004", "N2")
 @pytest.mark.embedded
-async def test_psi_N2_background_start_response(mt: Meantime, thread: Thread, clock: FakeClock) -> None:
+async def test_a_background_start_answers_with_a_job_id(
+    mt: Meantime, thread: Thread, clock: FakeClock
+) -> None:
     """A tool that goes to the background answers with its job id and running; one record is created."""
     gate = asyncio.Event()
     calling = asyncio.ensure_future(thread.call(Call(gate.wait), threshold=5))
@@ -39,7 +45,9 @@ async def test_psi_N2_background_start_response(mt: Meantime, thread: Thread, cl
     assert (await thread.wait(answer.task))[0].status is Status.COMPLETED
 
 
-async def test_psi_N2_explicit_start_is_background(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("F6")
+@pytest.mark.scenario("004", "N2")
+async def test_an_explicit_start_is_background(mt: Meantime, thread: Thread) -> None:
     """A job that is started as one answers at once with its id and running, too."""
     job, handle = await start(thread)
     assert handle.task.status is Status.RUNNING
@@ -47,9 +55,11 @@ async def test_psi_N2_explicit_start_is_background(mt: Meantime, thread: Thread)
     job.finish()
 
 
+@pytest.mark.behaviour("L2")
+@pytest.mark.scenario("004", "N3")
 @pytest.mark.embedded
 @pytest.mark.parametrize("ending", ["completed", "failed", "cancelled", "timed_out"])
-async def test_psi_N3_terminal_status_transition(thread: Thread, clock: FakeClock, ending: str) -> None:
+async def test_a_job_ends_with_one_terminal_status(thread: Thread, clock: FakeClock, ending: str) -> None:
     """A running job that ends gets its terminal status, the time of its end and its payload."""
     job, handle = await start(thread, timeout=60)
     await clock.advance(7)
@@ -79,7 +89,9 @@ async def test_psi_N3_terminal_status_transition(thread: Thread, clock: FakeCloc
             raise AssertionError(other)
 
 
-async def test_psi_N4_single_terminal_injection(thread: Thread) -> None:
+@pytest.mark.behaviour("N1", "N2")
+@pytest.mark.scenario("004", "N4")
+async def test_an_ending_is_injected_once(thread: Thread) -> None:
     """At the turn boundary exactly one synthetic message is appended for the job; a turn is triggered."""
     handle = await finished(thread, "forty-two")
     await anext(thread.wakeups())
@@ -90,7 +102,9 @@ async def test_psi_N4_single_terminal_injection(thread: Thread) -> None:
     assert "forty-two" in message.text
 
 
-async def test_psi_N5_ordered_multi_job_injection(thread: Thread) -> None:
+@pytest.mark.behaviour("N3")
+@pytest.mark.scenario("004", "N5")
+async def test_endings_of_several_jobs_are_injected_in_order(thread: Thread) -> None:
     """Jobs that ended before the boundary are injected in the order of completion, oldest first."""
     (a, first), (b, second), (c, third) = [await start(thread) for _ in range(3)]
     for job, handle in ((b, second), (c, third), (a, first)):
@@ -100,9 +114,13 @@ async def test_psi_N5_ordered_multi_job_injection(thread: Thread) -> None:
     assert len(await messages(thread)) == 3
 
 
+@pytest.mark.behaviour("L5", "L9")
+@pytest.mark.scenario("004", "N6")
 @pytest.mark.embedded
 @pytest.mark.parametrize("actor", ["user", "agent"])
-async def test_psi_N6_cancel_request(mt: Meantime, thread: Thread, clock: FakeClock, actor: str) -> None:
+async def test_user_and_agent_request_a_cancel(
+    mt: Meantime, thread: Thread, clock: FakeClock, actor: str
+) -> None:
     """Whoever asks, the job is pending_cancel (our cancelling), and the request reaches the tool."""
     job, handle = await start(thread, stubborn=True)
     answer = await (mt.cancel(handle.id) if actor == "user" else thread.cancel(handle))
@@ -116,7 +134,9 @@ async def test_psi_N6_cancel_request(mt: Meantime, thread: Thread, clock: FakeCl
     await handle.wait()
 
 
-async def test_psi_N7_oversize_payload_path(thread: Thread) -> None:
+@pytest.mark.behaviour("N17")
+@pytest.mark.scenario("004", "N7")
+async def test_an_oversize_payload_is_told_as_a_path(thread: Thread) -> None:
     """A payload over the limits lies in a file, and the synthetic message refers to it."""
     payload = "x" * 100_000 + "end"
     handle = await finished(thread, payload)
@@ -147,16 +167,20 @@ async def _settle_mixed(clock: FakeClock) -> None:
     await clock.advance(10)
 
 
+@pytest.mark.behaviour("I8")
+@pytest.mark.scenario("004", "N8")
 @pytest.mark.embedded
-async def test_psi_N8_default_list_behaviour(thread: Thread, clock: FakeClock) -> None:
+async def test_the_default_list_has_the_active_jobs(thread: Thread, clock: FakeClock) -> None:
     """Without a filter, only running and pending_cancel jobs are listed."""
     ids = await _mixed(thread)
     assert {task.id for task in await thread.list()} == {ids["running"], ids["cancelling"]}
     await _settle_mixed(clock)
 
 
+@pytest.mark.behaviour("I8")
+@pytest.mark.scenario("004", "N9")
 @pytest.mark.embedded
-async def test_psi_N9_explicit_status_filter(thread: Thread, clock: FakeClock) -> None:
+async def test_jobs_are_listed_by_the_statuses_that_are_named(thread: Thread, clock: FakeClock) -> None:
     """With statuses, only jobs of those are listed."""
     ids = await _mixed(thread)
     for status, id in ids.items():
@@ -168,8 +192,10 @@ async def test_psi_N9_explicit_status_filter(thread: Thread, clock: FakeClock) -
     await _settle_mixed(clock)
 
 
+@pytest.mark.behaviour("I10")
+@pytest.mark.scenario("004", "N10")
 @pytest.mark.embedded
-async def test_psi_N10_inspect_in_thread(thread: Thread, clock: FakeClock) -> None:
+async def test_a_job_is_inspected_in_its_own_thread(thread: Thread, clock: FakeClock) -> None:
     """The originating thread gets the full record."""
     job, handle = await start(thread, description="index", tool_call_id="call-7", message_id="m-3", timeout=9)
     began = clock.now()

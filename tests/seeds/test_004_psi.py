@@ -35,14 +35,18 @@ async def started(jobs: Toolset, command: str) -> str:
     return said.data["job_id"]
 
 
-async def test_004_N1_a_quick_tool_answers_synchronous_and_leaves_no_job(mt: Meantime, jobs: Toolset):
+@pytest.mark.behaviour("F6")
+@pytest.mark.scenario("004", "N1")
+async def test_a_quick_tool_answers_synchronous_and_leaves_no_job(mt: Meantime, jobs: Toolset):
     said = await jobs.call("run_tool", {"tool": "shell", "arguments": {"command": "echo hi"}})
     assert (said.data["mode"], "job_id" in said.data) == ("synchronous", False)
     assert said.data["result"].strip() == "hi"
     assert await mt.list("all") == []
 
 
-async def test_004_N1_a_tool_that_fails_inline_says_so_with_its_output(mt: Meantime, jobs: Toolset):
+@pytest.mark.behaviour("F6")
+@pytest.mark.scenario("004", "N1")
+async def test_a_tool_that_fails_inline_says_so_with_its_output(mt: Meantime, jobs: Toolset):
     said = await jobs.call("run_tool", {"tool": "shell", "arguments": {"command": "echo hi; exit 3"}})
     assert said.text.startswith("task_failed: It ended with exit code 3.\n")
     assert "\nhi\n" in said.text
@@ -50,7 +54,9 @@ async def test_004_N1_a_tool_that_fails_inline_says_so_with_its_output(mt: Meant
     assert await mt.list("all") == []
 
 
-async def test_004_N1_what_a_function_raises_is_its_answer(mt: Meantime):
+@pytest.mark.behaviour("F6")
+@pytest.mark.scenario("004", "N1")
+async def test_what_a_function_raises_is_its_answer(mt: Meantime):
     async def lost() -> None:
         raise ValueError("no such file")
 
@@ -59,7 +65,9 @@ async def test_004_N1_what_a_function_raises_is_its_answer(mt: Meantime):
     assert (said.text, said.code) == ("tool_failed: ValueError: no such file", "tool_failed")
 
 
-async def test_004_N1_where_nothing_may_be_handed_off_a_tool_is_waited_for(mt: Meantime):
+@pytest.mark.behaviour("F6")
+@pytest.mark.scenario("004", "N1")
+async def test_where_nothing_may_be_handed_off_a_tool_is_waited_for(mt: Meantime):
     """F20: then there is no parameter for it, and no threshold."""
     alone = mt.thread("conv-1").toolset("psi", commands=Shell, background=False)
     run = (await alone.tools())[0]
@@ -73,15 +81,17 @@ async def test_004_N1_where_nothing_may_be_handed_off_a_tool_is_waited_for(mt: M
     assert (await alone.call("run_tool", SLOW)).code == "invalid_input"
 
 
-async def test_004_N2_a_background_start_answers_with_a_job_that_runs(mt: Meantime, jobs: Toolset):
+@pytest.mark.behaviour("F6")
+@pytest.mark.scenario("004", "N2")
+async def test_a_background_start_answers_with_a_job_that_runs(mt: Meantime, jobs: Toolset):
     said = await jobs.call("run_tool", SLOW)
     assert (said.data["mode"], said.data["status"]) == ("background", "running")
     assert [task.id for task in await mt.list("all")] == [said.data["job_id"]]
 
 
-async def test_004_N4_N5_endings_are_synthetic_messages_of_the_assistant_in_order(
-    mt: Meantime, jobs: Toolset
-):
+@pytest.mark.behaviour("N1", "N2", "N3")
+@pytest.mark.scenario("004", "N4", "N5")
+async def test_endings_are_synthetic_messages_of_the_assistant_in_order(mt: Meantime, jobs: Toolset):
     thread = mt.thread("conv-1")
     ids: list[str] = []
     for word in ("one", "two"):
@@ -97,7 +107,9 @@ async def test_004_N4_N5_endings_are_synthetic_messages_of_the_assistant_in_orde
         assert turn.notices == []
 
 
-async def test_004_N6_a_cancel_is_pending_for_user_and_agent(mt: Meantime, jobs: Toolset):
+@pytest.mark.behaviour("L5", "L9", "R3")
+@pytest.mark.scenario("004", "N6")
+async def test_a_cancel_is_pending_for_user_and_agent(mt: Meantime, jobs: Toolset):
     by_agent, by_user = await started(jobs, "trap '' TERM; sleep 60"), await started(jobs, "sleep 60")
     said = await jobs.call("cancel_job", {"job_id": by_agent})
     assert (said.data["status"], said.data["cancel_requested_by"]) == ("pending_cancel", "agent")
@@ -105,7 +117,9 @@ async def test_004_N6_a_cancel_is_pending_for_user_and_agent(mt: Meantime, jobs:
     assert typed.data["cancel_requested_by"] == "user"
 
 
-async def test_004_N7_an_oversize_payload_is_a_reference_to_a_file(mt: Meantime, jobs: Toolset):
+@pytest.mark.behaviour("N17", "R10")
+@pytest.mark.scenario("004", "N7")
+async def test_an_oversize_payload_is_a_reference_to_a_file(mt: Meantime, jobs: Toolset):
     id = await started(jobs, "seq 1000")
     await mt.thread("conv-1").wait(id)
     record = await jobs.call("inspect_job", {"job_id": id})
@@ -115,9 +129,9 @@ async def test_004_N7_an_oversize_payload_is_a_reference_to_a_file(mt: Meantime,
         assert path in turn.notices[0].message("psi").text
 
 
-async def test_004_N8_N9_jobs_are_listed_by_default_while_they_are_not_over_or_by_status(
-    mt: Meantime, jobs: Toolset
-):
+@pytest.mark.behaviour("I8")
+@pytest.mark.scenario("004", "N8", "N9")
+async def test_jobs_are_listed_by_default_while_they_are_not_over_or_by_status(mt: Meantime, jobs: Toolset):
     runs, done = await started(jobs, "sleep 60"), await started(jobs, "true")
     await mt.thread("conv-1").wait(done)
 
@@ -130,7 +144,9 @@ async def test_004_N8_N9_jobs_are_listed_by_default_while_they_are_not_over_or_b
     assert (await jobs.call("list_jobs", {"statuses": ["odd"]})).code == "invalid_input"
 
 
-async def test_004_N10_E8_E9_a_job_is_its_threads_own(mt: Meantime, jobs: Toolset):
+@pytest.mark.behaviour("I10", "I9")
+@pytest.mark.scenario("004", "N10", "E8", "E9")
+async def test_a_job_belongs_to_its_own_thread(mt: Meantime, jobs: Toolset):
     id = await started(jobs, "sleep 60")
     assert (await jobs.call("inspect_job", {"job_id": id})).data["thread_id"] == "conv-1"
     elsewhere = mt.thread("other").toolset("psi", commands=Shell)
@@ -140,9 +156,9 @@ async def test_004_N10_E8_E9_a_job_is_its_threads_own(mt: Meantime, jobs: Toolse
     assert (await elsewhere.call("list_jobs", {})).data == {"jobs": []}
 
 
-async def test_004_N10_a_failed_job_shows_its_error_exit_code_and_whether_it_was_told(
-    mt: Meantime, jobs: Toolset
-):
+@pytest.mark.behaviour("I10")
+@pytest.mark.scenario("004", "N10")
+async def test_a_failed_job_shows_its_error_exit_code_and_whether_it_was_told(mt: Meantime, jobs: Toolset):
     id = await started(jobs, "echo no such file; exit 3")
     await mt.thread("conv-1").wait(id, timeout=30)
     before = await jobs.call("inspect_job", {"job_id": id})
@@ -162,7 +178,9 @@ async def test_004_N10_a_failed_job_shows_its_error_exit_code_and_whether_it_was
     assert after.data["terminal_message_emitted"] is True
 
 
-async def test_004_N10_a_job_that_runs_or_completed_has_no_error(mt: Meantime, jobs: Toolset):
+@pytest.mark.behaviour("I10")
+@pytest.mark.scenario("004", "N10")
+async def test_a_job_that_runs_or_completed_has_no_error(mt: Meantime, jobs: Toolset):
     going, done = await started(jobs, "sleep 60"), await started(jobs, "true")
     await mt.thread("conv-1").wait(done, timeout=30)
     for id in (going, done):
@@ -170,7 +188,9 @@ async def test_004_N10_a_job_that_runs_or_completed_has_no_error(mt: Meantime, j
         assert (data["error"], data["exit_code"], data["terminal_message_emitted"]) == (None, None, False)
 
 
-async def test_004_N10_tool_name_is_the_name_by_which_the_tool_is_called(mt: Meantime, jobs: Toolset):
+@pytest.mark.behaviour("I10")
+@pytest.mark.scenario("004", "N10")
+async def test_tool_name_is_the_name_by_which_the_tool_is_called(mt: Meantime, jobs: Toolset):
     async def build_index() -> str:
         return "done"
 
@@ -182,12 +202,16 @@ async def test_004_N10_tool_name_is_the_name_by_which_the_tool_is_called(mt: Mea
         assert (await jobs.call("inspect_job", {"job_id": id})).data["tool_name"] == name
 
 
-async def test_004_E11_manual_retry_is_not_supported(jobs: Toolset):
+@pytest.mark.behaviour("L25")
+@pytest.mark.scenario("004", "E11")
+async def test_manual_retry_is_not_supported(jobs: Toolset):
     said = await jobs.command("/retry-job t_1")
     assert (said.code, said.text) == ("retry_not_supported", "Manual retry not supported.")
 
 
-async def test_004_B1_a_result_or_a_job_never_both(mt: Meantime, jobs: Toolset, monkeypatch):
+@pytest.mark.behaviour("F5")
+@pytest.mark.scenario("004", "B1")
+async def test_a_result_or_a_job_never_both(mt: Meantime, jobs: Toolset, monkeypatch):
     monkeypatch.setattr("meantime.dialects.psi.INLINE", 0.05)
     said = [
         await jobs.call("run_tool", {"tool": "shell", "arguments": {"command": command}})

@@ -64,7 +64,9 @@ async def said(started: list[Process]) -> list[Any]:
 # -- B2
 
 
-async def test_psi_B2_many_threads_never_share_an_id(mt: Meantime) -> None:
+@pytest.mark.behaviour("F8")
+@pytest.mark.scenario("004", "B2")
+async def test_many_threads_never_share_an_id(mt: Meantime) -> None:
     """Jobs that many threads create at once all have ids of their own."""
 
     async def start_some(number: int) -> list[str]:
@@ -79,14 +81,18 @@ async def test_psi_B2_many_threads_never_share_an_id(mt: Meantime) -> None:
     assert {task.id for task in await mt.list("all", limit=1_000)} == set(ids)
 
 
-async def test_psi_B2_many_processes_never_share_an_id(tmp_path: Path) -> None:
+@pytest.mark.behaviour("F8")
+@pytest.mark.scenario("004", "B2")
+async def test_many_processes_never_share_an_id(tmp_path: Path) -> None:
     """Processes with ledgers of their own, and one ledger after another, never give an id twice."""
     racing = await processes(*(("ids", str(tmp_path / f"{n % 3}.db"), "300") for n in range(6)))
     ids = [id for answer in await said(racing) for id in answer]
     assert len(ids) == len(set(ids)) == 1_800
 
 
-async def test_psi_B2_one_of_many_threads_gets_the_id(mt: Meantime) -> None:
+@pytest.mark.behaviour("F8")
+@pytest.mark.scenario("004", "B2")
+async def test_one_of_many_threads_gets_the_id(mt: Meantime) -> None:
     """An id that many threads ask for goes to exactly one of them; its work runs once."""
     ran: list[int] = []
 
@@ -105,13 +111,17 @@ async def test_psi_B2_one_of_many_threads_gets_the_id(mt: Meantime) -> None:
     assert len(await mt.list("all")) == 1
 
 
-async def test_psi_B2_one_of_many_processes_gets_the_id(tmp_path: Path) -> None:
+@pytest.mark.behaviour("F8")
+@pytest.mark.scenario("004", "B2")
+async def test_one_of_many_processes_gets_the_id(tmp_path: Path) -> None:
     """The same with processes that follow each other as owners of one ledger."""
     racing = await processes(*[("claim", str(tmp_path / "work.db"), "the-one")] * 5)
     assert sorted(await said(racing)) == ["duplicate_id"] * 4 + ["won"]
 
 
-def test_psi_B2_one_of_many_blocking_callers_gets_the_id(ledger: str) -> None:
+@pytest.mark.behaviour("F8")
+@pytest.mark.scenario("004", "B2")
+def test_one_of_many_blocking_callers_gets_the_id(ledger: str) -> None:
     """The same through the blocking face, whose callers are threads by nature."""
     with blocking.Meantime.open(ledger) as mt, ThreadPoolExecutor(16) as threads:
         together = threading.Barrier(16)
@@ -131,7 +141,9 @@ def test_psi_B2_one_of_many_blocking_callers_gets_the_id(ledger: str) -> None:
 # -- B4
 
 
-async def test_psi_B4_concurrent_emitters_in_threads(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("N2")
+@pytest.mark.scenario("004", "B4")
+async def test_concurrent_emitters_in_threads_tell_once(mt: Meantime, thread: Thread) -> None:
     """Emitters on many threads race for the same ended jobs: one message each, in order."""
     ids = [(await finished(thread, number)).id for number in range(5)]
 
@@ -145,7 +157,9 @@ async def test_psi_B4_concurrent_emitters_in_threads(mt: Meantime, thread: Threa
     assert await mt.notices() == []
 
 
-def test_psi_B4_concurrent_emitters_that_block(ledger: str) -> None:
+@pytest.mark.behaviour("N2")
+@pytest.mark.scenario("004", "B4")
+def test_concurrent_emitters_that_block_tell_once(ledger: str) -> None:
     """The same through the blocking face."""
     with blocking.Meantime.open(ledger) as mt, ThreadPoolExecutor(16) as threads:
         thread = mt.thread("conv-1")
@@ -165,7 +179,9 @@ def test_psi_B4_concurrent_emitters_that_block(ledger: str) -> None:
         assert len(thread.transcript.messages()) == 5
 
 
-async def test_psi_B4_emitters_race_with_completions(mt: Meantime, thread: Thread) -> None:
+@pytest.mark.behaviour("N2")
+@pytest.mark.scenario("004", "B4")
+async def test_emitters_that_race_with_completions_tell_once(mt: Meantime, thread: Thread) -> None:
     """Jobs end while emitters look: each is told once, and the conversation has the ledger's order."""
 
     async def work_and_tell(number: int) -> Any:
@@ -182,7 +198,9 @@ async def test_psi_B4_emitters_race_with_completions(mt: Meantime, thread: Threa
     assert [entry.notice for entry in entries] == [notice.id for notice in told]
 
 
-async def test_psi_B4_concurrent_emitters_in_processes(tmp_path: Path) -> None:
+@pytest.mark.behaviour("N2")
+@pytest.mark.scenario("004", "B4")
+async def test_concurrent_emitters_in_processes_tell_once(tmp_path: Path) -> None:
     """Processes race to own the ledger and to tell: exactly one message is persisted per job."""
     ledger = str(tmp_path / "work.db")
     async with Meantime.open(ledger) as mt:

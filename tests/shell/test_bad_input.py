@@ -88,7 +88,8 @@ async def test_hostile_ids_are_no_paths(thread: Thread):
     assert await handle.result(10) == "fine\n"
 
 
-async def test_F8_a_duplicate_id_does_not_hurt_the_first(thread: Thread):
+@pytest.mark.behaviour("F8")
+async def test_a_duplicate_id_does_not_hurt_the_first(thread: Thread):
     first = await thread.start(Shell("read line; echo $line", open_stdin=True), id="mine")
     with pytest.raises(Exception, match="exists already"):
         await thread.start(Shell("echo second"), id="mine")
@@ -96,7 +97,8 @@ async def test_F8_a_duplicate_id_does_not_hurt_the_first(thread: Thread):
     assert await first.result(10) == "hello\n"
 
 
-async def test_F7_a_duplicate_tool_call_leaves_no_file(ledger: str, thread: Thread, tmp_path: Any):
+@pytest.mark.behaviour("F7")
+async def test_a_duplicate_tool_call_leaves_no_file(ledger: str, thread: Thread, tmp_path: Any):
     await (await thread.start(Shell("true"), tool_call_id="call-1")).wait(10)
     with pytest.raises(Exception, match="has its task already"):
         await thread.start(Shell("true"), tool_call_id="call-1")
@@ -104,7 +106,8 @@ async def test_F7_a_duplicate_tool_call_leaves_no_file(ledger: str, thread: Thre
         assert len(list(tmp_path.glob("work.db.commands/*.state"))) == 1
 
 
-async def test_F17_a_depth_limit(ledger: str):
+@pytest.mark.behaviour("F17")
+async def test_work_starts_work_only_as_deep_as_it_may(ledger: str):
     """Work that starts work that starts work: as deep as it may, and no deeper."""
     async with Meantime.open(ledger, settings=Settings(limits=Limits(depth=1))) as mt:
         thread = mt.thread("conv-1")

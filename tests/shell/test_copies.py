@@ -111,9 +111,8 @@ def forget_the_ledger(path: Path) -> None:
 # -- copies
 
 
-async def test_P11_opening_a_copy_leaves_the_originals_commands_alone(
-    owner: Owner, path: Path, tmp_path: Path
-):
+@pytest.mark.behaviour("P11")
+async def test_opening_a_copy_leaves_the_originals_commands_alone(owner: Owner, path: Path, tmp_path: Path):
     id = await running(owner, tmp_path)
     lost = await lost_in(copy(path), id)
     assert "copy" in lost.reason
@@ -122,17 +121,19 @@ async def test_P11_opening_a_copy_leaves_the_originals_commands_alone(
     await goes_on(path, tmp_path, id)
 
 
+@pytest.mark.behaviour("P11")
 @pytest.mark.slow
-async def test_P11_also_when_the_original_has_no_owner_just_now(owner: Owner, path: Path, tmp_path: Path):
+async def test_opening_a_copy_harms_nothing_when_the_original_has_no_owner(
+    owner: Owner, path: Path, tmp_path: Path
+):
     id = await running(owner, tmp_path)
     owner.kill()
     assert "copy" in (await lost_in(copy(path), id)).reason
     await goes_on(path, tmp_path, id)
 
 
-async def test_P11_a_copy_of_the_commands_alone_is_known_for_one_too(
-    owner: Owner, path: Path, tmp_path: Path
-):
+@pytest.mark.behaviour("P11")
+async def test_a_copy_of_the_commands_alone_is_known_for_one_too(owner: Owner, path: Path, tmp_path: Path):
     """Where the ledger does not say whose it is, every state file does."""
     id = await running(owner, tmp_path)
     owner.kill()
@@ -144,8 +145,9 @@ async def test_P11_a_copy_of_the_commands_alone_is_known_for_one_too(
     await goes_on(path, tmp_path, id)
 
 
+@pytest.mark.behaviour("P11")
 @pytest.mark.slow
-async def test_P11_a_copy_of_the_ledger_file_alone_harms_nothing(owner: Owner, path: Path, tmp_path: Path):
+async def test_a_copy_of_the_ledger_file_alone_harms_nothing(owner: Owner, path: Path, tmp_path: Path):
     id = await running(owner, tmp_path)
     owner.close()
     ledger = tmp_path / "other.db"
@@ -154,8 +156,9 @@ async def test_P11_a_copy_of_the_ledger_file_alone_harms_nothing(owner: Owner, p
     await goes_on(path, tmp_path, id)
 
 
+@pytest.mark.behaviour("P11")
 @pytest.mark.slow
-async def test_P11_nor_does_a_copy_that_was_moved_to_the_originals_place(
+async def test_a_copy_that_was_moved_to_the_originals_place_harms_nothing(
     owner: Owner, path: Path, tmp_path: Path
 ):
     id = await running(owner, tmp_path)
@@ -168,8 +171,9 @@ async def test_P11_nor_does_a_copy_that_was_moved_to_the_originals_place(
     await goes_on(original / path.name, tmp_path, id)
 
 
+@pytest.mark.behaviour("P11")
 @pytest.mark.slow
-async def test_P11_nor_one_that_replaced_an_original_which_is_gone(owner: Owner, path: Path, tmp_path: Path):
+async def test_a_copy_that_replaced_an_original_harms_nothing(owner: Owner, path: Path, tmp_path: Path):
     """Its inodes may be used again, but not that of a file which a living shim holds."""
     id = await running(owner, tmp_path)
     owner.kill()
@@ -181,8 +185,9 @@ async def test_P11_nor_one_that_replaced_an_original_which_is_gone(owner: Owner,
     os.killpg(command(tmp_path), signal.SIGKILL)
 
 
+@pytest.mark.behaviour("P11")
 @pytest.mark.slow
-async def test_P11_a_copy_made_of_hard_links_is_a_copy(owner: Owner, path: Path, tmp_path: Path):
+async def test_a_copy_made_of_hard_links_is_a_copy(owner: Owner, path: Path, tmp_path: Path):
     """Snapshots of many backup programs are made so: the state files are the very same."""
     id = await running(owner, tmp_path)
     owner.close()
@@ -192,10 +197,9 @@ async def test_P11_a_copy_made_of_hard_links_is_a_copy(owner: Owner, path: Path,
     await goes_on(path, tmp_path, id)
 
 
+@pytest.mark.behaviour("P11")
 @pytest.mark.slow
-async def test_P11_a_ledger_of_hard_links_where_only_the_states_say_so(
-    owner: Owner, path: Path, tmp_path: Path
-):
+async def test_a_ledger_of_hard_links_is_known_by_its_states_alone(owner: Owner, path: Path, tmp_path: Path):
     id = await running(owner, tmp_path)
     owner.close()
     ledger = copy(path, "snapshot", "-al")
@@ -209,8 +213,9 @@ async def test_P11_a_ledger_of_hard_links_where_only_the_states_say_so(
     await goes_on(path, tmp_path, id)
 
 
+@pytest.mark.behaviour("P11")
 @pytest.mark.slow
-async def test_P11_states_of_an_older_version_are_safe_by_their_living_shims(
+async def test_states_of_an_older_version_are_safe_by_their_living_shims(
     owner: Owner, path: Path, tmp_path: Path
 ):
     id = await running(owner, tmp_path)
@@ -221,8 +226,9 @@ async def test_P11_states_of_an_older_version_are_safe_by_their_living_shims(
     await goes_on(path, tmp_path, id)
 
 
+@pytest.mark.behaviour("P8")
 @pytest.mark.slow
-async def test_P8_what_a_killed_shim_of_an_older_version_left_is_found_by_its_mark(
+async def test_what_a_killed_shim_of_an_older_version_left_is_found_by_its_mark(
     owner: Owner, path: Path, tmp_path: Path
 ):
     id = await running(owner, tmp_path)
@@ -236,8 +242,9 @@ async def test_P8_what_a_killed_shim_of_an_older_version_left_is_found_by_its_ma
     assert not lives(command(tmp_path))
 
 
+@pytest.mark.behaviour("P11")
 @pytest.mark.slow
-async def test_P11_a_copy_does_not_end_what_a_killed_shim_has_left_to_the_original(
+async def test_a_copy_does_not_end_what_a_killed_shim_has_left_to_the_original(
     owner: Owner, path: Path, tmp_path: Path
 ):
     id = await running(owner, tmp_path)
@@ -255,8 +262,9 @@ async def test_P11_a_copy_does_not_end_what_a_killed_shim_has_left_to_the_origin
     assert not lives(command(tmp_path))
 
 
+@pytest.mark.behaviour("P8")
 @pytest.mark.slow
-async def test_P8_cancelling_in_a_copy_does_not_end_what_the_original_left_running(
+async def test_cancelling_in_a_copy_does_not_end_what_the_original_left_running(
     owner: Owner, path: Path, tmp_path: Path
 ):
     id = owner.start(f"sleep 600 & echo $! > {tmp_path}/server")
@@ -277,7 +285,8 @@ async def test_P8_cancelling_in_a_copy_does_not_end_what_the_original_left_runni
     assert not lives(server)
 
 
-async def test_P3_what_is_queued_is_started_by_the_original_alone(owner: Owner, path: Path, tmp_path: Path):
+@pytest.mark.behaviour("P3")
+async def test_what_is_queued_is_started_by_the_original_alone(owner: Owner, path: Path, tmp_path: Path):
     for _ in range(4):
         owner.start(released(tmp_path))
     queued = owner.start(f"echo original >> {tmp_path}/queued")
@@ -302,8 +311,9 @@ async def test_P3_what_is_queued_is_started_by_the_original_alone(owner: Owner, 
     assert (tmp_path / "queued").read_text() == "original\n"
 
 
+@pytest.mark.behaviour("P11")
 @pytest.mark.slow
-async def test_P11_a_copy_that_crashes_while_it_is_opened_is_still_a_copy(
+async def test_a_copy_that_crashes_while_it_is_opened_is_still_a_copy(
     owner: Owner, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     for _ in range(4):
@@ -367,15 +377,17 @@ async def test_a_copy_reads_its_own_payloads(path: Path):
 # -- what is no copy
 
 
-async def test_P4_a_ledger_that_was_moved_finds_its_commands_again(owner: Owner, path: Path, tmp_path: Path):
+@pytest.mark.behaviour("P4")
+async def test_a_ledger_that_was_moved_finds_its_commands_again(owner: Owner, path: Path, tmp_path: Path):
     id = await running(owner, tmp_path)
     owner.kill()
     moved = path.parent.rename(tmp_path / "moved") / path.name
     await goes_on(moved, tmp_path, id)
 
 
+@pytest.mark.behaviour("P4")
 @pytest.mark.slow
-async def test_P4_a_command_whose_folder_was_moved_can_still_say_something_new(
+async def test_a_command_whose_folder_was_moved_can_still_say_something_new(
     owner: Owner, path: Path, tmp_path: Path
 ):
     """Its files are made when they are first needed: by then the folder is elsewhere."""
@@ -394,8 +406,9 @@ async def test_P4_a_command_whose_folder_was_moved_can_still_say_something_new(
     assert not os.listdir(f"{path}.commands")
 
 
+@pytest.mark.behaviour("P8")
 @pytest.mark.slow
-async def test_P8_what_a_killed_shim_left_is_found_after_a_move(owner: Owner, path: Path, tmp_path: Path):
+async def test_what_a_killed_shim_left_is_found_after_a_move(owner: Owner, path: Path, tmp_path: Path):
     id = owner.start(f"sh -c 'echo $$ >> {tmp_path}/started; exec sleep 600' & {released(tmp_path)}")
     started = tmp_path / "started"
     await until(lambda: started.exists() and len(started.read_text().split()) == 2)
@@ -409,8 +422,9 @@ async def test_P8_what_a_killed_shim_left_is_found_after_a_move(owner: Owner, pa
     assert not any(lives(int(pid)) for pid in (tmp_path / "started").read_text().split())
 
 
+@pytest.mark.behaviour("P4")
 @pytest.mark.slow
-async def test_P4_a_ledger_that_is_mounted_elsewhere_is_the_same(owner: Owner, path: Path, tmp_path: Path):
+async def test_a_ledger_that_is_mounted_elsewhere_is_the_same(owner: Owner, path: Path, tmp_path: Path):
     mounted = tmp_path / "mounted"
     mounted.mkdir()
     id = await running(owner, tmp_path)
@@ -424,8 +438,9 @@ async def test_P4_a_ledger_that_is_mounted_elsewhere_is_the_same(owner: Owner, p
         assert mount("umount", "-l", str(mounted))
 
 
+@pytest.mark.behaviour("P4")
 @pytest.mark.slow
-async def test_P4_commands_are_found_again_under_a_ledger_that_was_put_back(
+async def test_commands_are_found_again_under_a_ledger_that_was_put_back(
     owner: Owner, path: Path, tmp_path: Path
 ):
     """The database is a copy; the command that runs is not."""

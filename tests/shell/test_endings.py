@@ -20,12 +20,14 @@ from .saying import lives
 pytestmark = pytest.mark.anyio
 
 
-async def test_F3_a_text_goes_to_the_shell(thread: Thread):
+@pytest.mark.behaviour("F3")
+async def test_a_text_goes_to_the_shell(thread: Thread):
     handle = await thread.start(Shell("echo one; echo two"))
     assert await handle.result(10) == "one\ntwo\n"
 
 
-async def test_F3_a_list_is_started_as_it_is(thread: Thread):
+@pytest.mark.behaviour("F3")
+async def test_a_list_is_started_as_it_is(thread: Thread):
     handle = await thread.start(Shell(["echo", "$HOME; exit 1"]))
     assert await handle.result(10) == "$HOME; exit 1\n"
 
@@ -37,7 +39,8 @@ async def test_the_command_is_its_title(thread: Thread):
     await handle.wait(10)
 
 
-async def test_L3_exit_codes_are_failures(thread: Thread):
+@pytest.mark.behaviour("L3")
+async def test_exit_codes_are_failures(thread: Thread):
     handle = await thread.start(Shell("echo so far; echo oh no >&2; exit 3"))
     task = await handle.wait(10)
 
@@ -49,7 +52,8 @@ async def test_L3_exit_codes_are_failures(thread: Thread):
         await handle.result()
 
 
-async def test_L3_signals_are_named(thread: Thread):
+@pytest.mark.behaviour("L3")
+async def test_signals_are_named(thread: Thread):
     task = await (await thread.start(Shell("kill -SEGV $$"))).wait(10)
 
     assert isinstance(task.outcome, Failed)
@@ -82,7 +86,8 @@ async def test_a_file_that_cannot_be_executed_is_a_failure(thread: Thread, tmp_p
     assert "Permission denied" in task.outcome.message
 
 
-async def test_M2_what_could_not_be_started_frees_its_slot(ledger: str, tmp_path: Path):
+@pytest.mark.behaviour("M2")
+async def test_what_could_not_be_started_frees_its_slot(ledger: str, tmp_path: Path):
     async with Meantime.open(ledger, settings=Settings(limits=Limits(per_thread=1))) as mt:
         thread = mt.thread("one")
         bad = [await thread.start(Shell(["no-such-program"])) for _ in range(3)]
@@ -166,7 +171,8 @@ async def test_a_script_without_a_first_line_says_so(thread: Thread, tmp_path: P
     assert "Exec format error" in task.outcome.message
 
 
-def test_P8_a_leftover_is_found_while_it_becomes_another_program(tmp_path: Path):
+@pytest.mark.behaviour("P8")
+def test_a_leftover_is_found_while_it_becomes_another_program(tmp_path: Path):
     """The kernel shows no environment of it for a moment: that it has no mark is not believed at once."""
     same = "[*sys.orig_argv[:4], str(n)]"
     again = f"import os, sys; n = int(sys.argv[1]) - 1; n and os.execv(sys.executable, {same})"

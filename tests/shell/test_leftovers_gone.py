@@ -89,8 +89,9 @@ def _is_in(folder: Path, pid: str) -> bool:
 LINES = {"bare": BARE, "mute": MUTE, "2 ms": chain(0.002), "20 ms": chain(0.02), "100 ms": chain(0.1)}
 
 
+@pytest.mark.behaviour("P8")
 @pytest.mark.parametrize("line", LINES.values(), ids=LINES)
-async def test_P8_in_a_ledgers_first_life(tmp_path: Path, line: str):
+async def test_a_cancel_ends_leftovers_in_a_ledgers_first_life(tmp_path: Path, line: str):
     async with Meantime.open(tmp_path / "work.db") as mt:
         await ended(mt, tmp_path, line)
         assert await lives(tmp_path)
@@ -98,8 +99,9 @@ async def test_P8_in_a_ledgers_first_life(tmp_path: Path, line: str):
     assert (answer.killed > 0, await lives(tmp_path)) == (True, False)
 
 
+@pytest.mark.behaviour("P8")
 @pytest.mark.parametrize("line", LINES.values(), ids=LINES)
-async def test_P8_after_a_reopen(tmp_path: Path, line: str):
+async def test_a_cancel_ends_leftovers_after_a_reopen(tmp_path: Path, line: str):
     async with Meantime.open(tmp_path / "work.db") as mt:
         await ended(mt, tmp_path, line)
     async with Meantime.open(tmp_path / "work.db") as mt:
@@ -107,8 +109,9 @@ async def test_P8_after_a_reopen(tmp_path: Path, line: str):
     assert (answer.killed > 0, await lives(tmp_path)) == (True, False)
 
 
+@pytest.mark.behaviour("P8")
 @pytest.mark.parametrize("line", [BARE, chain(0.02)], ids=["bare", "20 ms"])
-async def test_P8_where_the_id_of_the_boot_is_another(
+async def test_a_cancel_ends_leftovers_where_the_boot_id_is_another(
     tmp_path: Path, line: str, monkeypatch: pytest.MonkeyPatch
 ):
     """The supervisor holds the file of this command: so it lives, whatever the machine says of itself."""
@@ -119,7 +122,8 @@ async def test_P8_where_the_id_of_the_boot_is_another(
     assert not await lives(tmp_path)
 
 
-async def test_P8_when_the_supervisor_was_killed_a_leftover_is_known_by_its_pid_and_start(tmp_path: Path):
+@pytest.mark.behaviour("P8")
+async def test_when_the_supervisor_was_killed_a_leftover_is_known_by_its_pid_and_start(tmp_path: Path):
     async with Meantime.open(tmp_path / "work.db") as mt:
         await ended(mt, tmp_path, MUTE)
         leftover = int((tmp_path / "pid").read_text())
@@ -130,7 +134,8 @@ async def test_P8_when_the_supervisor_was_killed_a_leftover_is_known_by_its_pid_
     assert (answer.killed, await lives(tmp_path)) == (1, False)
 
 
-async def test_P8_what_cannot_be_killed_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.behaviour("P8")
+async def test_a_leftover_that_cannot_be_killed_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     async with Meantime.open(tmp_path / "work.db") as mt:
         await ended(mt, tmp_path, BARE)
         with monkeypatch.context() as patched:
@@ -141,7 +146,8 @@ async def test_P8_what_cannot_be_killed_is_said(tmp_path: Path, monkeypatch: pyt
         await mt.cancel("one")
 
 
-async def test_P8_a_supervisor_leaves_when_the_last_leftover_has_ended(tmp_path: Path):
+@pytest.mark.behaviour("P8")
+async def test_a_supervisor_leaves_when_the_last_leftover_has_ended(tmp_path: Path):
     async with Meantime.open(tmp_path / "work.db") as mt:
         await ended(mt, tmp_path, MUTE)
         leftover = int((tmp_path / "pid").read_text())
@@ -151,7 +157,8 @@ async def test_P8_a_supervisor_leaves_when_the_last_leftover_has_ended(tmp_path:
         await until(lambda: not is_there(supervisor))
 
 
-async def test_P8_a_second_stop_does_not_interrupt_the_conclusion(
+@pytest.mark.behaviour("P8")
+async def test_a_second_stop_does_not_interrupt_the_conclusion(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """Its supervisor was killed, and what it left is being ended, when the stop after the grace comes."""

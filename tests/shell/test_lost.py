@@ -119,7 +119,8 @@ async def test_an_order_goes_round_a_shim_that_hangs(path: Path, monkeypatch: py
     assert Path(f"{path}.ran").read_text() == "ran\n"
 
 
-async def test_P3_lost_work_runs_again_only_if_it_may(path: Path, tmp_path: Path):
+@pytest.mark.behaviour("P3")
+async def test_lost_work_runs_again_only_if_it_may(path: Path, tmp_path: Path):
     async with Meantime.open(path, settings=QUICK) as mt:
         thread = mt.thread("conv-1")
         command = f"echo $$ >> {tmp_path}/started; test $(wc -l < {tmp_path}/started) -eq 2 || sleep 600"

@@ -24,7 +24,8 @@ async def whole(log: Log, stream: str = "both") -> bytes:
     return b"".join([chunk.data async for chunk in log.follow(stream=stream)])  # type: ignore[arg-type]
 
 
-async def test_I4_streams_are_read_by_offset(thread: Thread):
+@pytest.mark.behaviour("I4")
+async def test_streams_are_read_by_offset(thread: Thread):
     handle = await thread.start(Shell(TURNS))
     await handle.wait(10)
 
@@ -35,7 +36,8 @@ async def test_I4_streams_are_read_by_offset(thread: Thread):
     assert (await handle.log.read(12, stream="stdout")).ended
 
 
-async def test_I4_both_are_in_the_order_in_which_they_were_heard(thread: Thread):
+@pytest.mark.behaviour("I4")
+async def test_both_streams_are_in_the_order_in_which_they_were_read(thread: Thread):
     handle = await thread.start(Shell(TURNS))
     await handle.wait(10)
 
@@ -52,7 +54,8 @@ async def test_merged_streams_are_in_exact_order(thread: Thread):
     assert await handle.result(10) == "".join(f"{i}\n" for i in range(500))
 
 
-async def test_I7_output_can_be_seen_while_it_runs(thread: Thread):
+@pytest.mark.behaviour("I7")
+async def test_output_can_be_seen_while_it_runs(thread: Thread):
     handle = await thread.start(Shell("echo so far; read line", open_stdin=True))
     async for chunk in handle.log.follow():
         assert (chunk.text, chunk.ended) == ("so far\n", False)
@@ -75,7 +78,8 @@ async def test_following_is_live(thread: Thread):
     assert (await handle.get()).status == "completed"
 
 
-async def test_I5_a_tail_is_bounded_by_lines_and_bytes(thread: Thread):
+@pytest.mark.behaviour("I5")
+async def test_a_tail_is_bounded_by_lines_and_bytes(thread: Thread):
     handle = await thread.start(Shell("seq 1 100000"))
     await handle.wait(10)
 
@@ -85,7 +89,8 @@ async def test_I5_a_tail_is_bounded_by_lines_and_bytes(thread: Thread):
     assert (chunk.offset, chunk.next, chunk.total) == (chunk.total - 13, chunk.total, chunk.total)
 
 
-async def test_I5_never_from_the_middle_of_a_character(thread: Thread):
+@pytest.mark.behaviour("I5")
+async def test_a_tail_never_begins_in_the_middle_of_a_character(thread: Thread):
     handle = await thread.start(Shell(["printf", "%s", "añ€😀" * 50]))
     text = str(await handle.result(10))
 
@@ -100,7 +105,8 @@ async def test_I5_never_from_the_middle_of_a_character(thread: Thread):
         assert "".join([*pieces, chunk.text]) == text
 
 
-async def test_I5_also_if_it_comes_in_two_halves(thread: Thread):
+@pytest.mark.behaviour("I5")
+async def test_a_character_that_comes_in_two_halves_stays_whole(thread: Thread):
     handle = await thread.start(Shell(r"printf '\342'; sleep 0.2; printf '\202\254'"))
     assert [chunk.text async for chunk in handle.log.follow()] == ["€"]
 
@@ -138,7 +144,8 @@ async def small(tmp_path: Path):
         yield mt.thread("small")
 
 
-async def test_I4_what_the_ring_dropped_is_counted(small: Thread):
+@pytest.mark.behaviour("I4")
+async def test_what_the_ring_dropped_is_counted(small: Thread):
     numbers = b"".join(b"%06d\n" % i for i in range(100_000))
     handle = await small.start(Shell("seq -f %06.0f 0 99999"))
     await handle.wait(10)
@@ -153,7 +160,8 @@ async def test_I4_what_the_ring_dropped_is_counted(small: Thread):
     assert [chunk.data async for chunk in handle.log.follow()] == [numbers[:1_000], numbers[-2_000:]]
 
 
-async def test_I5_a_tail_is_the_end_also_after_what_was_dropped(small: Thread):
+@pytest.mark.behaviour("I5")
+async def test_a_tail_is_the_end_even_after_output_was_dropped(small: Thread):
     handle = await small.start(Shell("seq 1 1000"))
     await handle.wait(10)
     assert (await handle.log.tail(3)).text == "998\n999\n1000\n"
@@ -189,7 +197,8 @@ async def test_a_result_says_what_is_missing(small: Thread):
     assert kept.endswith("999\n1000\n")
 
 
-async def test_I15_the_disk_is_bounded(small: Thread, tmp_path: Path):
+@pytest.mark.behaviour("I15")
+async def test_the_disk_is_bounded(small: Thread, tmp_path: Path):
     handle = await small.start(Shell("head -c 30000000 /dev/zero; head -c 30000000 /dev/zero >&2"))
     await handle.wait(30)
     used = sum(file.stat().st_size for file in (tmp_path / "work.db.commands").iterdir())
@@ -204,7 +213,8 @@ async def test_very_many_turns_keep_every_byte(thread: Thread):
     assert (text.count("o"), text.count("e"), len(text)) == (3_000, 3_000, 6_000)
 
 
-async def test_N17_big_output_is_told_as_its_ends_and_a_file(mt: Meantime, thread: Thread):
+@pytest.mark.behaviour("N17")
+async def test_big_output_is_told_as_its_ends_and_a_file(mt: Meantime, thread: Thread):
     handle = await thread.start(Shell("seq 1 400000"))
     task = await handle.wait(30)
 
@@ -221,7 +231,8 @@ async def test_N17_big_output_is_told_as_its_ends_and_a_file(mt: Meantime, threa
     assert not Path(task.outcome.spill.path).exists()
 
 
-async def test_I15_what_went_around_its_ring_is_put_in_order(tmp_path: Path):
+@pytest.mark.behaviour("I15")
+async def test_what_went_around_its_ring_is_put_in_order(tmp_path: Path):
     """Once: its file can be read from front to back, and takes the disk no second time."""
     settings = Settings(output_head=100_000, output_ring=1_000_000)
     async with Meantime.open(tmp_path / "work.db", settings=settings) as mt:
@@ -310,7 +321,8 @@ async def test_bad_reads_are_refused(thread: Thread, bad: dict[str, object]):
         await handle.log.read(**bad)  # type: ignore[arg-type]
 
 
-async def test_I10_another_threads_log_is_not_found(mt: Meantime, thread: Thread):
+@pytest.mark.behaviour("I10", "H25")
+async def test_another_threads_log_is_not_found(mt: Meantime, thread: Thread):
     handle = await thread.start(Shell("echo secret"))
     await handle.wait(10)
     with pytest.raises(KeyError, match="No task"):

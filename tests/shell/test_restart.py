@@ -17,7 +17,8 @@ from .saying import lives
 pytestmark = pytest.mark.anyio
 
 
-async def test_P4_a_running_command_is_found_again(owner: Owner, path: Path, tmp_path: Path):
+@pytest.mark.behaviour("P4")
+async def test_a_running_command_is_found_again(owner: Owner, path: Path, tmp_path: Path):
     id = owner.start(released(tmp_path, "exit 3"))
     await wait_for(tmp_path / "started", "\n")
     owner.kill()
@@ -38,7 +39,10 @@ async def test_P4_a_running_command_is_found_again(owner: Owner, path: Path, tmp
     assert len((tmp_path / "started").read_text().split()) == 1
 
 
-async def test_P4_one_that_ended_meanwhile_tells_its_true_exit_code(owner: Owner, path: Path, tmp_path: Path):
+@pytest.mark.behaviour("P4")
+async def test_a_command_that_ended_meanwhile_tells_its_true_exit_code(
+    owner: Owner, path: Path, tmp_path: Path
+):
     id = owner.start(released(tmp_path, f"echo gone > {tmp_path}/gone"))
     await wait_for(tmp_path / "started", "\n")
     owner.kill()
@@ -92,7 +96,8 @@ async def test_at_once_if_its_shim_was_never_told(
         assert task.status == "cancelled"
 
 
-async def test_P9_its_timeout_goes_on(owner: Owner, path: Path, tmp_path: Path):
+@pytest.mark.behaviour("P9")
+async def test_the_timeout_of_a_running_command_goes_on(owner: Owner, path: Path, tmp_path: Path):
     id = owner.start(released(tmp_path), options={"timeout": 1.0})
     await wait_for(tmp_path / "started", "\n")
     owner.kill()

@@ -38,7 +38,8 @@ time.sleep(600)
 """
 
 
-async def test_L6_a_cancel_is_a_TERM(thread: Thread):
+@pytest.mark.behaviour("L6")
+async def test_a_cancel_sends_sigterm(thread: Thread):
     script = "trap 'echo cleaning up; exit 7' TERM; echo ready; while :; do sleep 0.05; done"
     handle = await thread.start(Shell(f"exec 2>/dev/null; {script}"))  # where it tells of a killed sleep
     await said(handle, "ready")
@@ -58,7 +59,8 @@ async def test_stopping_well_is_stopping_too(thread: Thread):
     assert (await handle.cancel(wait=True)).task.status == "cancelled"
 
 
-async def test_L7_finished_first_wins(thread: Thread):
+@pytest.mark.behaviour("L7")
+async def test_a_command_that_finished_first_is_completed(thread: Thread):
     handle = await thread.start(Shell("echo done"))
     await handle.wait(10)
     answer = await handle.cancel(wait=True)
@@ -66,7 +68,10 @@ async def test_L7_finished_first_wins(thread: Thread):
     assert answer.disposition == "already_ended"
 
 
-async def test_L7_also_if_its_shim_hears_of_both_at_once(thread: Thread, tmp_path: Path):
+@pytest.mark.behaviour("L7")
+async def test_a_command_that_finished_first_is_completed_if_its_shim_hears_both_at_once(
+    thread: Thread, tmp_path: Path
+):
     os.mkfifo(tmp_path / "gate")
     handle = await thread.start(Shell("echo $PPID; cat gate; echo done", cwd=tmp_path))
     await said(handle, "\n")
@@ -80,15 +85,15 @@ async def test_L7_also_if_its_shim_hears_of_both_at_once(thread: Thread, tmp_pat
     assert isinstance((await handle.wait(10)).outcome, Completed)
 
 
-async def test_L6_whoever_ignores_TERM_is_killed(thread: Thread):
+@pytest.mark.behaviour("L6")
+async def test_a_command_that_ignores_sigterm_is_killed(thread: Thread):
     handle = await thread.start(Shell("trap '' TERM; echo ready; while :; do sleep 0.05; done"))
     await said(handle, "ready")
     assert (await handle.cancel(wait=True)).task.status == "cancelled"
 
 
-async def test_P8_grandchildren_in_sessions_of_their_own_are_gone(
-    thread: Thread, tmp_path: Path, alive: Alive
-):
+@pytest.mark.behaviour("P8")
+async def test_grandchildren_in_sessions_of_their_own_are_gone(thread: Thread, tmp_path: Path, alive: Alive):
     handle = await thread.start(Shell([sys.executable, "-c", GRANDCHILDREN], cwd=tmp_path))
     await said(handle, "up")
     assert len(alive()) == 4
@@ -105,7 +110,8 @@ async def test_one_that_has_stopped_itself_is_gone(thread: Thread, tmp_path: Pat
     assert alive() == []
 
 
-async def test_L13_a_timeout_keeps_what_was_said(thread: Thread):
+@pytest.mark.behaviour("L13")
+async def test_a_timeout_keeps_what_was_said(thread: Thread):
     handle = await thread.start(Shell("echo so far; sleep 600"), timeout=0.5)
     task = await handle.wait(10)
 
@@ -121,7 +127,8 @@ async def test_a_cancel_right_after_the_start_is_heard(thread: Thread):
     assert (await handle.cancel(wait=True)).task.status == "cancelled"
 
 
-async def test_L8_cancelling_twice_is_harmless(thread: Thread):
+@pytest.mark.behaviour("L8")
+async def test_cancelling_twice_is_harmless(thread: Thread):
     handle = await thread.start(Shell("trap '' TERM; echo ready; sleep 600"))
     await said(handle, "ready")
     first = await handle.cancel()
@@ -142,7 +149,8 @@ async def test_cancel_all_takes_many_at_once(thread: Thread, tmp_path: Path, ali
     assert alive() == []
 
 
-async def test_P8_whoever_is_orphaned_by_the_TERM_is_gone_too(thread: Thread):
+@pytest.mark.behaviour("P8")
+async def test_processes_orphaned_by_sigterm_are_gone_too(thread: Thread):
     """Its parent ends just while we look for what is left: it must not be overlooked."""
     for _ in range(4):
         script = "(trap '' TERM; echo up; exec sleep 600) & wait"

@@ -52,7 +52,8 @@ async def _cancelled(thread: Thread, work: Callable[[threading.Event], Callable[
     return handle.id
 
 
-async def test_L7_an_error_while_being_cancelled_is_a_cancel_that_keeps_the_error(work):
+@pytest.mark.behaviour("L7")
+async def test_an_error_while_being_cancelled_is_a_cancel_that_keeps_the_error(work):
     async with Meantime.open(":memory:") as mt:
         thread = mt.thread("conv-1")
         task = await thread.get(await _cancelled(thread, work))
@@ -62,8 +63,9 @@ async def test_L7_an_error_while_being_cancelled_is_a_cancel_that_keeps_the_erro
             await thread.result(task.id)
 
 
+@pytest.mark.behaviour("L7", "R3")
 @pytest.mark.parametrize("name", names())
-async def test_L7_every_dialect_calls_it_cancelled_and_tells_the_error(name: str, work):
+async def test_every_dialect_calls_it_cancelled_and_tells_the_error(name: str, work):
     async with Meantime.open(":memory:") as mt:
         thread = mt.thread("conv-1")
         task = await thread.get(await _cancelled(thread, work))

@@ -50,7 +50,8 @@ async def test_a_model_that_chooses_an_agent_reads_what_each_is_for(thread: Thre
     assert "\n" not in start.description
 
 
-async def test_F2_a_function_by_its_name(thread: Thread) -> None:
+@pytest.mark.behaviour("F2")
+async def test_a_function_is_offered_by_its_name(thread: Thread) -> None:
     toolset = thread.toolset(tools={"index": index})
     said = await toolset.call("start_tool", {"name": "index", "arguments": {"folder": "src"}})
     assert await thread.wait(said.data["id"])
@@ -84,7 +85,8 @@ async def test_a_program_is_told_what_it_handed_over_wrongly(
         thread.toolset(**given)
 
 
-async def test_F19_a_whitelist_and_empty_means_none(thread: Thread) -> None:
+@pytest.mark.behaviour("F19")
+async def test_an_empty_whitelist_means_no_tools(thread: Thread) -> None:
     toolset = thread.toolset("background", allow=["background_list", "background_output"])
     assert await names(toolset) == ["background_output", "background_list"]
     refused = await toolset.call("background_task", {"description": "x", "prompt": "x", "agent": "explore"})
@@ -93,23 +95,26 @@ async def test_F19_a_whitelist_and_empty_means_none(thread: Thread) -> None:
     assert await thread.toolset("background", allow=[]).guidance() == ""
 
 
-async def test_F20_async_switched_off_takes_away_what_hands_off(thread: Thread) -> None:
+@pytest.mark.behaviour("F20")
+async def test_async_switched_off_takes_away_what_hands_off(thread: Thread) -> None:
     for dialect in ("meantime", "background", "asyncagents"):
         toolset = thread.toolset(dialect, tools={"index": index}, commands=Shell, background=False)
         assert not [tool.name for tool in await toolset.tools() if tool.starts]
         assert await toolset.guidance() == ""
 
 
+@pytest.mark.behaviour("R4")
 async def test_the_model_may_not_cancel(thread: Thread) -> None:
     toolset = thread.toolset("asyncagents", allow_model_cancel=False)
     assert "asyncagents_cancel" not in await names(toolset)
     assert (await toolset.call("asyncagents_cancel", {"task_id": "t_x"})).code == "not_found"
 
 
+@pytest.mark.behaviour("F17")
 @pytest.mark.parametrize(
     ("deepest", "depth", "may"), [(0, None, True), (0, 0, False), (2, 1, True), (2, 2, False)]
 )
-async def test_F17_children_start_children_only_so_deep(deepest: int, depth: int | None, may: bool) -> None:
+async def test_children_start_children_only_so_deep(deepest: int, depth: int | None, may: bool) -> None:
     """`depth` is that of the task that the agent works on; a conversation has none."""
     settings = Settings(limits=Limits(depth=deepest))
     async with Meantime.open(":memory:", settings=settings) as mt:
@@ -117,8 +122,9 @@ async def test_F17_children_start_children_only_so_deep(deepest: int, depth: int
         assert ("background_task" in await names(toolset)) is may
 
 
+@pytest.mark.behaviour("F17")
 @pytest.mark.embedded
-async def test_F17_work_that_runs_here_knows_how_deep_it_is() -> None:
+async def test_work_that_runs_here_knows_how_deep_it_is() -> None:
     async with Meantime.open(":memory:", settings=Settings(limits=Limits(depth=0))) as mt:
         thread = mt.thread("conv-1")
 

@@ -68,14 +68,16 @@ async def performed(thread: Thread, ask: asks.Ask, policy: Policy | None = None,
     return dialect.answers[0]
 
 
-async def test_F6_a_call_that_ends_in_time_has_a_result_and_no_task(thread: Thread) -> None:
+@pytest.mark.behaviour("F6")
+async def test_a_call_that_ends_in_time_has_a_result_and_no_task(thread: Thread) -> None:
     ask = asks.StartTool(name="add", arguments={"a": 1}, background=False, threshold=30)
     answer = await performed(thread, ask, add=lambda a: a + 1)
     assert (answer.inline, answer.result, answer.tasks) == (True, 2, ())
     assert await thread.list("all") == []
 
 
-async def test_F5_a_call_that_is_slow_goes_on_as_a_task(thread: Thread, clock: FakeClock) -> None:
+@pytest.mark.behaviour("F5")
+async def test_a_call_that_is_slow_goes_on_as_a_task(thread: Thread, clock: FakeClock) -> None:
     gate = asyncio.Event()
     ask = asks.StartTool(name="slow", background=False, threshold=5)
     calling = asyncio.ensure_future(performed(thread, ask, slow=gate.wait))
@@ -85,12 +87,13 @@ async def test_F5_a_call_that_is_slow_goes_on_as_a_task(thread: Thread, clock: F
     gate.set()
 
 
+@pytest.mark.behaviour("F13")
 @pytest.mark.parametrize("background", [True, False])
 @pytest.mark.parametrize(
     ("names", "there"),
     [(["review"], "There are: review."), (None, "There are none here: name one with [agents.NAME]")],
 )
-async def test_F13_an_agent_that_is_not_offered_is_not_started(
+async def test_an_agent_that_is_not_offered_is_not_started(
     thread: Thread, names: list[str] | None, there: str, background: bool
 ) -> None:
     """A schema only says which there are; a model may send another name."""
@@ -102,7 +105,8 @@ async def test_F13_an_agent_that_is_not_offered_is_not_started(
     assert await thread.list("all") == []
 
 
-async def test_F7_one_task_for_one_tool_call(thread: Thread) -> None:
+@pytest.mark.behaviour("F7")
+async def test_one_tool_call_has_one_task(thread: Thread) -> None:
     toolset = thread.toolset("background")
     given = {"description": "x", "prompt": "x", "agent": "explore"}
     first = await toolset.call("background_task", given, tool_call_id="call-1", message_id="m-7")
@@ -112,7 +116,8 @@ async def test_F7_one_task_for_one_tool_call(thread: Thread) -> None:
     assert (await thread.get(first.data["task_id"])).message_id == "m-7"
 
 
-async def test_I3_a_wait_is_over_after_its_time_and_says_that_it_lives(
+@pytest.mark.behaviour("I3")
+async def test_a_wait_is_over_after_its_time_and_says_that_it_lives(
     thread: Thread, clock: FakeClock, agents: FakeSessionRunner
 ) -> None:
     agents.hold()
@@ -134,6 +139,7 @@ async def test_I3_a_wait_is_over_after_its_time_and_says_that_it_lives(
     assert said.text.endswith("You are notified when it ends.")
 
 
+@pytest.mark.behaviour("I14")
 @pytest.mark.parametrize(
     ("policy", "listed"),
     [
@@ -144,7 +150,7 @@ async def test_I3_a_wait_is_over_after_its_time_and_says_that_it_lives(
         (Policy(listed="cleared"), 3),
     ],
 )
-async def test_I14_how_long_ended_tasks_are_listed(
+async def test_how_long_ended_tasks_are_listed(
     thread: Thread, mt: Meantime, clock: FakeClock, policy: Policy, listed: int
 ) -> None:
     await mt.set_limits(per_kind={"agent": 2})
@@ -166,7 +172,8 @@ async def test_a_list_of_tasks_with_the_same_mark(thread: Thread) -> None:
     assert [task.id for task in (await performed(thread, every)).tasks] == ["mcp"]
 
 
-async def test_L5_a_cancel_that_does_not_wait_answers_with_the_request(
+@pytest.mark.behaviour("L5")
+async def test_a_cancel_that_does_not_wait_answers_with_the_request(
     thread: Thread, clock: FakeClock, agents: FakeSessionRunner
 ) -> None:
     agents.hold()
@@ -176,7 +183,8 @@ async def test_L5_a_cancel_that_does_not_wait_answers_with_the_request(
     assert answer.task.status == "cancelling"
 
 
-async def test_M4_over_the_limit_by_the_policy(
+@pytest.mark.behaviour("M4")
+async def test_over_the_limit_the_policy_says_whether_to_queue_or_refuse(
     thread: Thread, mt: Meantime, agents: FakeSessionRunner
 ) -> None:
     await mt.set_limits(per_kind={"agent": 1})
@@ -188,8 +196,9 @@ async def test_M4_over_the_limit_by_the_policy(
     assert said.code == "limit_reached"
 
 
+@pytest.mark.behaviour("M1")
 @pytest.mark.parametrize("background", [True, False])
-async def test_M1_a_limit_of_the_policy_may_be_above_what_is_listed_at_once(
+async def test_a_limit_of_the_policy_may_be_above_what_is_listed_at_once(
     thread: Thread, agents: FakeSessionRunner, background: bool
 ) -> None:
     ask = asks.StartAgent(agent="explore", prompt="look", background=background)
@@ -197,7 +206,8 @@ async def test_M1_a_limit_of_the_policy_may_be_above_what_is_listed_at_once(
     assert answer.inline is not background
 
 
-async def test_M1_more_than_are_listed_at_once_are_counted(thread: Thread, agents: FakeSessionRunner) -> None:
+@pytest.mark.behaviour("M1")
+async def test_more_than_are_listed_at_once_are_counted(thread: Thread, agents: FakeSessionRunner) -> None:
     agents.hold()
     await asyncio.gather(*(thread.start(Agent("explore", "look")) for _ in range(1_001)))
     ask, policy = asks.StartAgent(agent="explore", prompt="look"), Policy(most_active=1_002)
@@ -206,7 +216,8 @@ async def test_M1_more_than_are_listed_at_once_are_counted(thread: Thread, agent
     assert (said.code, "1002 of at most 1002" in said.text) == ("limit_reached", True)
 
 
-async def test_N2_a_read_in_a_turn_that_is_over_settles_nothing(
+@pytest.mark.behaviour("N2")
+async def test_a_read_in_a_turn_that_is_over_settles_nothing(
     thread: Thread, agents: FakeSessionRunner
 ) -> None:
     handle = await thread.start(Agent("explore", "look"))
@@ -257,7 +268,8 @@ async def test_times_are_by_the_clock_of_the_ledger(
     assert (await performed(thread, asks.List())).now == clock.now()
 
 
-async def test_N7_the_reminder_in_a_dialect(thread: Thread, agents: FakeSessionRunner) -> None:
+@pytest.mark.behaviour("N7")
+async def test_the_reminder_is_in_the_words_of_the_dialect(thread: Thread, agents: FakeSessionRunner) -> None:
     assert await thread.reminder("background") == ""
     agents.hold("slow")
     slow = await thread.start(Agent("slow", "look"), description="the slow one")

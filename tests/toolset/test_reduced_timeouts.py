@@ -51,8 +51,9 @@ async def _start(thread: Thread, dialect: str) -> tuple[Said, str]:
     return said, note
 
 
+@pytest.mark.behaviour("L13", "R22")
 @pytest.mark.parametrize("dialect", names())
-async def test_L13_a_reduced_timeout_is_said_at_the_start_and_at_the_end(dialect: str):
+async def test_a_reduced_timeout_is_said_at_the_start_and_at_the_end(dialect: str):
     settings = Settings(default_timeout=3600, max_timeout=1800)
     async with Meantime.open(":memory:", runners=[FakeSessionRunner("done")], settings=settings) as mt:
         thread = mt.thread("conv-1")
@@ -65,8 +66,9 @@ async def test_L13_a_reduced_timeout_is_said_at_the_start_and_at_the_end(dialect
         assert note in "".join(part.text for part in message.parts)
 
 
+@pytest.mark.behaviour("L13")
 @pytest.mark.parametrize("dialect", names())
-async def test_L13_a_timeout_that_is_granted_is_not_spoken_of(dialect: str):
+async def test_a_timeout_that_is_granted_is_not_spoken_of(dialect: str):
     async with Meantime.open(":memory:", runners=[FakeSessionRunner("done")]) as mt:
         said, _ = await _start(mt.thread("conv-1"), dialect)
         assert "maximum" not in said.text

@@ -76,12 +76,21 @@ class Meantime:
         salvage: bool = False,
         link: str | os.PathLike[str] | None = None,
     ) -> Opening:
-        """`path` is a file; ":memory:" forgets. Use it with `async with`, or await it and close it.
+        """Opens a ledger, which this process then owns. Use it with `async with`, or await it and close it.
 
+        path: a file; ":memory:" forgets when it is closed.
         durability: "full" survives a power cut; "fast" survives a crash, not a power cut.
-        link: a unix socket at which other processes of the same user can `connect`.
+        settings: see `Settings`.
+        runners: runners for more kinds of work than functions and commands.
         servers: MCP servers by name, whose tools `Tool("name/tool", …)` runs.
-        agents: who `Agent("name", …)` is: AgentSettings, a Pydantic AI agent, or a function of your own.
+        agents: who `Agent("name", …)` is: AgentSettings, a Pydantic AI agent or a function of your own, or
+            `PythonAgent(agent, tools=…)`, which gives either its settings.
+        clock: another clock, for tests.
+        store: another store instead of the one that `path` names, for tests.
+        salvage: True goes on with what can be read of a damaged ledger that was set aside.
+        link: a unix socket at which other processes of the same user can `connect`.
+
+        Raises LedgerBusy where another process owns the ledger, LedgerDamaged and LedgerTooNew.
         """
         settings = settings_of(settings)
         clock = clock or SystemClock()
@@ -218,6 +227,7 @@ class Meantime:
     # -- a person's view
 
     async def get(self, ref: str) -> Task:
+        """Any thread's task, as it is now. Raises NotFound and Ambiguous."""
         return await self._runtime.get(ref, None)
 
     async def list(
@@ -230,12 +240,26 @@ class Meantime:
         limit: int = 50,
         offset: int = 0,
     ) -> Sequence[Task]:
+        """Tasks of every thread, newest first.
+
+        status: one status or several; None and "all" are every one.
+        thread: only the tasks of this thread.
+        batch: only the tasks of this batch.
+        history: False leaves out cleared tasks, and those beyond `Retention.hot`.
+        limit: the most tasks.
+        offset: how many to skip.
+        """
         wanted = statuses_of("all" if status is None else status)
         return await self._runtime.list(
             thread, wanted, batch=batch, history=history, limit=limit, offset=offset
         )
 
     async def output(self, ref: str, *, wait: float = 0) -> Output:
+        """What can be read of a task now.
+
+        ref: the task.
+        wait: seconds that it is given to end first.
+        """
         return await self._runtime.output(ref, None, wait=wait)
 
     def log(self, ref: str) -> Log:
@@ -243,20 +267,42 @@ class Meantime:
         return Log(self._runtime, ref, None)
 
     async def send(self, ref: str, data: str | bytes = "", *, eof: bool = False) -> str:
-        """To a running command: more of its stdin; `eof` closes it. To a running agent: a text."""
+        """Sends a running command more of its stdin, or a running agent a text.
+
+        ref: the task.
+        data: text or bytes.
+        eof: True closes the stdin.
+        """
         return await self._runtime.send(ref, None, data, eof=eof)
 
     async def answer(self, ref: str, text: str, *, scope: str | None = None) -> Task:
-        """To a task that waits for input, as a person: a text, or one of the offered answers."""
+        """Answers the question of a task that waits for input, as a person.
+
+        ref: the task.
+        text: the answer: a text, or one of the choices.
+        scope: for a permission: "once" or "task".
+        """
         return await self._runtime.answer(ref, None, text, scope=scope)
 
     async def lines(
         self, ref: str, *, kinds: Sequence[str] = (), roles: Sequence[str] = (), last: int | None = None
     ) -> Sequence[Line]:
-        """What was said in an agent's session, over all runs, oldest first; see Thread.lines."""
+        """What was said in an agent's session, over all runs, oldest first.
+
+        ref: the task.
+        kinds: text, thought, call, result, summary; none is all.
+        roles: user, assistant, tool, system; none is all.
+        last: only so many, the newest.
+        """
         return await self._runtime.lines(ref, None, kinds=kinds, roles=roles, last=last)
 
     async def cancel(self, ref: str, *, reason: str = "", wait: bool = False) -> CancelAnswer:
+        """Asks a task to stop, as a person. Asking twice is harmless.
+
+        ref: the task.
+        reason: kept with the outcome.
+        wait: True answers with the ending.
+        """
         return await self._runtime.cancel(ref, None, by="user", reason=reason, wait=wait)
 
     async def tools(self, server: str | None = None) -> Sequence[ToolInfo]:
@@ -280,7 +326,13 @@ class Meantime:
     ) -> NoticePage:
         """One page of notices, for an audit: by default those that are not told yet.
 
-        The page is a list; its `total` is the number of notices before paging. At most 1,000 at once."""
+        states: "unread", "leased", "parked", "told", "muted"; none is the first three.
+        thread: only those of this thread.
+        limit: the most notices, up to 1,000.
+        offset: how many to skip.
+
+        The page is a list; its `total` is the number of notices before paging.
+        """
         wanted = states or ("unread", "leased", "parked")
         found = await self._runtime.notices(thread, wanted, limit=limit, offset=offset)
         whole = len(found) < limit and (found or not offset)
@@ -288,6 +340,7 @@ class Meantime:
         return NoticePage(found, total)
 
     async def stats(self) -> dict[str, int]:
+        """Counts by name: rows in the ledger, slots in use, work that waits."""
         return await self._runtime.stats()
 
     async def events(self, after: int = 0) -> AsyncIterator[Event]:
@@ -302,6 +355,7 @@ class Meantime:
                 return
 
     def limits(self) -> Limits:
+        """The limits as they are now."""
         return self._runtime.limits()
 
     async def set_limits(
@@ -313,7 +367,14 @@ class Meantime:
         on_limit: str | None = None,
         depth: int | None = None,
     ) -> Limits:
-        """Takes effect at once; -1 is no limit. What is not named stays as it is."""
+        """Changes limits at once; -1 is no limit. A limit that is not named stays as it is.
+
+        per_thread: tasks of one kind that one thread may have running.
+        total: tasks that may run in all.
+        per_kind: by kind of work: overrides `per_thread`.
+        on_limit: "queue" or "reject".
+        depth: how deep work may start work.
+        """
         given = {
             "per_thread": per_thread,
             "total": total,
@@ -334,6 +395,7 @@ class Meantime:
         self._runtime.attach(thread, host)
 
     def detach(self, thread: str) -> None:
+        """Ends what `attach` began: the thread's notices are no longer pushed."""
         self._runtime.detach(thread)
 
 

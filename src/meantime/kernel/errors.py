@@ -45,16 +45,26 @@ class MeantimeError(Exception):
 
 
 class InvalidInput(MeantimeError, ValueError):
+    """The call itself is wrong: an argument, an option or a combination of them. Also a ValueError."""
+
     code = "invalid_input"
 
 
 class NotFound(MeantimeError, KeyError):
+    """There is no such task in this thread, or no such tool, agent or server. Also a KeyError."""
+
     code = "not_found"
 
     __str__ = Exception.__str__  # KeyError would show the repr of the text
 
     @classmethod
     def task(cls, ref: str, thread: str | None = None) -> NotFound:
+        """The error for a task that cannot be found: with the same words for an unknown id and for another
+        thread's task.
+
+        ref: the id that was asked for.
+        thread: the thread that asked; None is a person, who sees every thread.
+        """
         if thread is None:
             return cls(f"No task {ref!r}.", hint="List the tasks to see their ids.")
         return cls(
@@ -64,6 +74,8 @@ class NotFound(MeantimeError, KeyError):
 
 
 class Ambiguous(MeantimeError):
+    """The prefix matches several tasks; `candidates` has their ids."""
+
     code = "ambiguous"
 
     def __init__(self, ref: str, candidates: Sequence[str]) -> None:
@@ -73,10 +85,14 @@ class Ambiguous(MeantimeError):
 
 
 class Refused(MeantimeError):
+    """The call is valid, and the answer is no."""
+
     code = "refused"
 
 
 class Duplicate(Refused):
+    """The id or the tool call has its task already; `existing` is that task's id."""
+
     code = "duplicate"
 
     def __init__(self, message: str, existing: str, *, code: str = "duplicate") -> None:
@@ -85,10 +101,13 @@ class Duplicate(Refused):
 
     @classmethod
     def of_id(cls, id: str) -> Duplicate:
+        """The error for an id that is taken."""
         return cls(f"A task with the id {id!r} exists already.", id, code="duplicate_id")
 
 
 class LimitReached(Refused):
+    """Too many tasks run. `running` and `limit` have the numbers, the text says what to do."""
+
     code = "limit_reached"
 
     def __init__(self, message: str, *, running: int, limit: int) -> None:
@@ -100,10 +119,14 @@ class LimitReached(Refused):
 
 
 class NotResumable(Refused):
+    """This task cannot be resumed: it is being resumed, its session is gone, or it never had one."""
+
     code = "not_resumable"
 
 
 class RetryNotSupported(Refused):
+    """There is no manual retry. Resume the task, or start a new one."""
+
     code = "retry_not_supported"
 
     def __init__(self) -> None:
@@ -111,10 +134,14 @@ class RetryNotSupported(Refused):
 
 
 class Degraded(Refused):
+    """The disk is full or failed to sync: new work is refused, and endings wait until they can be written."""
+
     code = "degraded"
 
 
 class LeaseLost(MeantimeError):
+    """The turn's notices went back to the inbox before the ack; `notices` has their ids."""
+
     code = "lease_lost"
 
     def __init__(self, notices: Sequence[str]) -> None:
@@ -126,10 +153,14 @@ class LeaseLost(MeantimeError):
 
 
 class NotInWork(MeantimeError, LookupError):
+    """`current()` was called outside of background work. Also a LookupError."""
+
     code = "not_in_work"
 
 
 class Closed(MeantimeError):
+    """This Meantime is closed."""
+
     code = "closed"
 
     def __init__(self) -> None:
@@ -137,10 +168,14 @@ class Closed(MeantimeError):
 
 
 class Disconnected(MeantimeError, ConnectionError):
+    """The owner of the ledger cannot be reached, or was lost during the call. Also a ConnectionError."""
+
     code = "disconnected"
 
 
 class StillRunning(MeantimeError, TimeoutError):
+    """A result was asked for before there is one. Also a TimeoutError."""
+
     code = "still_running"
 
 
@@ -155,32 +190,50 @@ class TaskEnded(MeantimeError):
 
 
 class TaskFailed(TaskEnded):
+    """A result was asked for, and the work failed."""
+
     code = "task_failed"
 
 
 class TaskCancelled(TaskEnded):
+    """A result was asked for, and the work was cancelled."""
+
     code = "task_cancelled"
 
 
 class TaskTimedOut(TaskEnded):
+    """A result was asked for, and the work ran out of time."""
+
     code = "task_timed_out"
 
 
 class TaskLost(TaskEnded):
+    """A result was asked for, and nobody can know how the work ended."""
+
     code = "task_lost"
 
 
 class LedgerError(MeantimeError):
+    """Something is wrong with the ledger on disk."""
+
     code = "ledger"
 
 
 class LedgerBusy(LedgerError):
+    """Another process owns the ledger."""
+
     code = "ledger_busy"
 
 
 class LedgerDamaged(LedgerError):
+    """The ledger is damaged and was set aside. `Meantime.open(path, salvage=True)` goes on with what can be
+    read.
+    """
+
     code = "ledger_damaged"
 
 
 class LedgerTooNew(LedgerError):
+    """A newer version of Meantime wrote the ledger."""
+
     code = "ledger_too_new"

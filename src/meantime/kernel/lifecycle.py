@@ -12,6 +12,8 @@ from types import MappingProxyType
 
 
 class Status(StrEnum):
+    """Where a task stands. An ended status is final for its run."""
+
     QUEUED = "queued"
     RUNNING = "running"
     WAITING = "waiting"

@@ -34,6 +34,7 @@ class Limits(Struct, frozen=True):
     depth: int = NO_LIMIT  # how deep work may start work: 0 is not at all
 
     def for_kind(self, kind: str) -> int:
+        """The limit of one thread for this kind of work; -1 is no limit."""
         return self.per_kind.get(kind, self.per_thread)
 
 

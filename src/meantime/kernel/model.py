@@ -39,6 +39,8 @@ class Spill(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Completed(Struct, frozen=True, omit_defaults=True, gc=False, tag_field="ended", tag="completed"):
+    """The outcome of a run that returned a result."""
+
     result: Json = None
     spill: Spill | None = None
     lossy: bool = False  # parts of the result were not JSON and are kept as text
@@ -49,6 +51,8 @@ class Completed(Struct, frozen=True, omit_defaults=True, gc=False, tag_field="en
 
 
 class Failed(Struct, frozen=True, omit_defaults=True, gc=False, tag_field="ended", tag="failed"):
+    """The outcome of a run that raised, exited with an error, or reported one."""
+
     message: str
     code: str = "error"
     detail: str = ""  # for debugging: a traceback
@@ -62,6 +66,8 @@ class Failed(Struct, frozen=True, omit_defaults=True, gc=False, tag_field="ended
 
 
 class Cancelled(Struct, frozen=True, omit_defaults=True, gc=False, tag_field="ended", tag="cancelled"):
+    """The outcome of a run that was stopped because somebody asked."""
+
     by: str = ""
     reason: str = ""
     partial: Json = None
@@ -72,6 +78,8 @@ class Cancelled(Struct, frozen=True, omit_defaults=True, gc=False, tag_field="en
 
 
 class TimedOut(Struct, frozen=True, omit_defaults=True, gc=False, tag_field="ended", tag="timed_out"):
+    """The outcome of a run that the clock stopped."""
+
     seconds: float
     partial: Json = None
     abandoned: bool = False
@@ -81,6 +89,8 @@ class TimedOut(Struct, frozen=True, omit_defaults=True, gc=False, tag_field="end
 
 
 class Lost(Struct, frozen=True, omit_defaults=True, gc=False, tag_field="ended", tag="lost"):
+    """The outcome of a run of which nobody can know how it ended, such as after a crash."""
+
     reason: str
     partial: Json = None
     emitted_vars: dict[str, Json] = {}
@@ -91,6 +101,8 @@ Outcome: TypeAlias = Completed | Failed | Cancelled | TimedOut | Lost
 
 
 class Progress(Struct, frozen=True, omit_defaults=True, gc=False):
+    """How far a run is, as it said itself."""
+
     percent: float | None = None
     phase: str = ""
     message: str = ""
@@ -103,6 +115,7 @@ class Progress(Struct, frozen=True, omit_defaults=True, gc=False):
 
     @property
     def calls(self) -> int:
+        """How many tools it has called."""
         return sum(self.tool_calls.values())
 
 
@@ -137,6 +150,10 @@ class InlineLimits(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Task(Struct, frozen=True, omit_defaults=True, gc=False, kw_only=True):
+    """One piece of background work, as the ledger has it: who asked, what it is, and how its current run
+    stands.
+    """
+
     id: str
     thread: str
     work: Work
@@ -172,14 +189,17 @@ class Task(Struct, frozen=True, omit_defaults=True, gc=False, kw_only=True):
 
     @property
     def ended(self) -> bool:
+        """Whether its current run has ended."""
         return self.status in ENDED
 
     @property
     def resume_count(self) -> int:
+        """How often it was resumed."""
         return self.run.number - 1
 
     @property
     def resumed(self) -> bool:
+        """Whether it was ever resumed."""
         return self.run.number > 1
 
     @property
@@ -234,6 +254,7 @@ class Chunk(Struct, frozen=True):
 
     @property
     def text(self) -> str:
+        """The bytes as text; bytes that are not UTF-8 are replaced."""
         return self.data.decode("utf-8", "replace")
 
 
@@ -257,6 +278,7 @@ class Output(Struct, frozen=True):
 
     @property
     def text(self) -> str:
+        """The value as text."""
         from .payloads import as_text
 
         return as_text(self.value)

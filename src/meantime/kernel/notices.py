@@ -29,20 +29,26 @@ class NoticeState(StrEnum):
 
 
 class Part(Struct, frozen=True, omit_defaults=True):
+    """One piece of a message; a hidden one is for the model only."""
+
     text: str
     hidden: bool = False  # for the model only
 
 
 class Message(Struct, frozen=True, omit_defaults=True):
+    """A message for the conversation: a role, and parts that people see or only the model."""
+
     role: str
     parts: tuple[Part, ...]
 
     @property
     def text(self) -> str:
+        """All parts together, as the model reads them."""
         return "\n".join(part.text for part in self.parts)
 
     @property
     def visible(self) -> str:
+        """The parts that people see."""
         return "\n".join(part.text for part in self.parts if not part.hidden)
 
 
@@ -64,6 +70,8 @@ def run_of_notice(id: str) -> tuple[str, int]:
 
 
 class Notice(Struct, frozen=True):
+    """The ending of one run, for the thread that asked. It is told once."""
+
     task: Task  # as it was when this run ended
     number: int  # per thread, in the order of commits
     nonce: str  # made when the run ended, so its output cannot know it
@@ -73,22 +81,27 @@ class Notice(Struct, frozen=True):
 
     @property
     def id(self) -> str:
+        """The same for every delivery of this ending: a host can look for it in its transcript."""
         return notice_id(self.task.id, self.task.run.number)
 
     @property
     def task_id(self) -> str:
+        """The id of the task that ended."""
         return self.task.id
 
     @property
     def thread(self) -> str:
+        """The thread that is told."""
         return self.task.thread
 
     @property
     def run(self) -> int:
+        """The number of the run that ended."""
         return self.task.run.number
 
     @property
     def outcome(self) -> Outcome:
+        """How the run ended."""
         assert self.task.outcome is not None
         return self.task.outcome
 

@@ -6,6 +6,8 @@ from msgspec import Struct
 
 
 class Retention(Struct, frozen=True):
+    """What stays in the listings and in the ledger, and for how long. An untold task always stays."""
+
     hot: int = 20  # ended tasks that a thread lists; older ones still answer get
     history_seconds: float = 30 * 86_400.0  # how long told endings stay in the ledger
     history_tasks: int = 200_000  # and how many

@@ -15,6 +15,8 @@ FIRST = 1.0  # seconds of the first rest; each round more doubles it
 
 
 class WakeBudget(Struct, frozen=True):
+    """How often a thread may be woken by its own work before each further wake is delayed."""
+
     rounds: int = 120  # in `seconds`, without a turn that nobody was woken for; -1 is any number
     seconds: float = 300.0
     longest: float = 60.0  # seconds of one rest

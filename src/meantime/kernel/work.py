@@ -67,6 +67,7 @@ class Call(Generic[T_co]):
         self.kwargs = kwargs
 
     def order(self) -> OrderOf[T_co]:
+        """The work as the runtime stores it, with the live function beside it."""
         stored: dict[str, Any] = {}
         # What is bound to the function is not stored, so it could not be called again after a restart.
         faithful = not hasattr(self.fn, "func") and getattr(self.fn, "__self__", None) is None
@@ -94,6 +95,7 @@ class Agent:
         self.input = input
 
     def order(self) -> OrderOf[Json]:
+        """The work as the runtime stores it."""
         stored, faithful = jsonable({**self.input, "prompt": self.prompt}, exact=True)
         check_input(stored, "An agent's prompt and input")
         return OrderOf(Work("agent", self.name, stored, faithful))
@@ -136,6 +138,7 @@ class Tool:
             )
 
     def order(self) -> OrderOf[Json]:
+        """The work as the runtime stores it."""
         stored, faithful = self.arguments or None, True
         if stored and len(msgspec.json.encode(stored)) > MAX_INPUT:
             stored, faithful = {"too_big": short(as_text(stored))}, False

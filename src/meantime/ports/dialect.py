@@ -129,11 +129,19 @@ class Published(Protocol):
 
 
 class Dialect(Protocol):
+    """A vocabulary: the tools, texts and policy by which one kind of agent knows Meantime. It has no state of
+    its own.
+    """
+
     name: str
     policy: Policy
 
     def status(self, status: Status, run: int) -> str:
-        """Its word for where a task stands, in its first run or a later one. Total."""
+        """The dialect's word for where a task stands. Every status has one.
+
+        status: the kernel's status.
+        run: the number of the run; a later one than the first was resumed.
+        """
         ...
 
     def tools(self, offer: Offer) -> Sequence[Tool]:
@@ -141,7 +149,9 @@ class Dialect(Protocol):
         without cancel, none that `cancels`."""
         ...
 
-    def commands(self) -> Sequence[Command]: ...
+    def commands(self) -> Sequence[Command]:
+        """The slash commands that a person can type."""
+        ...
 
     def guidance(self, tools: Sequence[str]) -> str:
         """For the system prompt of an agent that has these tools; empty where it has none."""

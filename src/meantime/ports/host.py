@@ -27,13 +27,23 @@ class Delivery(Struct, frozen=True):
 
 
 class Host(Protocol):
+    """A host owns a conversation, and notices are pushed to it. `Meantime.attach(thread, host)` begins it."""
+
     delivery: Delivery
 
     async def has(self, thread: str, notice: str) -> bool:
-        """Whether the conversation holds this notice already; asked before every delivery."""
+        """Whether the conversation of this thread holds this notice already; asked before every delivery.
+
+        thread: the thread whose conversation is meant.
+        notice: the id of the notice.
+        """
         ...
 
     async def deliver(self, thread: str, notices: Sequence[Notice]) -> None:
-        """Puts the notices into the conversation, in this order. Returning means that it holds
-        them; raising means that the delivery failed and comes again."""
+        """Puts the notices into the conversation of this thread, in this order. Returning means that it holds
+        them; raising means that the delivery failed and comes again.
+
+        thread: the thread whose conversation is meant.
+        notices: what it is told.
+        """
         ...

@@ -53,10 +53,14 @@ class Context(Protocol):
     a run that is over."""
 
     @property
-    def task_id(self) -> str: ...
+    def task_id(self) -> str:
+        """The id of the task that this run belongs to."""
+        ...
 
     @property
-    def thread(self) -> str: ...
+    def thread(self) -> str:
+        """The id of the thread that asked."""
+        ...
 
     @property
     def cancelled(self) -> bool:
@@ -91,7 +95,14 @@ class Context(Protocol):
         phase: str | None = None,
         tool: str | None = None,
     ) -> None:
-        """How far it is: `progress(30, "half of the files")`. What is not given stays as it was."""
+        """Says how far the work is: `progress(30, "half of the files")`. A value that is left out stays as it
+        was.
+
+        percent: 0 to 100.
+        message: a short text for people.
+        phase: the stage that the work is in.
+        tool: the tool that it uses now; calls are counted by name.
+        """
         ...
 
     def in_session(self, id: str) -> None:
@@ -100,11 +111,21 @@ class Context(Protocol):
         ...
 
     def emit(self, name: str, value: Json) -> None:
-        """A named value that is kept with the outcome, whatever the outcome will be."""
+        """Keeps a named value with the outcome, whatever the outcome will be.
+
+        name: the name to keep it under; the last value of a name wins.
+        value: JSON.
+        """
         ...
 
     def spent(self, *, turns: int = 0, tokens: int = 0, cost: float = 0.0) -> None:
-        """More of it, since the last time; part of the progress."""
+        """Adds to what this run has spent; part of its progress. Each argument is what came since the last
+        time.
+
+        turns: requests to a model.
+        tokens: tokens of a model.
+        cost: what they cost, where it is reported.
+        """
         ...
 
     @property

@@ -128,7 +128,12 @@ def background(
 def background(
     fn: Callable[..., Any] | None = None, /, *, name: str | None = None, description: str | None = None
 ) -> Any:
-    """Marks a function as one that agents may hand off. With or without arguments."""
+    """Marks a function as one that agents may hand off, with or without arguments: `@background`.
+
+    fn: the function.
+    name: what it is called; by default the function's own name.
+    description: what it does; by default its docstring.
+    """
     if fn is not None:
         return BackgroundFunction(fn)
 

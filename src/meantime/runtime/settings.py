@@ -12,6 +12,8 @@ from meantime.kernel.wakes import WakeBudget
 
 
 class Settings(Struct, frozen=True, kw_only=True):
+    """What `Meantime.open` can be told once. Every field has a default that suits one person."""
+
     limits: Limits = Limits()
     default_timeout: float = -1  # seconds for a start that names none; -1 is none
     max_timeout: float = -1  # no start gets more

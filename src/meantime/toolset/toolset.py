@@ -73,6 +73,7 @@ class Toolset:
     # -- for models
 
     async def tools(self) -> list[Tool]:
+        """What the model is offered now: name, description and schema of each tool."""
         agents = await self._works.agents()
         offer = Offer(
             agents=None if agents is None else tuple(agents),
@@ -105,8 +106,14 @@ class Toolset:
         tool_call_id: str | None = None,
         message_id: str | None = None,
     ) -> Said:
-        """Never raises for what a model did wrong. `beat` is told how long a wait has lasted, and how long
-        it lasts at most. A second start for the same `tool_call_id` is refused."""
+        """Performs a tool call of the model. Never raises for what a model did wrong: the answer says it.
+
+        name: the tool.
+        arguments: a mapping, or the JSON text of one.
+        beat: is told how long a wait has lasted, and how long it lasts at most.
+        tool_call_id: a second start for the same one is refused.
+        message_id: the message of the conversation that asked.
+        """
         ask: Ask | None = None
         try:
             tool = await self._tool(name)
@@ -129,8 +136,13 @@ class Toolset:
             return False
 
     async def started(self, name: str, arguments: object, **options: Any) -> Task | None:
-        """The task itself, for those who follow it by themselves; None for a call that starts no new one.
-        Raises."""
+        """Starts what a tool call starts, and returns the task; None for a call that starts no new one.
+        Raises.
+
+        name: the tool.
+        arguments: a mapping, or the JSON text of one.
+        options: those of `Thread.start`.
+        """
         tool = await self._tool(name)
         ask = tool.ask(parsed(tool.takes, arguments))
         if not isinstance(ask, Starting) or not ask.background:
@@ -140,6 +152,7 @@ class Toolset:
     # -- for people
 
     def commands(self) -> list[Command]:
+        """What a person can type, with a slash before it."""
         return list(self.dialect.commands())
 
     async def command(self, line: str) -> Said:
@@ -229,7 +242,12 @@ class Toolset:
         return found
 
     async def refusal(self, name: str, error: MeantimeError, ask: Any = None) -> Said:
-        """An error in the words of the dialect."""
+        """An error in the words of the dialect.
+
+        name: the tool that was called.
+        error: what is wrong.
+        ask: what the call asked for, where that was understood.
+        """
         candidates: list[Task] = []
         task: Task | None = None
         try:

@@ -48,16 +48,18 @@ def killed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         return asyncio.run(story(place, Scripted(folder / "peer"), owner_dies=request.param))
 
 
+@pytest.mark.behaviour("P5")
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_P5_it_is_told_once_in_the_words_of_the_dialect(killed: dict[str, Told], dialect: str):
+def test_it_is_told_once_in_the_words_of_the_dialect(killed: dict[str, Told], dialect: str):
     one = killed[dialect]
     assert says(one.told, LOST, dialect, one.id), one.told
     assert one.word == WORDS_LOST[dialect]
     assert one.after_restart == []
 
 
+@pytest.mark.behaviour("I7")
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_I7_what_it_had_said_is_told(killed: dict[str, Told], dialect: str):
+def test_what_it_had_said_is_told(killed: dict[str, Told], dialect: str):
     """A message that it has not ended is in the memory of its owner only."""
     text = killed[dialect].told[0]
     assert "half of the work" in text or "The process that ran it ended" in text
@@ -72,8 +74,9 @@ def test_only_who_can_resume_it_is_advised_to(killed: dict[str, Told], dialect: 
     assert one.refused == (REFUSED[dialect], "")
 
 
+@pytest.mark.behaviour("L16")
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_L16_it_is_resumed_and_told_once_more(killed: dict[str, Told], dialect: str):
+def test_it_is_resumed_and_told_once_more(killed: dict[str, Told], dialect: str):
     one = killed[dialect]
     assert says(one.resumed, RESUMED, dialect, one.id), one.resumed
     assert "echo go on" in one.resumed[0]
@@ -109,8 +112,9 @@ def _read(path: Path) -> bytes:
         return b""
 
 
+@pytest.mark.behaviour("P5")
 @needs(GOOSE)
-def test_P5_a_real_goose_that_is_killed_is_told_once_and_resumed(tmp_path: Path):
+def test_a_real_goose_that_is_killed_is_told_once_and_resumed(tmp_path: Path):
     model = Model()
     try:
         with place_in(tmp_path) as place:

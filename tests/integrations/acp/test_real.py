@@ -289,9 +289,10 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.behaviour("F17")
 @needs(GOOSE)
 @pytest.mark.parametrize("depth", [0, 1])
-async def test_F17_what_goose_starts_through_our_socket_is_its_child(goose: Goose, depth: int):
+async def test_what_goose_starts_through_our_socket_is_its_child(goose: Goose, depth: int):
     """A command of goose's own tool knows whose it is; the agent's depth decides."""
     program = goose.folder / "starts.py"
     program.write_text(STARTS)

@@ -92,7 +92,8 @@ async def test_a_passing_trouble_of_the_provider_is_waited_out(peer: Peer):
     assert len(peer.lines("starts")) == 1
 
 
-async def test_L26_a_quota_that_is_used_up_ends_the_task(peer: Peer):
+@pytest.mark.behaviour("L26")
+async def test_a_quota_that_is_used_up_ends_the_task(peer: Peer):
     error = {"error": [-32603, "Internal error", {"details": "429 insufficient_quota"}]}
     async with peer.employed() as thread:
         task = await ended(thread, await thread.start(steps(error)))

@@ -46,8 +46,9 @@ def killed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         return asyncio.run(story(place, Scripted(folder / "program"), owner_dies=request.param))
 
 
+@pytest.mark.behaviour("P5")
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_P5_it_is_told_once_in_the_words_of_the_dialect(killed: dict[str, Told], dialect: str):
+def test_it_is_told_once_in_the_words_of_the_dialect(killed: dict[str, Told], dialect: str):
     one = killed[dialect]
     assert says(one.told, FAILED, dialect, one.id), one.told
     assert "SIGKILL" in one.told[0] or "killed by signal 9" in one.told[0]
@@ -56,8 +57,9 @@ def test_P5_it_is_told_once_in_the_words_of_the_dialect(killed: dict[str, Told],
     assert one.after_restart == []
 
 
+@pytest.mark.behaviour("L16")
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_L16_it_is_resumed_and_told_once_more(killed: dict[str, Told], dialect: str):
+def test_it_is_resumed_and_told_once_more(killed: dict[str, Told], dialect: str):
     one = killed[dialect]
     assert one.refused[1] == "", "the host can resume it, whatever the dialect lets its model do"
     assert says(one.resumed, RESUMED, dialect, one.id), one.resumed

@@ -139,8 +139,9 @@ async def test_a_turn_a_later_one_and_a_fork(real: Real, model: Model):
             assert task.progress.tokens == 2
 
 
+@pytest.mark.behaviour("L22")
 @pytest.mark.parametrize("real", [GEESE, GEMINI], indirect=True)
-async def test_L22_a_program_that_cannot_fork_is_told_the_conversation(real: Real, model: Model):
+async def test_a_program_that_cannot_fork_is_told_the_conversation(real: Real, model: Model):
     async with real.open() as mt:
         thread = mt.thread("a")
         first = await thread.start(Agent("one", script({"text": "Done."})))
@@ -151,8 +152,9 @@ async def test_L22_a_program_that_cannot_fork_is_told_the_conversation(real: Rea
         assert "Done." in model.turns[-1].text
 
 
+@pytest.mark.behaviour("P4")
 @pytest.mark.parametrize("real", [CODEX, CLAUDE], indirect=True)
-async def test_P4_a_turn_survives_its_owner(real: Real, model: Model):
+async def test_a_turn_survives_its_owner(real: Real, model: Model):
     owner = Owner(real.ledger, real.settings)
     id = owner.start(script(real.shell("echo first"), real.waits(), {"text": "Done."}))
     await until(lambda: real.pid, PATIENCE)
@@ -171,8 +173,9 @@ async def test_P4_a_turn_survives_its_owner(real: Real, model: Model):
     assert len(model.turns) == 3
 
 
+@pytest.mark.behaviour("P8")
 @pytest.mark.parametrize("real", [CODEX, CLAUDE, OPENCODE, GEMINI, GEESE], indirect=True)
-async def test_P8_a_cancel_in_a_tool_leaves_nothing(real: Real):
+async def test_a_cancel_in_a_tool_leaves_nothing(real: Real):
     """By an owner that has taken it up; OpenCode's tools are in sessions of their own."""
     owner = Owner(real.ledger, real.settings)
     id = owner.start(script(real.waits(), {"text": "Done."}))

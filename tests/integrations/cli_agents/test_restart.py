@@ -34,7 +34,8 @@ def opened(ledger: Path, program: Program, **more: object) -> Meantime:
     return Meantime.open(ledger, settings=QUICK, agents={"one": program.settings(**more)})  # type: ignore[return-value]
 
 
-async def test_P4_a_turn_survives_its_owner(ledger: Path, program: Program):
+@pytest.mark.behaviour("P4")
+async def test_a_turn_survives_its_owner(ledger: Path, program: Program):
     owner = Owner(ledger, program.settings())
     id = owner.start(TURN)
     await program.waits()
@@ -56,7 +57,8 @@ async def test_P4_a_turn_survives_its_owner(ledger: Path, program: Program):
     assert len(program.given) == 1
 
 
-async def test_P4_a_turn_is_followed_by_one_owner_after_another(ledger: Path, program: Program):
+@pytest.mark.behaviour("P4")
+async def test_a_turn_is_followed_by_one_owner_after_another(ledger: Path, program: Program):
     """And what goes on meanwhile is heard as it comes."""
     owner = Owner(ledger, program.settings())
     id = owner.start(TURN)
@@ -82,7 +84,8 @@ async def until_lines(mt: Meantime, id: str, count: int) -> None:
         pass
 
 
-async def test_P4_a_session_that_was_taken_up_can_be_gone_on_with(ledger: Path, program: Program):
+@pytest.mark.behaviour("P4")
+async def test_a_session_that_was_taken_up_can_be_gone_on_with(ledger: Path, program: Program):
     owner = Owner(ledger, program.settings())
     id = owner.start(TURN)
     await program.waits()
@@ -95,7 +98,8 @@ async def test_P4_a_session_that_was_taken_up_can_be_gone_on_with(ledger: Path, 
         assert (await ended(again, thread)).outcome.result == "heard 1: And now?"
 
 
-async def test_P4_a_turn_that_was_taken_up_can_be_cancelled(ledger: Path, program: Program):
+@pytest.mark.behaviour("P4")
+async def test_a_turn_that_was_taken_up_can_be_cancelled(ledger: Path, program: Program):
     owner = Owner(ledger, program.settings())
     id = owner.start(script({"child": 1}, {"gate": "gate"}))
     await program.waits()

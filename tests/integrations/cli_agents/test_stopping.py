@@ -16,7 +16,8 @@ from .conftest import QUICK, Program, ended, lives, one, shown
 pytestmark = pytest.mark.anyio
 
 
-async def test_P8_a_cancel_ends_it_and_its_children(thread: Thread, program: Program):
+@pytest.mark.behaviour("P8")
+async def test_a_cancel_ends_it_and_its_children(thread: Thread, program: Program):
     """Also one in a session of its own."""
     handle = await thread.start(one({"say": "I begin."}, {"child": 1}, {"gate": "gate"}))
     await program.waits()
@@ -28,7 +29,8 @@ async def test_P8_a_cancel_ends_it_and_its_children(thread: Thread, program: Pro
     assert shown(await thread.lines(handle.id))[1:] == ["assistant text: I begin."]
 
 
-async def test_P8_one_that_will_not_hear_is_killed(thread: Thread, program: Program):
+@pytest.mark.behaviour("P8")
+async def test_one_that_will_not_hear_is_killed(thread: Thread, program: Program):
     handle = await thread.start(one({"stubborn": 1}, {"child": 1}, {"gate": "gate"}))
     await program.waits()
     answer = await thread.cancel(handle.id, wait=True)

@@ -55,7 +55,8 @@ async def session_of(handle: Handle) -> str:
     return session
 
 
-async def test_A_a_purged_task_leaves_nothing_of_its_session(tmp_path: Path, agent: Any):
+@pytest.mark.behaviour("I14")
+async def test_a_purged_task_leaves_nothing_of_its_session(tmp_path: Path, agent: Any):
     async with Meantime.open(tmp_path / "work.db", agents={"one": agent}) as mt:
         first, second = await worked(mt), await worked(mt)
         both = {await session_of(first), await session_of(second)}
@@ -64,7 +65,8 @@ async def test_A_a_purged_task_leaves_nothing_of_its_session(tmp_path: Path, age
         assert kept(tmp_path) == {await session_of(second)}
 
 
-async def test_A_a_session_stays_as_long_as_a_task_works_in_it(tmp_path: Path, agent: Any):
+@pytest.mark.behaviour("I14")
+async def test_a_session_stays_as_long_as_a_task_works_in_it(tmp_path: Path, agent: Any):
     async with Meantime.open(tmp_path / "work.db", agents={"one": agent}) as mt:
         first = await worked(mt)
         session = await session_of(first)
@@ -77,7 +79,8 @@ async def test_A_a_session_stays_as_long_as_a_task_works_in_it(tmp_path: Path, a
         assert kept(tmp_path) == set()
 
 
-async def test_A_a_fork_that_waits_for_its_slot_still_finds_what_it_begins_with(tmp_path: Path):
+@pytest.mark.behaviour("I14")
+async def test_a_fork_that_waits_for_its_slot_still_finds_what_it_begins_with(tmp_path: Path):
     gate = asyncio.Event()
 
     async def turn(talk: Conversation) -> str:
@@ -98,7 +101,8 @@ async def test_A_a_fork_that_waits_for_its_slot_still_finds_what_it_begins_with(
         assert await fork.result() == f"3: {COPIED}\n\nfork"
 
 
-async def test_A_what_retention_forgets_takes_its_session_along(tmp_path: Path, agent: Any):
+@pytest.mark.behaviour("I14")
+async def test_what_retention_forgets_takes_its_session_along(tmp_path: Path, agent: Any):
     clock = FakeClock(quiet=0.02)
     async with Meantime.open(tmp_path / "work.db", agents={"one": agent}, clock=clock, settings=SLOW) as mt:
         old = await worked(mt, notify=False)
@@ -145,7 +149,8 @@ async def test_a_session_that_is_gone_is_said_to_be_gone(tmp_path: Path, agent: 
             await mt.thread("t").resume(handle, "go on")
 
 
-async def test_A_a_call_that_is_silent_for_long_keeps_what_it_works_with(tmp_path: Path):
+@pytest.mark.behaviour("I14")
+async def test_a_call_that_is_silent_for_long_keeps_what_it_works_with(tmp_path: Path):
     """It is no task yet, and may become one."""
     gate, clock = asyncio.Event(), FakeClock(quiet=0.02)
 
@@ -169,7 +174,8 @@ async def test_A_a_call_that_is_silent_for_long_keeps_what_it_works_with(tmp_pat
         assert (await call).result == "1: hello"
 
 
-async def test_A_tasks_of_an_agent_that_is_not_there_any_more_can_be_purged(tmp_path: Path, agent: Any):
+@pytest.mark.behaviour("I14")
+async def test_tasks_of_an_agent_that_is_not_there_any_more_can_be_purged(tmp_path: Path, agent: Any):
     async with Meantime.open(tmp_path / "work.db", agents={"one": agent}) as mt:
         handle = await worked(mt)
     async with Meantime.open(tmp_path / "work.db") as mt:

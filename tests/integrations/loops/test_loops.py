@@ -30,7 +30,8 @@ async def test_a_function_of_a_conversation_is_an_agent(ledger: str):
         assert await handle.result() == "1: hello"
 
 
-async def test_L16_a_resume_goes_on_with_all_that_was_said(ledger: str):
+@pytest.mark.behaviour("L16")
+async def test_a_resume_goes_on_with_all_that_was_said(ledger: str):
     async with Meantime.open(ledger, agents={"echo": echo}) as mt:
         thread = mt.thread("t")
         handle = await thread.start(Agent("echo", "one"))
@@ -39,7 +40,8 @@ async def test_L16_a_resume_goes_on_with_all_that_was_said(ledger: str):
         assert await handle.result() == "3: two"
 
 
-async def test_L16_also_after_a_restart(tmp_path: Path):
+@pytest.mark.behaviour("L16")
+async def test_a_resume_goes_on_after_a_restart_too(tmp_path: Path):
     ledger = tmp_path / "work.db"
     async with Meantime.open(ledger, agents={"echo": echo}) as mt:
         handle = await mt.thread("t").start(Agent("echo", "one"))
@@ -49,7 +51,8 @@ async def test_L16_also_after_a_restart(tmp_path: Path):
         assert await again.result() == "3: two"
 
 
-async def test_L22_a_fork_has_a_copy_and_the_original_does_not_change(ledger: str):
+@pytest.mark.behaviour("L22")
+async def test_a_fork_has_a_copy_and_the_original_does_not_change(ledger: str):
     async with Meantime.open(ledger, agents={"echo": echo}) as mt:
         thread = mt.thread("t")
         first = await thread.start(Agent("echo", "one"))
@@ -102,7 +105,8 @@ async def test_without_a_result_the_last_thing_said_is_it(ledger: str):
         assert await handle.result() == "that was it"
 
 
-async def test_L17_what_is_said_in_the_middle_of_a_turn_is_heard_once(ledger: str):
+@pytest.mark.behaviour("L17")
+async def test_what_is_said_in_the_middle_of_a_turn_is_heard_once(ledger: str):
     heard: list[str] = []
     working, told = asyncio.Event(), asyncio.Event()
 
@@ -122,7 +126,8 @@ async def test_L17_what_is_said_in_the_middle_of_a_turn_is_heard_once(ledger: st
         assert [line.text for line in await thread.lines(handle) if line.role == "user"] == ["work", "faster"]
 
 
-async def test_L17_a_loop_that_does_not_listen_is_called_again(ledger: str):
+@pytest.mark.behaviour("L17")
+async def test_a_loop_that_does_not_listen_is_called_again(ledger: str):
     working, told = asyncio.Event(), asyncio.Event()
     calls: list[str] = []
 
@@ -142,7 +147,8 @@ async def test_L17_a_loop_that_does_not_listen_is_called_again(ledger: str):
         assert calls == ["work", "faster"]
 
 
-async def test_L26_trouble_of_the_provider_is_waited_out_and_nobody_sees_it(clock: FakeClock):
+@pytest.mark.behaviour("L26")
+async def test_trouble_of_the_provider_is_waited_out_and_nobody_sees_it(clock: FakeClock):
     tries: list[int] = []
 
     async def agent(talk: Conversation) -> str:
@@ -159,7 +165,8 @@ async def test_L26_trouble_of_the_provider_is_waited_out_and_nobody_sees_it(cloc
         assert tries == [1, 1, 1], "the prompt is in the session once"
 
 
-async def test_L3_an_error_of_the_loop_ends_the_task_and_its_session_is_kept(ledger: str):
+@pytest.mark.behaviour("L3")
+async def test_an_error_of_the_loop_ends_the_task_and_its_session_is_kept(ledger: str):
     async def agent(talk: Conversation) -> str:
         if len(talk.messages) == 1:
             raise ValueError("no idea")
@@ -191,7 +198,8 @@ async def test_a_stopped_generator_keeps_what_it_said(ledger: str):
         assert (await thread.lines(handle))[-1].text == "half of "
 
 
-async def test_L28_a_loop_asks_and_a_person_allows(ledger: str):
+@pytest.mark.behaviour("L28")
+async def test_a_loop_asks_and_a_person_allows(ledger: str):
     async def agent(talk: Conversation) -> str:
         return "deleted" if await talk.allowed("delete", {"file": "x"}) else "kept"
 

@@ -13,14 +13,17 @@ from .conftest import PATIENCE, Peer, ended, seen, until
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.behaviour("F4")
 async def test_text_is_the_result(thread: Thread):
     assert (await ended(thread, "s/echo", text="hello")).outcome.result == "hello"
 
 
+@pytest.mark.behaviour("F4")
 async def test_structured_content_is_the_result_where_there_is_any(thread: Thread):
     assert (await ended(thread, "s/add", a=1, b=2)).outcome.result == {"sum": 3}
 
 
+@pytest.mark.behaviour("F4")
 async def test_bytes_are_kept_as_a_label(thread: Thread):
     task = await ended(thread, "s/picture")
     text, image, link, blob = task.outcome.result
@@ -31,12 +34,14 @@ async def test_bytes_are_kept_as_a_label(thread: Thread):
     assert task.outcome.spill is None
 
 
+@pytest.mark.behaviour("F4")
 async def test_is_error_is_failed_with_its_text(thread: Thread):
     outcome = (await ended(thread, "s/fails")).outcome
     assert isinstance(outcome, Failed)
     assert (outcome.code, outcome.message) == ("tool_error", "the file is not there")
 
 
+@pytest.mark.behaviour("F4")
 async def test_arguments_that_the_server_does_not_take(thread: Thread):
     outcome = (await ended(thread, "s/wrong")).outcome
     assert isinstance(outcome, Failed)
@@ -45,6 +50,7 @@ async def test_arguments_that_the_server_does_not_take(thread: Thread):
     assert outcome.partial == {"field": "path"}
 
 
+@pytest.mark.behaviour("F4")
 async def test_an_error_of_the_servers_own_is_no_lost_connection(thread: Thread, peer: Peer):
     """-32000 is also what a closed connection looks like."""
     outcome = (await ended(thread, "s/own_error")).outcome
@@ -54,6 +60,7 @@ async def test_an_error_of_the_servers_own_is_no_lost_connection(thread: Thread,
     assert len(peer.pids) == 1
 
 
+@pytest.mark.behaviour("F4")
 async def test_an_unknown_tool_names_near_ones(thread: Thread, peer: Peer):
     outcome = (await ended(thread, "s/ehco")).outcome
     assert isinstance(outcome, Failed)
@@ -62,6 +69,7 @@ async def test_an_unknown_tool_names_near_ones(thread: Thread, peer: Peer):
     assert peer.lines("calls") == []
 
 
+@pytest.mark.behaviour("F4")
 async def test_an_unknown_server_is_refused_before_anything_is_recorded(mt: Meantime, thread: Thread):
     with pytest.raises(InvalidInput, match=r"Did you mean s\?") as refused:
         await thread.start(Tool("ss/echo"))
@@ -69,14 +77,17 @@ async def test_an_unknown_server_is_refused_before_anything_is_recorded(mt: Mean
     assert await thread.list("all") == []
 
 
+@pytest.mark.behaviour("F4")
 async def test_a_tool_that_asks_for_input_fails_clearly(thread: Thread):
     assert (await ended(thread, "s/asks")).outcome.code == "input_required"
 
 
+@pytest.mark.behaviour("F4")
 async def test_a_server_that_asks_its_client_is_refused_and_not_left_waiting(thread: Thread):
     assert (await ended(thread, "s/samples")).outcome.result == "refused"
 
 
+@pytest.mark.behaviour("F4")
 async def test_progress_notifications_are_progress(thread: Thread, peer: Peer):
     handle = await thread.start(Tool("s/gate"))
     progress = await seen(handle, lambda task: task.progress)
@@ -85,6 +96,7 @@ async def test_progress_notifications_are_progress(thread: Thread, peer: Peer):
     assert await handle.result() == "through"
 
 
+@pytest.mark.behaviour("F4")
 async def test_a_flood_of_progress_is_bounded_work(mt: Meantime, thread: Thread):
     count = 100_000
     task = await ended(thread, "s/flood", count=count)
@@ -94,6 +106,7 @@ async def test_a_flood_of_progress_is_bounded_work(mt: Meantime, thread: Thread)
     assert len(await mt._runtime.events(0, 1_000)) < 200
 
 
+@pytest.mark.behaviour("F4")
 async def test_replies_are_never_crossed(thread: Thread, peer: Peer):
     """Sixty calls at once, let go in another order than they came."""
     await thread._tasks.set_limits(thread._tasks.limits().__class__(per_thread=100, total=100))
@@ -108,6 +121,7 @@ async def test_replies_are_never_crossed(thread: Thread, peer: Peer):
     assert len(peer.pids) == 1
 
 
+@pytest.mark.behaviour("F4")
 async def test_the_tools_are_listed_and_a_change_is_noticed(mt: Meantime, thread: Thread, peer: Peer):
     assert "echo" in [tool.name for tool in await mt.tools("s")]
     assert (await ended(thread, "s/grow", new="fresh", drop="echo")).outcome.result == "grown"
@@ -115,17 +129,20 @@ async def test_the_tools_are_listed_and_a_change_is_noticed(mt: Meantime, thread
     assert (await ended(thread, "s/echo", text="?")).outcome.code == "unknown_tool"
 
 
+@pytest.mark.behaviour("F4")
 async def test_a_change_that_the_server_keeps_to_itself_is_found_when_it_matters(thread: Thread):
     await ended(thread, "s/grow", new="fresh", quietly=True)
     assert (await ended(thread, "s/fresh", text="found")).outcome.result == "found"
 
 
+@pytest.mark.behaviour("F4")
 async def test_the_list_is_not_fetched_for_every_call(thread: Thread, peer: Peer):
     await asyncio.gather(*(ended(thread, "s/echo") for _ in range(5)))
     await ended(thread, "s/echo")
     assert len(peer.lines("listings")) == 1
 
 
+@pytest.mark.behaviour("F4")
 async def test_input_that_is_too_big_to_keep_is_still_sent(thread: Thread):
     task = await ended(thread, "s/echo", text="x" * 1_200_000)
     assert task.outcome.spill.bytes == 1_200_000

@@ -13,6 +13,7 @@ from .conftest import PATIENCE, Peer, ended, seen, until
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.behaviour("F5")
 async def test_quick_is_the_result_and_no_record(mt: Meantime, thread: Thread, peer: Peer):
     answer = await thread.call(Tool("s/echo", {"text": "quick"}), threshold=PATIENCE)
     assert (answer.mode, answer.result) == ("synchronous", "quick")
@@ -20,6 +21,7 @@ async def test_quick_is_the_result_and_no_record(mt: Meantime, thread: Thread, p
     assert peer.lines("calls") == ["echo"]
 
 
+@pytest.mark.behaviour("F5")
 async def test_slow_is_a_task_and_is_executed_once(thread: Thread, peer: Peer):
     answer = await thread.call(Tool("s/gate", {"mark": "m"}), threshold=0.3)
     assert answer.mode == "background"
@@ -30,6 +32,7 @@ async def test_slow_is_a_task_and_is_executed_once(thread: Thread, peer: Peer):
     assert peer.lines("calls") == ["gate m"]
 
 
+@pytest.mark.behaviour("F5")
 async def test_a_servers_task_that_is_promoted_keeps_its_session(thread: Thread, peer: Peer, era: bool):
     name = "s/task" if era else "s/task_of_2025"
     await ended(thread, "s/echo")  # the server is up: what follows is quicker than the threshold
@@ -44,6 +47,7 @@ async def test_a_servers_task_that_is_promoted_keeps_its_session(thread: Thread,
     assert (await calling).task.id == handle.id
 
 
+@pytest.mark.behaviour("F5")
 async def test_failures_raise_for_who_waits(thread: Thread):
     with pytest.raises(TaskFailed, match="the file is not there"):
         await thread.call(Tool("s/fails"))
@@ -51,6 +55,7 @@ async def test_failures_raise_for_who_waits(thread: Thread):
         await thread.call(Tool("s/crash"))
 
 
+@pytest.mark.behaviour("F5")
 async def test_a_timeout_cancels_the_call(thread: Thread, peer: Peer):
     await ended(thread, "s/echo")  # the server is up
     with pytest.raises(TaskTimedOut):
@@ -58,6 +63,7 @@ async def test_a_timeout_cancels_the_call(thread: Thread, peer: Peer):
     await until(lambda: len(peer.lines("cancels")) == 1)
 
 
+@pytest.mark.behaviour("F5")
 async def test_a_caller_that_goes_away_cancels_the_call(thread: Thread, peer: Peer):
     calling = asyncio.ensure_future(thread.call(Tool("s/hang", {"mark": "m"})))
     await peer.until("waiting", "m")

@@ -13,6 +13,7 @@ from .conftest import PATIENCE, QUICK, Peer, ended, lives, until
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.behaviour("F4", "L6")
 async def test_a_cancel_is_sent_and_the_task_ends_though_the_server_ignores_it(thread: Thread, peer: Peer):
     handle = await thread.start(Tool("s/hang", {"mark": "m"}))
     await peer.until("waiting", "m")
@@ -22,6 +23,7 @@ async def test_a_cancel_is_sent_and_the_task_ends_though_the_server_ignores_it(t
     await until(lambda: len(peer.lines("cancels")) == 1)
 
 
+@pytest.mark.behaviour("F4")
 async def test_a_late_reply_reaches_no_other_call(thread: Thread, peer: Peer):
     late = await thread.start(Tool("s/late"))
     await peer.until("waiting", "late")
@@ -36,6 +38,7 @@ async def test_a_late_reply_reaches_no_other_call(thread: Thread, peer: Peer):
     assert (await late.get()).status is Status.CANCELLED
 
 
+@pytest.mark.behaviour("L13")
 async def test_a_timeout_is_a_timeout_and_its_late_reply_is_dropped(thread: Thread, peer: Peer):
     await ended(thread, "s/echo")  # the server is up
     handle = await thread.start(Tool("s/late"), timeout=0.5)

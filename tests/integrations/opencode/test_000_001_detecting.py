@@ -64,8 +64,11 @@ async def completed_and_told(server: Running, mt: Meantime, launched: Launched) 
     assert len(server.asked(f"parent-{launched.word}")) == 2
 
 
+@pytest.mark.behaviour("H20")
+@pytest.mark.scenario("000", "Detect completion via event")
+@pytest.mark.scenario("001", "Detect completion via event")
 @pytest.mark.parametrize("dialect", ["background", "asyncagents"])
-async def test_000_001_detect_completion_via_event(
+async def test_a_completion_is_detected_by_an_event(
     server: Running, mt: Meantime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dialect: str
 ):
     """Nothing but `session.idle` makes us look."""
@@ -75,8 +78,11 @@ async def test_000_001_detect_completion_via_event(
     await completed_and_told(server, mt, launched)
 
 
+@pytest.mark.behaviour("H20")
+@pytest.mark.scenario("000", "Fallback to polling")
+@pytest.mark.scenario("001", "Fallback to polling")
 @pytest.mark.parametrize("dialect", ["background", "asyncagents"])
-async def test_000_001_fallback_to_polling(
+async def test_a_completion_is_detected_by_polling_where_no_event_comes(
     server: Running, mt: Meantime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dialect: str
 ):
     """Other events come, and `session.idle` is missed: the next look finds the ending."""
@@ -86,7 +92,10 @@ async def test_000_001_fallback_to_polling(
     await completed_and_told(server, mt, launched)
 
 
-async def test_000_001_fallback_to_polling_while_the_stream_is_cut(
+@pytest.mark.behaviour("H20")
+@pytest.mark.scenario("000", "Fallback to polling")
+@pytest.mark.scenario("001", "Fallback to polling")
+async def test_a_completion_is_detected_by_polling_while_the_stream_is_cut(
     server: Running, mt: Meantime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """No event at all comes, and the stream cannot be opened again before the session is idle."""

@@ -54,8 +54,9 @@ async def left(tmp_path: Path) -> Iterator[Left]:
         one.child.wait()
 
 
+@pytest.mark.behaviour("P11")
 @pytest.mark.parametrize("age", ["new", "old"])
-async def test_P11_a_copy_neither_uses_nor_ends_it(left: Left, tmp_path: Path, age: str):
+async def test_a_copy_neither_uses_nor_ends_it(left: Left, tmp_path: Path, age: str):
     if age == "old":
         left.forget_the_folder()
     copy = tmp_path / "copy"
@@ -71,7 +72,8 @@ async def test_P11_a_copy_neither_uses_nor_ends_it(left: Left, tmp_path: Path, a
     assert not left.lives
 
 
-async def test_P4_it_is_found_again_in_a_folder_that_was_moved(left: Left, tmp_path: Path):
+@pytest.mark.behaviour("P4")
+async def test_it_is_found_again_in_a_folder_that_was_moved(left: Left, tmp_path: Path):
     moved = left.folder.rename(tmp_path / "moved")
     assert remembered(moved) is not None
     await end_left(moved)

@@ -84,7 +84,8 @@ async def ended(mt: Meantime) -> Any:
     return task
 
 
-async def test_P4_a_turn_outlives_its_owner(work: Workplace):
+@pytest.mark.behaviour("P4")
+async def test_a_turn_outlives_its_owner(work: Workplace):
     gate = work.folder / "gate"
     with work.owner("outlives " + script(bash(until(gate)), {"text": "Done."})) as owner:
         eventually(lambda: work.asked("outlives"))
@@ -106,8 +107,9 @@ async def test_P4_a_turn_outlives_its_owner(work: Workplace):
     assert work.record() is None
 
 
+@pytest.mark.behaviour("P3")
 @pytest.mark.parametrize("place", ["prompt before", "prompt during", "prompt after"])
-async def test_P3_a_prompt_is_given_once(work: Workplace, server: Running, place: str):
+async def test_a_prompt_is_given_once(work: Workplace, server: Running, place: str):
     """Whether or not the server got it before the owner of the ledger was killed."""
     word = f"once-{place}".replace(" ", "-")
     work.settings = AgentSettings(runner="opencode", url=server.url, cwd=str(server.project))
@@ -119,7 +121,8 @@ async def test_P3_a_prompt_is_given_once(work: Workplace, server: Running, place
     assert len(work.asked(word)) == 1
 
 
-async def test_L28_a_permission_is_answered_after_a_restart(work: Workplace):
+@pytest.mark.behaviour("L28")
+async def test_a_permission_is_answered_after_a_restart(work: Workplace):
     work.settings = msgspec.structs.replace(work.settings, options={"permission": {"bash": "ask"}})
     with work.owner("permits " + script(bash("echo forty-two"), {"text": "Done."})) as owner:
         assert owner.stdout

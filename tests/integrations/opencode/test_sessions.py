@@ -74,7 +74,8 @@ async def test_a_turn_with_a_tool_and_what_is_seen_of_it(server: Running, thread
     assert stored["metadata"] == {"meantime": {"task": task.id}}
 
 
-async def test_L16_a_resume_goes_on_in_its_session(server: Running, thread: Thread):
+@pytest.mark.behaviour("L16")
+async def test_a_resume_goes_on_in_its_session(server: Running, thread: Thread):
     handle = await start(thread, "resume", {"text": "First."})
     first = await handle.wait()
     again = await thread.resume(handle, script({"text": "Second."}))
@@ -83,7 +84,8 @@ async def test_L16_a_resume_goes_on_in_its_session(server: Running, thread: Thre
     assert "First." in server.asked("resume")[-1].text
 
 
-async def test_L22_a_busy_session_is_forked(server: Running, thread: Thread, tmp_path: Path):
+@pytest.mark.behaviour("L22")
+async def test_a_busy_session_is_forked(server: Running, thread: Thread, tmp_path: Path):
     gate = tmp_path / "gate"
     source = await start(thread, "forked", bash(until(gate)), {"text": "The source is done."})
     await soon(lambda: server.asked("forked"))
@@ -95,7 +97,8 @@ async def test_L22_a_busy_session_is_forked(server: Running, thread: Thread, tmp
     assert (await copy.get()).session != (await source.get()).session
 
 
-async def test_L26_a_provider_that_refuses_for_a_while_ends_nothing(server: Running, thread: Thread):
+@pytest.mark.behaviour("L26")
+async def test_a_provider_that_refuses_for_a_while_ends_nothing(server: Running, thread: Thread):
     refused = {"text": "At last.", "errors": 2, "error": 429, "retry_after": 1}
     handle = await start(thread, "refused", refused)
     seen = set[str]()
@@ -111,7 +114,8 @@ async def test_L26_a_provider_that_refuses_for_a_while_ends_nothing(server: Runn
     assert any("waits for the provider" in phase for phase in seen), seen
 
 
-async def test_L8_a_stop_while_the_provider_refuses(server: Running, thread: Thread):
+@pytest.mark.behaviour("L8")
+async def test_a_session_can_be_stopped_while_the_provider_refuses(server: Running, thread: Thread):
     """OpenCode's own record of such a turn says neither that it ended nor that it failed."""
     handle = await start(thread, "endless", {"error": 429, "retry_after": 1})
     await soon(lambda: len(server.asked("endless")) >= 2)
@@ -123,7 +127,8 @@ async def test_L8_a_stop_while_the_provider_refuses(server: Running, thread: Thr
     assert len(server.asked("endless")) == asked
 
 
-async def test_L6_a_stop_ends_what_the_agent_runs(server: Running, thread: Thread, tmp_path: Path):
+@pytest.mark.behaviour("L6")
+async def test_a_stop_ends_what_the_agent_runs(server: Running, thread: Thread, tmp_path: Path):
     mark = tmp_path / "pid"
     handle = await start(thread, "stopped", bash(f"echo $$ > {mark}; sleep 60"))
     await soon(lambda: mark.exists() and mark.read_text().strip())
@@ -132,21 +137,24 @@ async def test_L6_a_stop_ends_what_the_agent_runs(server: Running, thread: Threa
     await soon(lambda: not Path(f"/proc/{mark.read_text().strip()}").exists())
 
 
-async def test_L3_a_model_that_fails_is_a_failure(thread: Thread):
+@pytest.mark.behaviour("L3")
+async def test_a_model_that_fails_is_a_failure(thread: Thread):
     task = await (await start(thread, "broken", {"error": 400})).wait()
     assert isinstance(task.outcome, Failed)
     assert "scripted error 400" in task.outcome.message
     assert task.outcome.code == "model_error"
 
 
-async def test_L3_an_agent_that_is_not_there_is_a_failure(thread: Thread):
+@pytest.mark.behaviour("L3")
+async def test_an_agent_that_is_not_there_is_a_failure(thread: Thread):
     """OpenCode takes such a prompt, says so in an event, and nothing more."""
     task = await (await start(thread, "absent", {"text": "Hello."}, agent="nobody")).wait()
     assert isinstance(task.outcome, Failed)
     assert "no-such-agent" in task.outcome.message
 
 
-async def test_L28_permissions_are_asked_for_and_answered(mt: Meantime, thread: Thread):
+@pytest.mark.behaviour("L28")
+async def test_permissions_are_asked_for_and_answered(mt: Meantime, thread: Thread):
     steps = [bash("echo one"), bash("echo two"), {"text": "Done."}]
     handle = await start(thread, "careful", *steps, agent="careful")
     task = await waiting(handle)
@@ -162,7 +170,8 @@ async def test_L28_permissions_are_asked_for_and_answered(mt: Meantime, thread: 
     assert "not that one" in results[0].text
 
 
-async def test_L28_an_answer_for_the_task_is_asked_for_once(mt: Meantime, thread: Thread):
+@pytest.mark.behaviour("L28")
+async def test_an_answer_for_the_task_is_asked_for_once(mt: Meantime, thread: Thread):
     steps = [bash("echo one"), bash("echo two"), {"text": "Done."}]
     handle = await start(thread, "always", *steps, agent="careful")
     await waiting(handle)
@@ -170,7 +179,8 @@ async def test_L28_an_answer_for_the_task_is_asked_for_once(mt: Meantime, thread
     assert await handle.result() == "Done."
 
 
-async def test_L28_questions_are_asked_and_answered(server: Running, mt: Meantime, thread: Thread):
+@pytest.mark.behaviour("L28")
+async def test_questions_are_asked_and_answered(server: Running, mt: Meantime, thread: Thread):
     options = [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}]
     question = {"question": "Which colour?", "header": "Colour", "options": options}
     step = {"tool": "question", "arguments": {"questions": [question]}}
@@ -189,7 +199,8 @@ async def waiting(handle: Handle, other_than: str = "") -> Any:
     return task
 
 
-async def test_L17_something_is_said_in_the_middle(server: Running, thread: Thread, tmp_path: Path):
+@pytest.mark.behaviour("L17")
+async def test_a_session_is_steered_in_the_middle_of_a_turn(server: Running, thread: Thread, tmp_path: Path):
     gate = tmp_path / "gate"
     handle = await start(thread, "steered", bash(until(gate)), {"text": "Heard."})
     await soon(lambda: server.asked("steered"))
@@ -205,14 +216,14 @@ def _session(server: Running, word: str) -> str:
     return next(id for id in sessions if word in str(server.messages(id)))
 
 
-async def test_F19_an_agent_has_the_tools_that_it_is_given(server: Running, thread: Thread):
+@pytest.mark.behaviour("F19")
+async def test_an_agent_has_the_tools_that_it_is_given(server: Running, thread: Thread):
     assert await (await start(thread, "tools", {"text": "Hello."}, agent="bare")).result() == "Hello."
     assert server.asked("tools")[-1].tools == ("read",)
 
 
-async def test_L15_a_last_turn_has_no_tools_and_what_follows_it_has_them_again(
-    server: Running, thread: Thread
-):
+@pytest.mark.behaviour("L15")
+async def test_a_last_turn_has_no_tools_and_what_follows_it_has_them_again(server: Running, thread: Thread):
     steps = [bash("true"), bash("sleep 60"), {"text": "Never."}]
     handle = await start(thread, "spends", *steps, agent="brief")
     task = await handle.wait()
@@ -226,7 +237,8 @@ async def test_L15_a_last_turn_has_no_tools_and_what_follows_it_has_them_again(
     assert "bash" in server.asked("spends-more")[-1].tools
 
 
-async def test_H20_without_any_event_it_is_looked_for(
+@pytest.mark.behaviour("H20")
+async def test_an_ending_without_any_event_is_found_by_polling(
     server: Running, thread: Thread, monkeypatch: pytest.MonkeyPatch
 ):
     def deaf(self: Client) -> Any:
@@ -238,7 +250,8 @@ async def test_H20_without_any_event_it_is_looked_for(
     assert (await handle.get()).progress.tool_calls == {"bash": 1}
 
 
-async def test_N2_four_subagents_of_one_turn_are_all_told_once(server: Running, mt: Meantime):
+@pytest.mark.behaviour("N2")
+async def test_four_subagents_of_one_turn_are_all_told_once(server: Running, mt: Meantime):
     """The parent is a session of the same server, which is told and woken."""
     parent = server.session("parent " + script({"text": "They run."}))
     thread = mt.thread(parent)

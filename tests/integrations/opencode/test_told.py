@@ -56,7 +56,8 @@ async def all_told(mt: Meantime) -> None:
         await asyncio.sleep(0.02)
 
 
-async def test_N5_an_idle_session_is_woken_and_told_with_one_turn(server: Running, mt: Meantime):
+@pytest.mark.behaviour("N5")
+async def test_an_idle_session_is_woken_and_told_with_one_turn(server: Running, mt: Meantime):
     """Four endings at once are one turn, which asks the model once."""
     session = server.session("idle-one " + script({"text": "Hello."}))
     ids = await finished(mt, session, 4)
@@ -73,7 +74,8 @@ async def test_N5_an_idle_session_is_woken_and_told_with_one_turn(server: Runnin
     assert len(server.asked("idle-one")) == 3
 
 
-async def test_N6_a_session_that_uses_a_tool_is_told_at_its_next_step(
+@pytest.mark.behaviour("N6")
+async def test_a_session_that_uses_a_tool_is_told_at_its_next_step(
     server: Running, mt: Meantime, tmp_path: Path
 ):
     gate = tmp_path / "gate"
@@ -92,7 +94,8 @@ async def test_N6_a_session_that_uses_a_tool_is_told_at_its_next_step(
     assert len(server.asked("busy-tool")) == 2
 
 
-async def test_N6_a_session_in_its_last_step_takes_one_more(server: Running, mt: Meantime, tmp_path: Path):
+@pytest.mark.behaviour("N6")
+async def test_a_session_in_its_last_step_takes_one_more(server: Running, mt: Meantime, tmp_path: Path):
     gate = tmp_path / "gate"
     session = server.session()
     server.prompt(session, "busy-model " + script({"text": "Done.", "wait_file": str(gate)}))
@@ -107,8 +110,9 @@ async def test_N6_a_session_in_its_last_step_takes_one_more(server: Running, mt:
     assert len(server.asked("busy-model")) == 2
 
 
+@pytest.mark.behaviour("P5")
 @pytest.mark.parametrize("place", PLACES)
-def test_P5_told_once_by_an_owner_that_is_killed(server: Running, tmp_path: Path, place: str):
+def test_told_once_by_an_owner_that_is_killed(server: Running, tmp_path: Path, place: str):
     """Killed at this place of the delivery, and started again."""
     word = f"killed-{place.replace(' ', '-')}"
     session = server.session(f"{word} " + script({"text": "Hello."}))
@@ -129,7 +133,8 @@ def _owner(place: str, folder: Path, *more: str) -> subprocess.CompletedProcess[
     return subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
-async def test_P5_told_once_over_a_server_that_is_killed_in_between(
+@pytest.mark.behaviour("P5")
+async def test_told_once_over_a_server_that_is_killed_in_between(
     server: Running, mt: Meantime, monkeypatch: pytest.MonkeyPatch
 ):
     """After three of four were written; the session itself is on its disk."""
@@ -153,7 +158,8 @@ async def test_P5_told_once_over_a_server_that_is_killed_in_between(
     assert len(server.asked("server-dies")) == 2
 
 
-async def test_P5_a_server_that_dies_before_it_asked_the_model_is_asked_again(
+@pytest.mark.behaviour("P5")
+async def test_a_server_that_dies_before_it_asked_the_model_is_asked_again(
     server: Running, mt: Meantime, monkeypatch: pytest.MonkeyPatch
 ):
     """It has the notices, and would never have taken a turn."""
@@ -178,7 +184,8 @@ async def test_P5_a_server_that_dies_before_it_asked_the_model_is_asked_again(
     assert len(server.asked("unwoken")) == 2
 
 
-async def test_P5_a_server_that_dies_while_the_model_is_asked_tells_once(server: Running, mt: Meantime):
+@pytest.mark.behaviour("P5")
+async def test_a_server_that_dies_while_the_model_is_asked_tells_once(server: Running, mt: Meantime):
     """The model was asked and never answered: it is asked again, with the notice once."""
     session = server.session("silenced " + script({"text": "Hello."}))
     ids, killed = await finished(mt, session, 2), []
@@ -197,7 +204,8 @@ async def test_P5_a_server_that_dies_while_the_model_is_asked_tells_once(server:
     assert server.told("silenced") == ids
 
 
-async def test_N10_notices_wait_for_a_server_that_is_away(server: Running, mt: Meantime):
+@pytest.mark.behaviour("N10")
+async def test_notices_wait_for_a_server_that_is_away(server: Running, mt: Meantime):
     session = server.session("away " + script({"text": "Hello."}))
     server.kill()
     ids = await finished(mt, session, 2)

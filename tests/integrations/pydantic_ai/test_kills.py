@@ -37,7 +37,8 @@ async def resumed(ledger: Path, script: Script, prompt: str) -> str:
         return str(await again.result())
 
 
-async def test_L27_killed_in_a_tool_the_other_results_are_kept_and_it_is_not_called_again(tmp_path: Path):
+@pytest.mark.behaviour("L27")
+async def test_killed_in_a_tool_the_other_results_are_kept_and_it_is_not_called_again(tmp_path: Path):
     killed(tmp_path / "work.db", "tool")
     script = Script("I see")
     assert await resumed(tmp_path / "work.db", script, "go on") == "I see"
@@ -48,7 +49,8 @@ async def test_L27_killed_in_a_tool_the_other_results_are_kept_and_it_is_not_cal
     assert len(script.asked) == 1
 
 
-async def test_L27_killed_while_the_model_thinks_everything_before_is_kept(tmp_path: Path):
+@pytest.mark.behaviour("L27")
+async def test_killed_while_the_model_thinks_everything_before_is_kept(tmp_path: Path):
     killed(tmp_path / "work.db", "model")
     script = Script("I see")
     assert await resumed(tmp_path / "work.db", script, "go on") == "I see"
@@ -56,7 +58,8 @@ async def test_L27_killed_while_the_model_thinks_everything_before_is_kept(tmp_p
     assert script.asked[0].results == ["quick is done"]
 
 
-async def test_L17_killed_before_it_was_heard_what_was_said_to_it_is_heard_once(tmp_path: Path):
+@pytest.mark.behaviour("L17")
+async def test_killed_before_it_was_heard_what_was_said_to_it_is_heard_once(tmp_path: Path):
     killed(tmp_path / "work.db", "steered")
     script = Script("I see", "yes")
     assert await resumed(tmp_path / "work.db", script, "go on") == "I see"
@@ -66,10 +69,11 @@ async def test_L17_killed_before_it_was_heard_what_was_said_to_it_is_heard_once(
     assert script.asked[1].prompts == ["go", "and be quick", "go on", "more"]
 
 
+@pytest.mark.behaviour("L28")
 @pytest.mark.parametrize(
     ("answer", "result"), [("allow", "deleted x"), ("reject: keep it", "keep it")], ids=["allowed", "refused"]
 )
-async def test_L28_killed_while_it_asks_the_answer_reaches_the_call_that_waited(
+async def test_killed_while_it_asks_the_answer_reaches_the_call_that_waited(
     tmp_path: Path, answer: str, result: str
 ):
     killed(tmp_path / "work.db", "asks")

@@ -28,7 +28,9 @@ def limited(after: str | None = None, status: int = 429) -> ModelHTTPError:
     return ModelHTTPError(status, "m", headers={"Retry-After": after} if after else None)
 
 
-async def test_004_E13_a_429_is_tried_again_after_the_time_it_names_and_nobody_sees_it(clock: FakeClock):
+@pytest.mark.behaviour("L26")
+@pytest.mark.scenario("004", "E13")
+async def test_a_429_is_tried_again_after_the_time_it_names_and_nobody_sees_it(clock: FakeClock):
     script = Script(limited("17"), limited("4", 529), "done")
     async with Meantime.open(":memory:", agents={"a": PydanticAgent(script.model)}, clock=clock) as mt:
         thread = mt.thread("t")
@@ -41,6 +43,8 @@ async def test_004_E13_a_429_is_tried_again_after_the_time_it_names_and_nobody_s
         assert [asked.prompts for asked in script.asked] == [["go"]] * 3
 
 
+@pytest.mark.behaviour("L26")
+@pytest.mark.scenario("004", "E13")
 @pytest.mark.parametrize(
     "problem",
     [
@@ -52,7 +56,7 @@ async def test_004_E13_a_429_is_tried_again_after_the_time_it_names_and_nobody_s
     ],
     ids=["500", "503", "409", "408", "reset"],
 )
-async def test_004_E13_a_server_that_fails_is_tried_again(clock: FakeClock, problem: Exception):
+async def test_a_server_that_fails_is_tried_again(clock: FakeClock, problem: Exception):
     script = Script(problem, problem, "done")
     async with Meantime.open(":memory:", agents={"a": PydanticAgent(script.model)}, clock=clock) as mt:
         handle = await mt.thread("t").start(Agent("a", "go"))
@@ -155,8 +159,10 @@ def over_http(server: Server) -> PydanticAgent[None, str]:
     return PydanticAgent(OpenAIChatModel("scripted", provider=provider))
 
 
+@pytest.mark.behaviour("L26")
+@pytest.mark.scenario("004", "E13")
 @pytest.mark.parametrize("trouble", ["429", "500", "reset", "cut"])
-async def test_004_E13_over_http(trouble: str):
+async def test_trouble_over_http_is_waited_out(trouble: str):
     with Server([trouble, "hello from afar"]) as server:
         async with Meantime.open(":memory:", agents={"a": over_http(server)}) as mt:
             thread = mt.thread("t")

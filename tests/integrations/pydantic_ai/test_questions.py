@@ -29,7 +29,8 @@ def careful(script: Script) -> PydanticAgent[None, str]:
     return agent
 
 
-async def test_L28_an_approval_is_a_permission_of_the_task(ledger: str):
+@pytest.mark.behaviour("L28")
+async def test_an_approval_is_a_permission_of_the_task(ledger: str):
     script = Script(call("delete", name="x"), "gone")
     async with Meantime.open(ledger, agents={"careful": careful(script)}) as mt:
         handle = await mt.thread("t").start(Agent("careful", "clean up"))
@@ -45,7 +46,8 @@ async def test_L28_an_approval_is_a_permission_of_the_task(ledger: str):
         assert script.asked[1].results == ["deleted x"]
 
 
-async def test_L28_a_refusal_is_told_to_the_model(ledger: str):
+@pytest.mark.behaviour("L28")
+async def test_a_refusal_is_told_to_the_model(ledger: str):
     script = Script(call("delete", name="x"), "kept")
     async with Meantime.open(ledger, agents={"careful": careful(script)}) as mt:
         handle = await mt.thread("t").start(Agent("careful", "clean up"))
@@ -55,7 +57,8 @@ async def test_L28_a_refusal_is_told_to_the_model(ledger: str):
         assert script.asked[1].results == ["not that one"]
 
 
-async def test_L28_an_answer_once_is_not_one_for_the_next_call_even_under_the_same_id(ledger: str):
+@pytest.mark.behaviour("L28")
+async def test_an_answer_once_is_not_one_for_the_next_call_even_under_the_same_id(ledger: str):
     """Some models give every call the same id."""
     script = Script(call("delete", "same", name="x"), call("delete", "same", name="y"), "well")
     async with Meantime.open(ledger, agents={"careful": careful(script)}) as mt:
@@ -81,7 +84,8 @@ async def test_rules_decide_without_a_person(rules: dict[str, tuple[str, ...]], 
         assert script.asked[1].results[0].startswith(result)
 
 
-async def test_L28_a_tool_that_is_carried_out_elsewhere_gets_its_result_as_an_answer(ledger: str):
+@pytest.mark.behaviour("L28")
+async def test_a_tool_that_is_carried_out_elsewhere_gets_its_result_as_an_answer(ledger: str):
     script = Script(call("weigh", thing="stone"), "heavy")
     async with Meantime.open(ledger, agents={"careful": careful(script)}) as mt:
         thread = mt.thread("t")

@@ -146,7 +146,8 @@ async def test_what_the_agent_read_itself_is_not_told_again(ledger: str):
         assert await mt.notices() == []
 
 
-async def test_N2_a_turn_that_fails_gives_back_and_what_was_held_is_not_added_twice(ledger: str):
+@pytest.mark.behaviour("N2")
+async def test_a_turn_that_fails_gives_back_and_what_was_held_is_not_added_twice(ledger: str):
     script = Script(ModelHTTPError(400, "m"), "3 pages")
     async with Meantime.open(ledger) as mt:
         thread = mt.thread("t")
@@ -160,7 +161,8 @@ async def test_N2_a_turn_that_fails_gives_back_and_what_was_held_is_not_added_tw
         assert await mt.notices() == []
 
 
-async def test_N4_a_restart_between_the_file_and_the_ack_tells_nothing_twice(
+@pytest.mark.behaviour("N4")
+async def test_a_restart_between_the_file_and_the_ack_tells_nothing_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """Class B: the messages are looked into before anything is added."""

@@ -55,7 +55,8 @@ def looks(count: int) -> list[Any]:
     return [call("look", f"l{n}", at=f"place {n}") for n in range(count)]
 
 
-async def test_L15_a_child_spends_what_its_parent_has_left(ledger: str):
+@pytest.mark.behaviour("L15")
+async def test_a_child_spends_what_its_parent_has_left(ledger: str):
     """Five calls for all: the parent's own two, two of its first child, and the first of its second."""
     left, right = Script(*looks(2), "left is done"), Script(*looks(9))
     right.steps.insert(1, "so far: place 0")  # what it says in its last turn
@@ -72,7 +73,8 @@ async def test_L15_a_child_spends_what_its_parent_has_left(ledger: str):
     assert [tasks[name].parent for name in ("left", "right")] == ["lead", "lead"]
 
 
-async def test_L15_all_of_a_tree_are_stopped_and_each_keeps_its_own_work(ledger: str):
+@pytest.mark.behaviour("L15")
+async def test_all_of_a_tree_are_stopped_and_each_keeps_its_own_work(ledger: str):
     """One child spends the rest while another is asking its model: the other is stopped at its next step."""
     goes, thinks = asyncio.Event(), asyncio.Event()
     quiet = Script(*looks(1), thinks, call("look", "l9", at="place 9"), "so far: one place")

@@ -105,7 +105,8 @@ async def test_an_output_type_becomes_json(ledger: str):
         assert (await thread.lines(handle))[-1].text == '{"name":"Ulm","people":128}'
 
 
-async def test_L16_a_resume_has_the_exact_messages(tmp_path: Path):
+@pytest.mark.behaviour("L16")
+async def test_a_resume_has_the_exact_messages(tmp_path: Path):
     ledger = tmp_path / "work.db"
     script = Script(call("look", at="x"), "there is x", "and y")
     async with Meantime.open(ledger, agents={"explore": looker(script)}) as mt:
@@ -120,7 +121,8 @@ async def test_L16_a_resume_has_the_exact_messages(tmp_path: Path):
     assert after.parts(ToolReturnPart)[0].content == "saw x"
 
 
-async def test_L22_a_fork_of_a_busy_session_has_what_was_said_so_far(ledger: str):
+@pytest.mark.behaviour("L22")
+async def test_a_fork_of_a_busy_session_has_what_was_said_so_far(ledger: str):
     hold = asyncio.Event()
     script = Script(call("look", at="x"), hold, "there is x", "aside")
     async with Meantime.open(ledger, agents={"explore": looker(script)}) as mt:
@@ -169,7 +171,8 @@ async def test_a_fork_in_the_middle_of_a_tool_says_that_it_was_interrupted(ledge
         assert script.asked[-1].results == ["quick is done", "slow is done"]
 
 
-async def test_L3_an_error_of_a_tool_ends_the_turn_and_a_resume_is_valid(ledger: str):
+@pytest.mark.behaviour("L3")
+async def test_an_error_of_a_tool_ends_the_turn_and_a_resume_is_valid(ledger: str):
     script = Script(call("fail"), "without it")
     async with Meantime.open(ledger, agents={"explore": looker(script)}) as mt:
         thread = mt.thread("t")
@@ -180,7 +183,8 @@ async def test_L3_an_error_of_a_tool_ends_the_turn_and_a_resume_is_valid(ledger:
         assert await handle.result() == "without it"
 
 
-async def test_L3_an_error_of_the_model_that_is_no_trouble_ends_the_turn(ledger: str):
+@pytest.mark.behaviour("L3")
+async def test_an_error_of_the_model_that_is_no_trouble_ends_the_turn(ledger: str):
     script = Script(ModelHTTPError(400, "m", "too long"))
     async with Meantime.open(ledger, agents={"explore": looker(script)}) as mt:
         handle = await mt.thread("t").start(Agent("explore", "go"))
@@ -236,7 +240,8 @@ async def test_a_stop_in_the_middle_of_a_sentence_keeps_what_was_said(ledger: st
         assert await handle.result() == "half of "
 
 
-async def test_L17_what_is_said_in_the_middle_reaches_the_next_request_once(ledger: str):
+@pytest.mark.behaviour("L17")
+async def test_what_is_said_in_the_middle_reaches_the_next_request_once(ledger: str):
     hold = asyncio.Event()
     working = asyncio.Event()
     script = Script(call("slow"), "done")
@@ -261,7 +266,8 @@ async def test_L17_what_is_said_in_the_middle_reaches_the_next_request_once(ledg
         assert script.asked[2].prompts == ["go", "and be quick", "more"]
 
 
-async def test_L17_said_while_the_last_request_runs_it_makes_one_more(ledger: str):
+@pytest.mark.behaviour("L17")
+async def test_said_while_the_last_request_runs_it_makes_one_more(ledger: str):
     hold = asyncio.Event()
     script = Script(hold, "done", "done, and quickly")
     async with Meantime.open(ledger, agents={"explore": looker(script)}) as mt:
@@ -314,7 +320,8 @@ async def test_a_tool_that_is_not_named_is_not_called_either():
         assert "broken" not in script.asked[-1].results[0]
 
 
-async def test_L15_a_budget_ends_it_with_a_last_turn_without_tools(ledger: str):
+@pytest.mark.behaviour("L15")
+async def test_a_budget_ends_it_with_a_last_turn_without_tools(ledger: str):
     script = Script(call("look", at="x"), call("look", "c2", at="y"), "so far: x")
     employed = PythonAgent(looker(script), budget=Budget(tool_calls=2))
     async with Meantime.open(ledger, agents={"explore": employed}) as mt:

@@ -39,7 +39,9 @@ async def batch_of_four(thread: Thread, clock: FakeClock, agents: FakeSessionRun
     await thread.wait("one", "two")
 
 
-async def test_H10_a_group_has_its_members_and_statistics(
+@pytest.mark.behaviour("H10")
+@pytest.mark.scenario("001", "Returns group with all member tasks and aggregate stats")
+async def test_a_group_has_its_members_and_statistics(
     http: httpx.AsyncClient, thread: Thread, clock: FakeClock, agents: FakeSessionRunner
 ):
     await batch_of_four(thread, clock, agents)
@@ -51,7 +53,8 @@ async def test_H10_a_group_has_its_members_and_statistics(
     }  # fmt: skip
 
 
-async def test_H10_what_is_resumed_counts_as_running(
+@pytest.mark.behaviour("H10")
+async def test_what_is_resumed_counts_as_running(
     http: httpx.AsyncClient, thread: Thread, clock: FakeClock, agents: FakeSessionRunner
 ):
     await batch_of_four(thread, clock, agents)
@@ -62,32 +65,42 @@ async def test_H10_what_is_resumed_counts_as_running(
     assert (group["running"], group["completed"], group["duration"]) == (1, 1, 8_000)
 
 
-async def test_H10_a_cleared_member_still_counts(http: httpx.AsyncClient, thread: Thread):
+@pytest.mark.behaviour("H10")
+async def test_a_cleared_member_still_counts(http: httpx.AsyncClient, thread: Thread):
     await (await thread.start(Agent("explore", "look"), batch="b-1")).wait()
     await thread.clear()
     assert (await http.get("/v1/task-groups/b-1")).json()["total"] == 1
 
 
-async def test_H10_a_big_group_is_whole(http: httpx.AsyncClient, thread: Thread):
+@pytest.mark.behaviour("H10")
+async def test_a_big_group_is_whole(http: httpx.AsyncClient, thread: Thread):
     for number in range(350):
         await thread.start(Call(int, "1"), id=f"n{number}", batch="big")
     group = (await http.get("/v1/task-groups/big")).json()
     assert group["total"] == len({task["id"] for task in group["tasks"]}) == 350
 
 
-async def test_H10_an_unknown_group_is_a_json_404(http: httpx.AsyncClient):
+@pytest.mark.behaviour("H10")
+@pytest.mark.scenario("001", "Returns 404 for unknown group ID")
+async def test_an_unknown_group_is_a_json_404(http: httpx.AsyncClient):
     answer = await http.get("/v1/task-groups/nothing")
     assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
 
 
-async def test_H11_health(http: httpx.AsyncClient, thread: Thread, clock: FakeClock):
+@pytest.mark.behaviour("H11")
+@pytest.mark.scenario("001", "Health endpoint returns ok status with uptime")
+async def test_health_is_ok_and_has_the_uptime(http: httpx.AsyncClient, thread: Thread, clock: FakeClock):
     await (await thread.start(Agent("explore", "look"))).wait()
     await clock.advance(12.5)
     health = (await http.get("/v1/health")).json()
     assert health == {"status": "ok", "uptime": 12.5, "version": "0.1.0", "taskCount": 1}
 
 
-async def test_H11_stats(
+@pytest.mark.behaviour("H11")
+@pytest.mark.scenario(
+    "001", "Stats endpoint returns counts by status and agent", "Stats endpoint returns duration statistics"
+)
+async def test_stats_count_by_status_and_agent_and_have_durations(
     http: httpx.AsyncClient, thread: Thread, clock: FakeClock, agents: FakeSessionRunner
 ):
     await batch_of_four(thread, clock, agents)
@@ -105,16 +118,24 @@ async def test_H11_stats(
     }
 
 
-async def test_H11_stats_of_an_empty_ledger(http: httpx.AsyncClient):
+@pytest.mark.behaviour("H11")
+async def test_stats_of_an_empty_ledger_are_zero(http: httpx.AsyncClient):
     stats = (await http.get("/v1/stats")).json()
     assert stats["totalTasks"] == stats["activeTasks"] == 0
     assert stats["duration"] == {"avg": 0, "max": 0, "min": 0}
 
 
+@pytest.mark.behaviour("H1")
+@pytest.mark.scenario(
+    "001",
+    "Tasks persist across plugin restarts",
+    "Historical tasks appear in task list responses",
+    "Task detail accessible for completed tasks after restart",
+)
 @pytest.mark.parametrize(
     "path", ["/v1/tasks?search=look", "/v1/tasks/kept", "/v1/stats", "/v1/task-groups/b-1"]
 )
-async def test_H1_history_survives_a_restart_with_all_fields(tmp_path: Path, path: str):
+async def test_history_survives_a_restart_with_all_fields(tmp_path: Path, path: str):
     """Seed 001's Task History Persistence: the same answers before and after."""
     answers: list[object] = []
     agents = FakeSessionRunner({"explore": Reply("found it", tools=("read",))})

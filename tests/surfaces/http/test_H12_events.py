@@ -23,7 +23,9 @@ async def broken() -> None:
     raise ValueError("no such file")
 
 
-async def test_H12_a_snapshot_on_connection(door: HttpDoor, thread: Thread):
+@pytest.mark.behaviour("H12")
+@pytest.mark.scenario("001", "Sends snapshot on initial connection")
+async def test_a_snapshot_is_sent_on_connection(door: HttpDoor, thread: Thread):
     await thread.start(Call(forever), id="busy")
     await (await thread.start(Call(int, "1"), id="done")).wait()
     await (await thread.start(Call(int, "1"), id="old")).wait()
@@ -38,7 +40,16 @@ async def test_H12_a_snapshot_on_connection(door: HttpDoor, thread: Thread):
     assert said.data["stats"]["totalTasks"] == 2
 
 
-async def test_H12_the_five_deltas(door: HttpDoor, thread: Thread, clock: FakeClock):
+@pytest.mark.behaviour("H12")
+@pytest.mark.scenario(
+    "001",
+    "Sends task.created when new task launches",
+    "Sends task.updated when task progress changes",
+    "Sends task.completed when task finishes successfully",
+    "Sends task.error when task fails",
+    "Sends task.cancelled when task is cancelled",
+)
+async def test_the_five_deltas_follow_what_happens(door: HttpDoor, thread: Thread, clock: FakeClock):
     go = asyncio.Event()
 
     async def work() -> str:
@@ -81,7 +92,8 @@ async def test_H12_the_five_deltas(door: HttpDoor, thread: Thread, clock: FakeCl
         assert (heard[-1].data["id"], heard[-1].data["status"]) == ("gone", "cancelled")
 
 
-async def test_H12_a_resume_is_an_update(
+@pytest.mark.behaviour("H12")
+async def test_a_resume_is_an_update(
     door: HttpDoor, thread: Thread, agents: FakeSessionRunner, clock: FakeClock
 ):
     await (await thread.start(Agent("explore", "look"), id="again")).wait()
@@ -99,7 +111,11 @@ async def test_H12_a_resume_is_an_update(
         assert (said.event, said.data["resumeCount"]) == ("task.completed", 1)
 
 
-async def test_H12_a_heartbeat_after_30_seconds_of_silence(door: HttpDoor, thread: Thread, clock: FakeClock):
+@pytest.mark.behaviour("H12")
+@pytest.mark.scenario("001", "Sends heartbeat every 30 seconds")
+async def test_a_heartbeat_is_sent_after_30_seconds_of_silence(
+    door: HttpDoor, thread: Thread, clock: FakeClock
+):
     async with Listener(door) as stream:
         await stream.hear()
         await clock.advance_to_alarm(30)
@@ -116,7 +132,9 @@ async def test_H12_a_heartbeat_after_30_seconds_of_silence(door: HttpDoor, threa
         assert (await stream.hear()).event == "heartbeat"
 
 
-async def test_H12_a_fresh_snapshot_on_reconnection(door: HttpDoor, thread: Thread):
+@pytest.mark.behaviour("H12")
+@pytest.mark.scenario("001", "Sends fresh snapshot on reconnection")
+async def test_a_fresh_snapshot_is_sent_on_reconnection(door: HttpDoor, thread: Thread):
     async with Listener(door) as stream:
         await stream.hear()
     await thread.start(Call(forever), id="meanwhile")
@@ -128,13 +146,15 @@ async def test_H12_a_fresh_snapshot_on_reconnection(door: HttpDoor, thread: Thre
         assert (said.event, said.data["id"]) == ("task.created", "next")
 
 
-async def test_H12_a_wrong_option_is_an_answer_not_a_stream(door: HttpDoor):
+@pytest.mark.behaviour("H12")
+async def test_a_wrong_option_is_an_answer_not_a_stream(door: HttpDoor):
     for path, status in (("snapshot=some", 400), ("task=nobody", 404)):
         async with Listener(door, f"/v1/events?{path}") as stream:
             assert (stream.status, stream.headers["content-type"]) == (status, "application/json")
 
 
-async def test_H12_streams_end_when_the_door_closes(open_door: OpenDoor):
+@pytest.mark.behaviour("H12")
+async def test_streams_end_when_the_door_closes(open_door: OpenDoor):
     door = await open_door()
     async with Listener(door) as stream:
         await stream.hear()
@@ -143,7 +163,8 @@ async def test_H12_streams_end_when_the_door_closes(open_door: OpenDoor):
             await stream.hear()
 
 
-async def test_H12_who_is_not_watched_does_not_read_the_journal(door: HttpDoor, clock: FakeClock):
+@pytest.mark.behaviour("H12")
+async def test_the_journal_is_not_read_while_nobody_watches(door: HttpDoor, clock: FakeClock):
     def pumps() -> list[asyncio.Task[object]]:
         return [task for task in asyncio.all_tasks() if task.get_name() == "meantime-http-feed"]
 

@@ -19,7 +19,8 @@ async def forever() -> None:
     await asyncio.Event().wait()
 
 
-async def test_H12_a_bounded_snapshot_has_the_active_and_the_newest(door: HttpDoor, thread: Thread):
+@pytest.mark.behaviour("H12")
+async def test_a_bounded_snapshot_has_the_active_and_the_newest(door: HttpDoor, thread: Thread):
     await thread.start(Call(forever), id="busy")
     for number in range(230):
         await (await thread.start(Call(int, "1"), id=f"n{number}")).wait()
@@ -32,7 +33,8 @@ async def test_H12_a_bounded_snapshot_has_the_active_and_the_newest(door: HttpDo
         assert len((await stream.hear()).data["tasks"]) == 231
 
 
-async def test_H12_replay_tells_what_was_missed(door: HttpDoor, thread: Thread):
+@pytest.mark.behaviour("H12")
+async def test_replay_tells_what_was_missed(door: HttpDoor, thread: Thread):
     async with Listener(door, "/v1/events?replay=1") as stream:
         await stream.hear()
         await thread.start(Call(forever), id="one")
@@ -50,10 +52,9 @@ async def test_H12_replay_tells_what_was_missed(door: HttpDoor, thread: Thread):
         assert (await stream.hear()).data["id"] == "three"
 
 
+@pytest.mark.behaviour("H12")
 @pytest.mark.parametrize("seen", ["1", "999999"])
-async def test_H12_replay_of_what_is_gone_is_a_resync(
-    door: HttpDoor, thread: Thread, mt: Meantime, seen: str
-):
+async def test_replay_of_what_is_gone_is_a_resync(door: HttpDoor, thread: Thread, mt: Meantime, seen: str):
     """Older than the journal, or from another ledger: told so, and given the whole state."""
     for _ in range(5):
         await (await thread.start(Call(int, "1"))).wait()
@@ -65,8 +66,11 @@ async def test_H12_replay_of_what_is_gone_is_a_resync(
     assert whole.id is not None
 
 
+@pytest.mark.behaviour("H12")
 @pytest.mark.parametrize("wanted", ["thread=conv-1", "batch=b-1", "task=mine"])
-async def test_H12_filters(door: HttpDoor, thread: Thread, mt: Meantime, wanted: str):
+async def test_a_stream_can_be_filtered_by_thread_and_batch(
+    door: HttpDoor, thread: Thread, mt: Meantime, wanted: str
+):
     await thread.start(Call(forever), id="mine", batch="b-1")
     await mt.thread("other").start(Call(forever), id="theirs")
     async with Listener(door, f"/v1/events?{wanted}") as stream:
@@ -77,7 +81,8 @@ async def test_H12_filters(door: HttpDoor, thread: Thread, mt: Meantime, wanted:
         assert said.data["id"] == "mine"
 
 
-async def test_H12_updates_that_come_together_are_one(open_door: OpenDoor, thread: Thread, clock: FakeClock):
+@pytest.mark.behaviour("H12")
+async def test_updates_that_come_together_are_one(open_door: OpenDoor, thread: Thread, clock: FakeClock):
     door = await open_door(batch=1.0)
     contexts: list[Context] = []
 

@@ -1,6 +1,6 @@
 """Who may read: PROMISES.md, 'The HTTP door', rules 1, 2, 4 and 7. P12: private by default.
 
-`test_H13_every_route_for_every_caller` is the table; the rest are its single rules.
+`test_every_reading_route_answers_every_caller_as_the_table_says` is the table; the rest are its single rules.
 """
 
 from __future__ import annotations
@@ -72,7 +72,9 @@ EXPECTED = {
 }
 
 
-async def test_H13_every_route_for_every_caller(
+@pytest.mark.behaviour("H13")
+@pytest.mark.scenario("001", "Responses include CORS headers")
+async def test_every_reading_route_answers_every_caller_as_the_table_says(
     door: HttpDoor, tasks: None, record_property: pytest.RecordProperty
 ):
     table: dict[str, dict[str, int]] = {}
@@ -94,8 +96,10 @@ async def test_H13_every_route_for_every_caller(
     assert table == EXPECTED
 
 
+@pytest.mark.behaviour("H13")
+@pytest.mark.scenario("001", "OPTIONS preflight returns 204 with CORS headers")
 @pytest.mark.parametrize("path", [*ROUTES, "/~wrong/v1/tasks"])
-async def test_H13_options_is_204_with_the_headers_and_never_lists_post(door: HttpDoor, path: str):
+async def test_options_is_204_with_the_headers_and_never_lists_post(door: HttpDoor, path: str):
     preflight = {"Origin": "http://localhost:3000", "Access-Control-Request-Method": "POST"}
     answer = await asking(door, path, preflight, "OPTIONS")
     assert (answer.status, answer.body) == (204, b"")
@@ -103,35 +107,40 @@ async def test_H13_options_is_204_with_the_headers_and_never_lists_post(door: Ht
     assert (await asking(door, path, {"Host": "evil.example"}, "OPTIONS")).status == 421
 
 
+@pytest.mark.behaviour("H13")
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
-async def test_H13_a_path_that_reads_cannot_be_written(door: HttpDoor, tasks: None, method: str):
+async def test_a_path_that_reads_cannot_be_written(door: HttpDoor, tasks: None, method: str):
     answer = await asking(door, "/v1/tasks/mine", {}, method)
     assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD, OPTIONS")
     assert json.loads(answer.body)["code"] == "read_only"
     assert answer.headers["access-control-allow-origin"] == "*"
 
 
+@pytest.mark.behaviour("H13")
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "[::1]", "LOCALHOST"])
-async def test_H13_our_own_names(door: HttpDoor, name: str):
+async def test_our_own_host_names_are_accepted(door: HttpDoor, name: str):
     assert (await asking(door, "/v1/tasks", {"Host": f"{name}:{door.port}"})).status == 200
     assert (await asking(door, "/v1/tasks", {"Host": f"{name}.:{door.port}"})).status == 421
 
 
-async def test_H13_more_names_by_setting(open_door: OpenDoor):
+@pytest.mark.behaviour("H13")
+async def test_more_host_names_are_accepted_by_setting(open_door: OpenDoor):
     door = await open_door(hosts=("Box.local:8080",))
     assert (await asking(door, "/v1/tasks", {"Host": "box.local:8080"})).status == 200
     assert (await asking(door, "/v1/tasks", {"Host": "box.local"})).status == 421
 
 
-async def test_H13_strict_wants_a_token_from_everybody(open_door: OpenDoor):
+@pytest.mark.behaviour("H13")
+async def test_strict_wants_a_token_from_everybody(open_door: OpenDoor):
     door = await open_door(auth="strict")
     assert (await asking(door, "/v1/tasks")).status == 401
     assert (await asking(door, "/v1/health")).status == 200
     assert (await asking(door, "/v1/tasks", {"Authorization": f"bearer {door.token}"})).status == 200
 
 
+@pytest.mark.behaviour("P12")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-async def test_P12_another_user_of_this_machine_gets_nothing(door: HttpDoor, tasks: None):
+async def test_another_user_of_this_machine_gets_nothing(door: HttpDoor, tasks: None):
     code = (  # what is imported later may not be readable to nobody
         "import os, socket, sys; os.setgid(65534); os.setuid(65534)\n"
         f"s = socket.socket(); s.settimeout(10); s.connect(('127.0.0.1', {door.port}))\n"

@@ -41,13 +41,17 @@ def occupy(stack: ExitStack, first: int, count: int) -> None:
         stack.enter_context(binding.bind("127.0.0.1", port))
 
 
-def test_H3_the_port_is_5165_by_default():
+@pytest.mark.behaviour("H3")
+@pytest.mark.scenario("001", "Server starts on plugin init")
+def test_the_port_is_5165_by_default():
     assert settings.PORT == 5165
     assert in_force(HttpSettings(), {}).port == 5165
     assert HttpSettings().host == "127.0.0.1"
 
 
-async def test_H3_the_next_port_on_a_collision(open_door: OpenDoor):
+@pytest.mark.behaviour("H3")
+@pytest.mark.scenario("001", "Server retries next port on collision")
+async def test_the_next_port_is_taken_on_a_collision(open_door: OpenDoor):
     first = free_run(10)
     with ExitStack() as held:
         occupy(held, first, 3)
@@ -55,7 +59,9 @@ async def test_H3_the_next_port_on_a_collision(open_door: OpenDoor):
         assert door.port == first + 3
 
 
-async def test_H3_the_systems_choice_after_ten(open_door: OpenDoor):
+@pytest.mark.behaviour("H3")
+@pytest.mark.scenario("001", "Server retries next port on collision")
+async def test_the_system_chooses_the_port_after_ten_tries(open_door: OpenDoor):
     first = free_run(10)
     with ExitStack() as held:
         occupy(held, first, 10)
@@ -65,13 +71,16 @@ async def test_H3_the_systems_choice_after_ten(open_door: OpenDoor):
             assert (await http.get("/v1/health")).json()["status"] == "ok"
 
 
-def test_H3_the_tries_end_with_the_last_port():
+@pytest.mark.behaviour("H3")
+def test_the_tries_end_with_the_last_port():
     with ExitStack() as held:
         for _ in range(3):
             held.enter_context(binding.bind("127.0.0.1", 65_534))
 
 
-def test_H4_the_environment_moves_and_closes_the_door():
+@pytest.mark.behaviour("H4")
+@pytest.mark.scenario("001", "Server is disabled via environment variable")
+def test_the_environment_moves_and_closes_the_door():
     seed, ours = {"ASYNCAGENTS_API_PORT": "6000"}, {"MEANTIME_API_PORT": "7000"}
     assert in_force(HttpSettings(), seed).port == 6000
     assert in_force(HttpSettings(), seed | ours).port == 7000
@@ -84,7 +93,9 @@ def test_H4_the_environment_moves_and_closes_the_door():
             in_force(HttpSettings(), {"ASYNCAGENTS_API_PORT": wrong})
 
 
-async def test_H4_a_closed_door_leaves_everything_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.behaviour("H4")
+@pytest.mark.scenario("001", "Server is disabled via environment variable")
+async def test_a_closed_door_leaves_everything_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("ASYNCAGENTS_API_ENABLED", "false")
     async with Meantime.open(tmp_path / "work.db") as mt, mt.serve() as door:
         assert (door.enabled, door.port, door.url) == (False, 0, "")
@@ -92,7 +103,16 @@ async def test_H4_a_closed_door_leaves_everything_else(tmp_path: Path, monkeypat
         assert not (tmp_path / "work.db.http").exists()
 
 
-async def test_H5_server_json_is_there_while_the_door_is_open(tmp_path: Path):
+@pytest.mark.behaviour("H5")
+@pytest.mark.scenario(
+    "001",
+    "Server starts on plugin init",
+    "Server writes discovery file on start",
+    "server.json created on server start",
+    "server.json deleted on graceful shutdown",
+    "server.json enables external tool discovery",
+)
+async def test_server_json_is_there_while_the_door_is_open(tmp_path: Path):
     path = tmp_path / "work.db.http" / "server.json"
     async with Meantime.open(tmp_path / "work.db") as mt:
         async with mt.serve(port=0) as door:
@@ -108,7 +128,8 @@ async def test_H5_server_json_is_there_while_the_door_is_open(tmp_path: Path):
         assert not path.exists()
 
 
-async def test_H5_somebody_elses_server_json_stays(open_door: OpenDoor, tmp_path: Path):
+@pytest.mark.behaviour("H5")
+async def test_somebody_elses_server_json_stays(open_door: OpenDoor, tmp_path: Path):
     door = await open_door(folder=tmp_path)
     other = {"port": 1, "pid": 1, "startedAt": "", "url": ""}
     (tmp_path / "server.json").write_text(json.dumps(other))
@@ -116,7 +137,8 @@ async def test_H5_somebody_elses_server_json_stays(open_door: OpenDoor, tmp_path
     assert json.loads((tmp_path / "server.json").read_text()) == other
 
 
-async def test_H3_ipv6_loopback(open_door: OpenDoor):
+@pytest.mark.behaviour("H3")
+async def test_the_ipv6_loopback_is_served(open_door: OpenDoor):
     door = await open_door(host="::1")
     async with httpx.AsyncClient(base_url=door.url) as http:
         assert (await http.get("/v1/tasks")).status_code == 200
@@ -133,7 +155,8 @@ async def test_an_address_that_is_not_ours_is_named(mt: Meantime):
         await mt.serve(port=0, host="192.0.2.1", allow_remote=True)
 
 
-def test_P12_a_remote_address_needs_to_be_meant():
+@pytest.mark.behaviour("P12")
+def test_a_remote_address_needs_to_be_meant():
     with pytest.raises(InvalidInput, match="other machines"):
         in_force(HttpSettings(host="0.0.0.0"), {})
     assert in_force(HttpSettings(host="0.0.0.0", allow_remote=True), {}).host == "0.0.0.0"

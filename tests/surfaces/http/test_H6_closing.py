@@ -23,7 +23,9 @@ from .listening import Listener
 pytestmark = pytest.mark.anyio
 
 
-async def test_H6_answers_under_way_are_finished(
+@pytest.mark.behaviour("H6")
+@pytest.mark.scenario("001", "Server stops gracefully on process exit")
+async def test_answers_under_way_are_finished(
     open_door: OpenDoor, mt: Meantime, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ):
     door = await open_door()
@@ -48,7 +50,8 @@ async def test_H6_answers_under_way_are_finished(
             await http.get("/v1/health")
 
 
-async def test_H6_closing_meantime_closes_its_doors(tmp_path: Path):
+@pytest.mark.behaviour("H6")
+async def test_closing_meantime_closes_its_doors(tmp_path: Path):
     mt = await Meantime.open(tmp_path / "work.db")
     door = await mt.serve(port=0)
     async with Listener(door) as stream:
@@ -61,12 +64,15 @@ async def test_H6_closing_meantime_closes_its_doors(tmp_path: Path):
     await door.close()  # twice is harmless
 
 
-async def test_H6_signals_stay_with_the_program(door: HttpDoor):
+@pytest.mark.behaviour("H6")
+async def test_signals_stay_with_the_program(door: HttpDoor):
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     assert all("uvicorn" not in repr(handler) for handler in handlers.values())
 
 
-async def test_H6_an_interrupt_leaves_no_server_json(tmp_path: Path):
+@pytest.mark.behaviour("H6")
+@pytest.mark.scenario("001", "Server stops gracefully on process exit")
+async def test_an_interrupt_leaves_no_server_json(tmp_path: Path):
     """The program is interrupted, its blocks are left, and the door is closed with them."""
     code = (
         "import asyncio\nfrom meantime import Meantime\n"

@@ -57,13 +57,17 @@ async def five(thread: Thread, mt: Meantime, agents: FakeSessionRunner, clock: F
     await clock.until(lambda: agents.at_gate == ["again"])
 
 
-async def test_H7_returns_all_tasks_with_total_limit_and_offset(http: httpx.AsyncClient, five: None):
+@pytest.mark.behaviour("H7")
+@pytest.mark.scenario("001", "Returns all tasks when no filters applied")
+async def test_all_tasks_are_returned_with_total_limit_and_offset(http: httpx.AsyncClient, five: None):
     body = (await http.get("/v1/tasks")).json()
     assert {task["id"] for task in body["tasks"]} == {"again", "busy", "gone", "broken", "done"}
     assert (body["total"], body["limit"], body["offset"]) == (5, 50, 0)
     assert all(set(task) >= SEED_FIELDS for task in body["tasks"])
 
 
+@pytest.mark.behaviour("H7")
+@pytest.mark.scenario("001", "Filters by status parameter")
 @pytest.mark.parametrize(
     ("status", "expected"),
     [
@@ -76,21 +80,27 @@ async def test_H7_returns_all_tasks_with_total_limit_and_offset(http: httpx.Asyn
         ("error,completed", ["broken", "done"]),
     ],
 )
-async def test_H7_filters_by_status(http: httpx.AsyncClient, five: None, status: str, expected: list[str]):
+async def test_tasks_are_filtered_by_status(
+    http: httpx.AsyncClient, five: None, status: str, expected: list[str]
+):
     body = (await http.get("/v1/tasks", params={"status": status})).json()
     assert [task["id"] for task in body["tasks"]] == expected
     assert {task["status"] for task in body["tasks"]} <= set(status.split(","))
     assert body["total"] == len(expected)
 
 
-async def test_H7_filters_by_agent(http: httpx.AsyncClient, five: None):
+@pytest.mark.behaviour("H7")
+@pytest.mark.scenario("001", "Filters by agent parameter")
+async def test_tasks_are_filtered_by_agent(http: httpx.AsyncClient, five: None):
     body = (await http.get("/v1/tasks?agent=explore")).json()
     assert [(task["id"], task["agent"]) for task in body["tasks"]] == [("done", "explore")]
     assert body["total"] == 1
     assert await ids(http, agent="call") == ["busy", "gone", "broken"]  # work without an agent: its kind
 
 
-async def test_H7_searches_descriptions_whatever_the_case(http: httpx.AsyncClient, five: None):
+@pytest.mark.behaviour("H7")
+@pytest.mark.scenario("001", "Searches description by keyword")
+async def test_descriptions_are_searched_whatever_the_case(http: httpx.AsyncClient, five: None):
     assert await ids(http, search="REPO") == ["busy", "done"]
     assert await ids(http, search="ärger") == ["busy"]
     assert await ids(http, search="%") == ["gone"]  # a letter, not a wildcard
@@ -99,7 +109,9 @@ async def test_H7_searches_descriptions_whatever_the_case(http: httpx.AsyncClien
     }  # fmt: skip
 
 
-async def test_H7_total_is_counted_before_paging(http: httpx.AsyncClient, thread: Thread):
+@pytest.mark.behaviour("H7")
+@pytest.mark.scenario("001", "Paginates with limit and offset", "Returns total count alongside results")
+async def test_total_is_counted_before_paging(http: httpx.AsyncClient, thread: Thread):
     for number in range(27):
         await thread.start(Call(nothing), id=f"n{number:02}", description="many")
     body = (await http.get("/v1/tasks?limit=10&offset=20&search=many")).json()
@@ -109,7 +121,9 @@ async def test_H7_total_is_counted_before_paging(http: httpx.AsyncClient, thread
     assert (await http.get("/v1/tasks?offset=100")).json()["total"] == 27
 
 
-async def test_H7_limit_is_50_and_at_most_200(http: httpx.AsyncClient, thread: Thread):
+@pytest.mark.behaviour("H7")
+@pytest.mark.scenario("001", "Paginates with limit and offset")
+async def test_limit_is_50_and_at_most_200(http: httpx.AsyncClient, thread: Thread):
     for _ in range(210):
         await thread.start(Call(nothing))
     assert len((await http.get("/v1/tasks")).json()["tasks"]) == 50
@@ -117,7 +131,8 @@ async def test_H7_limit_is_50_and_at_most_200(http: httpx.AsyncClient, thread: T
     assert (len(body["tasks"]), body["limit"], body["total"]) == (200, 200, 210)
 
 
-async def test_H7_sorts_by_a_whitelist(http: httpx.AsyncClient, five: None):
+@pytest.mark.behaviour("H7")
+async def test_tasks_are_sorted_only_by_the_listed_fields(http: httpx.AsyncClient, five: None):
     assert await ids(http, sort="oldest") == ["done", "broken", "gone", "busy", "again"]
     assert (await ids(http, sort="newest"))[-1] == "done"
     assert (await ids(http, sort="updated"))[0] == "again"
@@ -127,7 +142,8 @@ async def test_H7_sorts_by_a_whitelist(http: httpx.AsyncClient, five: None):
     assert "newest" in refused.json()["hint"]
 
 
-async def test_H7_filters_by_thread_and_batch(http: httpx.AsyncClient, thread: Thread, mt: Meantime):
+@pytest.mark.behaviour("H7")
+async def test_tasks_are_filtered_by_thread_and_batch(http: httpx.AsyncClient, thread: Thread, mt: Meantime):
     batch = batch_id(b"0123456789")
     await thread.start(Call(nothing), id="mine", batch=batch)
     await mt.thread("other").start(Call(nothing), id="theirs")
@@ -136,25 +152,28 @@ async def test_H7_filters_by_thread_and_batch(http: httpx.AsyncClient, thread: T
     assert await ids(http, batch=batch, thread="other") == []
 
 
-async def test_H7_cleared_tasks_are_listed_on_request(http: httpx.AsyncClient, thread: Thread):
+@pytest.mark.behaviour("H7")
+async def test_cleared_tasks_are_listed_on_request(http: httpx.AsyncClient, thread: Thread):
     await (await thread.start(Call(nothing), id="old")).wait()
     await thread.clear()
     assert await ids(http) == []
     assert await ids(http, cleared="true") == ["old"]
 
 
+@pytest.mark.behaviour("H7")
 @pytest.mark.parametrize(
     "query",
     ["status=lost", "limit=0", "limit=-1", "limit=ten", "offset=-1", "cleared=maybe", "search=" + "x" * 1001],
 )
-async def test_H7_a_wrong_parameter_is_a_400_that_says_what_to_do(http: httpx.AsyncClient, query: str):
+async def test_a_wrong_parameter_is_a_400_that_says_what_to_do(http: httpx.AsyncClient, query: str):
     answer = await http.get(f"/v1/tasks?{query}")
     assert answer.status_code == 400
     assert answer.json()["code"] == "invalid_input"
     assert answer.json()["error"]
 
 
-async def test_H7_commands_say_their_command(http: httpx.AsyncClient, thread: Thread):
+@pytest.mark.behaviour("H7")
+async def test_commands_say_their_command(http: httpx.AsyncClient, thread: Thread):
     await thread.start(Shell(["true", "it's fine"]), id="cmd")
     (task,) = (await http.get("/v1/tasks")).json()["tasks"]
     assert (task["agent"], task["kind"]) == ("shell", "shell")

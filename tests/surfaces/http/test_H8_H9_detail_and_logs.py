@@ -28,7 +28,9 @@ async def broken() -> None:
     raise ValueError("no such file")
 
 
-async def test_H8_the_full_object_with_the_seeds_names(http: httpx.AsyncClient, thread: Thread):
+@pytest.mark.behaviour("H8")
+@pytest.mark.scenario("001", "Returns full task object for valid ID")
+async def test_a_task_is_a_full_object_with_the_seeds_names(http: httpx.AsyncClient, thread: Thread):
     order = Agent("explore", "look around")
     handle = await thread.start(order, description="Explore", message_id="m-1", batch="b-1")
     await handle.wait()
@@ -52,14 +54,16 @@ async def test_H8_the_full_object_with_the_seeds_names(http: httpx.AsyncClient, 
     assert task["progress"]["lastUpdate"].endswith("Z")
 
 
-async def test_H8_the_id_is_the_tasks_or_the_sessions_or_a_prefix(http: httpx.AsyncClient, thread: Thread):
+@pytest.mark.behaviour("H8", "R17")
+async def test_the_id_is_the_tasks_or_the_sessions_or_a_prefix(http: httpx.AsyncClient, thread: Thread):
     handle = await thread.start(Agent("explore", "look"), id="t_abcdefgh")
     await handle.wait()
     for id in ("t_abcdefgh", "s-t_abcdefgh", "abcde"):
         assert (await http.get(f"/v1/tasks/{id}")).json()["id"] == "t_abcdefgh"
 
 
-async def test_H8_an_ambiguous_prefix_lists_the_candidates(http: httpx.AsyncClient, thread: Thread):
+@pytest.mark.behaviour("H8", "R14")
+async def test_an_ambiguous_prefix_lists_the_candidates(http: httpx.AsyncClient, thread: Thread):
     for id in ("t_aa1", "t_aa2"):
         await thread.start(Call(add, 1, 2), id=id)
     answer = await http.get("/v1/tasks/t_aa")
@@ -67,16 +71,19 @@ async def test_H8_an_ambiguous_prefix_lists_the_candidates(http: httpx.AsyncClie
     assert sorted(answer.json()["candidates"]) == ["t_aa1", "t_aa2"]
 
 
+@pytest.mark.behaviour("H8", "H9")
+@pytest.mark.scenario("001", "Returns 404 for unknown ID", "Returns 404 for unknown task ID")
 @pytest.mark.parametrize("id", ["nobody", "t_0000000000", "%2e%2e%2fetc", "a%20b", "ü", "x" * 300])
 @pytest.mark.parametrize("suffix", ["", "/logs"])
-async def test_H8_H9_an_unknown_id_is_a_json_404(http: httpx.AsyncClient, id: str, suffix: str):
+async def test_an_unknown_id_is_a_json_404(http: httpx.AsyncClient, id: str, suffix: str):
     answer = await http.get(f"/v1/tasks/{id}{suffix}")
     assert answer.status_code == 404
     assert answer.json()["code"] == "not_found"
     assert answer.headers["content-type"] == "application/json"
 
 
-async def test_H8_an_error_keeps_its_detail(http: httpx.AsyncClient, thread: Thread):
+@pytest.mark.behaviour("H8")
+async def test_an_error_keeps_its_detail(http: httpx.AsyncClient, thread: Thread):
     handle = await thread.start(Call(broken))
     await handle.wait()
     task = (await http.get(f"/v1/tasks/{handle.id}")).json()
@@ -85,7 +92,8 @@ async def test_H8_an_error_keeps_its_detail(http: httpx.AsyncClient, thread: Thr
     assert "Traceback" in task["errorDetail"]
 
 
-async def test_H8_a_long_result_is_whole_here_and_cut_in_lists(http: httpx.AsyncClient, thread: Thread):
+@pytest.mark.behaviour("H8")
+async def test_a_long_result_is_whole_here_and_cut_in_lists(http: httpx.AsyncClient, thread: Thread):
     text = "x" * 10_000
     handle = await thread.start(Call(lambda: text))
     await handle.wait()
@@ -95,7 +103,11 @@ async def test_H8_a_long_result_is_whole_here_and_cut_in_lists(http: httpx.Async
     assert len(listed["result"]) < 2_100
 
 
-async def test_H9_a_function_tells_its_input_progress_and_result(
+@pytest.mark.behaviour("H9")
+@pytest.mark.scenario(
+    "001", "Returns message history for a running task", "Returns message history for a completed task"
+)
+async def test_a_function_tells_its_input_progress_and_result(
     http: httpx.AsyncClient, thread: Thread, clock: FakeClock
 ):
     go = asyncio.Event()
@@ -122,14 +134,16 @@ async def test_H9_a_function_tells_its_input_progress_and_result(
     ]
 
 
-async def test_H9_a_spilled_result_is_whole(http: httpx.AsyncClient, thread: Thread):
+@pytest.mark.behaviour("H9")
+async def test_a_spilled_result_is_whole(http: httpx.AsyncClient, thread: Thread):
     text = "line\n" * 100
     handle = await thread.start(Call(lambda: text), inline=InlineLimits(max_bytes=20))
     await handle.wait()
     assert (await http.get(f"/v1/tasks/{handle.id}/logs")).json()[-1]["text"] == text
 
 
-async def test_H9_a_failure_is_in_its_history(http: httpx.AsyncClient, thread: Thread):
+@pytest.mark.behaviour("H9")
+async def test_a_failure_is_in_its_history(http: httpx.AsyncClient, thread: Thread):
     handle = await thread.start(Call(broken))
     await handle.wait()
     last = (await http.get(f"/v1/tasks/{handle.id}/logs")).json()[-1]
@@ -137,7 +151,9 @@ async def test_H9_a_failure_is_in_its_history(http: httpx.AsyncClient, thread: T
     assert "Traceback" in last["detail"]
 
 
-async def test_H9_every_run_is_told(http: httpx.AsyncClient, thread: Thread):
+@pytest.mark.behaviour("H9")
+@pytest.mark.scenario("001", "Returns message history for a completed task")
+async def test_every_run_is_told(http: httpx.AsyncClient, thread: Thread):
     handle = await thread.start(Agent("talker", "look around"))
     await handle.wait()
     await (await thread.resume(handle, "and then?")).wait()
@@ -159,7 +175,8 @@ class TestCommands:
         async with mt.serve(port=0, folder=tmp_path) as door:
             yield door
 
-    async def test_H9_what_a_command_said_by_offset(
+    @pytest.mark.behaviour("H9")
+    async def test_the_output_of_a_command_is_read_by_offset(
         self, http: httpx.AsyncClient, thread: Thread, door: HttpDoor
     ):
         handle = await thread.start(Shell("printf 'äbc'; printf err >&2; exit 3"))
@@ -176,20 +193,26 @@ class TestCommands:
         both = (await http.get(f"/v1/tasks/{handle.id}/logs")).json()[1]
         assert both["total"] == 7
 
-    async def test_H9_a_part_never_ends_inside_a_character(self, http: httpx.AsyncClient, thread: Thread):
+    @pytest.mark.behaviour("H9")
+    async def test_a_part_of_the_output_never_ends_inside_a_character(
+        self, http: httpx.AsyncClient, thread: Thread
+    ):
         handle = await thread.start(Shell("printf 'aäb'"))
         await handle.wait()
         part = (await http.get(f"/v1/tasks/{handle.id}/logs?stream=stdout&limit=2")).json()[1]
         assert (part["text"], part["next"]) == ("a", 1)
 
-    async def test_H9_a_running_commands_output(self, http: httpx.AsyncClient, thread: Thread):
+    @pytest.mark.behaviour("H9")
+    @pytest.mark.scenario("001", "Returns message history for a running task")
+    async def test_the_output_of_a_running_command_is_seen(self, http: httpx.AsyncClient, thread: Thread):
         handle = await thread.start(Shell("echo ready; read line", open_stdin=True))
         await anext(handle.log.follow())
         messages = (await http.get(f"/v1/tasks/{handle.id}/logs")).json()
         assert [message["text"] for message in messages] == ["echo ready; read line", "ready\n"]
         await handle.send(eof=True)
 
-    async def test_H9_a_wrong_stream_is_a_400(self, http: httpx.AsyncClient, thread: Thread):
+    @pytest.mark.behaviour("H9")
+    async def test_a_wrong_stream_is_a_400(self, http: httpx.AsyncClient, thread: Thread):
         handle = await thread.start(Shell("true"))
         await handle.wait()
         assert (await http.get(f"/v1/tasks/{handle.id}/logs?stream=stdin")).status_code == 400

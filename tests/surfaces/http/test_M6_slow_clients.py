@@ -37,7 +37,8 @@ async def cut_off(reader: asyncio.StreamReader) -> bytes:
         return b""
 
 
-async def test_M6_no_more_streams_than_the_cap(open_door: OpenDoor):
+@pytest.mark.behaviour("M6")
+async def test_no_more_streams_are_open_than_the_cap(open_door: OpenDoor):
     door = await open_door(clients=3)
     async with Listener(door) as one, Listener(door), Listener(door):
         await one.hear()
@@ -47,7 +48,8 @@ async def test_M6_no_more_streams_than_the_cap(open_door: OpenDoor):
         assert (await http.get("/v1/health")).status_code == 200
 
 
-async def test_M6_a_place_is_free_again_when_its_client_left(open_door: OpenDoor, clock: FakeClock):
+@pytest.mark.behaviour("M6")
+async def test_a_place_is_free_again_when_its_client_left(open_door: OpenDoor, clock: FakeClock):
     door = await open_door(clients=1)
     feed = door._serving._app.feed
     for _ in range(5):
@@ -57,9 +59,8 @@ async def test_M6_a_place_is_free_again_when_its_client_left(open_door: OpenDoor
         await clock.until(lambda: feed.clients == 0)
 
 
-async def test_M6_a_client_that_does_not_read_is_resynced(
-    open_door: OpenDoor, thread: Thread, clock: FakeClock
-):
+@pytest.mark.behaviour("M6")
+async def test_a_client_that_does_not_read_is_resynced(open_door: OpenDoor, thread: Thread, clock: FakeClock):
     """It falls out of the ring, costs nobody anything, and starts again when it reads."""
     door = await open_door(backlog=8)
     ring = door._serving._app.feed.ring
@@ -82,7 +83,8 @@ async def test_M6_a_client_that_does_not_read_is_resynced(
         assert (whole.event, len(whole.data["tasks"])) == ("snapshot", 500)
 
 
-async def test_M6_a_burst_does_not_throw_out_who_keeps_up(open_door: OpenDoor, thread: Thread):
+@pytest.mark.behaviour("M6")
+async def test_a_burst_does_not_throw_out_a_client_that_keeps_up(open_door: OpenDoor, thread: Thread):
     door = await open_door(batch=0.0)
     async with Listener(door) as stream:
         await stream.hear()
@@ -94,8 +96,9 @@ async def test_M6_a_burst_does_not_throw_out_who_keeps_up(open_door: OpenDoor, t
     assert len(heard["task.created"]) == 1_000
 
 
+@pytest.mark.behaviour("P10")
 @pytest.mark.parametrize("said", [b"", b"GET /v1/health HT", b"GET /v1/health HTTP/1.1\r\nHost: 127"])
-async def test_P10_a_head_that_never_comes_is_not_waited_for(door: HttpDoor, clock: FakeClock, said: bytes):
+async def test_a_head_that_never_comes_is_not_waited_for(door: HttpDoor, clock: FakeClock, said: bytes):
     before = descriptors()
     reader, writer = await dial(door, said)
     await clock.until(lambda: any(abs(left - 10) < 0.01 for left in clock.due_in))
@@ -105,7 +108,8 @@ async def test_P10_a_head_that_never_comes_is_not_waited_for(door: HttpDoor, clo
     await clock.until(lambda: descriptors() <= before)
 
 
-async def test_P10_a_second_head_has_its_time_too(door: HttpDoor, clock: FakeClock):
+@pytest.mark.behaviour("P10")
+async def test_a_second_head_has_its_time_too(door: HttpDoor, clock: FakeClock):
     whole = f"GET /v1/health HTTP/1.1\r\nHost: 127.0.0.1:{door.port}\r\n\r\n".encode()
     reader, writer = await dial(door, whole)
     await reader.readuntil(b"}")
@@ -116,7 +120,8 @@ async def test_P10_a_second_head_has_its_time_too(door: HttpDoor, clock: FakeClo
     writer.close()
 
 
-async def test_P10_a_head_that_never_ends_is_cut(door: HttpDoor):
+@pytest.mark.behaviour("P10")
+async def test_a_head_that_never_ends_is_cut(door: HttpDoor):
     reader, writer = await dial(door, b"GET / HTTP/1.1\r\n")
     try:
         for _ in range(100):
@@ -128,13 +133,15 @@ async def test_P10_a_head_that_never_ends_is_cut(door: HttpDoor):
     writer.close()
 
 
-async def test_P10_a_url_or_body_that_is_too_big_is_refused(http: httpx.AsyncClient):
+@pytest.mark.behaviour("P10")
+async def test_a_url_or_body_that_is_too_big_is_refused(http: httpx.AsyncClient):
     assert (await http.get("/v1/tasks", params={"search": "x" * 9_000})).status_code == 414
     big = await http.request("GET", "/v1/tasks", content=b"x" * 1_000_001)
     assert (big.status_code, big.json()["code"]) == (413, "body_too_big")
 
 
-async def test_P10_who_takes_nothing_of_its_answer_is_let_go(
+@pytest.mark.behaviour("P10")
+async def test_a_client_that_does_not_read_its_response_is_disconnected(
     open_door: OpenDoor, thread: Thread, clock: FakeClock
 ):
     """Closing would wait until the client has read: its descriptor would be ours to keep."""
@@ -159,7 +166,8 @@ async def test_P10_who_takes_nothing_of_its_answer_is_let_go(
         made.close()
 
 
-async def test_P10_connections_have_a_cap(open_door: OpenDoor):
+@pytest.mark.behaviour("P10")
+async def test_connections_have_a_cap(open_door: OpenDoor):
     door = await open_door(connections=4)
     held = [await dial(door, b"") for _ in range(4)]
     reader, writer = await dial(door, b"")

@@ -179,8 +179,9 @@ async def both(open_door: OpenDoor, places: Path, tasks: None) -> tuple[HttpDoor
     return await open_door(socket=places / "http.sock"), places / "http.sock"
 
 
+@pytest.mark.behaviour("P12", "H14")
 @pytest.mark.parametrize("name", CALLERS)
-async def test_P12_every_route_for(
+async def test_every_route_answers_every_caller_as_the_table_says(
     name: str, both: tuple[HttpDoor, Path], mt: Meantime, monkeypatch: pytest.MonkeyPatch
 ):
     (door, socket), caller = both, CALLERS[name]
@@ -210,7 +211,8 @@ async def test_P12_every_route_for(
     assert found == wanted
 
 
-async def test_P12_the_table_has_every_route(both: tuple[HttpDoor, Path]):
+@pytest.mark.behaviour("P12")
+async def test_the_table_has_every_route(both: tuple[HttpDoor, Path]):
     asked = {f"{m} {p.partition('?')[0]}" for m, p in [*READS, *WRITES]}
     door, _ = both
     routes = door._serving._app.routes  # type: ignore[union-attr]

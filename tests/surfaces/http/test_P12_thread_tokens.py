@@ -15,7 +15,8 @@ from .listening import Listener
 pytestmark = pytest.mark.anyio
 
 
-async def test_P12_lists_groups_and_numbers_are_the_threads_own(door: HttpDoor, tasks: None):
+@pytest.mark.behaviour("P12", "R13")
+async def test_lists_groups_and_numbers_are_the_threads_own(door: HttpDoor, tasks: None):
     async def read(path: str) -> dict[str, object]:
         return json.loads((await asking(door, f"/~{door.thread_token('conv-1')}{path}")).body)
 
@@ -27,15 +28,15 @@ async def test_P12_lists_groups_and_numbers_are_the_threads_own(door: HttpDoor, 
     assert (await read("/v1/events?task=theirs"))["code"] == "not_found"
 
 
-async def test_P12_not_found_reads_the_same_for_what_is_hidden_and_what_is_not_there(
-    door: HttpDoor, tasks: None
-):
+@pytest.mark.behaviour("P12")
+async def test_not_found_reads_the_same_for_what_is_hidden_and_what_is_not_there(door: HttpDoor, tasks: None):
     path = f"/~{door.thread_token('conv-1')}/v1/tasks/"
     hidden, absent = await asking(door, path + "theirs"), await asking(door, path + "nobody")
     assert hidden.body.replace(b"theirs", b"nobody") == absent.body
 
 
-async def test_P12_the_stream_is_the_threads_own(door: HttpDoor, thread: Thread, mt: Meantime):
+@pytest.mark.behaviour("P12")
+async def test_the_stream_is_the_threads_own(door: HttpDoor, thread: Thread, mt: Meantime):
     async with Listener(door, f"/~{door.thread_token('conv-1')}/v1/events") as stream:
         assert (await stream.hear()).data["tasks"] == []
         await mt.thread("other").start(Call(int, "1"), id="theirs")
@@ -43,9 +44,8 @@ async def test_P12_the_stream_is_the_threads_own(door: HttpDoor, thread: Thread,
         assert (await stream.hear()).data["id"] == "mine"
 
 
-async def test_P12_an_agent_names_itself_as_the_parent_and_nobody_of_another_thread(
-    door: HttpDoor, tasks: None
-):
+@pytest.mark.behaviour("P12")
+async def test_an_agent_names_itself_as_the_parent_and_nobody_of_another_thread(door: HttpDoor, tasks: None):
     """The thread of an agent has the id of its task, and that task lies in the thread that started it."""
 
     async def start(thread: str, parent: str) -> httpx.Response:

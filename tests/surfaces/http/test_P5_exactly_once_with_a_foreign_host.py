@@ -41,9 +41,12 @@ class Unlucky(Host):
         self.owner.restart()
 
 
+@pytest.mark.behaviour("P5")
 @pytest.mark.parametrize("killed", [False, True], ids=["", "and the owner is killed"])
 @pytest.mark.parametrize("cut", CUTS)
-def test_P5_wherever_it_is_cut(places: Path, owner: Owner, cut: str, killed: bool):
+def test_every_ending_is_told_once_wherever_the_connection_is_cut(
+    places: Path, owner: Owner, cut: str, killed: bool
+):
     told = start(places, "a", "b", "c")
     host = Unlucky(places, "conv-1") if killed else Host(places, "conv-1")
     if isinstance(host, Unlucky):
@@ -60,8 +63,9 @@ def test_P5_wherever_it_is_cut(places: Path, owner: Owner, cut: str, killed: boo
     assert host.transcript() == told
 
 
+@pytest.mark.behaviour("P5")
 @pytest.mark.parametrize("seed", range(3))
-def test_P5_with_nothing_but_bad_luck(places: Path, owner: Owner, seed: int):
+def test_every_ending_is_told_once_over_random_cuts_and_restarts(places: Path, owner: Owner, seed: int):
     luck = random.Random(seed)
     told: list[str] = []
     for round in range(8):

@@ -62,7 +62,8 @@ async def world(tmp_path):
         yield World(mt, door, client)
 
 
-async def test_F1_an_agent_is_started_by_its_name_and_an_unknown_one_is_refused(world: World):
+@pytest.mark.behaviour("F1")
+async def test_an_agent_is_started_by_its_name_and_an_unknown_one_is_refused(world: World):
     task = await world.start("look", description="Look around")
     assert (task["agent"], task["description"]) == ("explore", "Look around")
     refused = await world.client.post("/v1/tasks", json={"agent": "explorer", "prompt": "look"})
@@ -73,7 +74,8 @@ async def test_F1_an_agent_is_started_by_its_name_and_an_unknown_one_is_refused(
     ]
 
 
-async def test_L28_a_question_is_shown_and_a_person_answers_it(world: World):
+@pytest.mark.behaviour("L28")
+async def test_a_question_is_shown_and_a_person_answers_it(world: World):
     task = await world.start("may I?")
     asked = (await world.waiting(task["id"]))["question"]
     assert (asked["text"], asked["kind"], asked["subject"]) == ("May I run it?", "permission", "bash")
@@ -88,7 +90,8 @@ async def test_L28_a_question_is_shown_and_a_person_answers_it(world: World):
     assert (late.status_code, late.json()["code"]) == (409, "not_waiting")
 
 
-async def test_L28_the_token_of_a_thread_may_refuse_a_permission_and_not_give_it(world: World):
+@pytest.mark.behaviour("L28")
+async def test_the_token_of_a_thread_may_refuse_a_permission_and_not_give_it(world: World):
     task = await world.start("may I?")
     await world.waiting(task["id"])
     agent = {"Authorization": f"Bearer {world.door.thread_token('default')}"}
@@ -99,7 +102,8 @@ async def test_L28_the_token_of_a_thread_may_refuse_a_permission_and_not_give_it
     assert (await world.ended(task["id"]))["result"] == "allowed: False, once, by agent"
 
 
-async def test_L22_a_task_is_forked_and_says_so(world: World):
+@pytest.mark.behaviour("L22")
+async def test_a_task_is_forked_and_says_so(world: World):
     first = await world.start("look")
     await world.ended(first["id"])
     answer = await world.client.post(f"/v1/tasks/{first['id']}/fork", json={"prompt": "look again"})
@@ -123,7 +127,8 @@ async def test_of_a_fork_is_told_who_is_told_of_its_source(world: World, told: b
     assert len(unread) == (2 if told else 0)
 
 
-async def test_H9_I6_what_was_said_is_the_log_and_can_be_filtered(world: World):
+@pytest.mark.behaviour("H9", "I6")
+async def test_what_was_said_is_the_log_and_can_be_filtered(world: World):
     task = await world.start("look")
     ended = await world.ended(task["id"])
     assert (ended["progress"]["turns"], ended["progress"]["tokens"], ended["progress"]["cost"]) == (
@@ -143,7 +148,8 @@ async def test_H9_I6_what_was_said_is_the_log_and_can_be_filtered(world: World):
     assert "→ grep" in text
 
 
-async def test_L16_an_ended_task_is_resumed_with_all_it_knows(world: World):
+@pytest.mark.behaviour("L16")
+async def test_an_ended_task_is_resumed_with_all_it_knows(world: World):
     task = await world.start("look")
     await world.ended(task["id"])
     again = await world.client.post(f"/v1/tasks/{task['id']}/resume", json={"prompt": "more"})

@@ -69,25 +69,28 @@ def nested(depth: int) -> dict[str, Any]:
     return {"tool": "x", "arguments": {"a": found}}
 
 
-def test_P10_a_body_has_at_most_64_levels():
+@pytest.mark.behaviour("P10")
+def test_a_body_has_at_most_64_levels():
     assert parsed(json.dumps(nested(DEPTH)).encode(), StartBody).tool == "x"
     with pytest.raises(InvalidInput) as problem:
         parsed(json.dumps(nested(DEPTH + 1)).encode(), StartBody)
     assert problem.value.code == "too_deep"
 
 
+@pytest.mark.behaviour("P10")
 @pytest.mark.parametrize("opening", [b"[", b'{"a":'])
-async def test_P10_any_depth_is_answered(write: httpx.AsyncClient, opening: bytes):
+async def test_any_depth_is_answered(write: httpx.AsyncClient, opening: bytes):
     answer = await write.post(
         "/v1/tasks", content=b'{"tool":"x","arguments":' + opening * 100_000, headers=JSON
     )
     assert (answer.status_code, answer.json()["code"] in ("too_deep", "invalid_json")) == (400, True)
 
 
+@pytest.mark.behaviour("H13")
 @pytest.mark.parametrize(
     "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""]
 )
-async def test_H13_a_form_cannot_write(write: httpx.AsyncClient, kind: str):
+async def test_a_form_cannot_write(write: httpx.AsyncClient, kind: str):
     headers = {"Content-Type": kind} if kind else {}
     answer = await write.post("/v1/tasks", content=b'{"command":"ls"}', headers=headers)
     assert (answer.status_code, answer.json()["code"]) == (415, "not_json")
@@ -98,12 +101,14 @@ async def test_a_content_type_may_say_more(write: httpx.AsyncClient):
     assert (await write.post("/v1/cancel", content=b'{"thread":"a"}', headers=headers)).status_code == 200
 
 
-async def test_P10_a_body_that_says_its_size_is_refused_before_it_comes(write: httpx.AsyncClient):
+@pytest.mark.behaviour("P10")
+async def test_a_body_that_says_its_size_is_refused_before_it_comes(write: httpx.AsyncClient):
     answer = await write.post("/v1/tasks", content=b" " * 1_000_001, headers=JSON)
     assert (answer.status_code, answer.json()["code"]) == (413, "body_too_big")
 
 
-async def test_P10_a_body_in_pieces_is_counted_as_it_comes(write: httpx.AsyncClient):
+@pytest.mark.behaviour("P10")
+async def test_a_body_in_pieces_is_counted_as_it_comes(write: httpx.AsyncClient):
     async def pieces():
         for _ in range(25):
             yield b" " * 50_000
@@ -119,7 +124,8 @@ async def test_P10_a_body_in_pieces_is_counted_as_it_comes(write: httpx.AsyncCli
     assert (answer.status_code, answer.json()["description"]) == (201, "in pieces")
 
 
-async def test_P10_a_body_that_never_ends_is_let_go(open_door: OpenDoor, clock: FakeClock):
+@pytest.mark.behaviour("P10")
+async def test_a_body_that_never_ends_is_let_go(open_door: OpenDoor, clock: FakeClock):
     door = await open_door(body_seconds=77.0)
     reader, writer = await asyncio.open_connection("127.0.0.1", door.port)
     writer.write(

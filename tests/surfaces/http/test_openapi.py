@@ -103,12 +103,11 @@ ASKED += [
 ]
 
 
+@pytest.mark.behaviour("H7", "H11")
 @pytest.mark.parametrize(
     ("operation", "mode"), ASKED, ids=lambda value: getattr(value, "label", None) or value.value
 )
-def test_H7_H11_whatever_is_asked_the_answer_is_described(
-    battered: HttpDoor, operation: Any, mode: GenerationMode
-):
+def test_whatever_is_asked_the_answer_is_described(battered: HttpDoor, operation: Any, mode: GenerationMode):
     @settings(
         max_examples=25,
         derandomize=True,
@@ -124,6 +123,7 @@ def test_H7_H11_whatever_is_asked_the_answer_is_described(
     ask()
 
 
+@pytest.mark.behaviour("H7", "H11")
 @pytest.mark.parametrize(
     ("path", "schema"),
     [
@@ -142,7 +142,7 @@ def test_H7_H11_whatever_is_asked_the_answer_is_described(
         ("/v1/threads/conv-1", "ThreadDetail"),
     ],
 )
-def test_H7_H11_real_answers_have_exactly_the_described_fields(door: HttpDoor, path: str, schema: str):
+def test_real_answers_have_exactly_the_described_fields(door: HttpDoor, path: str, schema: str):
     answer = httpx.get(door.url + path).json()
     described = DOCUMENT["components"]["schemas"][schema]
     if schema == "Error":

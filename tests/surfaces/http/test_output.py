@@ -28,7 +28,8 @@ async def said(thread: Thread) -> str:
     return SAID
 
 
-async def test_I_a_stretch_by_offset_and_where_to_read_on(http: httpx.AsyncClient, said: str):
+@pytest.mark.behaviour("I4")
+async def test_a_stretch_is_read_by_offset_and_says_where_to_read_on(http: httpx.AsyncClient, said: str):
     whole = said.encode()
     answer = (await http.get("/v1/tasks/cmd/output")).json()
     assert answer == {
@@ -45,28 +46,32 @@ async def test_I_a_stretch_by_offset_and_where_to_read_on(http: httpx.AsyncClien
     assert (base64.b64decode(raw["dataBase64"]), raw["next"], "data" in raw) == (whole[4:9], 9, False)
 
 
-async def test_I_the_last_lines(http: httpx.AsyncClient, said: str):
+@pytest.mark.behaviour("I5")
+async def test_the_last_lines_can_be_read(http: httpx.AsyncClient, said: str):
     answer = (await http.get("/v1/tasks/cmd/output?tail=1")).json()
     assert (answer["data"], answer["ended"]) == ("漢字\n", True)
     assert (await http.get("/v1/tasks/cmd/output?stream=stderr")).json()["total"] == 0
 
 
+@pytest.mark.behaviour("F13")
 @pytest.mark.parametrize(
     "query", ["stream=x", "encoding=x", "limit=0", "limit=1048577", "offset=-1", "tail=0", "tail=2&offset=1",
               "follow=perhaps", "format=chunks", "follow=1&format=x"]
 )  # fmt: skip
-async def test_I_what_cannot_be_asked_is_refused(http: httpx.AsyncClient, said: str, query: str):
+async def test_what_cannot_be_asked_is_refused(http: httpx.AsyncClient, said: str, query: str):
     assert (await http.get(f"/v1/tasks/cmd/output?{query}")).status_code == 400
 
 
+@pytest.mark.behaviour("I2")
 @pytest.mark.parametrize("query", ["", "?follow=1"])
-async def test_I_functions_have_no_log(http: httpx.AsyncClient, tasks: None, query: str):
+async def test_functions_have_no_log(http: httpx.AsyncClient, tasks: None, query: str):
     answer = await http.get(f"/v1/tasks/mine/output{query}")
     assert (answer.status_code, answer.json()["code"]) == (409, "no_log")
     assert (await http.get(f"/v1/tasks/nobody/output{query}")).status_code == 404
 
 
-async def test_I_follow_gives_the_bytes_as_they_come_and_ends_with_the_task(
+@pytest.mark.behaviour("H18")
+async def test_follow_gives_the_bytes_as_they_come_and_ends_with_the_task(
     http: httpx.AsyncClient, thread: Thread, tmp_path: Path
 ):
     go = tmp_path / "go"
@@ -92,7 +97,8 @@ async def lossy(tmp_path: Path) -> AsyncIterator[Meantime]:
         yield mt
 
 
-async def test_I_chunks_say_where_bytes_were_lost(lossy: Meantime):
+@pytest.mark.behaviour("I4")
+async def test_chunks_say_where_bytes_were_lost(lossy: Meantime):
     handle = await lossy.thread("t").start(Shell("seq 1 2000"), id="fast")
     await handle.wait()
     whole = "".join(f"{number}\n" for number in range(1, 2001)).encode()
@@ -114,7 +120,8 @@ async def test_I_chunks_say_where_bytes_were_lost(lossy: Meantime):
     assert (first["offset"] - first["lostBytes"], first["lostBytes"] > 0) == (1500, True)
 
 
-async def test_H6_a_door_that_closes_breaks_a_follower_off(open_door: OpenDoor, thread: Thread):
+@pytest.mark.behaviour("H6")
+async def test_a_door_that_closes_breaks_a_follower_off(open_door: OpenDoor, thread: Thread):
     """An end in good order would say that the task has said everything."""
     door = await open_door()
     handle = await thread.start(Shell("printf first; exec sleep 60"), id="talks")
@@ -147,7 +154,8 @@ async def test_a_follower_that_goes_away_leaves_nothing_behind(
     await handle.cancel(wait=True)
 
 
-async def test_P12_a_threads_token_follows_its_own(door: HttpDoor, said: str, mt: Meantime):
+@pytest.mark.behaviour("P12")
+async def test_a_threads_token_follows_its_own(door: HttpDoor, said: str, mt: Meantime):
     headers = {"Authorization": f"Bearer {door.thread_token('other')}"}
     async with httpx.AsyncClient(base_url=door.url, headers=headers, trust_env=False) as http:
         assert (await http.get("/v1/tasks/cmd/output?follow=1")).status_code == 404

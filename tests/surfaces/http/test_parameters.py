@@ -8,7 +8,8 @@ import pytest
 pytestmark = pytest.mark.anyio
 
 
-async def test_H7_it_is_named_with_what_was_meant(http: httpx.AsyncClient):
+@pytest.mark.behaviour("H7")
+async def test_an_unknown_parameter_is_named_with_what_was_meant(http: httpx.AsyncClient):
     answer = await http.get("/v1/tasks?statsu=running")
     assert answer.status_code == 400
     problem = answer.json()
@@ -23,7 +24,8 @@ async def test_all_of_them_are_named(http: httpx.AsyncClient):
     assert "There are none here" in text
 
 
-async def test_H7_seed_001s_own_go_on_working(http: httpx.AsyncClient):
+@pytest.mark.behaviour("H7")
+async def test_the_parameters_of_the_seed_go_on_working(http: httpx.AsyncClient):
     seed = "status=running,completed&agent=explore&search=x&limit=10&offset=0"
     assert (await http.get(f"/v1/tasks?{seed}")).status_code == 200
 

@@ -18,7 +18,8 @@ from meantime.surfaces.http import peers, tokens
 from meantime.surfaces.http.tokens import Caller, Tokens, kept_secret
 
 
-def test_P12_a_token_has_256_bits_in_a_private_file(tmp_path: Path):
+@pytest.mark.behaviour("P12")
+def test_a_token_has_256_bits_in_a_private_file(tmp_path: Path):
     secret = kept_secret(tmp_path)
     assert len(bytes.fromhex(secret)) * 8 == 256
     assert stat.S_IMODE((tmp_path / "token").stat().st_mode) == 0o600
@@ -31,8 +32,9 @@ def no_links(*_: object) -> None:
     raise OSError(errno.EPERM, os.strerror(errno.EPERM))
 
 
+@pytest.mark.behaviour("P12")
 @pytest.mark.parametrize("moment", ["link", "rename"])
-def test_P12_a_crash_while_it_is_made_leaves_no_empty_one(
+def test_a_crash_while_it_is_made_leaves_no_empty_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ):
     with monkeypatch.context() as crash:
@@ -49,10 +51,9 @@ def test_P12_a_crash_while_it_is_made_leaves_no_empty_one(
     assert kept_secret(tmp_path) == (tmp_path / "token").read_text()
 
 
+@pytest.mark.behaviour("P12")
 @pytest.mark.parametrize("links", [True, False])
-def test_P12_all_that_make_it_at_once_have_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool
-):
+def test_all_that_make_it_at_once_have_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool):
     """Each has seen that there is none. Also on a file system without links."""
     together, link = Barrier(8), os.link if links else no_links
 
@@ -68,9 +69,8 @@ def test_P12_all_that_make_it_at_once_have_the_same(
     assert stat.S_IMODE((tmp_path / "token").stat().st_mode) == 0o600
 
 
-def test_P12_without_links_it_is_looked_for_again_under_a_lock(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+@pytest.mark.behaviour("P12")
+def test_without_links_it_is_looked_for_again_under_a_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def lock(place: int, how: int) -> None:
         """As if another maker had held it until now."""
         (tmp_path / "token").touch(0o600)
@@ -82,8 +82,9 @@ def test_P12_without_links_it_is_looked_for_again_under_a_lock(
     assert kept_secret(tmp_path) == "0" * 64
 
 
+@pytest.mark.behaviour("P12")
 @pytest.mark.parametrize("links", [True, False])
-def test_P12_its_name_is_synced_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool):
+def test_its_name_is_synced_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool):
     synced: list[bool] = []  # of the folder: whether the token was in it
 
     def fsync(place: int) -> None:
@@ -97,28 +98,32 @@ def test_P12_its_name_is_synced_too(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert synced == [True]
 
 
-def test_P12_a_token_that_cannot_be_made_says_what_to_do(tmp_path: Path):
+@pytest.mark.behaviour("P12")
+def test_a_token_that_cannot_be_made_says_what_to_do(tmp_path: Path):
     with pytest.raises(InvalidInput, match="cannot be made: No such file") as refused:
         kept_secret(tmp_path / "gone")
     assert f"write to {tmp_path / 'gone'}" in refused.value.hint
 
 
-def test_P12_a_token_file_that_others_can_read_is_refused(tmp_path: Path):
+@pytest.mark.behaviour("P12")
+def test_a_token_file_that_others_can_read_is_refused(tmp_path: Path):
     kept_secret(tmp_path)
     (tmp_path / "token").chmod(0o644)
     with pytest.raises(InvalidInput, match="not private"):
         kept_secret(tmp_path)
 
 
-def test_P12_a_link_is_not_followed(tmp_path: Path):
+@pytest.mark.behaviour("P12")
+def test_a_link_is_not_followed(tmp_path: Path):
     (tmp_path / "elsewhere").write_text("0" * 64)
     (tmp_path / "token").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(InvalidInput, match="Delete"):
         kept_secret(tmp_path)
 
 
+@pytest.mark.behaviour("P12")
 @pytest.mark.parametrize("text", ["", "short", "with space " * 9])
-def test_P12_a_file_without_a_token_is_refused(tmp_path: Path, text: str):
+def test_a_file_without_a_token_is_refused(tmp_path: Path, text: str):
     path = tmp_path / "token"
     path.touch(0o600)
     path.write_text(text)
@@ -126,7 +131,8 @@ def test_P12_a_file_without_a_token_is_refused(tmp_path: Path, text: str):
         kept_secret(tmp_path)
 
 
-def test_P12_a_threads_token_is_only_good_for_it():
+@pytest.mark.behaviour("P12")
+def test_a_threads_token_is_only_good_for_it():
     given = Tokens("0" * 64)
     token = given.for_thread("conv-1")
     assert given.caller(token) == Caller("conv-1", writes=True)
@@ -150,6 +156,7 @@ class Transport:
         return self._found[name]
 
 
+@pytest.mark.behaviour("P12")
 @pytest.mark.parametrize(
     ("listens", "dials"),
     [
@@ -159,7 +166,7 @@ class Transport:
         ("127.0.0.1", "127.0.0.2"),
     ],
 )
-def test_P12_the_user_behind_a_tcp_connection(listens: str, dials: str):
+def test_the_user_behind_a_tcp_connection_is_known(listens: str, dials: str):
     family = socket.AF_INET6 if ":" in listens else socket.AF_INET
     with socket.socket(family) as server:
         server.bind((listens if dials != "127.0.0.2" else "127.0.0.2", 0))
@@ -175,14 +182,16 @@ def test_P12_the_user_behind_a_tcp_connection(listens: str, dials: str):
                 assert peers.tcp_peer_uid(peer, own) is None, "nobody holds it any more"
 
 
-def test_P12_the_user_behind_a_unix_socket():
+@pytest.mark.behaviour("P12")
+def test_the_user_behind_a_unix_socket_is_known():
     one, other = socket.socketpair(socket.AF_UNIX)
     with one, other:
         assert peers.peer_uid(Transport(one)) == os.geteuid()
 
 
+@pytest.mark.behaviour("P12")
 @pytest.mark.parametrize(
     "peer", [("10.0.0.1", 80), ("fe80::1%eth0", 80), ("::ffff:10.0.0.1", 80), None, ("", 1)]
 )
-def test_P12_nobody_elsewhere_is_a_peer(peer: tuple[str, int] | None):
+def test_nobody_elsewhere_is_a_peer(peer: tuple[str, int] | None):
     assert peers.tcp_peer_uid(peer, ("127.0.0.1", 80)) is None

@@ -30,7 +30,8 @@ def ids(found: dict[str, Any]) -> list[str]:
     return [notice["id"] for notice in found["notices"]]
 
 
-async def test_N2_a_turn_leases_tells_and_is_done(write: httpx.AsyncClient, thread: Thread):
+@pytest.mark.behaviour("N2")
+async def test_a_turn_leases_tells_and_is_done(write: httpx.AsyncClient, thread: Thread):
     await ended(thread, "one", "two")
     turn = await opened(write)
     (first, second) = turn["notices"]
@@ -49,7 +50,8 @@ async def test_N2_a_turn_leases_tells_and_is_done(write: httpx.AsyncClient, thre
     assert ids(await opened(write)) == ["two.1"]
 
 
-async def test_N5_what_comes_in_is_leased_at_a_boundary(write: httpx.AsyncClient, thread: Thread):
+@pytest.mark.behaviour("N5")
+async def test_what_comes_in_is_leased_at_a_boundary(write: httpx.AsyncClient, thread: Thread):
     turn = await opened(write)
     assert turn["notices"] == []
     await ended(thread, "one", "two")
@@ -59,7 +61,8 @@ async def test_N5_what_comes_in_is_leased_at_a_boundary(write: httpx.AsyncClient
     assert ids((await write.post(boundary, json={})).json()) == []
 
 
-async def test_N2_the_notices_of_a_client_that_vanished_come_back(
+@pytest.mark.behaviour("N2")
+async def test_the_notices_of_a_client_that_vanished_come_back(
     write: httpx.AsyncClient, thread: Thread, clock: FakeClock
 ):
     await ended(thread, "one")
@@ -78,7 +81,8 @@ async def test_N2_the_notices_of_a_client_that_vanished_come_back(
     assert (await write.post(f"/v1/turns/{gone['turn']}/release", json={})).status_code == 204
 
 
-async def test_N2_an_ack_is_answered_the_same_however_often_it_is_sent(
+@pytest.mark.behaviour("N2")
+async def test_an_ack_is_answered_the_same_however_often_it_is_sent(
     write: httpx.AsyncClient, thread: Thread, clock: FakeClock
 ):
     await ended(thread, "one", "two")
@@ -92,7 +96,8 @@ async def test_N2_an_ack_is_answered_the_same_however_often_it_is_sent(
     assert (await write.post("/v1/turns/turn_other/ack", json=body)).status_code == 409
 
 
-async def test_N_what_the_agent_read_by_itself_counts_as_told_with_the_ack(
+@pytest.mark.behaviour("N19")
+async def test_what_the_agent_read_by_itself_counts_as_told_with_the_ack(
     write: httpx.AsyncClient, thread: Thread
 ):
     turn = await opened(write)
@@ -106,9 +111,8 @@ async def test_N_what_the_agent_read_by_itself_counts_as_told_with_the_ack(
     assert ids(await opened(write)) == ["two.1"]
 
 
-async def test_P6_what_fails_too_often_is_parked_and_can_be_had_again(
-    write: httpx.AsyncClient, thread: Thread
-):
+@pytest.mark.behaviour("P6")
+async def test_what_fails_too_often_is_parked_and_can_be_had_again(write: httpx.AsyncClient, thread: Thread):
     await ended(thread, "one")
     for _ in range(5):
         turn = await opened(write)
@@ -129,7 +133,8 @@ async def test_a_turn_has_a_lease_and_a_limit(write: httpx.AsyncClient, thread: 
     assert ids(await opened(write)) == ["one.1"]
 
 
-async def test_N2_a_turn_that_nobody_heard_of_is_given_back_at_once(
+@pytest.mark.behaviour("N2")
+async def test_a_turn_that_nobody_heard_of_is_given_back_at_once(
     door: HttpDoor, write: httpx.AsyncClient, thread: Thread, mt: Meantime, monkeypatch: pytest.MonkeyPatch
 ):
     """The client left before the answer was written: nobody knows the id of this turn."""
@@ -166,7 +171,8 @@ async def test_N2_a_turn_that_nobody_heard_of_is_given_back_at_once(
     assert found == ["one.1"]
 
 
-async def test_P12_a_threads_token_has_its_own_turns(
+@pytest.mark.behaviour("P12")
+async def test_a_threads_token_has_its_own_turns(
     door: HttpDoor, write: httpx.AsyncClient, thread: Thread, mt: Meantime
 ):
     await ended(thread, "one")
@@ -204,7 +210,8 @@ async def test_P12_a_threads_token_has_its_own_turns(
     assert held.json() == {"told": ["theirs.1"]}
 
 
-async def test_N_a_busy_thread_is_not_woken(
+@pytest.mark.behaviour("N6")
+async def test_a_busy_thread_is_not_woken(
     write: httpx.AsyncClient, thread: Thread, clock: FakeClock, mt: Meantime
 ):
     job = Job()

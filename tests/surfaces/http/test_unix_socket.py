@@ -45,8 +45,9 @@ async def test_any_host_name_is_right_there(open_door: OpenDoor, places: Path):
             assert (await local.get("/v1/stats", headers={"Host": name})).status_code == 200
 
 
+@pytest.mark.behaviour("P12")
 @pytest.mark.parametrize("header", ["Origin", "X-Forwarded-For", "Via"])
-async def test_P12_who_speaks_for_others_needs_a_token_there_too(
+async def test_a_client_that_speaks_for_others_needs_a_token_there_too(
     open_door: OpenDoor, places: Path, header: str
 ):
     """A proxy before the socket would otherwise let everybody in."""
@@ -57,7 +58,8 @@ async def test_P12_who_speaks_for_others_needs_a_token_there_too(
         assert (await local.get("/v1/tasks", headers=token)).status_code == 200
 
 
-async def test_P12_a_threads_token_is_bound_there_too(open_door: OpenDoor, places: Path, tasks: None):
+@pytest.mark.behaviour("P12")
+async def test_a_threads_token_is_bound_there_too(open_door: OpenDoor, places: Path, tasks: None):
     door = await open_door(socket=places / "http.sock")
     token = {"Authorization": f"Bearer {door.thread_token('conv-1')}"}
     async with over_socket(places / "http.sock", headers=token) as agent:
@@ -66,7 +68,8 @@ async def test_P12_a_threads_token_is_bound_there_too(open_door: OpenDoor, place
         assert (await agent.get("/v1/tasks", headers={"Authorization": "Bearer x"})).status_code == 401
 
 
-async def test_P12_another_user_is_403_whatever_it_brings(
+@pytest.mark.behaviour("P12")
+async def test_another_user_is_403_whatever_it_brings(
     open_door: OpenDoor, places: Path, monkeypatch: pytest.MonkeyPatch
 ):
     door = await open_door(socket=places / "http.sock")
@@ -78,8 +81,9 @@ async def test_P12_another_user_is_403_whatever_it_brings(
     assert gate.OPEN_PATHS == ("/v1/health",)
 
 
+@pytest.mark.behaviour("P12")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-async def test_P12_the_kernel_itself_lets_no_other_user_connect(open_door: OpenDoor, places: Path):
+async def test_the_kernel_itself_lets_no_other_user_connect(open_door: OpenDoor, places: Path):
     await open_door(socket=places / "http.sock")
     os.chmod(places, 0o755)  # the socket is private by itself
     code = (
@@ -92,7 +96,8 @@ async def test_P12_the_kernel_itself_lets_no_other_user_connect(open_door: OpenD
     assert found.stdout == "no\n", found.stderr
 
 
-def test_P12_it_is_private_from_its_first_moment(places: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.behaviour("P12")
+def test_it_is_private_from_its_first_moment(places: Path, monkeypatch: pytest.MonkeyPatch):
     modes: list[int] = []
     real = socket.socket.listen
 
@@ -182,7 +187,8 @@ async def test_tcp_can_be_left_out(places: Path, tmp_path: Path):
         assert not (places / "http.sock").exists()
 
 
-async def test_H4_the_environment_turns_off_tcp_alone(
+@pytest.mark.behaviour("H4")
+async def test_the_environment_turns_off_tcp_alone(
     open_door: OpenDoor, places: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("ASYNCAGENTS_API_ENABLED", "false")
@@ -203,7 +209,8 @@ async def test_a_door_that_cannot_have_its_socket_leaves_nothing(open_door: Open
     assert door.socket is not None
 
 
-async def test_H6_those_who_wait_there_are_answered_when_it_closes(
+@pytest.mark.behaviour("H6")
+async def test_those_who_wait_there_are_answered_when_it_closes(
     open_door: OpenDoor, places: Path, thread: Thread, mt: Meantime, clock: FakeClock
 ):
     door = await open_door(socket=places / "http.sock")

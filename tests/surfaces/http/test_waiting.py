@@ -88,7 +88,8 @@ async def test_nothing_to_wait_for_is_refused(write: httpx.AsyncClient, body: di
     assert (await write.post("/v1/wait", json=body)).status_code == 400
 
 
-async def test_P7_a_thread_is_woken_when_something_is_unread(
+@pytest.mark.behaviour("P7")
+async def test_a_thread_is_woken_when_something_is_unread(
     http: httpx.AsyncClient, thread: Thread, clock: FakeClock, mt: Meantime
 ):
     waiting = mt._runtime.waking._sleepers
@@ -122,7 +123,8 @@ async def test_a_client_that_goes_away_leaves_nothing_behind(
     job.finish()
 
 
-async def test_H6_a_door_that_closes_answers_those_who_wait(
+@pytest.mark.behaviour("H6")
+async def test_a_door_that_closes_answers_those_who_wait(
     open_door: OpenDoor, thread: Thread, mt: Meantime, clock: FakeClock
 ):
     door = await open_door()
@@ -141,7 +143,8 @@ async def test_H6_a_door_that_closes_answers_those_who_wait(
     job.finish()
 
 
-async def test_P10_so_many_may_wait_and_no_more(
+@pytest.mark.behaviour("P10")
+async def test_the_number_of_waiting_clients_has_a_cap(
     open_door: OpenDoor, thread: Thread, mt: Meantime, clock: FakeClock
 ):
     door = await open_door(waiting=2)

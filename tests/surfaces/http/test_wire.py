@@ -46,41 +46,46 @@ def a_task(status: Status, run: int = 1, **fields: object) -> Task:
     return Task(id="t_1", thread="a", status=status, run=Run(number=run, queued_at=1.0), **given)
 
 
+@pytest.mark.behaviour("H7", "R1")
 @pytest.mark.parametrize(("status", "run"), list(itertools.product(Status, (1, 2))))
-def test_H7_every_status_has_its_word(status: Status, run: int):
+def test_every_status_has_its_word(status: Status, run: int):
     task = a_task(status, run)
     assert word_of(task) == TABLE[status, run]
     assert wire_task(task).status == TABLE[status, run]
     assert wire_task(task).state == status.value
 
 
+@pytest.mark.behaviour("H7")
 @pytest.mark.parametrize("asked", [*itertools.combinations(words(), 1), *itertools.combinations(words(), 2)])
-def test_H7_a_word_asks_for_exactly_what_is_shown_with_it(asked: tuple[str, ...]):
+def test_a_word_asks_for_exactly_what_is_shown_with_it(asked: tuple[str, ...]):
     statuses, resumed = asked_for(asked)
     for (status, run), shown in TABLE.items():
         later = status is not Status.RUNNING or resumed is None or resumed == (run > 1)
         assert (status in statuses and later) == (shown in asked), (status, run)
 
 
+@pytest.mark.behaviour("H8")
 @pytest.mark.parametrize("status", sorted(ENDED))
-def test_H8_errors_are_told_for_the_endings_that_are_errors(status: Status):
+def test_errors_are_told_for_the_endings_that_are_errors(status: Status):
     error = wire_task(a_task(status)).error
     assert (error is not None) == (word(status, False) == "error")
 
 
+@pytest.mark.behaviour("H8")
 @pytest.mark.parametrize(
     ("outcome", "code"),
     [(Completed("done"), 0), (Failed("x", exit_code=3), 3), (Failed("x", signal=9), None), (None, None),
      (Cancelled("user", ""), None), (TimedOut(1.0), None), (Lost("gone"), None)],
 )  # fmt: skip
-def test_H8_a_command_that_ended_by_itself_has_an_exit_code(outcome: object, code: int | None):
+def test_a_command_that_ended_by_itself_has_an_exit_code(outcome: object, code: int | None):
     task = a_task(Status.RUNNING, work=Work("shell", "true"), outcome=outcome)
     assert wire_task(task).exit_code == code
     function = a_task(Status.COMPLETED)
     assert wire_task(function).exit_code is None
 
 
-def test_H8_what_the_next_owner_cannot_start_says_so():
+@pytest.mark.behaviour("H8")
+def test_what_the_next_owner_cannot_start_says_so():
     command = Work("shell", "env", faithful=False)
     assert not wire_task(a_task(Status.QUEUED, work=command)).restartable
     assert wire_task(a_task(Status.QUEUED)).restartable
@@ -90,10 +95,12 @@ def test_H8_what_the_next_owner_cannot_start_says_so():
     ).restartable
 
 
-def test_H8_a_timeout_says_how_long():
+@pytest.mark.behaviour("H8")
+def test_a_timeout_says_how_long():
     assert wire_task(a_task(Status.TIMED_OUT)).error == "Timed out after 1m 30s."
 
 
+@pytest.mark.behaviour("H8")
 @pytest.mark.parametrize(
     ("work", "prompt"),
     [
@@ -105,14 +112,16 @@ def test_H8_a_timeout_says_how_long():
         (Work("call", "a:b"), ""),
     ],
 )
-def test_H8_the_prompt_is_what_the_work_was_told(work: Work, prompt: str):
+def test_the_prompt_is_what_the_work_was_told(work: Work, prompt: str):
     assert prompt_of(a_task(Status.RUNNING, work=work)) == prompt
 
 
+@pytest.mark.behaviour("H8")
 @pytest.mark.parametrize("seconds", [None, 0.0, 1e300, -1e300])
-def test_H8_a_time_that_is_none_is_null(seconds: float | None):
+def test_a_time_that_is_none_is_null(seconds: float | None):
     assert iso(seconds) is None
 
 
-def test_H8_times_are_iso_8601_in_utc():
+@pytest.mark.behaviour("H8")
+def test_times_are_iso_8601_in_utc():
     assert iso(1_700_000_000.25) == "2023-11-14T22:13:20.250Z"

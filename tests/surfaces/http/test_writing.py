@@ -44,7 +44,8 @@ async def ended(write: httpx.AsyncClient, id: str) -> dict[str, Any]:
 # -- starting
 
 
-async def test_F1_a_command_for_the_shell(write: httpx.AsyncClient, tmp_path: Path):
+@pytest.mark.behaviour("F3")
+async def test_a_command_string_is_started_by_the_shell(write: httpx.AsyncClient, tmp_path: Path):
     answer = await write.post(
         "/v1/tasks",
         json={
@@ -77,7 +78,8 @@ async def test_F1_a_command_for_the_shell(write: httpx.AsyncClient, tmp_path: Pa
     assert result == f"hello from {tmp_path}\nand more"
 
 
-async def test_F1_a_command_as_a_list_is_started_as_it_is(write: httpx.AsyncClient):
+@pytest.mark.behaviour("F3")
+async def test_a_command_as_a_list_is_started_as_it_is(write: httpx.AsyncClient):
     task = await start(write, command=["echo", "$HOME; ls"], id="my-own-id")
     assert (task["id"], task["parentSessionID"], task["prompt"]) == (
         "my-own-id",
@@ -87,20 +89,23 @@ async def test_F1_a_command_as_a_list_is_started_as_it_is(write: httpx.AsyncClie
     assert (await ended(write, "my-own-id"))["result"] == "$HOME; ls\n"
 
 
-async def test_F1_a_registered_tool_by_its_name(write: httpx.AsyncClient):
+@pytest.mark.behaviour("F2")
+async def test_a_registered_tool_is_started_by_its_name(write: httpx.AsyncClient):
     task = await start(write, tool="http_add", arguments={"one": 1, "other": 41})
     assert (await ended(write, task["id"]))["result"] == "42"
     assert "http_add" in (await write.get("/v1/info")).json()["tools"]
 
 
-async def test_F1_an_unknown_tool_is_not_found_and_those_there_are_are_named(write: httpx.AsyncClient):
+@pytest.mark.behaviour("F1")
+async def test_an_unknown_tool_is_not_found_and_those_there_are_are_named(write: httpx.AsyncClient):
     answer = await write.post("/v1/tasks", json={"tool": "http_sub", "arguments": {}})
     assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
     assert "http_add" in answer.json()["hint"]
 
 
+@pytest.mark.behaviour("F1")
 @pytest.mark.parametrize("arguments", [{}, {"one": 1, "two": 2}, {"a-b": 1}, {"self": 1}])
-async def test_F1_wrong_arguments_are_refused_before_anything_is_recorded(
+async def test_wrong_arguments_are_refused_before_anything_is_recorded(
     write: httpx.AsyncClient, arguments: dict[str, int]
 ):
     answer = await write.post("/v1/tasks", json={"tool": "http_add", "arguments": arguments})
@@ -108,7 +113,8 @@ async def test_F1_wrong_arguments_are_refused_before_anything_is_recorded(
     assert (await write.get("/v1/tasks")).json()["total"] == 0
 
 
-async def test_F1_an_agent_and_its_resume(write: httpx.AsyncClient):
+@pytest.mark.behaviour("F1")
+async def test_an_agent_is_started_and_resumed(write: httpx.AsyncClient):
     task = await start(write, agent="explore", prompt="look around", thread="conv-1")
     assert (await ended(write, task["id"]))["result"] == "found it"
     answer = await write.post(f"/v1/tasks/{task['id']}/resume", json={"prompt": "and now there"})
@@ -118,15 +124,17 @@ async def test_F1_an_agent_and_its_resume(write: httpx.AsyncClient):
     assert [run["prompt"] for run in runs] == ["look around", "and now there"]
 
 
-async def test_F1_a_command_cannot_be_resumed(write: httpx.AsyncClient):
+@pytest.mark.behaviour("F1")
+async def test_a_command_cannot_be_resumed(write: httpx.AsyncClient):
     task = await start(write, command=["true"])
     await ended(write, task["id"])
     answer = await write.post(f"/v1/tasks/{task['id']}/resume", json={"prompt": "again"})
     assert (answer.status_code, answer.json()["code"]) == (409, "not_resumable")
 
 
+@pytest.mark.behaviour("P1")
 @pytest.mark.parametrize("same", [{"id": "one"}, {"toolCallId": "call-1"}])
-async def test_P1_a_second_start_of_the_same_is_refused_and_names_the_first(
+async def test_a_second_start_of_the_same_is_refused_and_names_the_first(
     write: httpx.AsyncClient, same: dict[str, str]
 ):
     first = await start(write, tool="http_add", arguments={"one": 1}, **same)
@@ -135,7 +143,8 @@ async def test_P1_a_second_start_of_the_same_is_refused_and_names_the_first(
     assert (await write.get("/v1/tasks")).json()["total"] == 1
 
 
-async def test_M_over_the_limit_is_429_with_the_numbers(write: httpx.AsyncClient, thread: Thread):
+@pytest.mark.behaviour("M3")
+async def test_over_the_limit_is_429_with_the_numbers(write: httpx.AsyncClient, thread: Thread):
     limits = await write.post("/v1/limits", json={"perThread": 1, "onLimit": "reject"})
     assert limits.json() == {"perThread": 1, "total": 50, "perKind": {"agent": 5}, "onLimit": "reject"}
     job = Job()
@@ -151,9 +160,8 @@ async def test_M_over_the_limit_is_429_with_the_numbers(write: httpx.AsyncClient
     job.finish()
 
 
-async def test_P11_a_full_disk_is_507(
-    write: httpx.AsyncClient, mt: Meantime, monkeypatch: pytest.MonkeyPatch
-):
+@pytest.mark.behaviour("P11")
+async def test_a_full_disk_is_507(write: httpx.AsyncClient, mt: Meantime, monkeypatch: pytest.MonkeyPatch):
     async def full(*_: object) -> None:
         raise Degraded("The disk is full.", hint="Make room.")
 
@@ -162,10 +170,11 @@ async def test_P11_a_full_disk_is_507(
     assert (answer.status_code, answer.json()["code"]) == (507, "degraded")
 
 
+@pytest.mark.behaviour("M1")
 @pytest.mark.parametrize(
     "limits", [{"perThread": 0}, {"total": -2}, {"perKind": {"shell": 0}}, {"onLimit": "x"}]
 )
-async def test_M_impossible_limits_change_nothing(write: httpx.AsyncClient, limits: dict[str, Any]):
+async def test_impossible_limits_change_nothing(write: httpx.AsyncClient, limits: dict[str, Any]):
     assert (await write.post("/v1/limits", json=limits)).status_code == 400
     before = {"perThread": 10, "total": 50, "perKind": {"agent": 5}, "onLimit": "queue"}
     assert (await write.get("/v1/info")).json()["limits"] == before
@@ -174,7 +183,8 @@ async def test_M_impossible_limits_change_nothing(write: httpx.AsyncClient, limi
 # -- stopping and talking
 
 
-async def test_L_cancel_says_what_it_did(write: httpx.AsyncClient, thread: Thread):
+@pytest.mark.behaviour("L8")
+async def test_cancel_says_what_it_did(write: httpx.AsyncClient, thread: Thread):
     job = Job()
     await thread.start(job.call, id="slow")
     await job.started.wait()
@@ -185,7 +195,8 @@ async def test_L_cancel_says_what_it_did(write: httpx.AsyncClient, thread: Threa
     assert (await thread.get("slow")).outcome.reason == "enough"  # type: ignore[union-attr]
 
 
-async def test_L_cancel_waits_no_longer_than_it_must(
+@pytest.mark.behaviour("L8")
+async def test_cancel_waits_no_longer_than_it_must(
     write: httpx.AsyncClient, thread: Thread, clock: FakeClock
 ):
     """`wait` has an end, too: the answer says that it is still being stopped."""
@@ -199,7 +210,10 @@ async def test_L_cancel_waits_no_longer_than_it_must(
     assert (await asked).json()["task"]["result"] == "finished all the same"
 
 
-async def test_L_cancel_all_of_a_thread_or_of_a_batch(write: httpx.AsyncClient, thread: Thread, mt: Meantime):
+@pytest.mark.behaviour("L10")
+async def test_all_of_a_thread_or_of_a_batch_are_cancelled(
+    write: httpx.AsyncClient, thread: Thread, mt: Meantime
+):
     jobs = [Job() for _ in range(3)]
     await thread.start(jobs[0].call, id="a", batch="b-1")
     await thread.start(jobs[1].call, id="b", batch="b-2")
@@ -212,7 +226,8 @@ async def test_L_cancel_all_of_a_thread_or_of_a_batch(write: httpx.AsyncClient, 
     assert (await write.post("/v1/cancel", json={})).status_code == 400
 
 
-async def test_C_a_command_is_sent_its_stdin(write: httpx.AsyncClient):
+@pytest.mark.behaviour("F3")
+async def test_a_command_is_sent_its_stdin(write: httpx.AsyncClient):
     task = await start(write, command=["cat"], openStdin=True)
     path = f"/v1/tasks/{task['id']}/send"
     assert (await write.post(path, json={"data": "größe "})).json() == {"sent": "written"}
@@ -232,7 +247,8 @@ async def test_an_answer_is_for_those_who_wait_for_one(write: httpx.AsyncClient,
     assert (answer.status_code, answer.json()["code"]) == (409, "not_waiting")
 
 
-async def test_F_a_call_that_runs_inline_is_promoted(write: httpx.AsyncClient, thread: Thread):
+@pytest.mark.behaviour("F5")
+async def test_a_call_that_runs_inline_is_promoted(write: httpx.AsyncClient, thread: Thread):
     job = Job()
     calling = asyncio.create_task(thread.call(job.call))
     await job.started.wait()
@@ -249,7 +265,8 @@ async def test_F_a_call_that_runs_inline_is_promoted(write: httpx.AsyncClient, t
 # -- putting away
 
 
-async def test_I_clear_hides_what_has_ended(write: httpx.AsyncClient, tasks: None, clock: FakeClock):
+@pytest.mark.behaviour("L10")
+async def test_clear_hides_what_has_ended(write: httpx.AsyncClient, tasks: None, clock: FakeClock):
     assert (await write.post("/v1/clear", json={"thread": "conv-1", "olderThan": 60})).json() == {
         "cleared": 0
     }
@@ -260,7 +277,8 @@ async def test_I_clear_hides_what_has_ended(write: httpx.AsyncClient, tasks: Non
     assert (await write.post("/v1/clear", json={"thread": "other", "ids": ["mine"]})).status_code == 404
 
 
-async def test_I_purge_deletes_for_good(write: httpx.AsyncClient, thread: Thread, clock: FakeClock):
+@pytest.mark.behaviour("I14")
+async def test_purge_deletes_for_good(write: httpx.AsyncClient, thread: Thread, clock: FakeClock):
     await (await thread.start(Call(int, "1"), id="old")).wait()
     await (await thread.start(Call(int, "x"), id="bad")).wait()
     await clock.advance(100)
@@ -284,7 +302,8 @@ async def test_I_purge_deletes_for_good(write: httpx.AsyncClient, thread: Thread
     job.finish()
 
 
-async def test_I_purge_takes_more_than_one_page(write: httpx.AsyncClient, thread: Thread):
+@pytest.mark.behaviour("I14")
+async def test_purge_takes_more_than_one_page(write: httpx.AsyncClient, thread: Thread):
     handles = [await thread.start(Call(int, "1")) for _ in range(130)]
     for handle in handles:
         await handle.wait()
@@ -362,9 +381,8 @@ async def test_info_of_a_ledger_on_disk(tmp_path: Path):
         assert info["durability"] == "full"
 
 
-async def test_H13_reads_are_not_for_writing_and_writes_not_for_reading(
-    write: httpx.AsyncClient, tasks: None
-):
+@pytest.mark.behaviour("H13", "H14")
+async def test_reads_are_not_for_writing_and_writes_not_for_reading(write: httpx.AsyncClient, tasks: None):
     allowed = {
         ("GET", "/v1/tasks/mine/cancel"): "POST, OPTIONS",
         ("GET", "/v1/threads/a/turns"): "POST, OPTIONS",

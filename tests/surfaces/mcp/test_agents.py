@@ -42,7 +42,8 @@ async def waiting(mt: Meantime, id: str) -> bool:
     return (await mt.get(id)).status is Status.WAITING
 
 
-async def test_L28_a_model_answers_a_question_and_cannot_give_a_permission(mt: Meantime):
+@pytest.mark.behaviour("L28")
+async def test_a_model_answers_a_question_and_cannot_give_a_permission(mt: Meantime):
     async with Client(Direct(mt).door.server) as client:
         named = [tool for tool in (await client.list_tools()).tools if tool.name == "start_agent"]
         assert named[0].input_schema["properties"]["agent"]["enum"] == ["explore"]
@@ -62,6 +63,7 @@ async def test_L28_a_model_answers_a_question_and_cannot_give_a_permission(mt: M
         assert (await mt.thread("conv-1").wait(id))[0].outcome.result == "('reject',) by agent"
 
 
+@pytest.mark.behaviour("L28")
 @pytest.mark.parametrize(
     ("response", "told"),
     [
@@ -69,7 +71,7 @@ async def test_L28_a_model_answers_a_question_and_cannot_give_a_permission(mt: M
         ({"action": "decline"}, "('reject',) by user"),
     ],
 )
-async def test_L28_a_task_asks_through_an_elicitation_and_its_person_answers(
+async def test_a_task_asks_through_an_elicitation_and_its_person_answers(
     mt: Meantime, response: dict[str, Any], told: str
 ):
     direct = Direct(mt)

@@ -27,8 +27,9 @@ async def mt():
         yield mt
 
 
+@pytest.mark.behaviour("H22")
 @pytest.mark.parametrize("dialect", ["asyncagents", "background"])
-async def test_H22_tools_texts_and_notices(mt: Meantime, era: str, dialect: str):
+async def test_tools_texts_and_notices_are_the_dialects_own(mt: Meantime, era: str, dialect: str):
     direct = Direct(mt, dialect=dialect)
     given = {"description": "count", "prompt": "Count the modules.", "agent": "explore"}
     async with Client(direct.door.server, mode=era) as client:
@@ -47,7 +48,8 @@ async def test_H22_tools_texts_and_notices(mt: Meantime, era: str, dialect: str)
     await direct.held.close()
 
 
-async def test_H22_003_over_mcp_its_dictionaries_are_json(mt: Meantime, era: str):
+@pytest.mark.behaviour("H22")
+async def test_the_dictionaries_of_seed_003_are_json_over_mcp(mt: Meantime, era: str):
     direct = Direct(mt, dialect="jaato")
     given = {"plugin_name": "agents", "tool_name": "explore", "arguments": {"prompt": "Count the modules."}}
     async with Client(direct.door.server, mode=era) as client:
@@ -78,8 +80,9 @@ async def test_a_resume_is_no_task_of_mcp(mt: Meantime):
     await direct.held.close()
 
 
+@pytest.mark.behaviour("N19", "R7")
 @pytest.mark.parametrize(("dialect", "told"), [("asyncagents", 0), ("background", 1)])
-async def test_N19_whether_a_read_settles_is_the_dialects(mt: Meantime, dialect: str, told: int):
+async def test_whether_a_read_settles_is_the_dialects(mt: Meantime, dialect: str, told: int):
     direct = Direct(mt, dialect=dialect)
     await (await mt.thread("conv-1").start(Agent("explore", "look"), id="t_one")).wait()
     async with Client(direct.door.server, mode="legacy") as client:

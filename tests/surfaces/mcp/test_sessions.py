@@ -157,8 +157,9 @@ class Opened:
         return self.sessions.of({"_meta": {"threadId": session}})
 
 
+@pytest.mark.behaviour("P10")
 @pytest.mark.anyio
-async def test_P10_the_one_that_has_not_called_for_longest_is_forgotten(
+async def test_the_session_that_has_not_called_for_longest_is_forgotten(
     mt: Meantime, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(sessions, "MOST", 3)

@@ -23,7 +23,8 @@ async def hosts(door: HttpDoor, token: str | None = None) -> list[dict[str, Any]
         return (await http.get("/v1/info", headers=headers)).json()["hosts"]
 
 
-async def test_P5_a_client_over_http(door: HttpDoor, era: str, mt: Meantime):  # noqa: F811
+@pytest.mark.behaviour("P5")
+async def test_a_client_over_http_is_listed_as_class_c(door: HttpDoor, era: str, mt: Meantime):  # noqa: F811
     assert await hosts(door) == []
     async with connected(door, era, path="/mcp?thread=conv-1") as client:
         await client.call_tool("list", {})
@@ -43,7 +44,8 @@ async def test_who_has_not_called_for_long_is_not_there(
         assert await hosts(door) == []
 
 
-def test_P5_a_client_of_stdio(place: Place):
+@pytest.mark.behaviour("P5")
+def test_a_client_of_stdio_is_listed_as_class_c(place: Place):
     place.up()
     with Raw(place, "--thread", "conv-1") as raw:
         raw.hello()

@@ -47,13 +47,15 @@ async def said(path: Path, *lines: bytes) -> list[bytes]:
     return answer.splitlines()
 
 
-async def test_P12_the_socket_is_private(owner: Meantime, path: Path):
+@pytest.mark.behaviour("P12")
+async def test_the_socket_is_private(owner: Meantime, path: Path):
     assert stat.S_ISSOCK(path.lstat().st_mode)
     assert stat.S_IMODE(path.lstat().st_mode) == 0o600
 
 
+@pytest.mark.behaviour("P12")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-async def test_P12_another_user_gets_nothing(owner: Meantime, path: Path):
+async def test_another_user_gets_nothing(owner: Meantime, path: Path):
     """Also where the folder and the socket stand open."""
     for place in (path, *path.parents):
         if place != Path("/") and place.stat().st_uid == 0:
@@ -69,7 +71,8 @@ async def test_P12_another_user_gets_nothing(owner: Meantime, path: Path):
     assert done.stdout == "b''\n", done.stderr
 
 
-async def test_P12_a_client_tells_nothing_to_another_users_owner(
+@pytest.mark.behaviour("P12")
+async def test_a_client_tells_nothing_to_another_users_owner(
     owner: Meantime, path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """Whoever lays a socket where ours is looked for would get our commands, and our environment."""
@@ -117,9 +120,8 @@ async def test_a_long_path_is_no_trouble(tmp_path: Path):
         assert await mt.stats() is not None
 
 
-async def test_P10_one_process_too_many_is_told_so(
-    owner: Meantime, path: Path, monkeypatch: pytest.MonkeyPatch
-):
+@pytest.mark.behaviour("P10")
+async def test_one_process_too_many_is_refused(owner: Meantime, path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(door_module, "MAX_LINKS", 2)
     async with Meantime.connect(path), Meantime.connect(path) as second:
         with pytest.raises(Refused, match="2 processes are connected") as caught:

@@ -67,7 +67,12 @@ class OpenCodeHost:
         self._looked = (-math.inf, View([]))
 
     async def has(self, thread: str, notice: str) -> bool:
-        """Asked for one after the other: one look answers for all of them. `deliver` looks again."""
+        """Whether the session holds this notice. Asked for one after the other: one look answers for all of
+        them.
+
+        thread: the thread whose notices are pushed.
+        notice: the id of the notice.
+        """
         if not self._is_fresh():
             view = await self._look([])
             self._looked = (asyncio.get_running_loop().time(), view)
@@ -75,7 +80,11 @@ class OpenCodeHost:
         return any(view.was_seen(message) for message in view.marked(notice))
 
     async def deliver(self, thread: str, notices: Sequence[Notice]) -> None:
-        """Until the model was asked with them; a session that works is at its next step."""
+        """Puts the notices into the session, and returns when the model was asked with them.
+
+        thread: the thread whose notices are pushed.
+        notices: what it is told.
+        """
         letters = [self._letter(notice) for notice in notices]
         _, feed = self._connection()
         tries, due = 0, -1.0

@@ -29,9 +29,10 @@ from .starting import Starting, can_run
 from .watch import End, Watch, is_locked, tell
 
 QUICK = 1 << 16  # bytes of output that are read on the event loop
-UNANSWERED = 4.0  # seconds after which a shim that was told to kill, and did not, is put down itself;
+# Seconds after which a shim that was told to kill, and did not, is killed itself, and after which a close no
+# longer waits for a command to begin.
+UNANSWERED = 4.0
 UNLIMITS, UNLIMIT_AGAIN = 50, 0.1  # tries, and seconds between them, to remove a limit that is still in use
-# and after which a close does not wait any more for a command to begin
 STEPS = 10  # of the event loop
 OPENS, OPEN_AGAIN = 30, 1.0  # tries to open the files of a command that may be running, and seconds between
 

@@ -84,6 +84,7 @@ class Shell:
         return self.command if isinstance(self.command, str) else shlex.join(self.command)
 
     def order(self) -> OrderOf[Json]:
+        """The work as the runtime stores it."""
         stored: dict[str, Any] = {"command": self.command, "cwd": self.cwd}
         faithful = True
         if self.env is not None:
