@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
-import msgspec
-
 from meantime.kernel.durations import duration
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Task
 from meantime.stores.sqlite import salvage_account
+from meantime.stores.sqlite.checksums import BAD, decode_task
+from meantime.stores.sqlite.contents import find_all
 from meantime.stores.sqlite.files import Beside
-from meantime.stores.sqlite.unreadable import BAD, find_all
 
 from .reading import check_schema, read_only
 from .signs import has_live_run, last_output
@@ -32,7 +31,6 @@ SPILLED = """
     SELECT body FROM tasks WHERE instr(body, CAST('"spill":' AS BLOB)) UNION ALL
     SELECT body FROM runs WHERE instr(body, CAST('"spill":' AS BLOB))"""
 ENDED = "('completed', 'failed', 'cancelled', 'timed_out', 'lost')"
-_task = msgspec.json.Decoder(Task).decode
 
 # What must never be: how many, and which. Each is one broken promise.
 CONTRADICTIONS = {
@@ -106,7 +104,7 @@ def damage(ledger: Path, *, owned: bool) -> tuple[Finding, ...]:
 
 def _unreadable(db: sqlite3.Connection) -> Iterator[Finding]:
     """Rows that SQLite gives us whole, and that make no sense."""
-    found = [f"{row.id} of thread {row.thread}: {problem}" for row, problem in find_all(db)]
+    found = [f"{row.what}: {row.problem}" for row in find_all(db)]
     if found:
         todo = "Their notices are parked; the rest goes on. A backup may have them: see docs/backup.md."
         yield Finding(True, f"{len(found)} × a record that cannot be read", tuple(found[:MOST]), todo)
@@ -139,7 +137,7 @@ def readable(rows: Iterable[tuple[bytes]]) -> Iterator[Task]:
     """Without those that cannot be read, which are a finding of their own."""
     for (body,) in rows:
         with suppress(*BAD):
-            yield _task(body)
+            yield decode_task(body)
 
 
 def _is_purged(ledger: Path, id: str) -> bool:

@@ -8,18 +8,16 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-import msgspec
-
 from meantime.kernel.errors import LedgerDamaged
 from meantime.kernel.model import Task
 
-from . import salvage_account, tallies
+from . import checkpoints, salvage_account, tallies
+from .checksums import decode_task, of_notice
 from .files import make_private
 from .salvaged_rows import Salvaged
 from .sql import APPLICATION, migrate, queries
 
 SQL = queries()
-_task = msgspec.json.Decoder(Task).decode
 
 
 def is_foreign(ledger: Path, lock: Path) -> bool:
@@ -39,13 +37,12 @@ class Damaged(Exception):
     """The database is not what SQLite wrote: its text says what is wrong."""
 
 
-def check(db: sqlite3.Connection, *, thorough: bool, indexes: bool = False) -> str:
-    """What is wrong with the database, or the empty string. Comparing the indexes takes several times as
-    long."""
+def check(db: sqlite3.Connection, *, thorough: bool) -> str:
+    """What is wrong with the database, or the empty string."""
     try:
         db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         if thorough:
-            (verdict,) = db.execute(f"PRAGMA {'integrity' if indexes else 'quick'}_check(1)").fetchone()
+            (verdict,) = db.execute("PRAGMA integrity_check(1)").fetchone()
             return "" if verdict == "ok" else str(verdict)
     except sqlite3.DatabaseError as problem:
         if is_damage(problem):
@@ -90,6 +87,14 @@ def gone(ledger: Path, lock: Path) -> LedgerDamaged:
     )
 
 
+def older(ledger: Path, lock: Path) -> LedgerDamaged:
+    return LedgerDamaged(
+        f"The ledger {ledger} is an older copy: {lock.name} says that a newer one was there.",
+        hint="Put the newer one back, or move this one away and restore a backup with `meantime restore`. "
+        f"To go on with this copy, open it with salvage=True, or remove {lock}: active tasks end as lost.",
+    )
+
+
 def last_set_aside(ledger: Path) -> Path | None:
     """The newest folder with a damaged ledger, where nothing has taken its place yet."""
     if ledger.exists() and ledger.stat().st_size:
@@ -112,9 +117,9 @@ def readable(damaged: Path) -> dict[str, int]:
     return {table: len(rows) for table, rows in Salvaged(damaged).rows.items()}
 
 
-def rebuild(ledger: Path, folder: Path) -> dict[str, int]:
-    """A new ledger from what can be read. It takes its place whole or not at all: a rebuild that is
-    killed half-way is done again."""
+def rebuild(ledger: Path, folder: Path, number: int) -> dict[str, int]:
+    """A new ledger from what can be read; the number of checkpoints makes it the newest. It takes its place
+    whole or not at all: a rebuild that is killed half-way is done again."""
     new = Path(f"{ledger}.salvaging")
     for suffix in ("", "-wal", "-shm", "-journal"):
         Path(f"{new}{suffix}").unlink(missing_ok=True)
@@ -123,6 +128,7 @@ def rebuild(ledger: Path, folder: Path) -> dict[str, int]:
     with closing(sqlite3.connect(new, isolation_level=None)) as db:
         db.execute("PRAGMA synchronous=FULL")
         migrate(db)
+        checkpoints.set_to(db, number)
         saved = _copy(found, db)
         lines = salvage_account.lines(db, found)
     salvage_account.write(folder, lines)
@@ -156,7 +162,7 @@ def _mend(db: sqlite3.Connection) -> None:
     for name in ("fill_columns", "drop_notices_of_nothing", "drop_notices_of_no_run", "raise_numbers"):
         db.execute(SQL[name])
     for seq, thread, run, at, body in db.execute(SQL["ended_without_notice"]).fetchall():
-        _add_notice(db, _task(body), seq, thread, run, at)
+        _add_notice(db, decode_task(body), seq, thread, run, at)
     tallies.recount(db)
 
 
@@ -165,4 +171,6 @@ def _add_notice(db: sqlite3.Connection, task: Task, seq: int, thread: str, run: 
     was_told = db.execute(SQL["has_entry"], (thread, f"{task.id}.{run}")).fetchone() is not None
     state = "told" if was_told else "unread" if task.notify else "muted"
     (number,) = db.execute(SQL["next_number"], (thread, at)).fetchone()
-    db.execute(SQL["insert_lost_notice"], (thread, number, seq, run, state, at, at if was_told else None))
+    summed = of_notice(thread, number, seq, run, at)
+    told_at = at if was_told else None
+    db.execute(SQL["insert_lost_notice"], (thread, number, seq, run, state, at, summed, told_at))

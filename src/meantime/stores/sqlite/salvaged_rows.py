@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from .unreadable import Row as TaskRow
+from .contents import Row as TaskRow
+from .contents import entry_problem, event_problem, notice_problem, run_problem
 from .wal_overlay import flatten
 
 Row = dict[str, Any]
@@ -65,16 +66,29 @@ class Salvaged:
 
     def _keep(self, table: str, rows: Iterator[Row]) -> None:
         for row in rows:
+            if _PROBLEMS[table](row):
+                continue  # it makes no sense: what it says must not come back
             self.rows[table].setdefault(tuple(row[name] for name in KEYS[table]), row)
 
     def _keep_task(self, row: Row) -> None:
-        task = TaskRow(*(row[name] for name in TaskRow._fields))
+        task = TaskRow(*(row.get(name) for name in TaskRow._fields))  # type: ignore[arg-type]
         if task.problem():
             self.unreadable.setdefault(str(task.id), str(task.thread))
             return
         known = self.rows["tasks"].get((task.id,))
         if known is None or known["version"] < row["version"]:
             self.rows["tasks"][(task.id,)] = row
+
+
+_NOTICE = ("thread", "number", "task", "run", "at", "sum")
+_EVENT = ("kind", "task_id", "thread", "run", "status", "at", "sum")
+_PROBLEMS: dict[str, Callable[[Row], str]] = {
+    "runs": lambda row: run_problem(row["task_id"], row["run"], row["body"]),
+    "threads": lambda row: "",
+    "notices": lambda row: notice_problem(*(row.get(name) for name in _NOTICE)),
+    "transcripts": lambda row: entry_problem(row["body"]),
+    "events": lambda row: event_problem(*(row.get(name) for name in _EVENT)),
+}
 
 
 class _Reader:

@@ -131,7 +131,7 @@ class WalMark:
         point = self._claimed()
         if not point.frames:
             return ""
-        end = self._recovered(point) if _has_frames(self._ledger) else None
+        end = self._recovered(point) if has_frames(self._ledger) else None
         if end is None or end.salt != point.salt:
             if _page_sum(self._ledger, point) == point.page_sum:
                 return ""  # another program has brought the WAL into the database, as it should
@@ -246,7 +246,7 @@ class WalMark:
             self._index.close()
             self._index = None
         self._drop()
-        if not _has_frames(self._ledger):
+        if not has_frames(self._ledger):
             with contextlib.suppress(OSError):
                 self.forget()
 
@@ -285,7 +285,7 @@ def _unpacked(slot: bytes, boot_id: bytes | None = None) -> Point | None:
     return Point(*rest)
 
 
-def _has_frames(ledger: Path) -> bool:
+def has_frames(ledger: Path) -> bool:
     try:
         return os.stat(f"{ledger}-wal").st_size > WAL_HEADER
     except OSError:
