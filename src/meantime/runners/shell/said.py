@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import zlib
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -77,19 +78,21 @@ def _file(base: Path, state: State) -> Spill:
 
 def _described(base: Path, kind: str, copy: BinaryIO | None) -> Spill:
     """Goes through what was kept, in pieces, and copies it where that is wanted."""
-    size = lines = lost = 0
+    size = lines = lost = crc = 0
     head = tail = b""
     for piece in Spool(base).kept(BOTH):
         data = _gap(piece.lost) + piece.data
         if copy is not None:
             copy.write(data)
+        crc = zlib.crc32(data, crc)
         size += len(data)
         lost += piece.lost
         lines += data.count(b"\n")
         head += data[: PREVIEW - len(head)] if len(head) < PREVIEW else b""
         tail = (tail + data)[-PREVIEW:]
     lines += 0 if tail.endswith(b"\n") else 1
-    return Spill(f"{base}{kind}", size, lines, as_text(head), as_text(tail), of_runner=True, lost=lost)
+    head, tail = as_text(head), as_text(tail)
+    return Spill(f"{base}{kind}", size, lines, head, tail, of_runner=True, lost=lost, crc=crc)
 
 
 def _replace(base: Path, ring_at: int) -> None:

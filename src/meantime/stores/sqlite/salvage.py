@@ -67,6 +67,13 @@ def set_aside(ledger: Path) -> Path:
     return folder
 
 
+def set_wal_aside(ledger: Path) -> None:
+    """A WAL that took the place of the ledger's own. Everything is in the database by now."""
+    wal = Path(f"{ledger}-wal")
+    if wal.exists():
+        wal.rename(_new_folder(ledger) / wal.name)
+
+
 def _new_folder(ledger: Path) -> Path:
     folder = Path(f"{ledger}.damaged-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}")
     folder.mkdir(mode=0o700)
@@ -125,6 +132,8 @@ def rebuild(ledger: Path, folder: Path, number: int) -> dict[str, int]:
         Path(f"{new}{suffix}").unlink(missing_ok=True)
     make_private(new)
     found = Salvaged(folder / ledger.name)
+    is_older = (checkpoints.number_in(folder / ledger.name) or 0) < number - 1
+    found.is_whole = found.is_whole and not is_older
     with closing(sqlite3.connect(new, isolation_level=None)) as db:
         db.execute("PRAGMA synchronous=FULL")
         migrate(db)

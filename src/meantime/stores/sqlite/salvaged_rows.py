@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -11,7 +10,8 @@ from typing import Any
 
 from .contents import Row as TaskRow
 from .contents import entry_problem, event_problem, notice_problem, run_problem
-from .wal_overlay import flatten
+from .wal_mark import WalMark
+from .wal_overlay import Overlay
 
 Row = dict[str, Any]
 KEYS = {
@@ -35,18 +35,28 @@ class Salvaged:
         self.unreadable: dict[
             str, str
         ] = {}  # ids of tasks that were found and make no sense, and their thread
+        self.is_whole = False  # everything that was there has been read
+        try:
+            overlay = Overlay(damaged)
+        except OSError:
+            return
+        claimed = WalMark(damaged).claimed()
+        self.is_whole = overlay.whole_frames(claimed.salt) >= claimed.frames
         scratch = damaged.with_name(f"{damaged.name}.flat")
-        for lenient in (True, False):
-            try:
-                flatten(damaged, scratch, lenient=lenient)
-                with closing(sqlite3.connect(f"{scratch.absolute().as_uri()}?immutable=1", uri=True)) as db:
-                    self._read(_Reader(db))
-            except (OSError, sqlite3.Error):
-                continue
-            finally:
-                scratch.unlink(missing_ok=True)
-            if not os.path.exists(f"{damaged}-wal"):
-                return
+        for lenient in (True, False) if overlay.frames else (False,):
+            self._read_flat(overlay, scratch, lenient=lenient)
+
+    def _read_flat(self, overlay: Overlay, scratch: Path, *, lenient: bool) -> None:
+        try:
+            overlay.flatten(scratch, lenient=lenient)
+            with closing(sqlite3.connect(f"{scratch.absolute().as_uri()}?immutable=1", uri=True)) as db:
+                reader = _Reader(db)
+                self._read(reader)
+                self.is_whole = self.is_whole and reader.is_whole
+        except (OSError, sqlite3.Error):
+            self.is_whole = False
+        finally:
+            scratch.unlink(missing_ok=True)
 
     def _read(self, reader: _Reader) -> None:
         for row in reader.by_place("tasks"):
@@ -95,6 +105,7 @@ class _Reader:
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
         self._failures = 0
+        self.is_whole = True  # nothing could not be read
 
     def of(self, table: str, where: str, *values: object) -> Iterator[Row]:
         try:
@@ -158,7 +169,11 @@ class _Reader:
 
     def _asked(self, query: str, values: Sequence[object]) -> Iterator[Row]:
         """With the names of the columns: the damaged ledger may have an older schema than ours."""
-        rows = self._db.execute(query, values)
-        names = [column[0] for column in rows.description]
-        for row in rows:
-            yield dict(zip(names, row, strict=True))
+        try:
+            rows = self._db.execute(query, values)
+            names = [column[0] for column in rows.description]
+            for row in rows:
+                yield dict(zip(names, row, strict=True))
+        except sqlite3.Error:
+            self.is_whole = False
+            raise

@@ -21,7 +21,7 @@ from meantime.kernel.errors import Closed, Degraded, LedgerDamaged, LedgerError,
 
 from . import checkpoints
 from .files import Reserve
-from .salvage import is_damage, rescue
+from .salvage import is_damage, rescue, set_wal_aside
 from .wal_mark import WalMark
 
 Operation = Callable[..., Any]
@@ -234,6 +234,7 @@ class Writer:
             else:
                 with self._mark.lifted():
                     self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                set_wal_aside(self._path)  # another one that has its name: SQLite would apply it
 
     def _alone(self, write: Write) -> Any:
         if write.spends and self._reserve.spent and not self._reserve.keep():
