@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from meantime import Call, Meantime, MeantimeError, Shell, Task, TaskEnded
 from meantime.app.audit import audit
+from meantime.kernel.model import Lost
 from meantime.runners.shell.shim import cells
 from meantime.runners.shell.spool import look as look_at_state
 from meantime.surfaces.http.tokens import kept_secret
@@ -29,6 +30,7 @@ TASKS = 5  # of each thread, in each of two lives
 MANY = 500  # more than there are of anything
 PATIENCE = 30.0
 OUTLIVES = "b-outlives"  # a command that ends when its owner is gone
+RUNS = "runs"  # how often it has run, outside of the home
 
 
 async def work(number: int) -> Any:
@@ -72,6 +74,8 @@ async def shaped(mt: Meantime) -> tuple[dict[str, list[Any]], list[str]]:
     found: dict[str, list[Any]] = {}
     problems: list[str] = []
     for task in await mt.list(limit=MANY):
+        if task.id == OUTLIVES and isinstance(task.outcome, Lost):
+            problems.append(f"{task.id}: {task.outcome.reason}")
         try:
             found[task.id] = await shape(mt, task)
         except MeantimeError as problem:
@@ -105,6 +109,7 @@ class Owner:
             handle = await home.start(Shell(words), id=id)
         else:
             handle = await home.start(Call(work, number), id=id, description=f"{id} does {'y' * number * 9}")
+        self.record.tasks[id] = [thread, "", handle.task.title, None]  # accepted, and not ended yet
         task = await handle.wait(PATIENCE)
         self.record.tasks[id] = await shape(self.mt, task)
         self.record.ended[thread].append(id)
@@ -144,8 +149,9 @@ async def own(folder: Path, path: Path, ends: str) -> None:
         _said("half")
         await owner.live(3)
         if ends == "killed":
-            await mt.thread("b").start(Shell("sleep 0.3; echo outlived"), id=OUTLIVES)
-            record.tasks[OUTLIVES] = ["b", "completed", "sleep 0.3; echo outlived", "outlived\n"]
+            words = f"echo ran >> {path.with_name(RUNS)}; sleep 0.3; echo outlived"
+            handle = await mt.thread("b").start(Shell(words), id=OUTLIVES)
+            record.tasks[OUTLIVES] = ["b", "completed", handle.task.title, "outlived\n"]
             record.ended["b"].append(OUTLIVES)
             await mt.thread("a").start(Call(asyncio.sleep, 600), id="a-sleeps")
             record.tasks["a-sleeps"] = ["a", "", "sleep", None]
@@ -182,6 +188,7 @@ class World:
         self.early: dict[str, bytes] = {}  # by the name of the file, at any time before the end
         self._make(folder / "record.json", ends)
         self.record = Record.read(folder / "record.json")
+        self.runs = folder / RUNS
         self.files: dict[Path, bytes] = {}
         for path in sorted(self.folder.rglob("*")):
             if path.is_file():
@@ -225,6 +232,8 @@ class World:
                 time.sleep(0.01)
 
     def put_back(self) -> None:
+        if self.runs.exists():
+            self.runs.write_text("ran\n")
         for path in sorted(self.folder.rglob("*"), reverse=True):
             if path.is_dir() and not any(path in kept.parents for kept in self.files):
                 shutil.rmtree(path, ignore_errors=True)
@@ -272,7 +281,7 @@ SAID = ("unreadable", "damaged", "degraded", "notices.parked")
 
 async def _settled(mt: Meantime) -> None:
     """What the last owner left is mended: the command that outlived it has its ending."""
-    if any(task.id == OUTLIVES and not task.ended for task in await mt.list(limit=MANY)):
+    if any(task.id == OUTLIVES for task in await mt.list(limit=MANY)):
         await mt.thread("b").wait(OUTLIVES, timeout=PATIENCE)
 
 

@@ -14,6 +14,7 @@ from .characters import as_text
 from .shim import cells
 from .spool import BOTH, Spool, State
 
+DAMAGED = "\n… the file of this output is damaged: its checksum does not match …\n"
 PREVIEW = 4_000  # bytes of each end that are shown of it
 
 
@@ -30,6 +31,9 @@ def gather(base: Path, state: State, inline: int | None) -> Said:
     total = state[cells.OUT_TOTAL] + state[cells.ERR_TOTAL]
     if not total:
         return Said("")
+    if not state[cells.LINEAR] and not state.has_its_output(base):
+        text = _text(base).text if total <= cells.SUMMED else _ends(base, total)
+        return Said(f"{text}{DAMAGED}", faithful=False)
     if inline is None or total <= inline:
         return _text(base)
     with contextlib.suppress(OSError):

@@ -15,7 +15,7 @@ from meantime.kernel.errors import MeantimeError
 from .contents import TABLES, Bad, Table, unindexed
 from .unreadable import Unreadable
 
-PAUSE = 3.0  # times as long as a slice took: at most a quarter of one core is used
+PAUSE = 2.0  # times the CPU time of a slice: at most a third of one core is used
 logger = logging.getLogger("meantime")
 # Runs a read off the loop, on a connection of its own.
 Beside = Callable[..., Awaitable[Any]]
@@ -77,12 +77,11 @@ class Examination:
             for table in TABLES:
                 after: tuple[Any, ...] | None = table.first
                 while after is not None and not self.damage:
-                    began = time.monotonic()
-                    bad, after = await self._beside(_slice, table, after, self._note, is_small)
+                    spent, (bad, after) = await self._beside(_slice, table, after, self._note, is_small)
                     await self._quarantine(bad)
                     slices += 1
                     if not is_small:
-                        await asyncio.sleep(PAUSE * (time.monotonic() - began))
+                        await asyncio.sleep(PAUSE * spent)
         except MeantimeError as problem:  # the store remembers it, if it is damage
             self.damage = self.damage or str(problem)
         return slices
@@ -100,7 +99,10 @@ class Examination:
 
 def _slice(
     db: sqlite3.Connection, table: Table, after: tuple[Any, ...], note: Callable[[str], None], is_small: bool
-) -> tuple[list[Bad], tuple[Any, ...] | None]:
+) -> tuple[float, tuple[list[Bad], tuple[Any, ...] | None]]:
+    """With the CPU time that it took."""
+    began = time.thread_time()
     if not is_small and (lacking := unindexed(db, table, after)):
         note(lacking)
-    return table.slice(db, after)
+    found = table.slice(db, after)
+    return time.thread_time() - began, found

@@ -9,7 +9,7 @@ from meantime.kernel.errors import LedgerError, MeantimeError
 
 from . import checkpoints, salvage
 from .files import Lock, make_private
-from .sql import migrate
+from .sql import migrate, schema_lacks
 from .wal_mark import WalMark, has_frames
 from .writer import Writer, translate
 
@@ -105,7 +105,14 @@ class Door:
         self.examines = "now" if small else "" if self._lock.was_clean else "later"
         if problem:
             raise salvage.Damaged(problem)
-        migrate(db)
+        try:
+            migrate(db)
+        except sqlite3.OperationalError as wrong:
+            if wrong.sqlite_errorcode != sqlite3.SQLITE_ERROR:
+                raise  # the disk, not the statements
+            raise salvage.Damaged(f"its schema is not what its version says: {wrong}") from wrong
+        if lacking := schema_lacks(db):
+            raise salvage.Damaged(f"its schema lacks {lacking}")
 
     def _salvage(self, aside: Path, problem: str) -> None:
         if not self._salvages:

@@ -386,6 +386,16 @@ ORDER BY at, 3;
 INSERT INTO threads (id, ended, claimed) VALUES (?1, 1, ?2)
 ON CONFLICT (id) DO UPDATE SET ended = ended + 1 RETURNING ended;
 
+-- name: number_before
+SELECT coalesce(max(number), 0) FROM notices WHERE thread = ? AND at <= ?;
+
+-- name: has_number
+SELECT 1 FROM notices WHERE thread = ? AND number = ?;
+
+-- name: reserve_number
+INSERT INTO threads (id, ended, claimed) VALUES (?1, ?2, ?3)
+ON CONFLICT (id) DO UPDATE SET ended = max(ended, excluded.ended);
+
 -- name: insert_lost_notice
 INSERT INTO notices (thread, number, task, run, state, at, sum, told_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?);
 

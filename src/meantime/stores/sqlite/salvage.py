@@ -171,7 +171,8 @@ def _mend(db: sqlite3.Connection) -> None:
     for name in ("fill_columns", "drop_notices_of_nothing", "drop_notices_of_no_run", "raise_numbers"):
         db.execute(SQL[name])
     for seq, thread, run, at, body in db.execute(SQL["ended_without_notice"]).fetchall():
-        _add_notice(db, decode_task(body), seq, thread, run, at)
+        task = decode_task(body)
+        _add_notice(db, task, seq, thread, run, task.run.ended_at or at)
     tallies.recount(db)
 
 
@@ -179,7 +180,17 @@ def _add_notice(db: sqlite3.Connection, task: Task, seq: int, thread: str, run: 
     """Whether it was told is lost with it; but a transcript of ours that has it says so."""
     was_told = db.execute(SQL["has_entry"], (thread, f"{task.id}.{run}")).fetchone() is not None
     state = "told" if was_told else "unread" if task.notify else "muted"
-    (number,) = db.execute(SQL["next_number"], (thread, at)).fetchone()
+    number = _lost_number(db, thread, at)
     summed = of_notice(thread, number, seq, run, at)
     told_at = at if was_told else None
     db.execute(SQL["insert_lost_notice"], (thread, number, seq, run, state, at, summed, told_at))
+
+
+def _lost_number(db: sqlite3.Connection, thread: str, at: float) -> int:
+    """Its place in the order of endings, where that is free; otherwise the end."""
+    (before,) = db.execute(SQL["number_before"], (thread, at)).fetchone()
+    if not db.execute(SQL["has_number"], (thread, before + 1)).fetchone():
+        db.execute(SQL["reserve_number"], (thread, before + 1, at))
+        return before + 1
+    (number,) = db.execute(SQL["next_number"], (thread, at)).fetchone()
+    return number
