@@ -23,7 +23,7 @@ from meantime import LedgerError, Meantime, MeantimeError
 from meantime.stores.sqlite.salvage_account import FILE
 from meantime.surfaces.http.tokens import kept_secret
 
-from .damage_kinds import KINDS, PLACES, Damage, target_of
+from .damage_kinds import KINDS, PLACES, Damage, nothing, target_of
 from .damage_world import PATIENCE, THREADS, Owner, Record, Seen, World, seen, shaped
 from .judge import Tally, Verdict
 from .trial import new_folder
@@ -84,7 +84,8 @@ def run(seed: int, count: int, reproduce: str) -> Tally:
     folder = new_folder()
     try:
         worlds = {state: _world(folder, state) for state in ("closed", "killed")}
-        for case in cases(seed, count, worlds):
+        sound = [Case(state, "lock", nothing, 0) for state in worlds]
+        for case in (*sound, *cases(seed, count, worlds)):
             tally.note(case, play(case, worlds["killed" if case.state == "killed" else "closed"]))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -123,6 +124,8 @@ def play(case: Case, world: World) -> Outcome:
         assert target is not None
         case.kind(target, rng)
         outcome = judged(world.ledger, world.record, case)
+        if case.kind is nothing and outcome.word != "harmless":
+            return outcome._replace(problems=(*outcome.problems, f"nothing was damaged: {outcome.said}"))
         if world.runs.exists() and world.runs.read_text() != "ran\n":
             return outcome._replace(problems=(*outcome.problems, "a command was run twice"))
         return outcome
@@ -157,6 +160,7 @@ def judged(ledger: Path, record: Record, case: Case, said: tuple[str, ...] = ())
 def _salvaged(ledger: Path, record: Record, refusal: str, said: tuple[str, ...]) -> Outcome:
     found = asyncio.run(asyncio.wait_for(seen(ledger, salvage=True), PATIENCE))
     wrong = [f"after a salvage: {problem}" for problem in untrue(record, found, salvaged=True)]
+    wrong += [f"after a salvage: {problem}" for problem in _untold(record, found)]
     if "is an older copy" not in refusal and "is gone" not in refusal:  # what those lack, nobody can know
         account = "\n".join(path.read_text() for path in ledger.parent.glob(f"*.salvaged-*/{FILE}"))
         for id in sorted(set(record.tasks) - set(found.tasks)):
@@ -190,6 +194,16 @@ def untrue(record: Record, found: Seen, *, salvaged: bool = False) -> list[str]:
         if ours != sorted(ours, key=record.ended[thread].index):
             wrong.append(f"thread {thread} was told out of order: {ours}")
     return wrong
+
+
+def _untold(record: Record, found: Seen) -> list[str]:
+    """Endings that came back, and that nobody was told of, neither before nor now."""
+    return [
+        f"{id} was not told"
+        for thread in THREADS
+        for id in record.ended[thread]
+        if id in found.tasks and id not in record.acked and id not in found.told[thread]
+    ]
 
 
 def _may_be(known: list[Any], shape: list[Any], record: Record, id: str, salvaged: bool) -> bool:

@@ -82,6 +82,10 @@ def older_moved(target: Target, rng: random.Random) -> None:
     os.replace(new, target.path)
 
 
+def nothing(target: Target, rng: random.Random) -> None:
+    """A ledger that is not damaged must be found so."""
+
+
 KINDS: tuple[Damage, ...] = (flip, garbage, zeros, cut, deletion, older_in_place, older_moved)
 # How often a place is chosen, and its files.
 PLACES = {

@@ -21,6 +21,7 @@ from meantime.app.audit import audit
 from meantime.kernel.model import Lost
 from meantime.runners.shell.shim import cells
 from meantime.runners.shell.spool import look as look_at_state
+from meantime.stores.sqlite import wal_mark
 from meantime.surfaces.http.tokens import kept_secret
 
 from .strace import ROOT
@@ -179,14 +180,14 @@ def _said(word: str) -> None:
 class World:
     """The files of an owner that has closed its ledger, or was killed."""
 
-    def __init__(self, folder: Path, ends: str) -> None:
+    def __init__(self, folder: Path, ends: str, *, plant: str = "") -> None:
         self.folder = folder / "home"
         self.folder.mkdir(mode=0o700)
         self.ledger = self.folder / "ledger.db"
         self._keep = folder / "keep"
         self._keep.mkdir()
         self.early: dict[str, bytes] = {}  # by the name of the file, at any time before the end
-        self._make(folder / "record.json", ends)
+        self._make(folder / "record.json", ends, plant)
         self.record = Record.read(folder / "record.json")
         self.runs = folder / RUNS
         self.files: dict[Path, bytes] = {}
@@ -195,8 +196,8 @@ class World:
                 self.files[path] = path.read_bytes()
                 os.link(path, self._keep / str(len(self.files)))
 
-    def _make(self, record: Path, ends: str) -> None:
-        line = [sys.executable, "-m", "tests.faults.damage_world", str(self.folder), str(record), ends]
+    def _make(self, record: Path, ends: str, plant: str) -> None:
+        line = [sys.executable, "-m", "tests.faults.damage_world", str(self.folder), str(record), ends, plant]
         owner = subprocess.Popen(line, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert owner.stdin is not None
         assert owner.stdout is not None
@@ -296,5 +297,18 @@ async def _told(mt: Meantime, thread: str) -> list[str]:
     raise AssertionError(f"thread {thread} is told for ever")
 
 
+def _mark_first() -> None:
+    """A planted bug: the mark is written before its commit, so that a kill between the two leaves it ahead."""
+    end = wal_mark.WalIndex.end
+
+    def ahead(index: wal_mark.WalIndex) -> wal_mark.Point | None:
+        found = end(index)
+        return found and found._replace(frames=found.frames + 3)
+
+    wal_mark.WalIndex.end = ahead  # type: ignore[method-assign]
+
+
 if __name__ == "__main__":
+    if sys.argv[4] == "mark_first":
+        _mark_first()
     asyncio.run(own(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]))

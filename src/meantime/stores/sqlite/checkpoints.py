@@ -30,7 +30,7 @@ def number_in(ledger: Path) -> int | None:
                 return 0
             (number,) = db.execute(SQL["checkpoints"]).fetchone() or (0,)
             return number if isinstance(number, int) else None
-    except (sqlite3.Error, OSError):
+    except (sqlite3.Error, OSError, UnicodeError):  # even what SQLite says of it may not be UTF-8
         return None
 
 

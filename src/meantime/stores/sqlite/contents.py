@@ -64,6 +64,7 @@ class Bad(NamedTuple):
     what: str  # its name, for people
     problem: str
     row: tuple[Any, ...]
+    key: object  # by which it is counted once, however often it is met
     park: tuple[str, tuple[Any, ...]] | None = None  # the statement that parks its notice, and its arguments
 
 
@@ -84,7 +85,9 @@ def _task(row: tuple[Any, ...]) -> Bad | None:
     problem = task.problem()
     if not problem:
         return None
-    return Bad(f"{task.id} of thread {task.thread}", problem, row, ("park_unreadable", (task.seq,)))
+    return Bad(
+        f"{task.id} of thread {task.thread}", problem, row, task.body, ("park_unreadable", (task.seq,))
+    )
 
 
 def run_problem(task_id: object, run: object, body: Any) -> str:
@@ -97,7 +100,7 @@ def run_problem(task_id: object, run: object, body: Any) -> str:
 
 def _run(row: tuple[Any, ...]) -> Bad | None:
     problem = run_problem(*row)
-    return Bad(f"run {row[1]} of {row[0]}", problem, row) if problem else None
+    return Bad(f"run {row[1]} of {row[0]}", problem, row, row[2]) if problem else None
 
 
 def notice_problem(
@@ -115,7 +118,8 @@ def _notice(row: tuple[Any, ...]) -> Bad | None:
     thread, number = row[:2]
     if not problem:
         return None
-    return Bad(f"notice {number} of thread {thread}", problem, row, ("park_one_unreadable", (thread, number)))
+    park = ("park_one_unreadable", (thread, number))
+    return Bad(f"notice {number} of thread {thread}", problem, row, row[:2], park)
 
 
 def entry_problem(body: Any) -> str:
@@ -128,7 +132,8 @@ def entry_problem(body: Any) -> str:
 
 def _entry(row: tuple[Any, ...]) -> Bad | None:
     problem = entry_problem(row[2])
-    return Bad(f"entry {row[1]} of the transcript of thread {row[0]}", problem, row) if problem else None
+    name = f"entry {row[1]} of the transcript of thread {row[0]}"
+    return Bad(name, problem, row, row[2]) if problem else None
 
 
 def event_problem(
@@ -143,7 +148,7 @@ def event_problem(
 
 def _event(row: tuple[Any, ...]) -> Bad | None:
     problem = event_problem(*row[1:])
-    return Bad(f"event {row[0]} of the journal", problem, row) if problem else None
+    return Bad(f"event {row[0]} of the journal", problem, row, row[0]) if problem else None
 
 
 TABLES = (

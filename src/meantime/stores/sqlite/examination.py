@@ -88,7 +88,7 @@ class Examination:
 
     async def _quarantine(self, bad: Sequence[Bad]) -> None:
         for row in bad:
-            self._unreadable.note(row.row, f"{row.what}: {row.problem}")
+            self._unreadable.note(row.key, f"{row.what}: {row.problem}")
         if any(row.park for row in bad):
             await self._park(bad)
 

@@ -90,6 +90,8 @@ class Door:
             await writer.open(self._prepare)
         except salvage.Damaged as damage:
             return str(damage)
+        except UnicodeError as problem:  # in what SQLite says of a schema that is garbage
+            return f"its schema cannot be read: {problem}"
         except sqlite3.DatabaseError as problem:
             if not salvage.is_damage(problem):
                 raise

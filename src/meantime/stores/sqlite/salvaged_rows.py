@@ -10,6 +10,7 @@ from typing import Any
 
 from .contents import Row as TaskRow
 from .contents import entry_problem, event_problem, notice_problem, run_problem
+from .sql import lenient_text
 from .wal_mark import WalMark
 from .wal_overlay import Overlay
 
@@ -50,10 +51,11 @@ class Salvaged:
         try:
             overlay.flatten(scratch, lenient=lenient)
             with closing(sqlite3.connect(f"{scratch.absolute().as_uri()}?immutable=1", uri=True)) as db:
+                db.text_factory = lenient_text
                 reader = _Reader(db)
                 self._read(reader)
                 self.is_whole = self.is_whole and reader.is_whole
-        except (OSError, sqlite3.Error):
+        except (OSError, sqlite3.Error, UnicodeError):  # even what SQLite says of it may not be UTF-8
             self.is_whole = False
         finally:
             scratch.unlink(missing_ok=True)

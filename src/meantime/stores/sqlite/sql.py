@@ -16,6 +16,11 @@ HERE = Path(__file__).parent
 APPLICATION = 0x4D54494D  # "MTIM", in the header of every ledger of ours
 
 
+def lenient_text(raw: bytes) -> str:
+    """For connections: text that is not UTF-8 must spoil its own row, and not the whole question."""
+    return raw.decode("utf-8", "surrogateescape")
+
+
 @cache
 def queries() -> dict[str, str]:
     """The statements of queries.sql by name."""

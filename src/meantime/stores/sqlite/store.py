@@ -255,7 +255,7 @@ class SqliteStore:
             try:
                 found.append(self._found(telling.compose(row)))
             except BAD as problem:
-                self._unreadable.note(row[-2:], str(problem))
+                self._unreadable.note(telling.key_of(row), str(problem))
         return found
 
     async def count_notices(self, thread: str | None, states: Iterable[NoticeState]) -> int:
@@ -323,7 +323,7 @@ class SqliteStore:
                 try:
                     found.append(_event(seq, said, stored))
                 except BAD as problem:
-                    self._unreadable.note((seq, *said), str(problem))
+                    self._unreadable.note(seq, str(problem))
             if found or len(rows) < max(1, limit):
                 return found
 

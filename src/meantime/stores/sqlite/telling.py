@@ -59,6 +59,14 @@ def compose(row: Sequence[Any]) -> Notice:
     return Notice(task, number, nonce, deliveries, NoticeState(state))
 
 
+def key_of(row: Sequence[Any]) -> object:
+    """By which what cannot be read of it is counted: the notice itself, or its task."""
+    thread, number, seq, run, at, stored, _, _, _, is_current, body, archived = row
+    if stored not in (None, of_notice(thread, number, seq, run, at)):
+        return (thread, number)
+    return body if is_current else archived
+
+
 def batch_count(batch: str, rows: Sequence[tuple[str, int]]) -> BatchCount | None:
     by_status = dict(rows)
     if not by_status:

@@ -22,6 +22,7 @@ from meantime.kernel.errors import Closed, Degraded, LedgerDamaged, LedgerError,
 from . import checkpoints
 from .files import Reserve
 from .salvage import is_damage, rescue, set_wal_aside
+from .sql import lenient_text
 from .wal_mark import WalMark
 
 Operation = Callable[..., Any]
@@ -295,6 +296,7 @@ def connect(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(
         path, isolation_level=None, check_same_thread=False, cached_statements=256, timeout=0.5
     )
+    db.text_factory = lenient_text
     db.execute("PRAGMA journal_mode=WAL")
     db.execute("PRAGMA synchronous=FULL")
     db.execute("PRAGMA wal_autocheckpoint=0")
