@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from . import (
     agentruns,
+    damage,
     disk,
     filling,
     hostile,
@@ -70,5 +71,6 @@ FAMILIES = (
     Family("mcp-clients", "hostile clients at the MCP door", mcp_clients.run, (0,), (5,)),
     Family("mcp-servers", "hostile MCP servers", mcp_servers.run, (0,), (3,)),
     Family("scarce", "a daemon without descriptors", scarce.run, (8,), (2,)),
+    Family("damage", "damage to every file of a ledger", damage.run, (520,), (8,)),
     Family("full", "full disk of a daemon", filling.run, (5,), (1,), filling.missing),
 )

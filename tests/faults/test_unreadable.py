@@ -12,7 +12,7 @@ import pytest
 from meantime import Call, LedgerDamaged, Meantime
 from meantime.app.audit import audit
 from meantime.app.backup import back_up
-from meantime.stores.sqlite import opening, unreadable
+from meantime.stores.sqlite import contents, opening
 
 from .damaged import work
 
@@ -92,7 +92,7 @@ async def test_columns_that_contradict_the_body_are_found(tmp_path: Path) -> Non
     with closing(sqlite3.connect(path)) as db:
         db.execute("UPDATE tasks SET thread = 'x' WHERE id = 'a-3'")
         db.commit()
-        assert [(row.id, why) for row, why in unreadable.find_all(db)] == [
+        assert [(bad.row[1], bad.problem) for bad in contents.find_all(db)] == [
             ("a-3", "its columns contradict its body")
         ]
 

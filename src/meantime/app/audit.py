@@ -5,34 +5,33 @@ It reads the ledger itself, so it needs no daemon, and does not take a daemon's 
 
 from __future__ import annotations
 
-import os
 import sqlite3
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
-import msgspec
-
 from meantime.kernel.durations import duration
 from meantime.kernel.lifecycle import Status
-from meantime.kernel.model import Task
+from meantime.kernel.model import Spill, Task
 from meantime.stores.sqlite import salvage_account
+from meantime.stores.sqlite.checksums import BAD, decode_task
+from meantime.stores.sqlite.contents import find_all
 from meantime.stores.sqlite.files import Beside
-from meantime.stores.sqlite.unreadable import BAD, find_all
 
 from .reading import check_schema, read_only
 from .signs import has_live_run, last_output
 
 HOUR = 3600.0
 SILENT = 600.0  # seconds without a sign of life
+PIECE = 1 << 20  # bytes of a payload that are read at once
 MOST = 20  # ids that one finding names
 SPILLED = """
     SELECT body FROM tasks WHERE instr(body, CAST('"spill":' AS BLOB)) UNION ALL
     SELECT body FROM runs WHERE instr(body, CAST('"spill":' AS BLOB))"""
 ENDED = "('completed', 'failed', 'cancelled', 'timed_out', 'lost')"
-_task = msgspec.json.Decoder(Task).decode
 
 # What must never be: how many, and which. Each is one broken promise.
 CONTRADICTIONS = {
@@ -106,7 +105,7 @@ def damage(ledger: Path, *, owned: bool) -> tuple[Finding, ...]:
 
 def _unreadable(db: sqlite3.Connection) -> Iterator[Finding]:
     """Rows that SQLite gives us whole, and that make no sense."""
-    found = [f"{row.id} of thread {row.thread}: {problem}" for row, problem in find_all(db)]
+    found = [f"{row.what}: {row.problem}" for row in find_all(db)]
     if found:
         todo = "Their notices are parked; the rest goes on. A backup may have them: see docs/backup.md."
         yield Finding(True, f"{len(found)} × a record that cannot be read", tuple(found[:MOST]), todo)
@@ -120,26 +119,37 @@ def _unsalvaged(ledger: Path) -> Iterator[Finding]:
 
 
 def _payloads(db: sqlite3.Connection, ledger: Path, owned: bool) -> Iterator[Finding]:
-    """Results and outputs that were too long for the ledger must lie beside it."""
+    """Results and outputs that were too long for the ledger must lie beside it, as they were written."""
     beside = Beside(ledger)
-    gone, count = list[str](), 0
+    found: dict[str, list[str]] = {"gone": [], "damaged": []}
     for task in map(beside.found, readable(db.execute(SPILLED))):
         spill = task.outcome.spill if task.outcome else None
-        if spill is None or os.path.exists(spill.path) or (owned and _is_purged(ledger, task.id)):
-            continue
-        count += 1
-        if len(gone) < MOST:
-            gone.append(f"{task.id}.{task.run.number}: {spill.path}")
-    if gone:
-        todo = "Somebody has removed them. A backup may have them: see docs/backup.md."
-        yield Finding(True, f"{count} × a payload that is gone", tuple(gone), todo)
+        problem = _payload_problem(spill) if spill is not None else ""
+        if problem and spill is not None and not (owned and _is_purged(ledger, task.id)):
+            found[problem].append(f"{task.id}.{task.run.number}: {spill.path}")
+    for problem, which in found.items():
+        if which:
+            todo = "Somebody has changed these files. A backup may have them: see docs/backup.md."
+            yield Finding(True, f"{len(which)} × a payload that is {problem}", tuple(which[:MOST]), todo)
+
+
+def _payload_problem(spill: Spill) -> str:
+    """Read in pieces, as some are large. Those of earlier versions have no checksum."""
+    crc = 0
+    try:
+        with open(spill.path, "rb") as file:
+            while spill.crc is not None and (piece := file.read(PIECE)):
+                crc = zlib.crc32(piece, crc)
+    except OSError:
+        return "gone"
+    return "" if spill.crc in (None, crc) else "damaged"
 
 
 def readable(rows: Iterable[tuple[bytes]]) -> Iterator[Task]:
     """Without those that cannot be read, which are a finding of their own."""
     for (body,) in rows:
         with suppress(*BAD):
-            yield _task(body)
+            yield decode_task(body)
 
 
 def _is_purged(ledger: Path, id: str) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from meantime.kernel.errors import LedgerError, LedgerTooNew
-from meantime.stores.sqlite.sql import APPLICATION, migrations
+from meantime.stores.sqlite.sql import APPLICATION, lenient_text, migrations
 
 
 @contextmanager
@@ -23,6 +23,7 @@ def read_only(ledger: Path, *, owned: bool) -> Generator[sqlite3.Connection]:
     how = "immutable=1" if alone else "mode=ro"
     try:
         with closing(sqlite3.connect(f"file:{quote(str(ledger))}?{how}", uri=True, timeout=5)) as db:
+            db.text_factory = lenient_text
             db.execute("BEGIN")
             yield db
     except sqlite3.Error as problem:

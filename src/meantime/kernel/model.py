@@ -36,6 +36,7 @@ class Spill(Struct, frozen=True, omit_defaults=True, gc=False):
     of_runner: bool = False  # the file is its runner's own, not one of the store's
     lost: int = 0  # bytes that were said and not kept: the file is not the whole
     of_message: bool = False  # the file begins with the ending's message, which is cut; then the output
+    crc: int | None = None  # of the file's bytes; None where an earlier version wrote it
 
 
 class Completed(Struct, frozen=True, omit_defaults=True, gc=False, tag_field="ended", tag="completed"):

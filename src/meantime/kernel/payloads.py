@@ -188,7 +188,8 @@ def is_over(text: str, limits: InlineLimits) -> bool:
 
 def spill_record(path: str, text: str, *, is_text: bool = True) -> Spill:
     head, tail = _ends(text)
-    return Spill(path, len(text.encode()), count_lines(text), head, tail, is_text)
+    payload = text.encode()
+    return Spill(path, len(payload), count_lines(text), head, tail, is_text, crc=zlib.crc32(payload))
 
 
 def _ends(text: str) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import zlib
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
@@ -14,6 +15,7 @@ from meantime.kernel.errors import (
     Ambiguous,
     Closed,
     InvalidInput,
+    LedgerDamaged,
     NotFound,
     StillRunning,
     TaskCancelled,
@@ -195,10 +197,15 @@ class Looking:
 
     async def _whole(self, task: Task, spill: Spill) -> Json:
         runner = self._engine.runner(task.work.kind)
-        if spill.of_runner:
-            payload = await asyncio.to_thread(cast("SpeakingRunner", runner).whole, spill.path)
-        else:
-            payload = await self._record.store.unspill(spill.path)
+        try:
+            if spill.of_runner:
+                payload = await asyncio.to_thread(cast("SpeakingRunner", runner).whole, spill.path)
+            else:
+                payload = await self._record.store.unspill(spill.path)
+        except OSError as problem:
+            raise _bad_payload(task, spill, problem.strerror or str(problem)) from problem
+        if spill.crc is not None and zlib.crc32(payload) != spill.crc:
+            raise _bad_payload(task, spill, "its checksum does not match")
         return payload.decode("utf-8", "replace") if spill.is_text else msgspec.json.decode(payload)
 
     async def wait(
@@ -286,6 +293,11 @@ def _check_part(limit: object, offset: object) -> None:
     whole = type(limit) is int and type(offset) is int
     if not whole or not 0 < cast("int", limit) <= MAX_LISTED or not 0 <= cast("int", offset) < 1 << 62:
         raise InvalidInput(f"limit must be from 1 to {MAX_LISTED}, and offset at least 0.")
+
+
+def _bad_payload(task: Task, spill: Spill, why: str) -> LedgerDamaged:
+    text = f"The payload of task {task.id} in {spill.path} cannot be read: {why}."
+    return LedgerDamaged(text, hint="A backup may have it. `meantime audit` names every such payload.")
 
 
 def _check_wait(seconds: object) -> None:

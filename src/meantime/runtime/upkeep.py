@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from meantime.kernel.change import Facts
-from meantime.kernel.errors import MeantimeError
+from meantime.kernel.errors import LedgerDamaged, MeantimeError
 from meantime.kernel.lifecycle import Move, Status
 from meantime.kernel.model import Lost, Task
 from meantime.kernel.outcomes import RESTARTED
@@ -104,7 +104,10 @@ class Upkeep:
             await runner.sweep(active, self._is_known, older_than)
 
     async def _is_known(self, id: str) -> bool:
-        return await self._record.store.load(id) is not None
+        try:
+            return await self._record.store.load(id) is not None
+        except LedgerDamaged:
+            return True  # it is there, and cannot be read: its files are all that is left of it
 
     async def _mend(self, task: Task) -> None:
         runnable = self._can_run(task)

@@ -16,9 +16,10 @@ from meantime.home import BadHome, Home
 from meantime.kernel.errors import MeantimeError
 from meantime.leader import listener, owner
 from meantime.ondemand import answers
-from meantime.stores.sqlite.files import was_made
+from meantime.stores.sqlite.checkpoints import number_in
+from meantime.stores.sqlite.contents import find_all
+from meantime.stores.sqlite.files import checkpoints_seen, was_made
 from meantime.stores.sqlite.salvage import last_set_aside
-from meantime.stores.sqlite.unreadable import find_all
 from meantime.surfaces.cli.speaking import Daemon
 
 from .row import BAD, OK, WARN, Patient, Row
@@ -91,7 +92,10 @@ def ledger(patient: Patient) -> Iterator[Row]:
     except MeantimeError as problem:
         yield Row("ledger", BAD, problem.message, SALVAGE)
         return
-    if unreadable:
+    if (number_in(ledger) or 0) < checkpoints_seen(ledger):
+        todo = "Put the newer one back, or restore a backup: see docs/backup.md."
+        yield Row("ledger", BAD, "an older copy: its lock says that a newer one was there", todo)
+    elif unreadable:
         text = f"{unreadable} records cannot be read; the rest can"
         yield Row("ledger", BAD, text, "`meantime audit` names them.")
     elif found == "ok":

@@ -22,6 +22,7 @@ GONE = "Its supervisor was killed, so how it ended is not known."
 REBOOTED = "The machine was restarted while it ran."
 UNTOLD = "It was not begun when its process ended, and what it needs to run was not stored."
 UNREADABLE = "The files of this command cannot be read, so it could not be followed any more:"
+DAMAGED = "The state of this command is damaged, so how it ended is not known."
 VANISHED = "The files of this command are gone, so how it ended is not known."
 COPIED = (
     "This ledger is a copy. The command belongs to the original{place}; it was neither followed nor stopped "
@@ -32,6 +33,8 @@ ORPHANED = "It was stopped because the process that waited for it was gone."
 
 def report(base: Path, state: State, given: dict[str, Any], inline: int | None) -> Report:
     """`inline`: bytes of its output that are taken into memory; None is all of them."""
+    if not state.is_sound:
+        return lost(base, state, DAMAGED, inline)
     said = gather(base, state, inline)
     if state[cells.PROBLEM]:
         return Report(error=_unstarted(state, given))

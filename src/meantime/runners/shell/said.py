@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import zlib
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -13,6 +14,7 @@ from .characters import as_text
 from .shim import cells
 from .spool import BOTH, Spool, State
 
+DAMAGED = "\n… the file of this output is damaged: its checksum does not match …\n"
 PREVIEW = 4_000  # bytes of each end that are shown of it
 
 
@@ -29,6 +31,9 @@ def gather(base: Path, state: State, inline: int | None) -> Said:
     total = state[cells.OUT_TOTAL] + state[cells.ERR_TOTAL]
     if not total:
         return Said("")
+    if not state[cells.LINEAR] and not state.has_its_output(base):
+        text = _text(base).text if total <= cells.SUMMED else _ends(base, total)
+        return Said(f"{text}{DAMAGED}", faithful=False)
     if inline is None or total <= inline:
         return _text(base)
     with contextlib.suppress(OSError):
@@ -77,19 +82,21 @@ def _file(base: Path, state: State) -> Spill:
 
 def _described(base: Path, kind: str, copy: BinaryIO | None) -> Spill:
     """Goes through what was kept, in pieces, and copies it where that is wanted."""
-    size = lines = lost = 0
+    size = lines = lost = crc = 0
     head = tail = b""
     for piece in Spool(base).kept(BOTH):
         data = _gap(piece.lost) + piece.data
         if copy is not None:
             copy.write(data)
+        crc = zlib.crc32(data, crc)
         size += len(data)
         lost += piece.lost
         lines += data.count(b"\n")
         head += data[: PREVIEW - len(head)] if len(head) < PREVIEW else b""
         tail = (tail + data)[-PREVIEW:]
     lines += 0 if tail.endswith(b"\n") else 1
-    return Spill(f"{base}{kind}", size, lines, as_text(head), as_text(tail), of_runner=True, lost=lost)
+    head, tail = as_text(head), as_text(tail)
+    return Spill(f"{base}{kind}", size, lines, head, tail, of_runner=True, lost=lost, crc=crc)
 
 
 def _replace(base: Path, ring_at: int) -> None:

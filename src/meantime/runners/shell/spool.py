@@ -39,6 +39,17 @@ class State:
         return state if state is not None and state[cells.FORMAT] == cells.VERSION else None
 
     @property
+    def is_sound(self) -> bool:
+        """Whether the ending is as its shim wrote it."""
+        stored = self[cells.SUM]
+        return not stored or stored == cells.checksum(cells.ending_of(self._cells))
+
+    def has_its_output(self, base: Path) -> bool:
+        """Whether the files of its output are as its shim left them; True where it did not say."""
+        streams = ((cells.OUT_SUM, cells.OUT_FILE), (cells.ERR_SUM, cells.ERR_FILE))
+        return all(_sum_of(f"{base}{kind}") == self[place] for place, kind in streams if self[place])
+
+    @property
     def left(self) -> list[int]:
         count = min(self[cells.LEFT], cells.MAX_LEFT)
         return [self[cells.LEFT_PIDS + place] for place in range(count)]
@@ -56,6 +67,14 @@ class State:
     @property
     def totals(self) -> tuple[int, int, int]:
         return self[cells.OUT_TOTAL], self[cells.ERR_TOTAL], self[cells.SWITCHES]
+
+
+def _sum_of(path: str) -> int:
+    try:
+        with open(path, "rb") as file:
+            return cells.checksum(file.read(cells.SUMMED + 1))
+    except OSError:
+        return 0
 
 
 def look(base: Path) -> State | None:

@@ -14,6 +14,7 @@ from meantime.kernel.errors import InvalidInput, Refused
 from meantime.kernel.model import Failed
 
 from . import provenance
+from .provenance import Whose
 from .shim import cells, tree
 from .spool import State
 
@@ -52,6 +53,14 @@ class Watch:
     def look(self) -> State | None:
         """None while no shim has taken the command."""
         return State.of(os.pread(self._state, cells.SIZE, 0))
+
+    def is_damaged(self) -> bool:
+        """Whether it is neither a state that a shim has taken, nor one as its owner has made it: then nobody
+        knows whether the command has begun, and it must not begin a second time."""
+        data = os.pread(self._state, cells.SIZE, 0)
+        if State.of(data) is not None:
+            return False
+        return len(data) < cells.SIZE or any(data[:8]) or provenance.whose(self.base) is Whose.UNSAID
 
     def is_alive(self) -> bool:
         """Whether a shim holds its lock: surer than any pid."""

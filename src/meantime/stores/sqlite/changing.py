@@ -11,12 +11,11 @@ from meantime.kernel.model import Task
 from meantime.ports.store import CommitResult, Committed
 
 from . import looking, tallies
+from .checksums import of_event, of_notice
 from .sql import queries
 
 SQL = queries()
 encode = msgspec.json.Encoder().encode
-_decoder = msgspec.json.Decoder(Task)
-decode = _decoder.decode
 
 INSERT_TASK = SQL["insert_task"]
 UPDATE_TASK = SQL["update_task"]
@@ -57,9 +56,8 @@ class Changes:
         seq = 0
         event = change.event
         if event is not None:
-            cursor.execute(
-                INSERT_EVENT, (event.kind, task.id, task.thread, event.run, event.status, event.at)
-            )
+            said = (event.kind, task.id, task.thread, event.run, event.status, event.at)
+            cursor.execute(INSERT_EVENT, (*said, of_event(*said)))
             seq = cursor.lastrowid or 0
         return Committed(CommitResult.DONE, seq, number)
 
@@ -73,7 +71,9 @@ class Changes:
         self._numbers[thread] = number
         self._given[thread] = task.updated_at
         state = "unread" if task.notify else "muted"
-        cursor.execute(INSERT_NOTICE, (thread, number, at, task.run.number, state, task.updated_at))
+        run, when = task.run.number, task.updated_at
+        summed = of_notice(thread, number, at, run, when)
+        cursor.execute(INSERT_NOTICE, (thread, number, at, run, state, when, summed))
         return number
 
     def finish(self, cursor: sqlite3.Cursor) -> None:

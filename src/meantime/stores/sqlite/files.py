@@ -9,6 +9,7 @@ import os
 import secrets
 import socket
 import sys
+import threading
 import time
 import weakref
 from pathlib import Path
@@ -21,6 +22,7 @@ from meantime.kernel.errors import LedgerBusy, LedgerError
 from meantime.kernel.model import Task
 from meantime.origin import ELSEWHERE, Origin
 
+DAMAGE = 300  # characters that are kept of what is said of it
 _CREATE = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -36,7 +38,10 @@ class Lock:
         self.was_made = False  # a database of ours lay here before
         self.was_marked = False  # its owner keeps the mark of the WAL, see wal_mark.py
         self.is_copy = False  # the ledger was copied here, and nobody has taken it for its own yet
+        self.damage = ""  # that the last owner met, and could not look at closely
+        self.checkpoints = 0  # that the database has seen at least: one with fewer is an older copy
         self._origin: Origin | None = None  # as it is written
+        self._writing = threading.Lock()
         _locks.add(self)
 
     def take(self) -> None:
@@ -53,18 +58,22 @@ class Lock:
                 "stop it, or open another path.",
             ) from None
         text = os.read(fd, 4096)
-        self.was_clean = not text or bool(_parse(text).get("clean"))
-        self.was_made = bool(_parse(text).get("made"))
-        self.was_marked = bool(_parse(text).get("marked"))
-        self._origin = ELSEWHERE if is_new else _origin(_parse(text))
+        said = _parse(text)
+        self.was_clean = not text or bool(said.get("clean"))
+        self.was_made = bool(said.get("made"))
+        self.was_marked = bool(said.get("marked"))
+        self.damage = str(said.get("damage", ""))[:DAMAGE]
+        self.checkpoints = _number(said.get("checkpoints"))
+        self._origin = ELSEWHERE if is_new else _origin(said)
         if self._origin is not None and _holds(self._ledger):
             self.is_copy = not self._origin.is_of(self._ledger)
         self._fd = fd
         self._write(clean=False)
 
-    def mark_made(self) -> None:
+    def mark_made(self, checkpoints: int) -> None:
         """There is a database of ours. It may be a new one, in place of one that was removed or damaged."""
         self.was_made = self.was_marked = True
+        self.damage, self.checkpoints = "", checkpoints
         if not self.is_copy:
             self.own()
         self._write(clean=False)
@@ -82,9 +91,20 @@ class Lock:
 
     def disown(self) -> None:
         """Whatever ledger is put here next, whoever opens it finds a copy."""
-        self._origin, self.was_made = ELSEWHERE, True
+        self._origin, self.was_made, self.checkpoints = ELSEWHERE, True, 0
         self._write(clean=True)
         os.fsync(self._fd)
+
+    def accept_copy(self) -> None:
+        """An older copy of the ledger lies here, and that is meant."""
+        self._origin, self.is_copy, self.checkpoints = ELSEWHERE, True, 0
+        self._write(clean=False)
+
+    def note(self, *, checkpoints: int | None = None, damage: str | None = None) -> None:
+        """For the next owner, however this one ends. From any thread."""
+        self.checkpoints = self.checkpoints if checkpoints is None else checkpoints
+        self.damage = self.damage if damage is None else damage[:DAMAGE]
+        self._write(clean=False)
 
     def _write(self, *, clean: bool) -> None:
         origin = {} if self._origin is None else {"origin": list(self._origin)}
@@ -97,12 +117,14 @@ class Lock:
                 "clean": clean,
                 "made": self.was_made,
                 "marked": self.was_marked,
+                "checkpoints": self.checkpoints,
+                **({"damage": self.damage} if self.damage else {}),
                 **origin,
             }
-        )
-        with contextlib.suppress(OSError):  # a full disk does not stop us from owning
-            os.pwrite(self._fd, text.encode("utf-8", "replace"), 0)
-            os.ftruncate(self._fd, len(text.encode("utf-8", "replace")))
+        ).encode("utf-8", "replace")
+        with self._writing, contextlib.suppress(OSError):  # a full disk does not stop us from owning
+            os.pwrite(self._fd, text, 0)
+            os.ftruncate(self._fd, len(text))
 
     def give_back(self, *, clean: bool) -> None:
         if self._fd >= 0:
@@ -136,10 +158,23 @@ def _parse(text: bytes) -> dict[str, Any]:
 
 def was_made(ledger: Path) -> bool:
     """Whether a ledger was here, as its lock says; for whoever only looks."""
+    return bool(_said(ledger).get("made"))
+
+
+def checkpoints_seen(ledger: Path) -> int:
+    """By the ledger that was here, as its lock says; for whoever only looks."""
+    return _number(_said(ledger).get("checkpoints"))
+
+
+def _said(ledger: Path) -> dict[str, Any]:
     try:
-        return bool(_parse(Path(f"{ledger}.lock").read_bytes()[:4096]).get("made"))
+        return _parse(Path(f"{ledger}.lock").read_bytes()[:4096])
     except OSError:
-        return False
+        return {}
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) and value > 0 else 0
 
 
 def _origin(said: dict[str, Any]) -> Origin | None:

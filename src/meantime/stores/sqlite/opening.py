@@ -7,10 +7,10 @@ from pathlib import Path
 
 from meantime.kernel.errors import LedgerError, MeantimeError
 
-from . import salvage
+from . import checkpoints, salvage
 from .files import Lock, make_private
-from .sql import migrate
-from .wal_mark import WalMark
+from .sql import migrate, schema_lacks
+from .wal_mark import WalMark, has_frames
 from .writer import Writer, translate
 
 ALWAYS_CHECKED = 16 << 20  # bytes that are checked in some tens of milliseconds
@@ -24,7 +24,7 @@ class Door:
         self._lock = Lock(path)
         self.examines = ""  # when the contents of all rows are to be read: now, later, or not at all
         self._mark = WalMark(path)
-        self._sound = True
+        self._clean = True
 
     async def open(self, writer: Writer) -> None:
         """On any failure nothing is held, and the error is one of ours."""
@@ -44,7 +44,7 @@ class Door:
         except BaseException:
             self._lock.drop()
             raise
-        self._lock.mark_made()
+        self._lock.mark_made(checkpoints.number_in(self.path) or 0)
 
     async def _open_database(self, writer: Writer) -> None:
         aside = salvage.last_set_aside(self.path)
@@ -53,6 +53,10 @@ class Door:
         elif self._lock.was_made and not _is_there(self.path):
             self._miss()
         make_private(self.path)
+        if self._is_older() and not has_frames(self.path):
+            if not self._salvages:
+                raise salvage.older(self.path, self._lock.path)
+            self._lock.accept_copy()
         if self._lock.is_copy or not self._lock.was_marked:
             self._mark.forget()  # it is of another ledger, or an earlier version has gone on without it
         # SQLite calls a read error of the disk corruption, too: only what is seen twice is damage.
@@ -66,15 +70,28 @@ class Door:
             self._salvage(salvage.set_aside(self.path), "it is empty or gone, and was there")
         elif not self._salvages:
             raise salvage.gone(self.path, self._lock.path)
+        else:
+            self._lock.note(checkpoints=0)  # a new one begins
+
+    def _is_older(self) -> bool:
+        known = self._lock.checkpoints
+        number = checkpoints.number_in(self.path) if known and _is_there(self.path) else None
+        return number is not None and number < known
 
     async def _try(self, writer: Writer) -> str:
         """Opens the database, or says what is damaged in it."""
+        if self._is_older():
+            return "its database is older than its WAL"
+        if self._lock.was_clean and self._lock.was_marked and self._mark.is_of_another():
+            return "it was closed, and a WAL that is not its own lies beside it"
         if missing := self._mark.missing():
             return missing
         try:
             await writer.open(self._prepare)
         except salvage.Damaged as damage:
             return str(damage)
+        except UnicodeError as problem:  # in what SQLite says of a schema that is garbage
+            return f"its schema cannot be read: {problem}"
         except sqlite3.DatabaseError as problem:
             if not salvage.is_damage(problem):
                 raise
@@ -82,20 +99,27 @@ class Door:
         return ""
 
     def _prepare(self, db: sqlite3.Connection) -> None:
-        """After a crash the whole file is checked, and a small one always; otherwise its schema is enough,
-        and damage that is met later is remembered for the next open. What the rows say is read as well, of
-        a large file once it is open, since that takes long."""
+        """A small file is checked whole, and so is one in which the last owner has met damage. Otherwise its
+        schema is enough: after a crash a large file is read once it is open, since that takes long."""
         small = self.path.stat().st_size < ALWAYS_CHECKED
-        problem = salvage.check(db, thorough=small or not self._lock.was_clean, indexes=small)
+        thorough = small or bool(self._lock.damage)
+        problem = salvage.check(db, thorough=thorough)
         self.examines = "now" if small else "" if self._lock.was_clean else "later"
         if problem:
             raise salvage.Damaged(problem)
-        migrate(db)
+        try:
+            migrate(db)
+        except sqlite3.OperationalError as wrong:
+            if wrong.sqlite_errorcode != sqlite3.SQLITE_ERROR:
+                raise  # the disk, not the statements
+            raise salvage.Damaged(f"its schema is not what its version says: {wrong}") from wrong
+        if lacking := schema_lacks(db):
+            raise salvage.Damaged(f"its schema lacks {lacking}")
 
     def _salvage(self, aside: Path, problem: str) -> None:
         if not self._salvages:
             raise salvage.report(self.path, aside, problem)
-        self.saved = salvage.rebuild(self.path, aside)
+        self.saved = salvage.rebuild(self.path, aside, self._lock.checkpoints + 1)
 
     @property
     def is_copy(self) -> bool:
@@ -105,12 +129,22 @@ class Door:
         self._lock.own()
 
     def translate(self, problem: sqlite3.Error) -> MeantimeError:
-        """Damage that is met on the way is remembered: the next open looks at the whole file."""
-        self._sound = self._sound and not salvage.is_damage(problem)
+        """Damage that is met on the way is remembered."""
+        if salvage.is_damage(problem):
+            self.remember(str(problem))
         return translate(problem, self.path)
 
+    def remember(self, damage: str) -> None:
+        """The next open checks the whole file; without a word of what is wrong it reads the contents."""
+        self._clean = False
+        if damage and not self._lock.damage:
+            self._lock.note(damage=damage)
+
+    def checkpointed(self, number: int) -> None:
+        self._lock.note(checkpoints=number)
+
     def close(self) -> None:
-        self._lock.give_back(clean=self._sound)
+        self._lock.give_back(clean=self._clean)
 
 
 def _is_there(path: Path) -> bool:

@@ -11,7 +11,7 @@ UPDATE tasks SET status = ?, version = ?, run = ?, hidden = ?, updated = ?, body
 WHERE id = ? AND version = ? RETURNING seq;
 
 -- name: insert_event
-INSERT INTO events (kind, task_id, thread, run, status, at) VALUES (?, ?, ?, ?, ?, ?);
+INSERT INTO events (kind, task_id, thread, run, status, at, sum) VALUES (?, ?, ?, ?, ?, ?, ?);
 
 -- name: numbers_given
 SELECT ended FROM threads WHERE id = ?;
@@ -21,7 +21,7 @@ INSERT INTO threads (id, ended, claimed) VALUES (?1, ?2, ?3)
 ON CONFLICT (id) DO UPDATE SET ended = ?2;
 
 -- name: insert_notice
-INSERT INTO notices (thread, number, task, run, state, at) VALUES (?, ?, ?, ?, ?, ?);
+INSERT INTO notices (thread, number, task, run, state, at, sum) VALUES (?, ?, ?, ?, ?, ?, ?);
 
 -- name: insert_run
 INSERT INTO runs (task_id, run, body) VALUES (?, ?, ?);
@@ -141,35 +141,35 @@ WHERE thread = ?2 AND state IN ('unread', 'leased', 'parked') AND state = 'unrea
 UPDATE threads SET claimed = ? WHERE id = ?;
 
 -- name: leased_to
-SELECT n.number, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body
+SELECT n.thread, n.number, n.task, n.run, n.at, n.sum, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body
 FROM notices AS n INDEXED BY notices_open
 JOIN tasks AS t ON t.seq = n.task LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
 WHERE n.thread = ? AND n.state IN ('unread', 'leased', 'parked') AND n.turn = ?
   AND n.number IN (SELECT value FROM json_each(?)) ORDER BY n.number;
 
 -- name: notices
-SELECT n.number, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body
+SELECT n.thread, n.number, n.task, n.run, n.at, n.sum, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body
 FROM notices AS n JOIN tasks AS t ON t.seq = n.task
 LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
 WHERE n.state IN (SELECT value FROM json_each(?1))
 ORDER BY n.thread, n.number LIMIT ?2 OFFSET ?3;
 
 -- name: notices_of
-SELECT n.number, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body
+SELECT n.thread, n.number, n.task, n.run, n.at, n.sum, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body
 FROM notices AS n JOIN tasks AS t ON t.seq = n.task
 LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
 WHERE n.state IN (SELECT value FROM json_each(?1)) AND n.thread = ?2
 ORDER BY n.thread, n.number LIMIT ?3 OFFSET ?4;
 
 -- name: open_notices
-SELECT n.number, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body
+SELECT n.thread, n.number, n.task, n.run, n.at, n.sum, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body
 FROM notices AS n INDEXED BY notices_open JOIN tasks AS t ON t.seq = n.task
 LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
 WHERE n.state IN ('unread', 'leased', 'parked') AND n.state IN (SELECT value FROM json_each(?1))
 ORDER BY n.thread, n.number LIMIT ?2 OFFSET ?3;
 
 -- name: open_notices_of
-SELECT n.number, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body
+SELECT n.thread, n.number, n.task, n.run, n.at, n.sum, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body
 FROM notices AS n INDEXED BY notices_open JOIN tasks AS t ON t.seq = n.task
 LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
 WHERE n.state IN ('unread', 'leased', 'parked') AND n.state IN (SELECT value FROM json_each(?1)) AND n.thread = ?2
@@ -254,14 +254,58 @@ WHERE state IN ('unread', 'leased', 'parked') AND state = 'unread' AND at < ?1
   AND thread IN (SELECT id FROM threads WHERE claimed < ?1) AND thread NOT IN (SELECT value FROM json_each(?2));
 
 -- name: contents
-SELECT seq, id, thread, status, run, body FROM tasks WHERE seq > ? ORDER BY seq LIMIT ?;
+SELECT seq, id, thread, status, version, run, batch, tool_call, hidden, updated, agent, words, session, duration,
+  follows, body FROM tasks WHERE seq > ? ORDER BY seq LIMIT ?;
+
+-- name: contents_of_runs
+SELECT task_id, run, body FROM runs WHERE (task_id, run) > (?, ?) ORDER BY task_id, run LIMIT ?;
+
+-- name: contents_of_notices
+SELECT thread, number, task, run, at, sum FROM notices WHERE (thread, number) > (?, ?)
+ORDER BY thread, number LIMIT ?;
+
+-- name: contents_of_transcripts
+SELECT thread, position, body FROM transcripts WHERE (thread, position) > (?, ?)
+ORDER BY thread, position LIMIT ?;
 
 -- name: park_unreadable
 UPDATE notices SET state = 'parked', parked_for = 'unreadable', turn = NULL
 WHERE task = ? AND state IN ('unread', 'leased');
 
 -- name: park_one_unreadable
-UPDATE notices SET state = 'parked', parked_for = 'unreadable', turn = NULL WHERE thread = ? AND number = ?;
+UPDATE notices SET state = 'parked', parked_for = 'unreadable', turn = NULL
+WHERE thread = ? AND number = ? AND state IN ('unread', 'leased');
+
+-- name: unindexed_tasks
+-- The pluses keep SQLite on the index that is looked at. The limit counts rows of the slice, not findings.
+SELECT t.seq FROM (SELECT seq, id, thread, status FROM tasks WHERE seq > ?1 ORDER BY seq LIMIT ?2) AS t
+WHERE NOT EXISTS (SELECT 1 FROM tasks AS i INDEXED BY tasks_by_thread
+                  WHERE i.thread = t.thread AND i.status = t.status AND i.seq = t.seq)
+  OR NOT EXISTS (SELECT 1 FROM tasks AS i INDEXED BY tasks_by_status
+                 WHERE i.status = t.status AND i.seq = t.seq)
+  OR NOT EXISTS (SELECT 1 FROM tasks AS i WHERE i.id = t.id AND +i.seq = t.seq) LIMIT 1;
+
+-- name: unindexed_notices
+SELECT s.thread || ' ' || s.number FROM
+  (SELECT thread, number, task, run, state FROM notices WHERE (thread, number) > (?1, ?2)
+   ORDER BY thread, number LIMIT ?3) AS s
+WHERE NOT EXISTS (SELECT 1 FROM notices AS i WHERE i.task = s.task AND i.run = s.run
+                    AND +i.thread = s.thread AND +i.number = s.number)
+  OR (s.state IN ('unread', 'leased', 'parked') AND NOT EXISTS
+      (SELECT 1 FROM notices AS i INDEXED BY notices_open WHERE i.thread = s.thread AND i.number = s.number
+         AND i.state IN ('unread', 'leased', 'parked'))) LIMIT 1;
+
+-- name: raise_checkpoints
+UPDATE checkpoints SET number = number + 1 RETURNING number;
+
+-- name: has_checkpoints
+SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'checkpoints';
+
+-- name: checkpoints
+SELECT number FROM checkpoints;
+
+-- name: set_checkpoints
+UPDATE checkpoints SET number = ?;
 
 -- name: next_position
 SELECT coalesce(max(position), 0) + 1 FROM transcripts WHERE thread = ?;
@@ -276,7 +320,7 @@ SELECT position, notice, body FROM transcripts WHERE thread = ? ORDER BY positio
 SELECT 1 FROM transcripts WHERE thread = ? AND notice = ?;
 
 -- name: events_after
-SELECT kind, task_id, thread, run, status, at, seq FROM events WHERE seq > ? ORDER BY seq LIMIT ?;
+SELECT seq, kind, task_id, thread, run, status, at, sum FROM events WHERE seq > ? ORDER BY seq LIMIT ?;
 
 -- name: last_event
 SELECT max(seq) FROM events;
@@ -342,8 +386,18 @@ ORDER BY at, 3;
 INSERT INTO threads (id, ended, claimed) VALUES (?1, 1, ?2)
 ON CONFLICT (id) DO UPDATE SET ended = ended + 1 RETURNING ended;
 
+-- name: number_before
+SELECT coalesce(max(number), 0) FROM notices WHERE thread = ? AND at <= ?;
+
+-- name: has_number
+SELECT 1 FROM notices WHERE thread = ? AND number = ?;
+
+-- name: reserve_number
+INSERT INTO threads (id, ended, claimed) VALUES (?1, ?2, ?3)
+ON CONFLICT (id) DO UPDATE SET ended = max(ended, excluded.ended);
+
 -- name: insert_lost_notice
-INSERT INTO notices (thread, number, task, run, state, at, told_at) VALUES (?, ?, ?, ?, ?, ?, ?);
+INSERT INTO notices (thread, number, task, run, state, at, sum, told_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: threads_of_salvage
 SELECT thread, count(*), sum(status IN ('completed', 'failed', 'cancelled', 'timed_out', 'lost')) FROM tasks GROUP BY thread;

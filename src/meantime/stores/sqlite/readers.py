@@ -8,6 +8,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from .sql import lenient_text
+
 KEPT = 4
 
 
@@ -19,7 +21,9 @@ class Readers:
 
     def connect(self) -> sqlite3.Connection:
         uri = f"{self._path.as_uri()}?mode=ro"
-        return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+        db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+        db.text_factory = lenient_text
+        return db
 
     @contextmanager
     def one(self) -> Generator[sqlite3.Connection]:

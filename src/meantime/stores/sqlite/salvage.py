@@ -8,18 +8,16 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-import msgspec
-
 from meantime.kernel.errors import LedgerDamaged
 from meantime.kernel.model import Task
 
-from . import salvage_account, tallies
+from . import checkpoints, salvage_account, tallies
+from .checksums import decode_task, of_notice
 from .files import make_private
 from .salvaged_rows import Salvaged
 from .sql import APPLICATION, migrate, queries
 
 SQL = queries()
-_task = msgspec.json.Decoder(Task).decode
 
 
 def is_foreign(ledger: Path, lock: Path) -> bool:
@@ -39,13 +37,12 @@ class Damaged(Exception):
     """The database is not what SQLite wrote: its text says what is wrong."""
 
 
-def check(db: sqlite3.Connection, *, thorough: bool, indexes: bool = False) -> str:
-    """What is wrong with the database, or the empty string. Comparing the indexes takes several times as
-    long."""
+def check(db: sqlite3.Connection, *, thorough: bool) -> str:
+    """What is wrong with the database, or the empty string."""
     try:
         db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         if thorough:
-            (verdict,) = db.execute(f"PRAGMA {'integrity' if indexes else 'quick'}_check(1)").fetchone()
+            (verdict,) = db.execute("PRAGMA integrity_check(1)").fetchone()
             return "" if verdict == "ok" else str(verdict)
     except sqlite3.DatabaseError as problem:
         if is_damage(problem):
@@ -70,6 +67,13 @@ def set_aside(ledger: Path) -> Path:
     return folder
 
 
+def set_wal_aside(ledger: Path) -> None:
+    """A WAL that took the place of the ledger's own. Everything is in the database by now."""
+    wal = Path(f"{ledger}-wal")
+    if wal.exists():
+        wal.rename(_new_folder(ledger) / wal.name)
+
+
 def _new_folder(ledger: Path) -> Path:
     folder = Path(f"{ledger}.damaged-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}")
     folder.mkdir(mode=0o700)
@@ -87,6 +91,14 @@ def gone(ledger: Path, lock: Path) -> LedgerDamaged:
     return LedgerDamaged(
         f"The ledger {ledger} is gone: {lock.name} says that it was there.",
         hint=f"Put it back, or restore a backup. To begin anew, remove {lock}, or open it with salvage=True.",
+    )
+
+
+def older(ledger: Path, lock: Path) -> LedgerDamaged:
+    return LedgerDamaged(
+        f"The ledger {ledger} is an older copy: {lock.name} says that a newer one was there.",
+        hint="Put the newer one back, or move this one away and restore a backup with `meantime restore`. "
+        f"To go on with this copy, open it with salvage=True, or remove {lock}: active tasks end as lost.",
     )
 
 
@@ -112,17 +124,20 @@ def readable(damaged: Path) -> dict[str, int]:
     return {table: len(rows) for table, rows in Salvaged(damaged).rows.items()}
 
 
-def rebuild(ledger: Path, folder: Path) -> dict[str, int]:
-    """A new ledger from what can be read. It takes its place whole or not at all: a rebuild that is
-    killed half-way is done again."""
+def rebuild(ledger: Path, folder: Path, number: int) -> dict[str, int]:
+    """A new ledger from what can be read; the number of checkpoints makes it the newest. It takes its place
+    whole or not at all: a rebuild that is killed half-way is done again."""
     new = Path(f"{ledger}.salvaging")
     for suffix in ("", "-wal", "-shm", "-journal"):
         Path(f"{new}{suffix}").unlink(missing_ok=True)
     make_private(new)
     found = Salvaged(folder / ledger.name)
+    is_older = (checkpoints.number_in(folder / ledger.name) or 0) < number - 1
+    found.is_whole = found.is_whole and not is_older
     with closing(sqlite3.connect(new, isolation_level=None)) as db:
         db.execute("PRAGMA synchronous=FULL")
         migrate(db)
+        checkpoints.set_to(db, number)
         saved = _copy(found, db)
         lines = salvage_account.lines(db, found)
     salvage_account.write(folder, lines)
@@ -156,7 +171,8 @@ def _mend(db: sqlite3.Connection) -> None:
     for name in ("fill_columns", "drop_notices_of_nothing", "drop_notices_of_no_run", "raise_numbers"):
         db.execute(SQL[name])
     for seq, thread, run, at, body in db.execute(SQL["ended_without_notice"]).fetchall():
-        _add_notice(db, _task(body), seq, thread, run, at)
+        task = decode_task(body)
+        _add_notice(db, task, seq, thread, run, task.run.ended_at or at)
     tallies.recount(db)
 
 
@@ -164,5 +180,17 @@ def _add_notice(db: sqlite3.Connection, task: Task, seq: int, thread: str, run: 
     """Whether it was told is lost with it; but a transcript of ours that has it says so."""
     was_told = db.execute(SQL["has_entry"], (thread, f"{task.id}.{run}")).fetchone() is not None
     state = "told" if was_told else "unread" if task.notify else "muted"
+    number = _lost_number(db, thread, at)
+    summed = of_notice(thread, number, seq, run, at)
+    told_at = at if was_told else None
+    db.execute(SQL["insert_lost_notice"], (thread, number, seq, run, state, at, summed, told_at))
+
+
+def _lost_number(db: sqlite3.Connection, thread: str, at: float) -> int:
+    """Its place in the order of endings, where that is free; otherwise the end."""
+    (before,) = db.execute(SQL["number_before"], (thread, at)).fetchone()
+    if not db.execute(SQL["has_number"], (thread, before + 1)).fetchone():
+        db.execute(SQL["reserve_number"], (thread, before + 1, at))
+        return before + 1
     (number,) = db.execute(SQL["next_number"], (thread, at)).fetchone()
-    db.execute(SQL["insert_lost_notice"], (thread, number, seq, run, state, at, at if was_told else None))
+    return number

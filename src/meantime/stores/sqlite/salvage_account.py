@@ -36,6 +36,8 @@ def lines(db: sqlite3.Connection, found: Salvaged) -> list[str]:
     for thread, ids in sorted(missing.items()):
         more = "" if len(ids) <= MOST_IDS else f" and {len(ids) - MOST_IDS} more"
         said.append(f"{MISSING} in thread {thread}: {len(ids)} tasks: {', '.join(ids[:MOST_IDS])}{more}")
+    if not found.is_whole:
+        said.append(f"{MISSING}: parts of the ledger could not be read; tasks in them cannot be named")
     return said or ["nothing came back"]
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from .unreadable import Row as TaskRow
-from .wal_overlay import flatten
+from .contents import Row as TaskRow
+from .contents import entry_problem, event_problem, notice_problem, run_problem
+from .sql import lenient_text
+from .wal_mark import WalMark
+from .wal_overlay import Overlay
 
 Row = dict[str, Any]
 KEYS = {
@@ -34,18 +36,29 @@ class Salvaged:
         self.unreadable: dict[
             str, str
         ] = {}  # ids of tasks that were found and make no sense, and their thread
+        self.is_whole = False  # everything that was there has been read
+        try:
+            overlay = Overlay(damaged)
+        except OSError:
+            return
+        claimed = WalMark(damaged).claimed()
+        self.is_whole = overlay.whole_frames(claimed.salt) >= claimed.frames
         scratch = damaged.with_name(f"{damaged.name}.flat")
-        for lenient in (True, False):
-            try:
-                flatten(damaged, scratch, lenient=lenient)
-                with closing(sqlite3.connect(f"{scratch.absolute().as_uri()}?immutable=1", uri=True)) as db:
-                    self._read(_Reader(db))
-            except (OSError, sqlite3.Error):
-                continue
-            finally:
-                scratch.unlink(missing_ok=True)
-            if not os.path.exists(f"{damaged}-wal"):
-                return
+        for lenient in (True, False) if overlay.frames else (False,):
+            self._read_flat(overlay, scratch, lenient=lenient)
+
+    def _read_flat(self, overlay: Overlay, scratch: Path, *, lenient: bool) -> None:
+        try:
+            overlay.flatten(scratch, lenient=lenient)
+            with closing(sqlite3.connect(f"{scratch.absolute().as_uri()}?immutable=1", uri=True)) as db:
+                db.text_factory = lenient_text
+                reader = _Reader(db)
+                self._read(reader)
+                self.is_whole = self.is_whole and reader.is_whole
+        except (OSError, sqlite3.Error, UnicodeError):  # even what SQLite says of it may not be UTF-8
+            self.is_whole = False
+        finally:
+            scratch.unlink(missing_ok=True)
 
     def _read(self, reader: _Reader) -> None:
         for row in reader.by_place("tasks"):
@@ -65,10 +78,12 @@ class Salvaged:
 
     def _keep(self, table: str, rows: Iterator[Row]) -> None:
         for row in rows:
+            if _PROBLEMS[table](row):
+                continue  # it makes no sense: what it says must not come back
             self.rows[table].setdefault(tuple(row[name] for name in KEYS[table]), row)
 
     def _keep_task(self, row: Row) -> None:
-        task = TaskRow(*(row[name] for name in TaskRow._fields))
+        task = TaskRow(*(row.get(name) for name in TaskRow._fields))  # type: ignore[arg-type]
         if task.problem():
             self.unreadable.setdefault(str(task.id), str(task.thread))
             return
@@ -77,10 +92,22 @@ class Salvaged:
             self.rows["tasks"][(task.id,)] = row
 
 
+_NOTICE = ("thread", "number", "task", "run", "at", "sum")
+_EVENT = ("kind", "task_id", "thread", "run", "status", "at", "sum")
+_PROBLEMS: dict[str, Callable[[Row], str]] = {
+    "runs": lambda row: run_problem(row["task_id"], row["run"], row["body"]),
+    "threads": lambda row: "",
+    "notices": lambda row: notice_problem(*(row.get(name) for name in _NOTICE)),
+    "transcripts": lambda row: entry_problem(row["body"]),
+    "events": lambda row: event_problem(*(row.get(name) for name in _EVENT)),
+}
+
+
 class _Reader:
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
         self._failures = 0
+        self.is_whole = True  # nothing could not be read
 
     def of(self, table: str, where: str, *values: object) -> Iterator[Row]:
         try:
@@ -144,7 +171,11 @@ class _Reader:
 
     def _asked(self, query: str, values: Sequence[object]) -> Iterator[Row]:
         """With the names of the columns: the damaged ledger may have an older schema than ours."""
-        rows = self._db.execute(query, values)
-        names = [column[0] for column in rows.description]
-        for row in rows:
-            yield dict(zip(names, row, strict=True))
+        try:
+            rows = self._db.execute(query, values)
+            names = [column[0] for column in rows.description]
+            for row in rows:
+                yield dict(zip(names, row, strict=True))
+        except sqlite3.Error:
+            self.is_whole = False
+            raise

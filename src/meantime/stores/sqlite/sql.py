@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +14,11 @@ from . import looking
 
 HERE = Path(__file__).parent
 APPLICATION = 0x4D54494D  # "MTIM", in the header of every ledger of ours
+
+
+def lenient_text(raw: bytes) -> str:
+    """For connections: text that is not UTF-8 must spoil its own row, and not the whole question."""
+    return raw.decode("utf-8", "surrogateescape")
 
 
 @cache
@@ -51,6 +57,30 @@ def migrate(db: sqlite3.Connection) -> None:
             if db.in_transaction:  # a full disk rolls back by itself
                 db.execute("ROLLBACK")
             raise
+
+
+def schema_lacks(db: sqlite3.Connection) -> str:
+    """A flipped letter in the text of the schema makes another column or table of it. Others may be there."""
+    return ", ".join(sorted(" ".join(part) for part in _expected_schema() - _schema_of(db))[:5])
+
+
+@cache
+def _expected_schema() -> frozenset[tuple[str, ...]]:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        migrate(db)
+        return _schema_of(db)
+
+
+def _schema_of(db: sqlite3.Connection) -> frozenset[tuple[str, ...]]:
+    rows = db.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema").fetchall()
+    tables = [name for type, name, _, _ in rows if type == "table"]
+    columns = {
+        ("column", table, *map(str, column[1:]))
+        for table in tables
+        for column in db.execute("SELECT * FROM pragma_table_info(?)", (table,))
+    }
+    others = {(str(type), str(name), str(of), str(sql)) for type, name, of, sql in rows if type != "table"}
+    return frozenset(columns | others)
 
 
 def _statements(script: str) -> list[str]:

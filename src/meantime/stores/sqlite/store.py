@@ -5,29 +5,30 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
 from meantime.kernel.change import Change
-from meantime.kernel.errors import Closed, InvalidInput, MeantimeError
+from meantime.kernel.errors import Closed, InvalidInput
 from meantime.kernel.events import Event
 from meantime.kernel.ids import prefix_end
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import BatchCount, Task
-from meantime.kernel.notices import Message, Notice, NoticeState
+from meantime.kernel.notices import Notice, NoticeState
 from meantime.kernel.retention import Retention
 from meantime.kernel.stats import Statistics
 from meantime.ports.store import Committed, Entry, Owed, Query, Settled
 
 from . import changing, files, looking, tallies, telling
 from .changing import SQL, encode
+from .checksums import BAD, decode_message, of_event, seal, verify
+from .examination import Examination
 from .opening import Door
 from .pages import counting, is_narrow, is_scan, page
 from .readers import Readers
-from .unreadable import BAD, Row, Unreadable, find, park
+from .unreadable import Unreadable, park
 from .writer import Writer
 
 T = TypeVar("T")
@@ -50,10 +51,14 @@ class SqliteStore:
         self._spills = files.Spills(Path(f"{self.path}.files"))
         self._beside_ledger = files.Beside(self.path)
         self._unreadable = Unreadable(self.path)
-        self._examining: asyncio.Task[None] | None = None
         self._changes = changing.Changes()
         self._writer = Writer(
-            self.path, self._reserve, self._changes, self._door.translate, threaded=durability == "full"
+            self.path,
+            self._reserve,
+            self._changes,
+            self._door.translate,
+            self._door.checkpointed,
+            threaded=durability == "full",
         )
 
     async def open(self) -> None:
@@ -67,26 +72,17 @@ class SqliteStore:
             self._reserve.drop()
             self._door.close()
             raise self._door.translate(problem) from problem
+        self._examination = Examination(
+            self.path,
+            self._unreadable,
+            self._with_reader,
+            lambda bad: self._writer.submit(park, bad),
+            self._door.remember,
+        )
         if self._door.examines == "now":
-            await self._examine()
+            await self._examination.now()
         elif self._door.examines:
-            self._examining = asyncio.create_task(self._examine())
-
-    async def _examine(self) -> None:
-        """Reads the contents of every task: the structure of the file may be sound around them. Damage to
-        the structure that is met here is remembered for the next open."""
-        last = -1
-        with suppress(MeantimeError):
-            while last:
-                bad, last = await self._beside(self._contents, last)
-                for row, problem in bad:
-                    self._unreadable.note(row.body, f"task {row.id}: {problem}")
-                if bad:
-                    await self._writer.submit(park, [row.seq for row, _ in bad])
-
-    def _contents(self, after: int) -> tuple[list[tuple[Row, str]], int]:
-        with self._readers.one() as db:
-            return find(db, after)
+            self._examination.begin()
 
     @property
     def is_copy(self) -> bool:
@@ -101,9 +97,8 @@ class SqliteStore:
         return self._door.saved
 
     async def close(self) -> None:
-        if self._examining is not None:
-            self._examining.cancel()
-            await asyncio.wait([self._examining])
+        if not await self._examination.stop():
+            self._door.remember("")  # the next owner reads on
         self._readers.close()
         self._reader.close()  # before the writer: the last connection takes SQLite's side files away
         await self._writer.close()
@@ -111,8 +106,8 @@ class SqliteStore:
         self._door.close()
 
     def commit(self, change: Change) -> asyncio.Future[Committed]:
-        archived = None if change.archives is None else encode(change.archives)
-        body = encode(change.task)
+        archived = None if change.archives is None else seal(encode(change.archives))
+        body = seal(encode(change.task))
         return self._writer.submit(
             self._changes.apply, change, body, archived, durable=change.durable, spends=change.replaces == 0
         )
@@ -185,6 +180,10 @@ class SqliteStore:
             found["degraded"] = 1  # no room for a new reserve yet, no sync since one failed, or no ledger
         if self._unreadable:
             found["unreadable"] = len(self._unreadable)
+        if self._examination.is_under_way:
+            found["checking"] = 1  # after an unclean stop
+        if self._examination.damage:
+            found["damaged"] = 1
         return found
 
     def _tasks(self, sql: str, values: Iterable[Any]) -> list[Task]:
@@ -210,6 +209,13 @@ class SqliteStore:
             return await asyncio.to_thread(read, *args)
         except sqlite3.Error as problem:
             raise self._door.translate(problem) from problem
+
+    async def _with_reader(self, read: Callable[..., T], *args: Any) -> T:
+        def reading() -> T:
+            with self._readers.one() as db:
+                return read(db, *args)
+
+        return await self._beside(reading)
 
     def _row(self, sql: str, *values: Any) -> Any:
         return next(iter(self._rows(sql, *values)), None)
@@ -249,18 +255,14 @@ class SqliteStore:
             try:
                 found.append(self._found(telling.compose(row)))
             except BAD as problem:
-                self._unreadable.note(row[-2:], str(problem))
+                self._unreadable.note(telling.key_of(row), str(problem))
         return found
 
     async def count_notices(self, thread: str | None, states: Iterable[NoticeState]) -> int:
         query, chosen = _chosen(_COUNTED, thread, states)
         if "notices_open" in query:  # what is still to be told is little: its index is read on the loop
             return self._row(query, *chosen)[0]
-        return await self._beside(self._counted, query, chosen)
-
-    def _counted(self, query: str, chosen: Sequence[str]) -> int:
-        with self._readers.one() as db:
-            return db.execute(query, chosen).fetchone()[0]
+        return (await self._beside(self._read, query, chosen))[0][0]
 
     async def unread(self) -> Mapping[str, int]:
         # In the writer's queue: then it holds exactly the commits that were heard of before it.
@@ -301,7 +303,7 @@ class SqliteStore:
         entries: list[Entry] = []
         for position, notice, body in self._rows(SQL["transcript"], thread):
             try:
-                entries.append(Entry(msgspec.json.decode(body, type=Message), notice, position))
+                entries.append(Entry(decode_message(body), notice, position))
             except BAD as problem:
                 self._unreadable.note(body, str(problem))
         return entries
@@ -312,11 +314,18 @@ class SqliteStore:
     # -- observing, upkeep, files
 
     async def events(self, after: int, limit: int) -> Sequence[Event]:
-        rows = self._rows(SQL["events_after"], after, limit)
-        return [
-            Event(kind, id, thread, run, Status(status), at, seq)
-            for kind, id, thread, run, status, at, seq in rows
-        ]
+        """One that cannot be read is passed over, even where only one is asked for."""
+        found: list[Event] = []
+        while True:
+            rows = self._rows(SQL["events_after"], after, limit)
+            for seq, *said, stored in rows:
+                after = seq
+                try:
+                    found.append(_event(seq, said, stored))
+                except BAD as problem:
+                    self._unreadable.note(seq, str(problem))
+            if found or len(rows) < max(1, limit):
+                return found
 
     async def last_event(self) -> int:
         return self._row(SQL["last_event"])[0] or 0
@@ -370,6 +379,12 @@ def _chosen(
     of_all, of_thread = names[wanted <= _OPEN_STATES]
     chosen = encode(sorted(wanted)).decode()
     return (SQL[of_all], (chosen,)) if thread is None else (SQL[of_thread], (chosen, thread))
+
+
+def _event(seq: int, said: Sequence[Any], stored: int | None) -> Event:
+    kind, id, thread, run, status, at = said
+    verify(stored, of_event(kind, id, thread, run, status, at))
+    return Event(kind, id, thread, run, Status(status), at, seq)
 
 
 def _spilled(tasks: Iterable[Task]) -> list[str]:

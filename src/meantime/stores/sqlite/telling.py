@@ -11,8 +11,8 @@ from meantime.kernel.model import BatchCount
 from meantime.kernel.notices import Notice, NoticeState
 from meantime.ports.store import Entry, Settled
 
-from .changing import SQL, decode, encode
-from .unreadable import BAD
+from .changing import SQL, encode
+from .checksums import BAD, decode_task, of_notice, seal, verify
 
 ALONE_AFTER = 2  # failed deliveries after which a notice is leased by itself
 
@@ -38,7 +38,7 @@ def _readable(cursor: sqlite3.Cursor, thread: str, rows: Sequence[Any]) -> Itera
         try:
             yield compose(row)
         except BAD:
-            cursor.execute(SQL["park_one_unreadable"], (thread, row[0]))
+            cursor.execute(SQL["park_one_unreadable"], (thread, row[1]))
 
 
 def _choose(unread: Sequence[tuple[int, int]]) -> list[int]:
@@ -52,9 +52,19 @@ def _choose(unread: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def compose(row: Sequence[Any]) -> Notice:
-    number, nonce, deliveries, state, is_current, body, archived = row
-    task = decode(body if is_current else archived)
+    """Raises one of BAD where the notice, or its task, cannot be read."""
+    thread, number, seq, run, at, stored, nonce, deliveries, state, is_current, body, archived = row
+    verify(stored, of_notice(thread, number, seq, run, at))
+    task = decode_task(body if is_current else archived)
     return Notice(task, number, nonce, deliveries, NoticeState(state))
+
+
+def key_of(row: Sequence[Any]) -> object:
+    """By which what cannot be read of it is counted: the notice itself, or its task."""
+    thread, number, seq, run, at, stored, _, _, _, is_current, body, archived = row
+    if stored not in (None, of_notice(thread, number, seq, run, at)):
+        return (thread, number)
+    return body if is_current else archived
 
 
 def batch_count(batch: str, rows: Sequence[tuple[str, int]]) -> BatchCount | None:
@@ -114,7 +124,7 @@ def append(cursor: sqlite3.Cursor, thread: str, entries: Sequence[Entry]) -> Non
         return
     (position,) = cursor.execute(SQL["next_position"], (thread,)).fetchone()
     for entry in entries:
-        cursor.execute(SQL["insert_entry"], (thread, position, entry.notice, encode(entry.message)))
+        cursor.execute(SQL["insert_entry"], (thread, position, entry.notice, seal(encode(entry.message))))
         position += max(0, cursor.rowcount)
 
 

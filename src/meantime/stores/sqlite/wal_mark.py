@@ -31,6 +31,7 @@ from meantime.boot import boot
 LOOKED = 0.1  # seconds between two looks for the name of the WAL
 WAL_HEADER = 32
 FRAME_HEADER = 24
+_SALT = slice(16, 24)  # in the header of a WAL
 # The head of SQLite's WAL index, in the machine's own byte order: https://sqlite.org/walformat.html
 _INDEX = struct.Struct("=I 8x BxH I 4x 2I 8s 8x")
 _INDEX_VERSION = 3007000
@@ -128,10 +129,10 @@ class WalMark:
 
     def missing(self) -> str:
         """What the ledger lacks of its acknowledged commits, or the empty string. For a closed ledger."""
-        point = self._claimed()
+        point = self.claimed()
         if not point.frames:
             return ""
-        end = self._recovered(point) if _has_frames(self._ledger) else None
+        end = self._recovered(point) if has_frames(self._ledger) else None
         if end is None or end.salt != point.salt:
             if _page_sum(self._ledger, point) == point.page_sum:
                 return ""  # another program has brought the WAL into the database, as it should
@@ -140,7 +141,17 @@ class WalMark:
             return f"its WAL can be read up to frame {end.frames}, and was written up to {point.frames}"
         return "" if end.checksum == point.checksum else "its WAL is not the one that was written"
 
-    def _claimed(self) -> Point:
+    def is_of_another(self) -> bool:
+        """Whether the WAL is not the one that the mark is about. For a ledger that was closed: there is no
+        WAL beside it then, unless somebody was reading it."""
+        try:
+            with open(f"{self._ledger}-wal", "rb") as wal:
+                head = wal.read(WAL_HEADER)
+        except OSError:
+            return False
+        return has_frames(self._ledger) and head[_SALT] != self.claimed().salt
+
+    def claimed(self) -> Point:
         """A mark that is missing or cannot be read claims nothing: earlier versions wrote none, a ledger that
         was closed has none, and a power cut may have torn it."""
         try:
@@ -246,7 +257,7 @@ class WalMark:
             self._index.close()
             self._index = None
         self._drop()
-        if not _has_frames(self._ledger):
+        if not has_frames(self._ledger):
             with contextlib.suppress(OSError):
                 self.forget()
 
@@ -285,7 +296,7 @@ def _unpacked(slot: bytes, boot_id: bytes | None = None) -> Point | None:
     return Point(*rest)
 
 
-def _has_frames(ledger: Path) -> bool:
+def has_frames(ledger: Path) -> bool:
     try:
         return os.stat(f"{ledger}-wal").st_size > WAL_HEADER
     except OSError:

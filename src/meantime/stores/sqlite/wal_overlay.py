@@ -6,6 +6,7 @@ each frame is judged by itself: its checksum goes on from the one that is stored
 
 from __future__ import annotations
 
+import io
 import shutil
 import struct
 from collections import Counter
@@ -28,18 +29,37 @@ class Frame(NamedTuple):
     content: bytes
 
 
-def flatten(damaged: Path, into: Path, *, lenient: bool) -> None:
-    """`lenient`: goes on after a bad frame; otherwise stops there, as SQLite does. Raises OSError."""
-    wal = Path(f"{damaged}-wal")
+class Overlay:
+    """The frames of a WAL, for the database that they belong to. Reading them is what takes long."""
+
+    def __init__(self, damaged: Path) -> None:
+        """Raises OSError."""
+        wal = Path(f"{damaged}-wal")
+        content = wal.read_bytes() if wal.exists() else b""
+        with damaged.open("rb") if damaged.exists() else io.BytesIO() as file:
+            self._page_size = _page_size(file.read(100)) or _wal_page_size(content)
+        self._damaged = damaged
+        self.frames = list(_frames(content, self._page_size))
+
+    def whole_frames(self, salt: bytes) -> int:
+        """From the beginning, of this WAL and no other."""
+        for number, frame in enumerate(self.frames):
+            if not frame.is_whole or frame.salt != salt:
+                return number
+        return len(self.frames)
+
+    def flatten(self, into: Path, *, lenient: bool) -> None:
+        """`lenient`: goes on after a bad frame; otherwise stops there, as SQLite does. Raises OSError."""
+        _flatten(self._damaged, into, _committed(self.frames, lenient=lenient), self._page_size)
+
+
+def _flatten(damaged: Path, into: Path, frames: Iterator[Frame], page_size: int) -> None:
     if damaged.exists():
         shutil.copyfile(damaged, into)
     else:
         into.touch(mode=0o600)
-    content = wal.read_bytes() if wal.exists() else b""
     with into.open("r+b") as file:
-        head = file.read(100)
-        page_size = _page_size(head) or _wal_page_size(content)
-        for frame in _committed(content, page_size, lenient=lenient):
+        for frame in frames:
             file.seek((frame.page - 1) * page_size)
             file.write(frame.content)
         file.seek(0)
@@ -62,9 +82,8 @@ def _wal_page_size(content: bytes) -> int:
     return said if said in {1 << power for power in range(9, 17)} else 4096
 
 
-def _committed(content: bytes, page_size: int, *, lenient: bool) -> Iterator[Frame]:
+def _committed(frames: list[Frame], *, lenient: bool) -> Iterator[Frame]:
     """Whole frames, up to the end of the last commit."""
-    frames = list(_frames(content, page_size))
     salts = Counter(frame.salt for frame in frames)
     pending: list[Frame] = []
     for frame in frames:
@@ -92,8 +111,7 @@ def _frames(content: bytes, page_size: int) -> Iterator[Frame]:
 def _sum(before: bytes, content: bytes, order: str) -> bytes:
     """SQLite's: https://sqlite.org/fileformat2.html#checksum_algorithm"""
     first, second = struct.unpack(">2I", before)
-    words = struct.unpack(f"{order}{len(content) // 4}I", content)
-    for place in range(0, len(words), 2):
-        first = (first + words[place] + second) & _MASK
-        second = (second + words[place + 1] + first) & _MASK
+    for one, other in struct.iter_unpack(f"{order}2I", content):
+        first = (first + one + second) & _MASK
+        second = (second + other + first) & _MASK
     return struct.pack(">2I", first, second)

@@ -19,8 +19,10 @@ from typing import Any, NamedTuple, Protocol
 
 from meantime.kernel.errors import Closed, Degraded, LedgerDamaged, LedgerError, MeantimeError
 
+from . import checkpoints
 from .files import Reserve
-from .salvage import is_damage, rescue
+from .salvage import is_damage, rescue, set_wal_aside
+from .sql import lenient_text
 from .wal_mark import WalMark
 
 Operation = Callable[..., Any]
@@ -52,9 +54,18 @@ class Writer:
     """Runs operations `fn(cursor, *args)` in transactions and resolves their futures in order."""
 
     def __init__(
-        self, path: Path, reserve: Reserve, group: Group, translate: Translate, *, threaded: bool
+        self,
+        path: Path,
+        reserve: Reserve,
+        group: Group,
+        translate: Translate,
+        checkpointed: Callable[[int], None],
+        *,
+        threaded: bool,
     ) -> None:
         self._path = path
+        self._checkpointed = checkpointed
+        self._next_checkpoint: int | None = None  # in the WAL, and not in the database yet
         self._mark = WalMark(path)
         self._translate = translate
         self._group = group
@@ -224,6 +235,7 @@ class Writer:
             else:
                 with self._mark.lifted():
                     self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                set_wal_aside(self._path)  # another one that has its name: SQLite would apply it
 
     def _alone(self, write: Write) -> Any:
         if write.spends and self._reserve.spent and not self._reserve.keep():
@@ -252,11 +264,24 @@ class Writer:
     def _checkpoint(self, over: int) -> None:
         try:
             if os.stat(self._wal).st_size > over:
+                self._count_checkpoint()
                 with self._mark.lifted():
-                    self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                    (busy, *_) = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                if not busy and self._next_checkpoint is not None:
+                    self._checkpointed(self._next_checkpoint)
+                    self._next_checkpoint = None
         except (OSError, sqlite3.Error) as problem:
             if is_failed_sync(problem):  # else the WAL stays, and the next one tries again
                 self.failed_sync = self._unwritten = True
+
+    def _count_checkpoint(self) -> None:
+        """A full disk, for which there is no room in the WAL, needs the checkpoint all the same."""
+        if self._next_checkpoint is not None or self.removed:
+            return
+        with contextlib.suppress(sqlite3.Error):
+            self._set_sync(False)  # the checkpoint syncs it
+            self._next_checkpoint = checkpoints.raised(self._cursor)
+            self._mark.move(synced=False)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
@@ -271,6 +296,7 @@ def connect(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(
         path, isolation_level=None, check_same_thread=False, cached_statements=256, timeout=0.5
     )
+    db.text_factory = lenient_text
     db.execute("PRAGMA journal_mode=WAL")
     db.execute("PRAGMA synchronous=FULL")
     db.execute("PRAGMA wal_autocheckpoint=0")

@@ -101,11 +101,11 @@ def _read(path: Path) -> str:
         place = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as problem:
         raise InvalidInput(f"The token file {path} cannot be read: {problem.strerror}.", hint=hint) from None
-    with os.fdopen(place) as file:
+    with os.fdopen(place, encoding="ascii", errors="replace") as file:
         found = os.fstat(place)
         if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
             raise InvalidInput(f"The token file {path} is not private to you.", hint=hint)
         secret = file.read(1_000).strip()
-    if len(secret) < LEAST or not secret.isalnum():
+    if len(secret) < LEAST or not (secret.isascii() and secret.isalnum()):
         raise InvalidInput(f"The token file {path} holds no token.", hint=hint)
     return secret

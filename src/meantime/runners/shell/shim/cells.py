@@ -8,6 +8,8 @@ in one sector of a disk, so a power cut leaves the old state or the new one, nev
 
 from __future__ import annotations
 
+import zlib
+
 SIZE = 4096
 VERSION = 1
 
@@ -44,7 +46,11 @@ VERSION = 1
     INODE,
     FOLDER_INODE,  # of its folder: a hard link to this file lies in another one
     BOOT,  # at which start of the machine the command began; 0 where an older shim began it
-) = range(32)
+    SUM,  # checksum of the ending: the cells from BEGAN to PROBLEM_WITH; 0 where there is none
+    OUT_SUM,  # of the files of its output, where they are short and nobody is left who could add to them
+    ERR_SUM,
+) = range(35)
+SUMMED = 1 << 20  # bytes of output up to which there is a checksum
 LEFT_PIDS = 64  # the first cell of the pids
 MAX_LEFT = 64
 LEFT_STARTS = 448  # the first cell of their start times; 0 where an older shim wrote the pids
@@ -75,3 +81,13 @@ WHOLE_FILE = ".txt"  # what was kept, from its beginning to its end; made afterw
 FILES = (STATE_FILE, CONTROL_PIPE, OUT_FILE, ERR_FILE, ORDER_FILE, WHOLE_FILE)
 EVENTS_PIPE = "events"  # one for all
 MARK = "MEANTIME_COMMAND"  # in the environment of every command: whose it is, should its shim be killed
+
+
+def checksum(data: bytes | memoryview) -> int:
+    """Never 0, which is that there is none."""
+    return 1 << 32 | zlib.crc32(data)
+
+
+def ending_of(state: memoryview) -> bytes:
+    """What its checksum is of."""
+    return bytes(state[BEGAN:OUT_TOTAL])

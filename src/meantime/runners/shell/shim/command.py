@@ -274,6 +274,7 @@ class Shim:
             self.state[cells.LEFT_PIDS + place] = pid
             self.state[cells.LEFT_STARTS + place] = started
         self._deadline = self._kill_at = self._give_up_at = self._announce_at = NEVER
+        self._seal(bool(left))
         self.state[cells.PHASE] = cells.ENDED
         self._say_over()
         self._pass_on()
@@ -288,6 +289,22 @@ class Shim:
             self._lingers = True
         if self._stopping == cells.BY_ORPHANHOOD:
             self._remove()
+
+    def _seal(self, left: bool) -> None:
+        """So that damage to its files is known until somebody has recorded how it ended."""
+        state = self.state
+        state[cells.SUM] = cells.checksum(cells.ending_of(state))
+        streams = (
+            (cells.OUT_TOTAL, cells.OUT_SUM, cells.OUT_FILE),
+            (cells.ERR_TOTAL, cells.ERR_SUM, cells.ERR_FILE),
+        )
+        for total, place, kind in streams:
+            if 0 < state[total] <= min(cells.SUMMED, state[cells.HEAD]) and not left:
+                try:
+                    with open(self._base + kind, "rb") as file:
+                        state[place] = cells.checksum(file.read())
+                except OSError:
+                    continue  # without one it is taken as it is
 
     def _sync(self) -> None:
         """For a power cut: the state outlives every kill, but until now only in the kernel's memory. After

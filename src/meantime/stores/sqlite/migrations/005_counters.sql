@@ -40,3 +40,13 @@ END;
 
 -- What a turn holds is found however much is unread beside it.
 CREATE INDEX notices_leased ON notices (thread, turn) WHERE state = 'leased';
+
+-- Checksums of what these rows keep for good; NULL in rows from before. Bodies carry their own, see checksums.py.
+ALTER TABLE notices ADD COLUMN sum INTEGER;
+ALTER TABLE events ADD COLUMN sum INTEGER;
+
+-- How often the WAL was brought into the database. The lock repeats it, so that an older copy is known for one.
+CREATE TABLE checkpoints (
+  number INTEGER NOT NULL
+);
+INSERT INTO checkpoints VALUES (0);

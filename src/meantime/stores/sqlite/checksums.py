@@ -1,0 +1,71 @@
+"""Checksums of rows: a flipped bit in a row that still decodes is found where the row is read.
+
+The body of a task, of an earlier run and of a transcript's entry is JSON, and its first field is the checksum
+of everything behind it. Notices and events have no body, so they have a column for it. Rows that an earlier
+version wrote have no checksum and are taken as they are.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from meantime.kernel.model import Task
+from meantime.kernel.notices import Message
+
+T = TypeVar("T")
+BAD = (msgspec.MsgspecError, ValueError, TypeError)  # text that is not UTF-8, a body that is a number
+_FIELD = b'{"crc":"'
+_SUM = slice(8, 18)  # eight digits, the quote and the comma behind them
+_MISMATCH = "its checksum does not match"
+
+
+def seal(body: bytes) -> bytes:
+    """The JSON of an object, with the checksum of its fields in front of them."""
+    fields = body[1:]
+    return b'{"crc":"%08x",%b' % (zlib.crc32(fields), fields)
+
+
+class SealedDecoder(Generic[T]):
+    def __init__(self, type: type[T]) -> None:
+        self._decode = msgspec.json.Decoder(type).decode
+        # Otherwise a flip in the name of the field would make a row out of it that needs no checksum.
+        self._without = b'{"%b":' % msgspec.structs.fields(type)[0].encode_name.encode()
+
+    def decode(self, body: Any) -> T:
+        """Raises one of BAD."""
+        if body[:8] == _FIELD:
+            if body[_SUM] != b'%08x",' % zlib.crc32(memoryview(body)[18:]):
+                raise ValueError(_MISMATCH)
+        elif not body.startswith(self._without):
+            raise ValueError("it does not begin as a record does")
+        return self._decode(body)
+
+
+decode_task = SealedDecoder(Task).decode
+decode_message = SealedDecoder(Message).decode
+
+
+def is_sealed(body: Any) -> bool:
+    return body[:8] == _FIELD
+
+
+def checksum(*values: object) -> int:
+    return zlib.crc32("\0".join(map(str, values)).encode("utf-8", "surrogatepass"))
+
+
+def of_notice(thread: object, number: object, task: object, run: object, at: float) -> int:
+    """Of what a notice keeps for good. Its state is held by the constraints of its table."""
+    return checksum(thread, number, task, run, float(at))
+
+
+def of_event(kind: object, task_id: object, thread: object, run: object, status: object, at: float) -> int:
+    return checksum(kind, task_id, thread, run, status, float(at))
+
+
+def verify(stored: int | None, computed: int) -> None:
+    """Raises one of BAD."""
+    if stored is not None and stored != computed:
+        raise ValueError(_MISMATCH)
