@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import meantime
-from meantime import Agent, Call, Limits, Meantime, Notice, Retention, Settings, Shell, Thread, Tool, blocking
+from meantime import Agent, Call, Meantime, Notice, Settings, Shell, Thread, Tool, blocking
 from meantime.dialects import names
+from meantime.ports.dialect import Offer
+from meantime.ports.dialect import Tool as DialectTool
 
 from .verb_values import Agreeable, Maker, kept, never, noop
 
@@ -26,6 +28,18 @@ DIALECTS = names()
 WORK = {"Agent": Agent("a", "b"), "Call": Call(noop), "Shell": Shell("true"), "Tool": Tool("a/b")}
 
 
+def every_tool() -> list[tuple[str, DialectTool]]:
+    """The tools of each dialect, as it would offer them where everything can be started."""
+    offer = Offer(agents=(), tools=("noop",))
+    return [(name, tool) for name in DIALECTS for tool in meantime.dialect(name).tools(offer)]
+
+
+def checked_only(command: Any, **options: Any) -> Call[Any]:
+    """In place of Shell: a command that was drawn is looked at, and not run."""
+    Shell(command, **options)
+    return Call(noop)
+
+
 class Round:
     """One Meantime and what hangs on it. `blocks` gives the same objects as blocking ones."""
 
@@ -33,17 +47,25 @@ class Round:
         self.mt = mt
         self.objects: dict[str, list[tuple[str, Any]]] = {}
         self.ids: list[str] = []
-        self._good: dict[str, list[Maker]] = {}
+        self.toolsets: dict[str, Any] = {}
 
     def add(self, label: str, *objects: Any) -> None:
         for one in objects:
             self.objects.setdefault(type(one).__name__, []).append((label, one))
+
+    def offer(self, label: str, thread: Any, turn: Any) -> None:
+        for name in DIALECTS:
+            made = thread.toolset(name, tools={"noop": noop}, commands=checked_only, turn=turn)
+            self.toolsets[name] = made
+            self.add(label, made)
 
     def target(self, kind: str, name: str, pick: int) -> tuple[Any, str]:
         """The function or the class itself, or one of the objects."""
         if not name:
             return FUNCTIONS.get(kind) or getattr(meantime, kind), ""
         found = self.objects.get(kind)
+        if kind in DIALECTS:
+            return self.toolsets[kind], ""
         if found is None:
             return WORK[kind], ""
         label, one = found[pick % len(found)]
@@ -54,6 +76,13 @@ class Round:
             return [kept(one) for one in (*self.ids, *self._held("Handle"))]
         if name in ("notices", "notice", "read"):
             return [kept(f"{id}.1") for id in self.ids] + [kept(one) for one in self._held("Notice")]
+        if name in ("id", "ids", "task_id", "agent_id", "task_ids"):
+            return [kept(id) for id in self.ids] + [kept(self.ids)]
+        if name == "line":
+            said = [command.name for dialect in DIALECTS for command in meantime.dialect(dialect).commands()]
+            return [
+                kept(f"/{one}{rest}") for one in said for rest in ("", " zebra", " -1", " \ud800", " all")
+            ]
         by_class = {"turn": "Turn", "transcript": "Transcript", "batch": "Batch", "thread": "Thread"}
         if name in by_class:
             return [kept(one) for one in self._held(by_class[name])] + [kept("a"), kept("b1")]
@@ -123,9 +152,10 @@ def _meantime(kind: str, stack: contextlib.AsyncExitStack) -> Any:
 
 @contextlib.asynccontextmanager
 async def _connected(folder: Path) -> AsyncIterator[Meantime]:
-    async with Meantime.open(
-        folder / "work.db", durability="fast", settings=QUICK, link=folder / "link"
-    ), Meantime.connect(folder / "link", patience=2) as mt:
+    async with (
+        Meantime.open(folder / "work.db", durability="fast", settings=QUICK, link=folder / "link"),
+        Meantime.connect(folder / "link", patience=2) as mt,
+    ):
         yield mt
 
 
@@ -142,7 +172,8 @@ async def _fill(world: Round, thread: Thread, label: str) -> None:
     world.add("closed turn", over)
     world.add("turn that was not opened", thread.turn())
     world.add(label, world.mt, thread, ended, running, thread.batch("b1"), thread.transcript)
-    world.add(label, thread.log(ended), thread.loop(), *(thread.toolset(name) for name in DIALECTS))
+    world.add(label, thread.log(ended), thread.loop())
+    world.offer(label, thread, turn)
     with contextlib.suppress(meantime.MeantimeError):  # only an owner serves
         world.add(label, world.mt.serve(port=0))
     world.ids += [ended.id, running.id]
@@ -159,6 +190,7 @@ def opened_blocking() -> Iterator[Round]:
         turn.open()
         world.add("open", mt, thread, ended, thread.start(Call(never)), turn, thread.turn(), *turn.notices)
         world.add("open", thread.batch("b1"), thread.transcript, thread.log(ended), thread.loop())
-        world.add("open", *(thread.toolset(name) for name in DIALECTS), mt.serve(port=0))
+        world.add("open", mt.serve(port=0))
+        world.offer("open", thread, turn)
         world.ids.append(ended.id)
         yield world

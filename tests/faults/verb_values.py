@@ -16,8 +16,8 @@ from meantime import (
     Call,
     Delivery,
     InlineLimits,
-    Message,
     MeantimeError,
+    Message,
     ProcessLimits,
     Shell,
     Tool,
@@ -104,7 +104,7 @@ class SulkyDict(dict[str, Any]):
     __iter__ = items = keys = __len__ = __repr__ = __eq__ = __bool__ = _raise  # type: ignore[assignment]
 
 
-class Word(str, enum.Enum):
+class Word(enum.StrEnum):
     ALL = "all"
     KEEP = "keep"
 

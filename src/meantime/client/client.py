@@ -19,7 +19,7 @@ from meantime.kernel.lifecycle import Status
 from meantime.kernel.limits import Limits, PluginDefaults
 from meantime.kernel.model import Run, Task
 from meantime.kernel.outcomes import Report, judge, sound
-from meantime.kernel.payloads import is_unicode
+from meantime.kernel.plain_text import is_unicode
 from meantime.kernel.timeouts import check_age
 from meantime.kernel.work import Order
 from meantime.link import frames

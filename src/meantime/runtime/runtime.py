@@ -8,7 +8,7 @@ from typing import cast
 from meantime.kernel.conversation import Line
 from meantime.kernel.errors import Closed, InvalidInput, NotFound, RetryNotSupported
 from meantime.kernel.events import Event
-from meantime.kernel.given import check_all, check_count, check_scope
+from meantime.kernel.given import check_all, check_count, check_flag, check_scope
 from meantime.kernel.ids import check_id
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.limits import Limits, PluginDefaults
@@ -21,7 +21,7 @@ from meantime.ports.clock import Clock
 from meantime.ports.engine import Engine
 from meantime.ports.host import Host
 from meantime.ports.runner import Assignment, ServedRunner
-from meantime.ports.store import Entry, Query, Settled, Store
+from meantime.ports.store import Entry, Query, Settled, Store, check_entry
 from meantime.ports.tasks import Answer, CancelAnswer, OpenTurn, Options, Page, ThreadCount
 from meantime.push import Pushing
 
@@ -305,8 +305,8 @@ class Runtime:
         self, thread: str, *, batch: str | None = None, descendants: bool = False, by: str = "user"
     ) -> Sequence[CancelAnswer]:
         self._check_open()
-        if batch is not None:
-            check_id(batch, "batch")
+        check_flag(descendants, "descendants")
+        batch = None if batch is None else check_id(batch, "batch")
         return await self.stopping.cancel_all(check_id(thread, "thread"), batch, by, descendants=descendants)
 
     async def clear(
@@ -380,7 +380,9 @@ class Runtime:
         self.pushing.detach(thread)
 
     async def append(self, thread: str, entries: Sequence[Entry]) -> None:
-        await self.store.append(check_id(thread, "thread"), check_all(entries, Entry, "entries"))
+        await self.store.append(
+            check_id(thread, "thread"), [check_entry(entry) for entry in check_all(entries, Entry, "entries")]
+        )
 
     async def transcript(self, thread: str) -> Sequence[Entry]:
         return await self.store.transcript(check_id(thread, "thread"))
