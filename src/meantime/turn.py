@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence
+from inspect import isawaitable
 from types import TracebackType
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
@@ -199,7 +200,10 @@ class Transcript:
         while self._writing is not None:  # for a caller who no longer waits: it must not be written twice
             await asyncio.wait([self._writing])
         entries = list(self._added)
-        writing = self._writing = asyncio.ensure_future(write(entries))
+        coming = write(entries)
+        if not isawaitable(coming):  # pyright: ignore[reportUnnecessaryComparison]  it comes from outside
+            raise InvalidInput(f"saving takes an async function; this one gave {type(coming).__name__}.")
+        writing = self._writing = asyncio.ensure_future(coming)
 
         def written(done: asyncio.Future[T]) -> None:
             self._writing = None

@@ -1,5 +1,5 @@
-"""A close whose ledger takes no writes any more: quick, without an error of the system, and with a log of what
-is not recorded."""
+"""A close whose ledger takes no writes any more: quick, without an error of the system, and with a log of
+what is not recorded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ LIMIT = 30
 
 def read_only(folder: Path) -> None:
     """As Linux does it by itself where a disk reports an error."""
-    device = next(line.split()[0] for line in Path("/proc/mounts").read_text().splitlines() if str(folder) in line)
+    device = next(
+        line.split()[0] for line in Path("/proc/mounts").read_text().splitlines() if str(folder) in line
+    )
     trigger = Path(f"/sys/fs/ext4/{Path(device).name}/trigger_fs_error")
     try:
         power._run("mount", "-o", "remount,errors=remount-ro", str(folder / "disk"))

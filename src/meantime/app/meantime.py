@@ -24,7 +24,7 @@ from meantime.kernel.ids import check_id
 from meantime.kernel.limits import Limits, PluginDefaults
 from meantime.kernel.model import Output, Task
 from meantime.kernel.notices import NoticePage
-from meantime.kernel.timeouts import check
+from meantime.kernel.timeouts import check_age
 from meantime.kernel.tools import ToolInfo
 from meantime.log import Log
 from meantime.ports.clock import Clock
@@ -126,13 +126,13 @@ class Meantime:
         owner, functions in this process.
 
         link: the owner's socket; None is this user's daemon, which is started if need be.
-        patience: seconds that a lost owner is waited for; it may be restarted meanwhile.
+        patience: seconds that an owner is waited for which is not there yet, or was lost; 0 is one try.
         start: False never starts the daemon.
         """
         from .linking import client
 
         place = None if link is None else check_path(link, "link")
-        return Opening(cls(client(place, check(patience), start=check_flag(start, "start"))))
+        return Opening(cls(client(place, check_age(patience), start=check_flag(start, "start"))))
 
     def thread(self, id: str) -> Thread:
         """A conversation: what it starts, it is told about, and no other."""

@@ -122,7 +122,7 @@ class Announcing:
     ) -> Settled:
         """Exactly these: what the turn showed, and what its agent read."""
         turn, thread = check_id(turn, "turn"), check_scope(thread)
-        notices, reads = check_all(notices, str, "notices"), check_all(reads, str, "reads")
+        notices, reads = _ids(notices, "notices"), _ids(reads, "reads")
         entries = [check_entry(entry) for entry in check_all(entries, Entry, "entries")]
         if turn not in self._turns and entries:
             raise LeaseLost(notices)  # nobody can say whether these entries were written
@@ -310,6 +310,10 @@ class Announcing:
             await asyncio.wait(self._beside, timeout=DRAIN)  # not for ever: the disk may not answer
         for holding in list(self._turns.values()):
             await self._close(holding, failed=False)
+
+
+def _ids(given: object, what: str) -> list[str]:
+    return [check_id(id, "notice") for id in check_all(given, str, what)]
 
 
 def _states(given: Iterable[str]) -> list[NoticeState]:
