@@ -25,6 +25,7 @@ from . import (
     schedules,
     strace,
     toolcalls,
+    verbs,
 )
 from .judge import Tally
 
@@ -71,4 +72,5 @@ FAMILIES = (
     Family("mcp-servers", "hostile MCP servers", mcp_servers.run, (0,), (3,)),
     Family("scarce", "a daemon without descriptors", scarce.run, (8,), (2,)),
     Family("full", "full disk of a daemon", filling.run, (5,), (1,), filling.missing),
+    Family("verbs", "hostile values in every verb", verbs.run, (50_000,), (1_000,)),
 )

@@ -15,8 +15,15 @@ from meantime import HttpDoor
 from .conftest import OpenDoor
 
 pytestmark = pytest.mark.anyio
-FOREIGN = ["http://evil/v1/tasks", "http://evil.example:80/v1/tasks", "HTTP://evil/v1/tasks", "https://evil/",
-           "http://127.0.0.1:{port}@evil/v1/tasks", "http://evil@127.0.0.1:{port}/v1/tasks", "http://127.0.0.1:1/"]  # fmt: skip
+FOREIGN = [
+    "http://evil/v1/tasks",
+    "http://evil.example:80/v1/tasks",
+    "HTTP://evil/v1/tasks",
+    "https://evil/",
+    "http://127.0.0.1:{port}@evil/v1/tasks",
+    "http://evil@127.0.0.1:{port}/v1/tasks",
+    "http://127.0.0.1:1/",
+]
 
 
 @pytest.fixture(params=[HttpToolsProtocol, H11Protocol], ids=["httptools", "h11"])
