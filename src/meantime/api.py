@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from inspect import isclass, isfunction
 from typing import Any, Literal, Never, TypeVar
 
 from msgspec.structs import replace
@@ -13,10 +14,12 @@ from meantime.handle import Handle, Ref, Until, ref_of
 from meantime.kernel import timeouts
 from meantime.kernel.change import PARENT
 from meantime.kernel.conversation import Line
-from meantime.kernel.errors import Closed, InvalidInput
+from meantime.kernel.errors import Closed, InvalidInput, MeantimeError
+from meantime.kernel.given import check_all, check_choice, check_flag, check_kind, has_methods, shown
+from meantime.kernel.ids import check_id
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import BatchCount, InlineLimits, Json, Output, Task
-from meantime.kernel.payloads import escape_surrogates
+from meantime.kernel.plain_text import plain
 from meantime.kernel.work import Agent, Order, Orderable
 from meantime.log import Log
 from meantime.loop import SETTLE, Loop
@@ -35,15 +38,15 @@ def statuses_of(status: str | Iterable[str] | None) -> frozenset[Status] | None:
     """None is what is active; "all" is everything; else one status or several."""
     if status is None:
         return None
-    if status == "all":
+    names = [plain(status)] if isinstance(status, str) else check_all(status, str, "status")
+    if names == ["all"]:
         return frozenset(Status)
-    names = [status] if isinstance(status, str) else list(status)
     try:
         return frozenset(Status(name) for name in names)
     except ValueError:
         known = ", ".join(Status)
         raise InvalidInput(
-            f"{names!r} names a status that is unknown.", hint=f"Use 'all' or: {known}."
+            f"{shown(names)} names a status that is unknown.", hint=f"Use 'all' or: {known}."
         ) from None
 
 
@@ -107,6 +110,7 @@ class Thread:
         Raises InvalidInput, Duplicate, LimitReached, Degraded, and NotResumable with `resume`.
         """
         order = order_of(work, *mistaken)
+        lines = check_all(context, Line, "context")
         options = Options(
             timeout=timeouts.given(timeout),
             description=description,
@@ -118,9 +122,9 @@ class Thread:
             retry=retry,
             on_limit=on_limit,
             inline=inline,
-            fork=fork or fork_of is not None or bool(context),
+            fork=check_flag(fork, "fork") or fork_of is not None or bool(lines),
             fork_of=None if fork_of is None else ref_of(fork_of),
-            context=tuple(context),
+            context=tuple(lines),
             session=session,
             meta={} if meta is None else meta,
         )
@@ -310,14 +314,16 @@ class Thread:
 
     async def interrupt(self, tasks: Literal["keep", "own", "all"] = "keep") -> Sequence[CancelAnswer]:
         """The conversation was interrupted: keep its work, cancel its own, or its descendants' too."""
-        if tasks == "keep":
+        chosen = check_choice(tasks, "tasks", ("keep", "own", "all"))
+        if chosen == "keep":
             return ()
-        return await self._tasks.cancel_all(self.id, descendants=tasks == "all", by="interrupt")
+        return await self._tasks.cancel_all(self.id, descendants=chosen == "all", by="interrupt")
 
     async def close(self, tasks: Literal["cancel", "keep"] = "cancel") -> Sequence[CancelAnswer]:
         """The conversation is over: its tasks are cancelled or kept, never another thread's. What has ended
         leaves its lists, and so does what is cancelled, when it ends; `get` and the history still have it."""
-        answers = () if tasks == "keep" else await self._tasks.cancel_all(self.id, by=PARENT)
+        keeps = check_choice(tasks, "tasks", ("cancel", "keep")) == "keep"
+        answers = () if keeps else await self._tasks.cancel_all(self.id, by=PARENT)
         await self._tasks.clear(self.id)
         return answers
 
@@ -386,7 +392,7 @@ class Thread:
 
     def batch(self, id: str) -> Batch:
         """A batch of this thread, under an id of yours: tasks that are handed off together."""
-        return Batch(self, self._tasks, id)
+        return Batch(self, self._tasks, check_id(id, "batch"))
 
     def turn(
         self, id: str = "", *, lease: float | None = None, limit: int = 100, reads_settle: bool = True
@@ -485,16 +491,25 @@ NAME_IT = (
 
 def order_of(work: Any, *mistaken: object) -> Order:
     """What is handed over: anything with an `order`. Arguments of a function belong into its Call."""
-    order = getattr(work, "order", None)
-    if order is not None and not mistaken:
-        return order()
     kind = type(work).__name__
+    if has_methods(work, "order") and not mistaken:
+        return _ordered(work, kind)
     if mistaken or (callable(work) and "agent" not in kind.lower()):
-        name = getattr(work, "__name__", "fn")
-        arguments = ", ".join((name, *(escape_surrogates(repr(one)[:40]) for one in mistaken)))
+        name = work.__name__ if isfunction(work) or isclass(work) else "fn"
+        arguments = ", ".join((name, *map(shown, mistaken)))
         raise InvalidInput(f"{name} is a function, not work.", hint=f"Write start(Call({arguments})).")
     hint = NAME_IT if "agent" in kind.lower() else 'Hand over Call(fn, *args) or Shell("ls -l").'
     raise InvalidInput(f"{kind} is not work.", hint=hint)
+
+
+def _ordered(work: Any, kind: str) -> Order:
+    try:
+        order = work.order()
+    except MeantimeError:
+        raise
+    except Exception as problem:  # of a class of the caller's own
+        raise InvalidInput(f"{kind}.order() failed: {type(problem).__name__}.") from problem
+    return check_kind(order, Order, f"What {kind}.order() returns")
 
 
 def options_of(given: dict[str, Any]) -> Options:

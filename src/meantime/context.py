@@ -11,9 +11,10 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from meantime.kernel.errors import InvalidInput, Refused
+from meantime.kernel.given import as_number, check_words, shown
 from meantime.kernel.ids import check_id
 from meantime.kernel.model import Json, Progress, Task
-from meantime.kernel.payloads import escape_surrogates, jsonable, short
+from meantime.kernel.payloads import jsonable, short
 from meantime.kernel.questions import Question, Reply
 from meantime.ports.runner import Stopped
 
@@ -228,10 +229,11 @@ class UnrecordedContext(WorkContext):
 
 
 def _percent(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise InvalidInput(f"percent={value!r} is not a number from 0 to 100.")
-    return min(100.0, max(0.0, float(value)))
+    number = as_number(value)
+    if number is None or not -math.inf < number < math.inf:
+        raise InvalidInput(f"percent={shown(value)} is not a number from 0 to 100.")
+    return float(min(100, max(0, number)))
 
 
 def _short(text: object) -> str:
-    return escape_surrogates(str(text))[:MAX_TEXT]
+    return check_words(text, MAX_TEXT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
 
 from meantime.kernel.model import Output, Task
+from meantime.kernel.plain_text import plain
 from meantime.log import Log
 from meantime.ports.tasks import CancelAnswer, Tasks
 
@@ -14,7 +15,14 @@ Ref: TypeAlias = "str | Handle[Any] | Task"
 
 
 def ref_of(ref: Any) -> str:
-    return ref if isinstance(ref, str) else getattr(ref, "id", ref)
+    """The id of a task, a handle or a notice, or an id itself; all else is checked where it is used."""
+    if isinstance(ref, str):
+        return plain(ref)
+    try:
+        found = getattr(ref, "id", ref)
+    except Exception:  # of a class of the caller's own
+        found = ref
+    return plain(found) if isinstance(found, str) else found
 
 
 class Handle(Generic[T_co]):

@@ -8,6 +8,7 @@ from typing import Any
 
 from meantime.kernel.errors import Closed, InvalidInput
 from meantime.kernel.lifecycle import ACTIVE
+from meantime.kernel.plain_text import plain
 from meantime.ports.tasks import Tasks
 from meantime.turn import Turn
 
@@ -32,7 +33,7 @@ class Loop:
         """The person's words: they come as `turn.said`, at once where the agent is idle."""
         if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]  untyped callers
             raise InvalidInput(f"say takes a text, not {type(text).__name__}.")
-        self._said.append(text)
+        self._said.append(plain(text))
         self._news.set()
 
     def close(self) -> None:

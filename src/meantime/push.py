@@ -6,9 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from meantime.containment import contained
-from meantime.kernel.errors import Closed
+from meantime.kernel.errors import Closed, InvalidInput
+from meantime.kernel.given import has_methods
+from meantime.kernel.ids import check_id
 from meantime.kernel.notices import Notice
-from meantime.ports.host import Host
+from meantime.ports.host import Delivery, Host
 from meantime.ports.tasks import Tasks
 
 BACK_OFF = (0.5, 1.0, 2.0, 5.0, 15.0, 60.0)  # seconds after the first, second, … failure in a row
@@ -24,11 +26,17 @@ class Pushing:
 
     def attach(self, thread: str, host: Host) -> None:
         """From now on the host is told; a host attached earlier to this thread is let go."""
+        if not has_methods(host, "has", "deliver") or not isinstance(host.delivery, Delivery):  # pyright: ignore[reportUnnecessaryIsInstance]  it comes from outside
+            raise InvalidInput(
+                f"A host has `delivery`, `has` and `deliver`; {type(host).__name__} has not.",
+                hint="See meantime.Host.",
+            )
         self.detach(thread)
         self.hosts[thread] = host
         self._loops[thread] = asyncio.get_running_loop().create_task(self._serve(thread, host))
 
     def detach(self, thread: str) -> None:
+        thread = check_id(thread, "thread")
         self.hosts.pop(thread, None)
         loop = self._loops.pop(thread, None)
         if loop is not None:

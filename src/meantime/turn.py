@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence
+from inspect import isawaitable
 from types import TracebackType
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from meantime.handle import Ref, Until, ref_of
 from meantime.kernel.errors import InvalidInput, LeaseLost
+from meantime.kernel.given import check_all, check_flag, check_kind
+from meantime.kernel.ids import check_id
 from meantime.kernel.model import Output, Task
 from meantime.kernel.notices import Message, Notice, Part, Renderer, notice_id
-from meantime.ports.store import Entry, Settled
+from meantime.ports.store import Entry, Settled, check_entry
 from meantime.ports.tasks import CancelAnswer, Tasks
 from meantime.wording import Wording, reminder
 
@@ -66,6 +69,7 @@ class Turn:
     async def close(self, *, failed: bool = False) -> None:
         """Gives back the notices that have no ack. failed: they did not reach the agent; a notice that failed
         twice comes alone from then on, so that one bad notice holds up no other."""
+        check_flag(failed, "failed")
         self._is_open = False
         await self._tasks.close_turn(self.id, failed=failed, thread=self._thread)
 
@@ -82,9 +86,9 @@ class Turn:
 
         read: ids of notices whose endings a tool has shown the agent: they are told with the ack, and not
         returned."""
+        seen = set(check_all(read, str, "read"))
         fresh = await self._tasks.boundary(self.id, limit=self._limit, thread=self._thread)
         self._notices += fresh
-        seen = set(read)
         return [notice for notice in fresh if notice.id not in seen]
 
     async def ack(self, *notices: Notice | str, transcript: Transcript | None = None) -> Settled:
@@ -97,6 +101,8 @@ class Turn:
             )
         ids = [ref_of(notice) for notice in notices or self.notices]
         reads = () if notices else tuple(self._reads)
+        if transcript is not None:
+            check_kind(transcript, Transcript, "transcript")
         if transcript is None:
             return await self._tasks.ack(self.id, ids, (), reads, thread=self._thread)
         return await transcript.saving(
@@ -159,7 +165,7 @@ class Turn:
 
     async def read(self, *notices: Notice | str) -> None:
         """The agent has these endings before its eyes, by whatever way it came to them."""
-        for id in map(ref_of, notices):
+        for id in [check_id(ref_of(notice), "notice") for notice in notices]:
             if self._reads_settle:
                 await self._tasks.output(id.rpartition(".")[0], self._thread, turn=self.id)
             self._reads.append(id)
@@ -191,7 +197,7 @@ class Transcript:
         """
         if isinstance(message, str):
             message = Message(role, (Part(message),))
-        self._added.append(Entry(message, notice))
+        self._added.append(check_entry(Entry(message, None if notice is None else ref_of(notice))))
         if self._kept is not None:
             self._kept.unsaved[self._thread] = self
 
@@ -217,10 +223,15 @@ class Transcript:
 
     async def saving(self, write: Callable[[list[Entry]], Coroutine[Any, Any, T]]) -> T:
         """What was added is dropped here once it is written, whether or not our caller still waits."""
+        if not callable(write):
+            raise InvalidInput(f"saving takes an async function, not {type(write).__name__}.")
         while self._writing is not None:  # for a caller who no longer waits: it must not be written twice
             await asyncio.wait([self._writing])
         entries = list(self._added)
-        writing = self._writing = asyncio.ensure_future(write(entries))
+        coming = write(entries)
+        if not isawaitable(coming):  # pyright: ignore[reportUnnecessaryComparison]  it comes from outside
+            raise InvalidInput(f"saving takes an async function; this one gave {type(coming).__name__}.")
+        writing = self._writing = asyncio.ensure_future(coming)
 
         def written(done: asyncio.Future[T]) -> None:
             self._writing = None

@@ -5,7 +5,10 @@ from __future__ import annotations
 import importlib
 from typing import TypeAlias
 
+from meantime.kernel.errors import InvalidInput
+from meantime.kernel.given import has_methods
 from meantime.kernel.lifecycle import ACTIVE
+from meantime.kernel.plain_text import plain
 from meantime.ports.dialect import Configurable, Dialect, Standing
 from meantime.ports.tasks import Tasks
 
@@ -18,6 +21,10 @@ def dialect_of(given: Wording) -> Dialect:
     """NotFound, with those there are, for a name that is none."""
     if isinstance(given, str):
         return importlib.import_module("meantime.dialects").dialect(given)
+    if not has_methods(given, "tools", "commands", "message", "reminder", "problem"):
+        raise InvalidInput(
+            f"A dialect is a name or a Dialect, not {type(given).__name__}.", hint='Such as "meantime".'
+        )
     return given
 
 
@@ -29,7 +36,7 @@ def configured(dialect: Dialect, tasks: Tasks) -> Dialect:
 
 
 async def reminder(tasks: Tasks, thread: str, dialect: Wording | None) -> str:
-    if dialect is None or dialect == OWN:
+    if dialect is None or (isinstance(dialect, str) and plain(dialect) == OWN):
         return await tasks.reminder(thread)
     return dialect_of(dialect).reminder(await standing(tasks, thread))
 

@@ -26,6 +26,7 @@ from . import (
     schedules,
     strace,
     toolcalls,
+    verbs,
 )
 from .judge import Tally
 
@@ -73,4 +74,5 @@ FAMILIES = (
     Family("scarce", "a daemon without descriptors", scarce.run, (8,), (2,)),
     Family("damage", "damage to every file of a ledger", damage.run, (520,), (8,)),
     Family("full", "full disk of a daemon", filling.run, (5,), (1,), filling.missing),
+    Family("verbs", "hostile values in every verb", verbs.run, (50_000,), (1_000,)),
 )

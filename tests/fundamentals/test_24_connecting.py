@@ -87,4 +87,4 @@ async def test_an_owner_that_is_restarted_loses_nothing(tmp_path: Path):
 async def test_nobody_there(tmp_path: Path):
     """`Meantime.connect()` without a path connects to your daemon, and starts it where there is none."""
     with pytest.raises(Disconnected, match="Nobody answers"):
-        await Meantime.connect(tmp_path / "link")
+        await Meantime.connect(tmp_path / "link", patience=0)

@@ -50,6 +50,7 @@ def client(link: str | os.PathLike[str] | None, patience: float, *, start: bool)
         SystemClock(),
         version=__version__,
         patience=patience,
+        waits=link is not None,  # nobody else starts this user's daemon
         summon=summoning(own) if own and start else None,
         parent=own_task(),
     )

@@ -19,10 +19,12 @@ from meantime.integrations.mcp.servers import HttpServer, StdioServer
 from meantime.kernel.conversation import Line
 from meantime.kernel.errors import Closed, InvalidInput
 from meantime.kernel.events import Event
+from meantime.kernel.given import check_all, check_choice, check_flag, check_kind, check_path, check_text
 from meantime.kernel.ids import check_id
 from meantime.kernel.limits import Limits, PluginDefaults
 from meantime.kernel.model import Output, Task
 from meantime.kernel.notices import NoticePage
+from meantime.kernel.timeouts import check_age
 from meantime.kernel.tools import ToolInfo
 from meantime.log import Log
 from meantime.ports.clock import Clock
@@ -36,12 +38,12 @@ from meantime.runtime.runtime import Runtime
 from meantime.runtime.settings import Settings
 from meantime.stores.memory import MemoryStore
 from meantime.surfaces.http.door import HttpDoor
-from meantime.surfaces.http.settings import HttpSettings
+from meantime.surfaces.http.settings import AUTH, HttpSettings
 from meantime.turn import Transcripts
 
 from .clock import SystemClock
 from .owner import LedgerOwner
-from .parts import about_agents, agents_of, commands_of, store_of
+from .parts import about_agents, agents_of, check_ports, commands_of, store_of
 
 if TYPE_CHECKING:
     from meantime.client.client import Client
@@ -93,6 +95,9 @@ class Meantime:
         Raises LedgerBusy where another process owns the ledger, LedgerDamaged and LedgerTooNew.
         """
         settings = settings_of(settings)
+        path = check_path(path, "path")
+        link = None if link is None else check_path(link, "link")
+        check_ports(clock, store, runners)
         clock = clock or SystemClock()
         if store is None:
             store = store_of(path, durability, salvage)
@@ -130,12 +135,13 @@ class Meantime:
         owner, functions in this process.
 
         link: the owner's socket; None is this user's daemon, which is started if need be.
-        patience: seconds that a lost owner is waited for; it may be restarted meanwhile.
+        patience: seconds that an owner is waited for which is not there yet, or was lost; 0 is one try.
         start: False never starts the daemon.
         """
         from .linking import client
 
-        return Opening(cls(client(link, patience, start=start)))
+        place = None if link is None else check_path(link, "link")
+        return Opening(cls(client(place, check_age(patience), start=check_flag(start, "start"))))
 
     def thread(self, id: str) -> Thread:
         """A conversation: what it starts, it is told about, and no other."""
@@ -190,14 +196,18 @@ class Meantime:
         """
         if settings is None:
             settings = HttpSettings(
-                port=port, host=host, auth=auth, hosts=tuple(hosts), allow_remote=allow_remote
+                port=port,
+                host=check_text(host, "host", 255),
+                auth=check_choice(auth, "auth", AUTH),
+                hosts=tuple(check_all(hosts, str, "hosts")),
+                allow_remote=check_flag(allow_remote, "allow_remote"),
             )
         settings = replace(
-            settings,
-            folder=self._folder if folder is None else Path(folder),
+            check_kind(settings, HttpSettings, "settings"),
+            folder=self._folder if folder is None else Path(check_path(folder, "folder")),
             version=__version__,
-            socket=None if socket is None else Path(socket).absolute(),
-            tcp=tcp,
+            socket=None if socket is None else Path(check_path(socket, "socket")).absolute(),
+            tcp=check_flag(tcp, "tcp"),
         )
         runtime = self._owned("serves it")
         owner = LedgerOwner(self._about, runtime.record.notice_listeners.append)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from meantime.kernel.errors import InvalidInput
+from meantime.kernel.given import check_all, check_flag, has_methods, shown
 from meantime.ports.clock import Clock
 from meantime.ports.owner import AgentAbout
 from meantime.ports.store import Store
@@ -22,6 +23,19 @@ from .agents import employ
 
 TURN_HEAD, TURN_RING = 16 << 20, 64 << 20  # bytes that are kept of one turn of a command-line agent
 MAX_STOP = 86_400.0  # seconds: also a number that is none, or endless, is no time to wait
+
+
+def check_ports(clock: object, store: object, runners: object) -> None:
+    """What a caller brings in place of our own parts."""
+    for what, one, methods in (
+        ("clock", clock, ("now", "monotonic", "call_later")),
+        ("store", store, ("open", "close", "commit", "load")),
+    ):
+        if one is not None and not has_methods(one, *methods):
+            raise InvalidInput(f"{what} has {', '.join(methods)}; {type(one).__name__} has not.")
+    for runner in check_all(runners, object, "runners"):
+        if not has_methods(runner, "run", "check"):
+            raise InvalidInput(f"A runner has run and check; {type(runner).__name__} has not.")
 
 
 def commands_of(path: str | os.PathLike[str], store: Store, settings: Settings) -> ShellRunner:
@@ -72,12 +86,9 @@ def about_agents(runners: Iterable[AgentRunner]) -> tuple[AgentAbout, ...]:
     return tuple(AgentAbout(name, one.runner, one.description) for name, one in found)
 
 
-def store_of(path: Any, durability: str, salvage: bool) -> Store:
-    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
-        raise InvalidInput("path must name a file, or be ':memory:'.")
-    path = os.fsdecode(os.fspath(path))
+def store_of(path: str, durability: str, salvage: bool) -> Store:
     if path == ":memory:":
         return MemoryStore()
-    if Path(path).is_dir():
-        raise InvalidInput(f"{path} is a folder.", hint="Name a file in it, such as work.db.")
-    return SqliteStore(Path(path), durability, salvage=salvage)
+    if os.path.isdir(path):
+        raise InvalidInput(f"{shown(path)} is a folder.", hint="Name a file in it, such as work.db.")
+    return SqliteStore(Path(path), durability, salvage=check_flag(salvage, "salvage"))

@@ -19,7 +19,7 @@ from meantime.kernel.lifecycle import Status
 from meantime.kernel.limits import Limits, PluginDefaults
 from meantime.kernel.model import Run, Task
 from meantime.kernel.outcomes import Report, judge, sound
-from meantime.kernel.payloads import is_unicode
+from meantime.kernel.plain_text import is_unicode
 from meantime.kernel.timeouts import check_age
 from meantime.kernel.work import Order
 from meantime.link import frames
@@ -53,15 +53,19 @@ class Client(Tasks):
         *,
         version: str,
         patience: float = 30.0,
+        waits: bool = False,
         summon: Callable[[], Awaitable[None]] | None = None,
         parent: str | None = None,
     ) -> None:
-        """`parent`: the task that this process works for, where one does: what it starts is its child."""
+        """`waits`: for an owner that is not there yet, as for one that was lost.
+        `parent`: the task that this process works for, where one does: what it starts is its child."""
         self._parent = parent
         self.id = "x_" + crockford(os.urandom(16))
         self._engine = engine
         self._clock = clock
-        self._connection = Connection(path, self.id, self, version=version, patience=patience, summon=summon)
+        self._connection = Connection(
+            path, self.id, self, version=version, patience=patience, waits=waits, summon=summon
+        )
         self._executor = Executor(engine, clock, self._connection.say, lambda: self._connection.is_up)
         self._limits = Limits()
         self._plugins = PluginDefaults()

@@ -35,11 +35,13 @@ from meantime.link.frames import (
 from meantime.link.unix import address, credentials
 from meantime.link.verbs import Verb
 from meantime.link.wire import MAX_FRAME, Wire
+from meantime.ports.event_loop import check_loop
 
 decode = msgspec.json.Decoder(FromOwner).decode
 logger = logging.getLogger("meantime")
 PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # seconds between tries to connect
 WELCOME_WITHIN = 10.0
+LEAST_WELCOME = 1.0  # seconds that an owner which is there has to answer, even where nobody waits for one
 # Those who only listen, and the rest of a turn, do not start an owner that was stopped on purpose.
 QUIET = frozenset({"wait_wake", "wait_output", "wait_events", "boundary", "ack", "renew", "close_turn"})
 PINGS = 3  # in one lease; so many without an answer, and the owner counts as lost
@@ -81,6 +83,7 @@ class Connection:
         *,
         version: str,
         patience: float,
+        waits: bool,
         summon: Callable[[], Awaitable[None]] | None,
     ) -> None:
         self._path = path
@@ -88,6 +91,7 @@ class Connection:
         self._listener = listener
         self._version = version
         self._patience = patience
+        self._waits = waits  # for the first connection, too
         self._summon = summon  # starts the owner where it is not running
         self._wire: Wire[Any] | None = None  # while we are welcome
         self._instance = ""
@@ -99,6 +103,7 @@ class Connection:
         self._wanted = asyncio.Event()  # somebody needs the owner, though it said goodbye
         self._closed = False
         self._unanswered = 0  # pings
+        self._loop: asyncio.AbstractEventLoop | None = None  # once it is opened
 
     # -- asking
 
@@ -110,6 +115,7 @@ class Connection:
         """The answer, as JSON."""
         if self._closed:
             raise Closed
+        check_loop(self._loop)
         if len(asked.arguments) > MAX_FRAME - 1_000:
             raise InvalidInput(
                 f"{asked.verb.name} has {len(asked.arguments)} bytes; {MAX_FRAME} go over the socket.",
@@ -156,19 +162,34 @@ class Connection:
     # -- connecting
 
     async def open(self) -> None:
-        """The owner is started, where that is somebody's business and it is not there."""
-        try:
-            await self._connect()
-        except (OSError, TimeoutError) as problem:
-            if self._summon is None:
-                raise Disconnected(
-                    f"Nobody answers at {self._path}: {getattr(problem, 'strerror', None) or problem}.",
-                    hint="Start the owner of the ledger first; the daemon with: meantime up",
-                ) from problem
-            await self._summon()
-            await self._connect()
+        """Where the owner is not there, it is started, or it is waited for: for `patience` seconds if it is
+        somebody else who starts it."""
+        self._loop = asyncio.get_running_loop()
+        ends = self._loop.time() + (self._patience if self._waits else 0.0)
+        tries = 0
+        while True:
+            try:
+                return await self._connect(max(LEAST_WELCOME, ends - self._loop.time()))
+            except (OSError, TimeoutError) as problem:
+                if self._loop.time() >= ends and (self._summon is None or tries):
+                    raise self._nobody(problem) from problem
+            if self._summon is not None:
+                await self._summon()
+            else:
+                left = ends - self._loop.time()
+                await asyncio.sleep(max(0.0, min(left, PAUSES[min(tries, len(PAUSES) - 1)])))
+            tries += 1
 
-    async def _connect(self) -> None:
+    def _nobody(self, problem: Exception) -> Disconnected:
+        why = getattr(problem, "strerror", None) or str(problem) or "it does not answer"
+        waited = f" within {self._patience:g} s" if self._waits and self._patience else ""
+        return Disconnected(
+            f"Nobody answers at {self._path}{waited}: {why}.",
+            hint="Start the owner of the ledger first, or wait longer with patience=…; "
+            "the daemon is started with: meantime up",
+        )
+
+    async def _connect(self, within: float = WELCOME_WITHIN) -> None:
         """One try. Returns when we are welcome."""
         loop = asyncio.get_running_loop()
         welcome: asyncio.Future[Welcome] = loop.create_future()
@@ -204,7 +225,7 @@ class Connection:
             )
         wire.send(Hello(PROTOCOL, self._version, self._executor, self._listener.turns()))
         try:
-            await asyncio.wait_for(welcome, WELCOME_WITHIN)
+            await asyncio.wait_for(welcome, min(within, WELCOME_WITHIN))
         except BaseException:
             wire.abort()
             raise
@@ -313,6 +334,8 @@ class Connection:
                 asked.answer.set_exception(problem)
 
     async def close(self) -> None:
+        if not self._closed:
+            check_loop(self._loop)
         self._closed = True
         for timer in (self._giving_up, self._pinging):
             if timer is not None:

@@ -7,6 +7,8 @@ from functools import cache
 from pkgutil import iter_modules
 
 from meantime.kernel.errors import NotFound
+from meantime.kernel.given import shown
+from meantime.kernel.plain_text import plain
 from meantime.ports.dialect import Dialect
 
 __all__ = ["dialect", "names"]
@@ -18,9 +20,13 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(found.name for found in iter_modules(__path__) if found.name[0] != "_"))
 
 
-@cache
 def dialect(name: str) -> Dialect:
     """A dialect of ours; one of your own is handed over as it is, and needs no name here."""
-    if name not in names():
-        raise NotFound(f"There is no dialect {name[:100]!r}.", hint=f"There are: {', '.join(names())}.")
+    if not isinstance(name, str) or plain(name) not in names():  # pyright: ignore[reportUnnecessaryIsInstance]  it comes from outside
+        raise NotFound(f"There is no dialect {shown(name)}.", hint=f"There are: {', '.join(names())}.")
+    return _loaded(plain(name))
+
+
+@cache
+def _loaded(name: str) -> Dialect:
     return importlib.import_module(f"{__name__}.{name}").DIALECT

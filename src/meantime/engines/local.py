@@ -12,7 +12,7 @@ from meantime.kernel.bounds import DETAIL
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.model import Failed, Task
 from meantime.kernel.outcomes import Report
-from meantime.kernel.payloads import escape_surrogates
+from meantime.kernel.plain_text import escape_surrogates
 from meantime.ports.runner import Assignment, Context, LastingRunner, Runner, Stopped
 
 

@@ -8,8 +8,10 @@ from enum import StrEnum
 from msgspec import Struct
 
 from .errors import InvalidInput
+from .given import shown
 from .model import Json
-from .payloads import as_text, escape_surrogates, jsonable, short
+from .payloads import as_text, jsonable, short
+from .plain_text import escape_surrogates
 
 ROLES = frozenset({"user", "assistant", "tool", "system"})
 MOST_NAME = 200  # characters of a tool's name, or of an id
@@ -71,7 +73,7 @@ def chosen(
     for what, named, known in (("kind", wanted, set(Kind)), ("role", said_by, ROLES)):
         if unknown := named - known:
             raise InvalidInput(
-                f"There is no {what} {min(unknown)!r} of lines.", hint=f"Use {', '.join(sorted(known))}."
+                f"There is no {what} {shown(min(unknown))} of lines.", hint=f"Use {', '.join(sorted(known))}."
             )
     kinds, roles = wanted or set(Kind), said_by or ROLES
     found = [line for line in lines if line.kind in kinds and line.role in roles]

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from .model import Task
 
 
+NAMED = 20  # ids in one text
+
+
 class MeantimeError(Exception):
     """The root. `code` is part of the contract; the text is for people and may be reworded."""
 
@@ -145,8 +148,10 @@ class LeaseLost(MeantimeError):
     code = "lease_lost"
 
     def __init__(self, notices: Sequence[str]) -> None:
+        rest = f" and {len(notices) - NAMED} more" if len(notices) > NAMED else ""
+        named = ", ".join(notices[:NAMED]) + rest
         super().__init__(
-            f"This turn does not hold {', '.join(notices)} (any more).",
+            f"This turn does not hold {named} (any more).",
             hint="They come again with the same ids; check the transcript for an id before adding it.",
         )
         self.notices = tuple(notices)

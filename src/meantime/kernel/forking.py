@@ -8,7 +8,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from .conversation import Kind, Line
-from .payloads import as_text, clean, escape_surrogates
+from .payloads import as_text, clean
+from .plain_text import escape_surrogates
 
 WHOLE, SHORTENED = 5, 10  # of the newest tool results: so many whole, and so many of those before them
 SHORT, SHORTEST = 3_000, 500  # characters of the ones after these

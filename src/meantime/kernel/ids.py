@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from .errors import InvalidInput
+from .plain_text import plain
 
 CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
 ID = re.compile(r"[A-Za-z0-9._:-]{1,128}\Z")
@@ -38,6 +39,7 @@ def check_id(value: object, what: str) -> str:
     """An id that comes from outside: checked once, at the door, and never used in a path."""
     if not isinstance(value, str):
         raise InvalidInput(f"{what} must be a string, not {type(value).__name__}.")
+    value = plain(value)
     if not ID.match(value):
         shown = value[:40].encode("ascii", "backslashreplace").decode()
         raise InvalidInput(

@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from .errors import InvalidInput, LimitReached
+from .given import check_choice, check_map, shown
 
 NO_LIMIT = -1
+ON_LIMIT = ("queue", "reject")
 Lane = tuple[str, str]  # a thread and a kind of work
 
 
@@ -39,27 +42,24 @@ class Limits(Struct, frozen=True):
 
 
 def check_limits(limits: Limits) -> Limits:
-    per_kind: Any = limits.per_kind
-    if not isinstance(per_kind, dict):
-        raise InvalidInput(f"per_kind is a dict of kinds and numbers, not {type(per_kind).__name__}.")
     named: list[tuple[str, Any]] = [
         ("per_thread", limits.per_thread),
         ("total", limits.total),
         ("queued", limits.queued),
     ]
-    named += [(f"per_kind[{kind!r}]", value) for kind, value in limits.per_kind.items()]
+    per_kind = check_map(limits.per_kind, "per_kind")
+    named += [(f"per_kind[{shown(kind)}]", value) for kind, value in per_kind.items()]
     for name, value in named:
-        if isinstance(value, bool) or not isinstance(value, int) or value < -1 or value == 0:
+        if type(value) is not int or value < -1 or value == 0:
             raise InvalidInput(
-                f"{name}={value!r} is not a limit.", hint="Give a whole number above 0, or -1 for none."
+                f"{name}={shown(value)} is not a limit.", hint="Give a whole number above 0, or -1 for none."
             )
     if type(limits.depth) is not int or limits.depth < NO_LIMIT:
         raise InvalidInput(
-            f"depth={limits.depth!r} is not a depth.", hint="Give a number from 0 up, or -1 for any."
+            f"depth={shown(limits.depth)} is not a depth.", hint="Give a number from 0 up, or -1 for any."
         )
-    if limits.on_limit not in ("queue", "reject"):
-        raise InvalidInput(f"on_limit={limits.on_limit!r} is unknown.", hint="Use 'queue' or 'reject'.")
-    return limits
+    on_limit = check_choice(limits.on_limit, "on_limit", ON_LIMIT)
+    return replace(limits, per_kind=per_kind, on_limit=on_limit)
 
 
 class Slots:

@@ -10,6 +10,8 @@ from typing import Protocol, assert_never, cast
 from msgspec import Struct
 
 from .durations import duration
+from .errors import InvalidInput
+from .given import has_methods
 from .ids import display, is_unnamed
 from .model import BatchCount, Cancelled, Completed, Failed, Lost, Outcome, Task, TimedOut
 from .outcomes import SESSION_KEPT
@@ -117,6 +119,10 @@ class Notice(Struct, frozen=True):
             return canonical(self)
         if isinstance(dialect, str):  # they live above this room, so they are looked up only now
             dialect = cast("Renderer", importlib.import_module("meantime.dialects").dialect(dialect))
+        if not has_methods(dialect, "message"):
+            raise InvalidInput(
+                f"A dialect is a name or a Dialect, not {type(dialect).__name__}.", hint='Such as "llxprt".'
+            )
         return dialect.message(self)
 
 

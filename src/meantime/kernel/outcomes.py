@@ -8,7 +8,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .model import Cancelled, CancelRequest, Completed, Failed, Json, Lost, Outcome, Spill, Task, TimedOut
-from .payloads import Jsonable, escape_surrogates, jsonable, preview
+from .payloads import Jsonable, jsonable, preview
+from .plain_text import escape_surrogates
 
 RESTARTED = "The process that ran it ended before it did; how far it got is not known."
 SESSION_KEPT = "Its session is kept."  # whether who is told can resume it, is for a dialect to say

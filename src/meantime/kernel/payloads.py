@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol, cast
 import msgspec
 
 from .model import InlineLimits, Json, Spill
+from .plain_text import cut, escape_surrogates, is_unicode
 
 MAX_DEPTH = 64
 MAX_NODES = 1_000_000  # containers and objects visited in one payload
@@ -149,21 +150,6 @@ def _unreadable(value: object, problem: Exception) -> str:
     return f"<{type(value).__name__} that could not be read: {type(problem).__name__}>"
 
 
-def is_unicode(text: str) -> bool:
-    """False for lone surrogates: they cannot be encoded, so they cannot be stored or sent."""
-    if text.isascii():
-        return True
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def escape_surrogates(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode()
-
-
 def as_text(value: Json) -> str:
     """The form a synchronous answer would have: text as it is, everything else as JSON."""
     if isinstance(value, str):
@@ -237,10 +223,6 @@ def clean(text: str) -> str:
 def one_line(text: str, most: int = 200) -> str:
     """Cleaned, in one line, and with an ellipsis where it was cut."""
     return cut(clean(text).replace("\n", " "), most)
-
-
-def cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
 def fenced(text: str, nonce: str) -> str:

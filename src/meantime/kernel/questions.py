@@ -8,6 +8,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .errors import InvalidInput
+from .given import check_choice, shown
+from .plain_text import plain
 
 ONCE, TASK = "once", "task"  # how far an answer reaches
 MOST = 100_000  # characters of an answer
@@ -67,22 +69,21 @@ def posed(question: Question) -> Question:
     return question
 
 
-def check_words(text: object, scope: object) -> str:
-    if scope not in (None, ONCE, TASK):
-        raise InvalidInput(f"scope={scope!r} is unknown.", hint=f"Use {ONCE!r} or {TASK!r}.")
-    if not isinstance(text, str) or not text.strip():
+def check_answer(text: object, scope: object) -> tuple[str, str | None]:
+    scope = None if scope is None else check_choice(scope, "scope", (ONCE, TASK))
+    if not isinstance(text, str) or not (text := plain(text)).strip():
         raise InvalidInput("An answer needs words.", hint="Give a text, or one of the offered answers.")
     if len(text) > MOST:
         raise InvalidInput(f"An answer has at most {MOST} characters.", hint="Shorten it.")
     if not text.isascii() and text != text.encode("utf-8", "replace").decode():
         raise InvalidInput("The answer holds a lone surrogate.", hint="It cannot be stored as UTF-8.")
-    return text
+    return text, scope
 
 
 def reply_to(question: Question, text: object, *, scope: str | None = None, by: str, now: float) -> Reply:
     """The answer in somebody's words: an offered one by id, label or number, or yes, no, always; else the
     text itself, where nothing is offered."""
-    text = check_words(text, scope)
+    text, scope = check_answer(text, scope)
     head, _, rest = text.partition(":")
     found = _choice(question, text) or _choice(question, head)
     reply = Reply(question=question.id, text=text, subject=question.subject, by=by, at=now)
@@ -93,7 +94,7 @@ def reply_to(question: Question, text: object, *, scope: str | None = None, by: 
     if found is not None:
         return _with(reply, [found], rest.strip() if not _choice(question, text) else "", scope)
     if question.choices:
-        raise InvalidInput(f"{text!r} is none of the answers.", hint=_offered(question))
+        raise InvalidInput(f"{shown(text)} is none of the answers.", hint=_offered(question))
     return _with(reply, [], text, scope)
 
 

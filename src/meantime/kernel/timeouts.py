@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from .durations import seconds_of
 from .errors import InvalidInput
+from .given import as_number, shown
+from .plain_text import plain
 
 UNBOUNDED = -1.0
 
@@ -37,28 +39,30 @@ def given(timeout: float | str | None) -> float | None:
     """A timeout as people give it: seconds, or a text such as "90s" or "1h30m"."""
     if not isinstance(timeout, str):
         return timeout
-    seconds = seconds_of(timeout)
+    seconds = seconds_of(plain(timeout))
     if seconds is None:
         raise InvalidInput(
-            f"timeout={timeout[:40]!r} is not a duration.",
+            f"timeout={shown(timeout)} is not a duration.",
             hint='Give seconds, or a text such as "90s" or "1h30m".',
         )
     return seconds
 
 
 def check(seconds: object) -> float:
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+    number = as_number(seconds)
+    if number is None:
         raise InvalidInput(f"A timeout is a number of seconds, not {type(seconds).__name__}.")
-    if not -1 <= seconds <= 1e10 or (seconds <= 0 and seconds != UNBOUNDED):
+    if not -1 <= number <= 1e10 or (number <= 0 and number != UNBOUNDED):
         raise InvalidInput(
             "That timeout is not possible.",
             hint="Give seconds above 0, or -1 for none; 10,000,000,000 is the most.",
         )
-    return float(seconds)
+    return float(number)
 
 
 def check_age(seconds: object) -> float:
     """Seconds that have passed: 0 or more."""
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds <= 1e10:
-        raise InvalidInput(f"{seconds!r} is no age in seconds.", hint="Give a number from 0 up.")
-    return float(seconds)
+    number = as_number(seconds)
+    if number is None or not 0 <= number <= 1e10:
+        raise InvalidInput(f"{shown(seconds)} is not an age in seconds.", hint="Give a number from 0 up.")
+    return float(number)

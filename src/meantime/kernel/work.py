@@ -9,8 +9,10 @@ import msgspec
 from msgspec.structs import replace
 
 from .errors import InvalidInput
+from .given import shown
 from .model import Json, Work
-from .payloads import as_text, is_unicode, jsonable, short
+from .payloads import as_text, jsonable, short
+from .plain_text import is_unicode, plain
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -122,10 +124,11 @@ class Tool:
 
     def __init__(self, name: str, arguments: Mapping[str, Any] | None = None) -> None:
         self.name = _text(name, "a tool's name")
-        server, _, tool = name.partition("/")
+        server, _, tool = self.name.partition("/")
         if not server or not tool:
             raise InvalidInput(
-                f"{name!r} does not name a tool of a server.", hint='Write Tool("server/tool", {…}).'
+                f"{shown(self.name)} does not name a tool of a server.",
+                hint='Write Tool("server/tool", {…}).',
             )
         given: Any = {} if arguments is None else arguments
         if not isinstance(given, Mapping):
@@ -133,7 +136,7 @@ class Tool:
         self.arguments, faithful = jsonable(cast("Mapping[str, Any]", given))
         if not faithful:
             raise InvalidInput(
-                f"The arguments of {name} are not JSON.",
+                f"The arguments of {shown(self.name)} are not JSON.",
                 hint="Give texts, numbers, booleans, None, lists and dicts of them.",
             )
 
@@ -184,7 +187,7 @@ def check_meta(meta: Any) -> dict[str, Json]:
 
 
 def _text(value: object, what: str) -> str:
-    if not isinstance(value, str) or not value.strip():
+    if not isinstance(value, str) or not (value := plain(value)).strip():
         raise InvalidInput(f"{what} must be a text that is not empty.")
     if not is_unicode(value):
         raise InvalidInput(f"{what} holds a lone surrogate.", hint="It cannot be stored as UTF-8.")

@@ -7,7 +7,7 @@ from msgspec import Struct
 from meantime.kernel import errors
 from meantime.kernel.errors import MeantimeError
 from meantime.kernel.model import Task
-from meantime.kernel.payloads import escape_surrogates
+from meantime.kernel.plain_text import escape_surrogates
 
 _KINDS: dict[str, type[MeantimeError]] = {
     name: kind

@@ -11,10 +11,9 @@ import msgspec
 from msgspec import Struct, structs
 
 from meantime.kernel.errors import InvalidInput
-from meantime.kernel.given import as_bytes
+from meantime.kernel.given import as_bytes, check_flag, check_words
 from meantime.kernel.limits import Limits
 from meantime.kernel.model import Ending, InlineLimits, Json, Task, Work
-from meantime.kernel.payloads import escape_surrogates
 from meantime.kernel.work import Order, check_meta
 from meantime.ports import tasks as port
 from meantime.ports.store import Query
@@ -60,9 +59,9 @@ class Verb(NamedTuple):
         given = self.signature.bind(None, *args, **kwargs).arguments
         del given["self"]
         for name in self.flags & given.keys():
-            given[name] = bool(given[name])
+            check_flag(given[name], name)
         for name in _WORDS & given.keys():
-            given[name] = escape_surrogates(str(given[name]))
+            given[name] = check_words(given[name], MOST_WORDS)
         _check_plain(given)
         if "order" in given:
             given["order"] = to_wire_order(given["order"])
@@ -89,6 +88,7 @@ def _on_the_wire(kind: Any) -> Any:
 _PLAIN = (str, int, float, bool, type(None), Any)
 _CARRIED = (str, int, float, type(None), list, tuple, set, frozenset, dict, Struct)
 _WORDS = frozenset({"by", "reason"})  # any text will do
+MOST_WORDS = 500
 _INSTEAD: dict[Any, Any] = {Order: WireOrder, str | bytes: bytes}
 _options = get_type_hints(Options)
 WireOptions = msgspec.defstruct(

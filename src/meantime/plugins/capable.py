@@ -14,7 +14,7 @@ from meantime.dialects.jaato.tasks import ESTIMATE
 from meantime.kernel.errors import Ambiguous, InvalidInput, MeantimeError, NotFound
 from meantime.kernel.lifecycle import ENDED
 from meantime.kernel.model import Completed, Json, Task
-from meantime.kernel.payloads import cut
+from meantime.kernel.plain_text import cut
 from meantime.kernel.timeouts import check_age
 from meantime.kernel.work import Call
 from meantime.ports.runner import Context

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from meantime.kernel.model import Json
-from meantime.kernel.payloads import escape_surrogates
+from meantime.kernel.plain_text import escape_surrogates
 
 MAX_TEXT = 1_000  # characters of a reason
 

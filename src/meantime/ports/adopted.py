@@ -11,8 +11,9 @@ from typing import Any
 import msgspec
 
 from meantime.kernel.errors import InvalidInput
+from meantime.kernel.given import check_text
 from meantime.kernel.model import Json, Work
-from meantime.kernel.payloads import as_text, is_unicode, jsonable, short
+from meantime.kernel.payloads import as_text, jsonable, short
 from meantime.kernel.work import MAX_INPUT, Order
 
 from .runner import Context, current
@@ -30,10 +31,10 @@ class Adopted:
         arguments: Json = None,
         linked: Callable[[Context], object] | None = None,
     ) -> None:
-        if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME or not is_unicode(name):  # pyright: ignore[reportUnnecessaryIsInstance]  it comes from outside
+        self._name = check_text(name, "name", MAX_NAME)
+        if not self._name:
             raise InvalidInput(f"name must be a text of 1 to {MAX_NAME} characters.")
         self._future = _check(future)
-        self._name = name
         self._arguments = arguments
         self._linked = linked
 

@@ -13,12 +13,15 @@ from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from meantime.kernel.change import Change
 from meantime.kernel.events import Event
+from meantime.kernel.given import check_all, check_kind, check_text
+from meantime.kernel.ids import check_id
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import BatchCount, Task
-from meantime.kernel.notices import Message, Notice, NoticeState
+from meantime.kernel.notices import Message, Notice, NoticeState, Part
 from meantime.kernel.retention import Retention
 from meantime.kernel.stats import Statistics
 
@@ -81,6 +84,22 @@ class Entry(Struct, frozen=True):
     message: Message
     notice: str | None = None  # at most one entry per thread and notice
     position: int = 0
+
+
+MOST_ROLE = 100  # characters
+MOST_MESSAGE = 10_000_000  # characters of one part
+
+
+def check_entry(entry: Entry) -> Entry:
+    """The same as plain data that can be kept, or InvalidInput: one bad entry would hold up all others."""
+    message = check_kind(entry.message, Message, "message")
+    parts = tuple(
+        replace(part, text=check_text(part.text, "message", MOST_MESSAGE))
+        for part in check_all(message.parts, Part, "message.parts")
+    )
+    role = check_text(message.role, "role", MOST_ROLE)
+    notice = None if entry.notice is None else check_id(entry.notice, "notice")
+    return Entry(Message(role, parts), notice, entry.position)
 
 
 class Store(Protocol):

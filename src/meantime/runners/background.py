@@ -13,6 +13,7 @@ import msgspec
 
 from meantime.context import UnrecordedContext
 from meantime.kernel.errors import InvalidInput
+from meantime.kernel.given import check_text, shown
 from meantime.kernel.work import Call, function_name
 from meantime.ports.runner import CURRENT, DIRECT, Context
 
@@ -21,6 +22,7 @@ R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 T = TypeVar("T")
 
+MOST_TEXT = 100_000  # characters of a name or a description
 REGISTRY: dict[str, BackgroundFunction[..., Any]] = {}  # what a restart can find again
 
 
@@ -44,10 +46,19 @@ class BackgroundFunction(Generic[P, R_co]):
     def __init__(
         self, fn: Callable[P, R_co], *, name: str | None = None, description: str | None = None
     ) -> None:
+        try:
+            self.signature = inspect.signature(fn)
+        except Exception:  # it is not one, or is written in C, or is an object of the caller's own
+            raise InvalidInput(
+                f"@background takes a function that says what it takes, not {shown(fn)}.",
+                hint="Wrap it in a function of your own.",
+            ) from None
+        for what, text in (("name", name), ("description", description)):
+            if text is not None:
+                check_text(text, what, MOST_TEXT)
         self.fn = fn
         self.name = name or getattr(fn, "__name__", type(fn).__name__)
         self.description = description if description is not None else inspect.getdoc(fn) or ""
-        self.signature = inspect.signature(fn)
         update_wrapper(self, fn)
         self._schema: dict[str, Any] | None = None
         REGISTRY[function_name(fn)] = self

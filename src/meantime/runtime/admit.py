@@ -8,7 +8,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from meantime.kernel.change import Change, Disposition, Facts
-from meantime.kernel.errors import Closed, InvalidInput, LimitReached
+from meantime.kernel.errors import Closed, LimitReached
 from meantime.kernel.lifecycle import Move
 from meantime.kernel.limits import NO_LIMIT, Limits, Slots, check_limits
 from meantime.kernel.model import Task
@@ -36,8 +36,6 @@ class Admission:
         """True if work may start now; False if it must queue; raises where the answer is no."""
         lane = (thread, kind)
         policy = on_limit or self.slots.limits.on_limit
-        if policy not in ("queue", "reject"):
-            raise InvalidInput(f"on_limit={policy!r} is unknown.", hint="Use 'queue' or 'reject'.")
         if self.slots.is_open(lane):
             return True
         if policy == "reject":

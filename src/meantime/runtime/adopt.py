@@ -19,6 +19,7 @@ from meantime.ports.tasks import Options
 from .admit import Admission
 from .batches import Batches
 from .lineage import parent_of
+from .options import check_options
 from .record import Record
 from .run import Runs
 from .submit import Submission
@@ -45,7 +46,9 @@ class Adoption:
         self._engine = engine
 
     async def adopt(self, thread: str, order: Order, options: Options, running_for: float) -> Task:
-        began = self._record.clock.monotonic() - check_age(running_for)
+        options = check_options(options)
+        running_for = check_age(running_for)
+        began = self._record.clock.monotonic() - running_for
         if options.retry:
             raise InvalidInput(
                 "A future that was adopted cannot be run again, so it cannot be retried.",

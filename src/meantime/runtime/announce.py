@@ -12,14 +12,14 @@ from collections.abc import Coroutine, Iterable, Sequence
 from typing import Any, TypeVar
 
 from meantime.kernel.errors import Degraded, InvalidInput, LeaseLost, LedgerError, NotFound
-from meantime.kernel.given import check_all, check_count, check_scope
+from meantime.kernel.given import check_all, check_count, check_flag, check_scope, shown
 from meantime.kernel.ids import check_id, crockford
 from meantime.kernel.model import Task
 from meantime.kernel.notices import Notice, NoticeState, notice_id
 from meantime.kernel.reminder import reminder
 from meantime.kernel.timeouts import check
 from meantime.ports.clock import Alarm
-from meantime.ports.store import Entry, Settled
+from meantime.ports.store import Entry, Settled, check_entry
 from meantime.ports.tasks import OpenTurn
 
 from .batches import Batches
@@ -121,9 +121,9 @@ class Announcing:
         thread: str | None = None,
     ) -> Settled:
         """Exactly these: what the turn showed, and what its agent read."""
-        check_id(turn, "turn")
-        notices, reads = check_all(notices, str, "notices"), check_all(reads, str, "reads")
-        entries = check_all(entries, Entry, "entries")
+        turn, thread = check_id(turn, "turn"), check_scope(thread)
+        notices, reads = _ids(notices, "notices"), _ids(reads, "reads")
+        entries = [check_entry(entry) for entry in check_all(entries, Entry, "entries")]
         if turn not in self._turns and entries:
             raise LeaseLost(notices)  # nobody can say whether these entries were written
         if turn not in self._turns and (notices or reads):
@@ -183,8 +183,9 @@ class Announcing:
 
     async def close_turn(self, turn: str, *, failed: bool, thread: str | None = None) -> None:
         """What was not acknowledged is unread again. One that is not open is closed already."""
-        check_scope(thread)
-        if check_id(turn, "turn") in self._turns:
+        check_flag(failed, "failed")
+        turn, thread = check_id(turn, "turn"), check_scope(thread)
+        if turn in self._turns:
             holding = self._holding(turn, thread)
             await self._finish(self._close(holding, failed=failed))
 
@@ -245,8 +246,8 @@ class Announcing:
 
     def _holding(self, turn: str, thread: str | None = None) -> Holding:
         """`thread` is the caller's scope: another thread's turn is not found."""
-        check_scope(thread)
-        holding = self._turns.get(check_id(turn, "turn"))
+        turn, thread = check_id(turn, "turn"), check_scope(thread)
+        holding = self._turns.get(turn)
         if holding is None or thread not in (None, holding.thread):
             raise NotFound(f"No turn {turn!r} is open.", hint="Open one with thread.turn().")
         return holding
@@ -311,13 +312,19 @@ class Announcing:
             await self._close(holding, failed=False)
 
 
+def _ids(given: object, what: str) -> list[str]:
+    return [check_id(id, "notice") for id in check_all(given, str, what)]
+
+
 def _states(given: Iterable[str]) -> list[NoticeState]:
     try:
         return [NoticeState(state) for state in check_all(given, str, "states")]
-    except ValueError as problem:
-        raise InvalidInput(f"{problem}.", hint=f"States are {', '.join(NoticeState)}.") from None
+    except ValueError:
+        raise InvalidInput(
+            f"{shown(given)} names an unknown state.", hint=f"States are {', '.join(NoticeState)}."
+        ) from None
 
 
 def _check_limit(limit: object) -> None:
     if type(limit) is not int or not 0 < limit <= MAX_LEASED:
-        raise InvalidInput(f"A turn leases from 1 to {MAX_LEASED} notices, not {limit!r}.")
+        raise InvalidInput(f"A turn leases from 1 to {MAX_LEASED} notices, not {shown(limit)}.")

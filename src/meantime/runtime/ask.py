@@ -10,9 +10,11 @@ from msgspec.structs import replace
 from meantime.kernel.bounds import bounded_question
 from meantime.kernel.change import Change, Disposition, Facts
 from meantime.kernel.errors import Closed, InvalidInput, NotFound, Refused
+from meantime.kernel.given import shown
 from meantime.kernel.lifecycle import Move, Status
 from meantime.kernel.model import Task
-from meantime.kernel.questions import Question, Reply, check_words, posed, reply_to
+from meantime.kernel.plain_text import plain
+from meantime.kernel.questions import Question, Reply, check_answer, posed, reply_to
 from meantime.ports.runner import Stopped
 from meantime.ports.store import Committed
 
@@ -87,10 +89,10 @@ class Asking:
             await self._record.insist(id, Move.ANSWER, Facts(reply=reply))
 
     async def answer(self, task: Task, text: str, scope: str | None, by: str) -> Task:
-        check_words(text, scope)
-        if by not in (PERSON, AGENT):
+        text, scope = check_answer(text, scope)
+        if not isinstance(by, str) or plain(by) not in (PERSON, AGENT):  # pyright: ignore[reportUnnecessaryIsInstance]  it comes from outside
             known = f"Use {PERSON!r} for a person, {AGENT!r} for an agent."
-            raise InvalidInput(f"by={by!r} is unknown.", hint=known)
+            raise InvalidInput(f"by={shown(by)} is unknown.", hint=known)
         question = task.question
         if task.status is not Status.WAITING or question is None:
             raise _not_waiting(task)

@@ -11,7 +11,7 @@ from meantime.kernel.errors import Duplicate
 from meantime.kernel.ids import check_id
 from meantime.kernel.model import Task
 from meantime.kernel.outcomes import TIMEOUT, Report
-from meantime.kernel.timeouts import check
+from meantime.kernel.timeouts import UNBOUNDED, check
 from meantime.kernel.work import Order
 from meantime.ports.engine import Engine
 from meantime.ports.runner import CURRENT, Assignment, LastingRunner
@@ -21,6 +21,7 @@ from .admit import Admission
 from .batches import Batches
 from .foreground import Foreground, answer_of, find, timed_out, too_late
 from .lineage import parent_of
+from .options import check_options
 from .record import Record, duplicate_call
 from .run import LOOK, Runs
 from .settings import Settings
@@ -54,12 +55,13 @@ class Calls:
         self._ended: OrderedDict[str, str] = OrderedDict()  # ids of inline calls, with their thread
 
     async def call(self, thread: str, order: Order, options: Options, threshold: float | None) -> Answer:
+        options = check_options(options)
+        limit = _threshold(threshold)
         parent = await parent_of(options, self._record)
         batch = await self._batches.choose(thread, options.batch)
         task = self._submission.new_task(thread, order, options, batch, parent, running=True)
         assignment = Assignment(task, order.target, order.args, order.kwargs, foreground=True)
         self._engine.runner(order.work.kind).check(task, assignment)
-        limit = None if threshold in (None, -1) else check(threshold)
         await self._check_new(task, named=options.id is not None)
         key = (thread, task.tool_call_id or task.id)
         call = self._begin(assignment)
@@ -219,3 +221,9 @@ class Calls:
         call.stopped_by = call.stopped_by or by
         call.context.ask_to_stop()
         self._engine.stop(call.task)
+
+
+def _threshold(given: float | None) -> float | None:
+    """Seconds; None and -1 wait for ever."""
+    seconds = None if given is None else check(given)
+    return None if seconds == UNBOUNDED else seconds

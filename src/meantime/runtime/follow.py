@@ -8,6 +8,7 @@ from typing import cast
 
 from meantime.kernel.change import Change
 from meantime.kernel.errors import Closed, InvalidInput, MeantimeError, Refused
+from meantime.kernel.given import check_text
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Task
 from meantime.ports.engine import Engine
@@ -15,7 +16,7 @@ from meantime.ports.runner import TalkingRunner
 from meantime.ports.store import Committed
 
 from .record import Record
-from .submit import Submission, checked_text
+from .submit import Submission
 
 logger = logging.getLogger("meantime")
 MAX_FOLLOW_UP = 1_000_000
@@ -34,7 +35,7 @@ class Following:
         """In the middle of its run where that is possible, else one follow-up is kept for after it."""
         if isinstance(text, bytes):
             raise InvalidInput("An agent is told a text, not bytes.")
-        said = checked_text(text, "text", MAX_FOLLOW_UP).strip()
+        said = check_text(text, "text", MAX_FOLLOW_UP).strip()
         if not said:
             raise InvalidInput("There is nothing to say in that.", hint="Give a text.")
         runner = cast("TalkingRunner", self._engine.runner(task.work.kind))

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from meantime.kernel.conversation import Line, chosen
 from meantime.kernel.errors import InvalidInput, Refused
-from meantime.kernel.given import as_bytes, check_all, check_count
+from meantime.kernel.given import as_bytes, check_all, check_choice, check_count, check_flag
 from meantime.kernel.model import Chunk, Task
 from meantime.ports.engine import Engine
 from meantime.ports.runner import SpeakingRunner, TalkingRunner
@@ -19,6 +19,7 @@ from .look import Looking
 
 MOST = 1 << 20  # bytes of one answer
 MOST_LINES = 100_000
+STREAMS = ("both", "stdout", "stderr")
 LOOK_AGAIN = 0.5  # seconds
 
 
@@ -31,6 +32,7 @@ class Hearing:
     async def read(self, ref: str, thread: str | None, stream: str, offset: int, limit: int) -> Chunk:
         check_count(offset, "offset", 0, 1 << 62)
         check_count(limit, "limit", 1, MOST)
+        stream = check_choice(stream, "stream", STREAMS)
         task = await self._looking.find(ref, thread)
         chunk = self._runner(task).read(task, stream, offset, limit)
         return replace(chunk, ended=task.ended and chunk.next >= chunk.total)
@@ -38,14 +40,14 @@ class Hearing:
     async def tail(self, ref: str, thread: str | None, stream: str, lines: int, limit: int) -> Chunk:
         check_count(lines, "lines", 1, MOST_LINES)
         check_count(limit, "limit", 1, MOST)
+        stream = check_choice(stream, "stream", STREAMS)
         task = await self._looking.find(ref, thread)
         return replace(self._runner(task).tail(task, stream, lines, limit), ended=task.ended)
 
     async def wait_output(self, ref: str, thread: str | None, stream: str, seen: int) -> None:
         """Returns when there is more than `seen` bytes, when the task has ended, or after a while."""
         check_count(seen, "seen", -1, 1 << 62)
-        if stream not in ("both", "stdout", "stderr"):
-            raise InvalidInput(f"stream={stream!r} is unknown.", hint="Use both, stdout or stderr.")
+        stream = check_choice(stream, "stream", STREAMS)
         task = await self._looking.find(ref, thread)
         if not task.ended and not await self._runner(task).changed(task, stream, seen):
             await self._looking.wait([task.id], None, timeout=LOOK_AGAIN)  # it may be queued, and start
@@ -55,8 +57,7 @@ class Hearing:
     ) -> Sequence[Line]:
         if last is not None:
             check_count(last, "last", 0, MOST_LINES)
-        for what, named in (("kinds", kinds), ("roles", roles)):
-            check_all(named, str, what)
+        kinds, roles = check_all(kinds, str, "kinds"), check_all(roles, str, "roles")
         task = await self._looking.find(ref, thread)
         runner = self._engine.runner(task.work.kind)
         if not runner.abilities.talk:
@@ -65,6 +66,7 @@ class Hearing:
 
     async def send(self, ref: str, thread: str | None, data: object, *, eof: bool) -> str:
         """What became of it: \"written\" to a command, \"steered\" into an agent's turn, or \"queued\"."""
+        check_flag(eof, "eof")
         task = await self._looking.find(ref, thread)
         runner = self._engine.runner(task.work.kind)
         if runner.abilities.talk and not task.ended:

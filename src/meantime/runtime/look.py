@@ -24,7 +24,15 @@ from meantime.kernel.errors import (
     TaskLost,
     TaskTimedOut,
 )
-from meantime.kernel.given import check_all, check_count, check_scope
+from meantime.kernel.given import (
+    as_number,
+    check_all,
+    check_choice,
+    check_count,
+    check_flag,
+    check_scope,
+    shown,
+)
 from meantime.kernel.ids import check_id
 from meantime.kernel.lifecycle import ACTIVE, ENDED, Status
 from meantime.kernel.model import (
@@ -72,8 +80,7 @@ class Looking:
     async def find(self, ref: str, thread: str | None) -> Task:
         """An exact id, otherwise a unique prefix, otherwise the id of one of its notices: a model uses the id
         that it was told. Another thread's task is not found."""
-        check_id(ref, "task id")
-        check_scope(thread)
+        ref, thread = check_id(ref, "task id"), check_scope(thread)
         if task := await self._exact(ref, thread):
             return task
         found = await self._record.store.find(ref, thread, 11)
@@ -105,9 +112,9 @@ class Looking:
     ) -> Sequence[Task]:
         """Newest first. A thread lists what is active and its newest endings; `history` lists all."""
         wanted = ACTIVE if statuses is None else _statuses(statuses)
-        check_scope(thread)
-        if batch is not None:
-            check_id(batch, "batch")
+        thread = check_scope(thread)
+        batch = None if batch is None else check_id(batch, "batch")
+        check_flag(history, "history")
         _check_part(limit, offset)
         if history or thread is None or batch is not None:
             query = Query(thread, wanted, batch, hidden=history, limit=limit, offset=offset)
@@ -152,7 +159,7 @@ class Looking:
         return ThreadCount(owed.thread, len(active), owed.unread, owed.leased, owed.parked, last)
 
     async def output(self, ref: str, thread: str | None, *, wait: float = 0) -> Output:
-        _check_wait(wait)
+        wait = _check_wait(wait)
         task = await self.get(ref, thread)
         if wait and not task.ended:
             await self.wait([task.id], thread, timeout=min(wait, self._settings.max_wait))
@@ -212,10 +219,8 @@ class Looking:
         self, refs: Sequence[str], thread: str | None, *, until: str = "all", timeout: float | None = None
     ) -> Sequence[Task]:
         """Returns the tasks as they are when all, or any, have ended, or the time is over."""
-        if until not in ("all", "any"):
-            raise InvalidInput(f"until={until!r} is unknown.", hint="Use 'all' or 'any'.")
-        if timeout is not None:
-            _check_wait(timeout)
+        until = check_choice(until, "until", ("all", "any"))
+        timeout = None if timeout is None else _check_wait(timeout)
         named = check_all(refs, str, "what is waited for")
         ids = list(dict.fromkeys([(await self.find(ref, thread)).id for ref in named]))
         need = 1 if until == "any" else len(ids)
@@ -285,8 +290,10 @@ class Looking:
 def _statuses(given: Iterable[str]) -> frozenset[Status]:
     try:
         return frozenset(map(Status, check_all(given, str, "statuses")))
-    except ValueError as problem:
-        raise InvalidInput(f"{problem}.", hint=f"Statuses are {', '.join(Status)}.") from None
+    except ValueError:
+        raise InvalidInput(
+            f"{shown(given)} names an unknown status.", hint=f"Statuses are {', '.join(Status)}."
+        ) from None
 
 
 def _check_part(limit: object, offset: object) -> None:
@@ -300,9 +307,13 @@ def _bad_payload(task: Task, spill: Spill, why: str) -> LedgerDamaged:
     return LedgerDamaged(text, hint="A backup may have it. `meantime audit` names every such payload.")
 
 
-def _check_wait(seconds: object) -> None:
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < 1e10:
-        raise InvalidInput(f"A wait of {seconds!r} is not possible.", hint="Give seconds from 0 up, or None.")
+def _check_wait(seconds: object) -> float:
+    number = as_number(seconds)
+    if number is None or not 0 <= number < 1e10:
+        raise InvalidInput(
+            f"A wait of {shown(seconds)} is not possible.", hint="Give seconds from 0 up, or None."
+        )
+    return number
 
 
 def output_of(task: Task) -> Output:

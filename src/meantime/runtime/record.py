@@ -21,6 +21,7 @@ Listener = Callable[[Change, Committed], None]
 Then = Callable[[Task, bool], None]
 DRAIN = 5.0  # seconds that a close waits for the disk
 _RETRY = (0.05, 0.2, 1.0, 5.0)  # seconds between tries to record what must not be lost
+_HURRIED = 0.1  # seconds between them while we close
 
 
 class Moved(NamedTuple):
@@ -38,6 +39,8 @@ class Record:
         self.listeners: list[Listener] = []  # called in the order of commits; they must not fail
         self.notice_listeners: list[Callable[[str], None]] = []  # see notices_of; they must not fail
         self._pending: set[asyncio.Future[Committed]] = set()
+        self._hurried = asyncio.Event()  # we are closing
+        self._refused_since: float | None = None  # by the monotonic clock
 
     async def create(self, task: Task, then: Then) -> None:
         """`then` is called once, with the commit: True if the task is there, False if it is not."""
@@ -65,8 +68,29 @@ class Record:
             try:
                 return await self.move(id, move, facts)
             except (LedgerError, Degraded):
-                await self.sleep(_RETRY[min(tries, len(_RETRY) - 1)])
+                await self._pause(_RETRY[min(tries, len(_RETRY) - 1)])
                 tries += 1
+
+    async def _pause(self, seconds: float) -> None:
+        """Before another try. A close cuts it short: there is not much time left for tries."""
+        if self._hurried.is_set():
+            await self.sleep(_HURRIED)
+            return
+        hurried = asyncio.ensure_future(self._hurried.wait())
+        alarm = self.clock.call_later(seconds, hurried.cancel)
+        try:
+            await asyncio.wait([hurried])
+        finally:
+            alarm.cancel()
+            hurried.cancel()
+
+    def hurry(self) -> None:
+        """We are closing: what could not be written is tried again now, and more often."""
+        self._hurried.set()
+
+    def refused_for(self) -> float:
+        """Seconds in which every write was refused; 0 where the last one was taken."""
+        return 0.0 if self._refused_since is None else self.clock.monotonic() - self._refused_since
 
     async def amend(
         self,
@@ -117,6 +141,7 @@ class Record:
             if tells:
                 self.notices_of(change.task.thread)
             problem = inner.exception()
+            self._heard_of_disk(problem)
             done = problem is None and inner.result().result is CommitResult.DONE
             if done:
                 self._took(change, inner.result())
@@ -138,6 +163,12 @@ class Record:
         self._pending.add(commit)
         commit.add_done_callback(committed)
         return waiter
+
+    def _heard_of_disk(self, problem: BaseException | None) -> None:
+        if problem is None:
+            self._refused_since = None
+        elif self._refused_since is None and isinstance(problem, LedgerError | Degraded):
+            self._refused_since = self.clock.monotonic()
 
     async def drain(self) -> None:
         """Waits until every commit that is on its way has taken effect."""

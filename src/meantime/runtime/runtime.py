@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from typing import cast
 
 from meantime.kernel.conversation import Line
 from meantime.kernel.errors import Closed, InvalidInput, NotFound, RetryNotSupported
 from meantime.kernel.events import Event
-from meantime.kernel.given import check_all, check_count, check_scope
+from meantime.kernel.given import check_all, check_count, check_flag, check_scope
 from meantime.kernel.ids import check_id
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.limits import Limits, PluginDefaults
@@ -19,9 +20,10 @@ from meantime.kernel.tools import ToolInfo
 from meantime.kernel.work import Order
 from meantime.ports.clock import Clock
 from meantime.ports.engine import Engine
+from meantime.ports.event_loop import check_loop
 from meantime.ports.host import Host
 from meantime.ports.runner import Assignment, ServedRunner
-from meantime.ports.store import Entry, Query, Settled, Store
+from meantime.ports.store import Entry, Query, Settled, Store, check_entry
 from meantime.ports.tasks import Answer, CancelAnswer, OpenTurn, Options, Page, ThreadCount
 from meantime.push import Pushing
 
@@ -93,6 +95,7 @@ class Runtime:
         )  # fmt: skip
         self.record.listeners += [stage.heard for stage in stages]
         self._open = False
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def _requeue(self, task: Task) -> None:
         self.admission.give_up(task)
@@ -112,6 +115,7 @@ class Runtime:
             await self.store.close()
             raise
         self.upkeep.start()
+        self._loop = asyncio.get_running_loop()
         self._open = True
 
     async def close(self, on_close: str | None = None) -> None:
@@ -120,6 +124,7 @@ class Runtime:
         keeps = check_on_close(self.settings.on_close if on_close is None else on_close) == "keep"
         if not self._open:
             return
+        check_loop(self._loop)
         self._open = False
         self.admission.closed = True
         try:
@@ -140,6 +145,7 @@ class Runtime:
     def _check_open(self) -> None:
         if not self._open:
             raise Closed
+        check_loop(self._loop)
 
     # -- starting
 
@@ -305,8 +311,8 @@ class Runtime:
         self, thread: str, *, batch: str | None = None, descendants: bool = False, by: str = "user"
     ) -> Sequence[CancelAnswer]:
         self._check_open()
-        if batch is not None:
-            check_id(batch, "batch")
+        check_flag(descendants, "descendants")
+        batch = None if batch is None else check_id(batch, "batch")
         return await self.stopping.cancel_all(check_id(thread, "thread"), batch, by, descendants=descendants)
 
     async def clear(
@@ -337,6 +343,7 @@ class Runtime:
         return await self.announcing.open_turn(check_id(thread, "thread"), lease=lease, limit=limit)
 
     async def boundary(self, turn: str, *, limit: int, thread: str | None = None) -> Sequence[Notice]:
+        check_loop(self._loop)
         return await self.announcing.boundary(turn, limit=limit, thread=thread)
 
     async def ack(
@@ -348,12 +355,15 @@ class Runtime:
         *,
         thread: str | None = None,
     ) -> Settled:
+        check_loop(self._loop)
         return await self.announcing.ack(turn, notices, entries, reads, thread)
 
     async def renew(self, turn: str, *, thread: str | None = None) -> None:
+        check_loop(self._loop)
         await self.announcing.renew(turn, thread)
 
     async def close_turn(self, turn: str, *, failed: bool, thread: str | None = None) -> None:
+        check_loop(self._loop)
         await self.announcing.close_turn(turn, failed=failed, thread=thread)
 
     async def wait_wake(self, thread: str, seen: int) -> int:
@@ -362,14 +372,17 @@ class Runtime:
         return await self.waking.wait(check_id(thread, "thread"), seen)
 
     async def unpark(self, thread: str) -> int:
+        check_loop(self._loop)
         return await self.announcing.unpark(check_id(thread, "thread"))
 
     async def notices(
         self, thread: str | None, states: Iterable[str], *, limit: int = 1_000, offset: int = 0
     ) -> Sequence[Notice]:
+        check_loop(self._loop)
         return await self.announcing.notices(check_scope(thread), states, limit, offset)
 
     async def count_notices(self, thread: str | None, states: Iterable[str]) -> int:
+        check_loop(self._loop)
         return await self.announcing.count_notices(check_scope(thread), states)
 
     def attach(self, thread: str, host: Host) -> None:
@@ -380,23 +393,31 @@ class Runtime:
         self.pushing.detach(thread)
 
     async def append(self, thread: str, entries: Sequence[Entry]) -> None:
-        await self.store.append(check_id(thread, "thread"), check_all(entries, Entry, "entries"))
+        check_loop(self._loop)
+        await self.store.append(
+            check_id(thread, "thread"), [check_entry(entry) for entry in check_all(entries, Entry, "entries")]
+        )
 
     async def transcript(self, thread: str) -> Sequence[Entry]:
+        check_loop(self._loop)
         return await self.store.transcript(check_id(thread, "thread"))
 
     async def has_entry(self, thread: str, notice: str) -> bool:
+        check_loop(self._loop)
         return await self.store.has_entry(check_id(thread, "thread"), check_id(notice, "notice"))
 
     # -- for people
 
     async def events(self, after: int, limit: int) -> Sequence[Event]:
+        check_loop(self._loop)
         return await self.observing.events(after, limit)
 
     async def wait_events(self, after: int) -> None:
+        check_loop(self._loop)
         await self.observing.wait_events(after)
 
     async def last_event(self) -> int:
+        check_loop(self._loop)
         return await self.store.last_event()
 
     async def threads(self, limit: int) -> Sequence[ThreadCount]:
@@ -412,6 +433,7 @@ class Runtime:
         return await self.store.statistics(check_scope(thread))
 
     async def stats(self) -> dict[str, int]:
+        check_loop(self._loop)
         slots = self.admission.slots
         counts = dict(await self.store.counts())
         return {
@@ -427,6 +449,7 @@ class Runtime:
         return await cast("ServedRunner", self.engine.runner("tool")).tools(named)
 
     async def set_limits(self, limits: Limits) -> None:
+        check_loop(self._loop)
         self.admission.set_limits(limits)
 
     def limits(self) -> Limits:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from meantime.kernel.errors import InvalidInput
+from meantime.kernel.given import check_choice
 from meantime.kernel.limits import Limits, PluginDefaults
 from meantime.kernel.model import InlineLimits
 from meantime.kernel.retention import Retention
@@ -39,6 +39,4 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 
 def check_on_close(on_close: str) -> str:
-    if on_close not in ("keep", "stop"):
-        raise InvalidInput(f"on_close={on_close!r} is unknown.", hint="Use 'keep' or 'stop'.")
-    return on_close
+    return check_choice(on_close, "on_close", ("keep", "stop"))

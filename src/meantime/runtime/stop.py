@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from typing import cast
 
 from meantime.kernel.change import SHUTDOWN, Disposition, Facts
 from meantime.kernel.errors import Refused
+from meantime.kernel.given import check_flag, check_words
 from meantime.kernel.lifecycle import Move, Status
 from meantime.kernel.model import Task
 from meantime.kernel.notices import left_running
-from meantime.kernel.payloads import escape_surrogates
 from meantime.ports.engine import Engine
 from meantime.ports.runner import LastingRunner
 from meantime.ports.tasks import CancelAnswer
@@ -21,6 +22,11 @@ from .look import Looking
 from .record import Record
 from .run import Runs
 from .settings import Settings
+
+logger = logging.getLogger("meantime")
+REFUSED = 2.0  # seconds that a close goes on with a ledger that refuses every write
+AGAIN = 0.1  # seconds between its tries
+NAMED = 10  # tasks in the log
 
 
 class Stopping:
@@ -41,6 +47,7 @@ class Stopping:
         self._settings = settings
 
     async def cancel(self, ref: str, thread: str | None, by: str, reason: str, *, wait: bool) -> CancelAnswer:
+        check_flag(wait, "wait")
         task = await self._looking.find(ref, thread)
         if task.outcome is not None and left_running(task.outcome):
             found = await cast("LastingRunner", self._engine.runner(task.work.kind)).end_leftovers(task)
@@ -66,7 +73,7 @@ class Stopping:
             if done and not task.ended:
                 self._runs.stop(task)
 
-        facts = Facts(by=_words(by, 100), reason=_words(reason, 500))
+        facts = Facts(by=check_words(by, 100), reason=check_words(reason, 500))
         moved = await self._record.move(task.id, Move.CANCEL, facts, cancelling)
         return CancelAnswer(moved.task, moved.disposition)
 
@@ -85,17 +92,37 @@ class Stopping:
         """Until nothing runs here: a start that was on its way when we closed may still come in. What
         outlives us is left to the next owner. Where the disk does not take the endings we give up after
         a while; the next owner finds those lost."""
-        deadline = self._record.clock.monotonic() + 2 * self._settings.stop_deadline
+        clock = self._record.clock
+        deadline = clock.monotonic() + 2 * self._settings.stop_deadline
         kept: set[str] = set()
-        while (left := deadline - self._record.clock.monotonic()) > 0:
+        self._record.hurry()
+        while (left := deadline - clock.monotonic()) > 0:
             await self._record.drain()
             await self._admission.drain()
             running = await self._not_kept(kept, keeps)
             if not running:
                 return
+            if self._record.refused_for() > REFUSED:
+                break
             stops = (self._cancel(task, SHUTDOWN, "this Meantime was closed") for task in running)
             await asyncio.gather(*stops, return_exceptions=True)
-            await self._looking.wait([task.id for task in running], None, timeout=left)
+            pause = AGAIN if self._record.refused_for() else left
+            await self._looking.wait([task.id for task in running], None, timeout=min(left, pause))
+        self._leave(await self._not_kept(kept, keeps))
+
+    def _leave(self, running: list[Task]) -> None:
+        """They are stopped all the same, though nothing can say so any more."""
+        for task in running:
+            self._runs.stop(task)
+        if running:
+            named = ", ".join(task.id for task in running[:NAMED])
+            logger.error(
+                "The ledger took no writes while this Meantime was closed: the endings of %d tasks are not "
+                "recorded (%s%s). They are stopped; the next owner of the ledger finds them lost.",
+                len(running),
+                named,
+                ", …" if len(running) > NAMED else "",
+            )
 
     async def _not_kept(self, kept: set[str], keeps: bool) -> list[Task]:
         """What runs and is to be stopped; what goes on without us is added to `kept`."""
@@ -103,7 +130,3 @@ class Stopping:
         if keeps:
             kept |= {task.id for task in running if task.id not in kept and await self._runs.detach(task)}
         return [task for task in running if task.id not in kept]
-
-
-def _words(text: object, most: int) -> str:
-    return escape_surrogates(str(text))[:most]

@@ -13,13 +13,12 @@ from meantime.kernel.change import Disposition, Facts
 from meantime.kernel.conversation import ROLES, Line
 from meantime.kernel.errors import Duplicate, InvalidInput, NotFound, NotResumable, Refused
 from meantime.kernel.forking import seed
-from meantime.kernel.given import check_all
-from meantime.kernel.ids import ENTROPY, check_id, task_id
+from meantime.kernel.given import check_text
+from meantime.kernel.ids import ENTROPY, task_id
 from meantime.kernel.lifecycle import Move, Status
-from meantime.kernel.model import InlineLimits, Run, Task
-from meantime.kernel.payloads import is_unicode
+from meantime.kernel.model import Run, Task
 from meantime.kernel.timeouts import resolve
-from meantime.kernel.work import Order, check_input, check_meta
+from meantime.kernel.work import Order, check_input
 from meantime.ports.engine import Engine
 from meantime.ports.runner import Assignment, LastingRunner, Runner, Standing, TalkingRunner
 from meantime.ports.store import Entry
@@ -29,10 +28,11 @@ from .admit import Admission
 from .batches import Batches
 from .entropy import entropy
 from .lineage import Parent, allowed_below, parent_of
+from .options import check_options
 from .record import Record, Then
 from .settings import Settings
 
-MAX_DESCRIPTION = 2_000
+MAX_PROMPT = 1_000_000  # characters
 
 
 class Submission:
@@ -47,12 +47,13 @@ class Submission:
         self._preparing: set[str] = set()  # on their way to the ledger
 
     async def start(self, thread: str, order: Order, options: Options) -> Task:
+        options = check_options(options)
         runner = self._engine.runner(order.work.kind)
         parent = await parent_of(options, self._record)
         batch = await self._batches.choose(thread, options.batch)
         # With a free slot the task is created running: one commit, and the work starts after it.
         starts = self._admission.is_open(thread, order.work.kind, on_limit=options.on_limit)
-        if options.fork is True:
+        if options.fork:
             if not runner.abilities.talk:
                 raise InvalidInput(
                     f"{order.work.kind} tasks have no conversation to fork.", code="nothing_to_fork"
@@ -76,7 +77,7 @@ class Submission:
         """The conversation that it goes on from, kept with the order: a fork never starts blank."""
         given = dict(cast("dict[str, Any]", order.work.input or {}))
         if options.fork_of is not None:
-            source = await self._record.current(check_id(options.fork_of, "fork_of"))
+            source = await self._record.current(options.fork_of)
             if source.thread != thread:
                 raise NotFound.task(options.fork_of)
             session = self._session_of(source)
@@ -88,9 +89,9 @@ class Submission:
                 )
             given["fork_of"] = {"task": source.id, "session": session, "agent": source.work.name}
         elif options.context:
-            given["context"] = seed(check_all(options.context, Line, "context"))
+            given["context"] = seed(options.context)
         elif options.session is not None:
-            given["fork_of"] = {"task": "", "session": check_id(options.session, "session"), "agent": ""}
+            given["fork_of"] = {"task": "", "session": options.session, "agent": ""}
         else:
             kept = await self._record.store.transcript(thread)
             lines = [Line(role=one.message.role, text=one.message.text) for one in kept if _is_said(one)]
@@ -136,7 +137,8 @@ class Submission:
         return created
 
     async def resume(self, task: Task, prompt: str, options: Options) -> Task:
-        prompt = checked_text(prompt, "prompt", 1_000_000)
+        options = check_options(options)
+        prompt = check_text(prompt, "prompt", MAX_PROMPT)
         runner = self._engine.runner(task.work.kind)
         asked = options.timeout
         if asked is None and runner.abilities.talk:
@@ -212,21 +214,10 @@ class Submission:
         standing = self._standing(order)
         wanted = standing.timeout if options.timeout is None else options.timeout
         timeout = resolve(wanted, self._settings.default_timeout, self._settings.max_timeout)
-        if options.retry not in ("", "idempotent"):
-            raise InvalidInput(
-                f"retry={options.retry!r} is unknown.", hint="Leave it out, or use 'idempotent'."
-            )
-        for name, value in (("notify", options.notify), ("fork", options.fork)):
-            if type(value) is not bool:
-                raise InvalidInput(f"{name} must be True or False, not {type(value).__name__}.")
-        if options.on_limit not in (None, "queue", "reject"):
-            raise InvalidInput(f"on_limit={options.on_limit!r} is unknown.", hint="Use 'queue' or 'reject'.")
-        check_all(options.context, Line, "context")
-        _optional_id(options.fork_of, "fork_of")
         depth = 0 if parent is None else parent.depth + 1
         self._admission.check_depth(depth)
         return Task(
-            id=new_id() if options.id is None else check_id(options.id, "id"),
+            id=new_id() if options.id is None else options.id,
             thread=thread,
             work=order.work,
             status=Status.RUNNING if running else Status.QUEUED,
@@ -238,19 +229,19 @@ class Submission:
                 timeout=timeout.seconds,
                 timeout_note=timeout.note,
             ),
-            description=checked_text(options.description, "description", MAX_DESCRIPTION),
+            description=options.description,
             batch=batch,
-            tool_call_id=_optional_id(options.tool_call_id, "tool_call_id"),
-            message_id=_optional_id(options.message_id, "message_id"),
+            tool_call_id=options.tool_call_id,
+            message_id=options.message_id,
             parent=None if parent is None else parent.id,
             depth=depth,
-            session=None if options.fork else _optional_id(options.session, "session"),
+            session=None if options.fork else options.session,
             forked=options.fork,
             notify=options.notify,
             retry=options.retry,
-            inline=_inline(options.inline),
-            meta=check_meta(options.meta),
-            executor=_optional_id(options.executor, "executor"),
+            inline=options.inline,
+            meta=options.meta,
+            executor=options.executor,
             children=allowed_below(parent, standing.depth),
             above=None if parent is None else parent.agent,
         )
@@ -277,28 +268,3 @@ def _busy(task: Task) -> NotResumable:
         code="still_active",
         hint="Wait until it has ended.",
     )
-
-
-def _optional_id(value: str | None, what: str) -> str | None:
-    return None if value is None else check_id(value, what)
-
-
-def checked_text(value: object, what: str, most: int) -> str:
-    if not isinstance(value, str):
-        raise InvalidInput(f"{what} must be a text, not {type(value).__name__}.")
-    if len(value) > most:
-        raise InvalidInput(
-            f"{what} has {len(value)} characters; at most {most} are kept.", hint="Shorten it."
-        )
-    if not is_unicode(value):
-        raise InvalidInput(f"{what} holds a lone surrogate.", hint="It cannot be stored as UTF-8.")
-    return value
-
-
-def _inline(limits: Any) -> InlineLimits | None:
-    if limits is None:
-        return None
-    good = isinstance(limits, InlineLimits)
-    if not good or any(type(most) is not int or most < 0 for most in (limits.max_bytes, limits.max_lines)):
-        raise InvalidInput("inline takes InlineLimits(max_bytes, max_lines), whole numbers from 0 up.")
-    return limits

@@ -11,10 +11,13 @@ import msgspec
 from msgspec import Struct
 
 from meantime.kernel.errors import InvalidInput
+from meantime.kernel.payloads import jsonable
+from meantime.kernel.plain_text import cut, escape_surrogates
 from meantime.ports.asks import Answer, Ask
 from meantime.ports.dialect import Said, Tool
 
 A = TypeVar("A", bound=Struct)
+MOST_PROBLEM = 500  # characters
 _AT = re.compile(r"`\$\.(\w+)")  # how msgspec ends what it says: " - at `$.status`"
 
 
@@ -78,16 +81,20 @@ def _needless(key: str, part: Any) -> bool:
 
 
 def parsed(kind: type[A], given: object) -> A:
+    said, is_json = jsonable({} if given is None else given)
+    if not is_json:
+        raise InvalidInput("The arguments are not JSON.", hint=_hint(kind))
     try:
-        return msgspec.convert({} if given is None else given, kind)
+        return msgspec.convert(said, kind)
     except msgspec.ValidationError as problem:
-        raise InvalidInput(f"The arguments are not right: {problem}.", hint=_hint(kind, problem)) from None
+        text = cut(escape_surrogates(str(problem)), MOST_PROBLEM)
+        raise InvalidInput(f"The arguments are not right: {text}.", hint=_hint(kind, text)) from None
 
 
-def _hint(kind: type[Struct], problem: msgspec.ValidationError) -> str:
+def _hint(kind: type[Struct], problem: str = "") -> str:
     """What can be given instead: the values of the parameter that has only some, else the parameters."""
     parameters: dict[str, dict[str, Any]] = schema(kind)["properties"]
-    at = _AT.search(str(problem))
+    at = _AT.search(problem)
     wrong = parameters.get(at[1], {}) if at else {}
     values: list[object] = wrong.get("enum") or wrong.get("items", {}).get("enum") or []
     if at and values:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeAlias, cast
 
-from meantime.kernel.errors import InvalidInput
+from meantime.kernel.given import check_choice
 from meantime.ports.dialect import Tool
 
 Form: TypeAlias = Literal["openai", "anthropic", "mcp", "gemini"]
 
 
 def exported(tools: Sequence[Tool], form: Form) -> list[dict[str, Any]]:
-    if form not in FORMS:
-        raise InvalidInput(f"There is no form {form!r}.", hint=f"There are: {', '.join(FORMS)}.")
-    return [FORMS[form](tool) for tool in tools]
+    known = check_choice(form, "form", tuple(FORMS))
+    return [FORMS[known](tool) for tool in tools]
 
 
 def openai(tool: Tool) -> dict[str, Any]:

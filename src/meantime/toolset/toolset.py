@@ -8,12 +8,16 @@ import logging
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from meantime.kernel.conversation import Line
 from meantime.kernel.errors import Ambiguous, Closed, InvalidInput, MeantimeError, NotFound, Refused
 from meantime.kernel.events import Event
+from meantime.kernel.given import check_kind, check_text, shown
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.limits import NO_LIMIT
 from meantime.kernel.model import InlineLimits, Task
+from meantime.kernel.plain_text import plain
 from meantime.ports import asks
 from meantime.ports.asks import Ask, Starting
 from meantime.ports.dialect import Command, Dialect, Offer, Problem, Published, Said, Tool
@@ -27,6 +31,7 @@ from meantime.turn import Turn
 from meantime.wording import OWN, Wording, configured, dialect_of
 
 LOG = logging.getLogger("meantime.toolset")
+MOST_LINE = 100_000  # characters of what a person types
 AT_ONCE = 500  # events that are read at once
 
 
@@ -115,6 +120,7 @@ class Toolset:
         message_id: the message of the conversation that asked.
         """
         ask: Ask | None = None
+        name = _name(name)
         try:
             tool = await self._tool(name)
             ask = tool.ask(parsed(tool.takes, arguments))
@@ -157,6 +163,7 @@ class Toolset:
 
     async def command(self, line: str) -> Said:
         """A line that a person typed: `/tasks list`. It sees this thread, and settles nothing."""
+        line = check_text(line, "line", MOST_LINE)
         words = " ".join(line.strip().removeprefix("/").split())
         ask: Ask | Said | None = None
         try:
@@ -232,13 +239,14 @@ class Toolset:
     # -- the steps of a call
 
     async def _tool(self, name: str) -> Tool:
+        name = _name(name)
         found = (self._offered or {}).get(name)
         if found is None:  # there may be more than when it was last asked
             await self.tools()
             found = (self._offered or {}).get(name)
         if found is None:
             there = ", ".join(self._offered or ()) or "none"
-            raise NotFound(f"There is no tool {name[:100]!r}.", hint=f"There are: {there}.")
+            raise NotFound(f"There is no tool {shown(name)}.", hint=f"There are: {there}.")
         return found
 
     async def refusal(self, name: str, error: MeantimeError, ask: Any = None) -> Said:
@@ -248,13 +256,16 @@ class Toolset:
         error: what is wrong.
         ask: what the call asked for, where that was understood.
         """
+        name, error = _name(name), check_kind(error, MeantimeError, "error")
+        if ask is not None:
+            check_kind(ask, Struct, "ask")
         candidates: list[Task] = []
         task: Task | None = None
         try:
             if isinstance(error, Ambiguous):
                 candidates = [await self._performer.get(id) for id in error.candidates]
-            elif isinstance(error, Refused) and hasattr(ask, "ref"):
-                task = await self._performer.get(ask.ref)
+            elif isinstance(error, Refused) and isinstance(ref := getattr(ask, "ref", None), str):
+                task = await self._performer.get(ref)
         except MeantimeError as gone:
             LOG.debug("What was asked for cannot be looked at: %s", gone)
         return self.dialect.problem(
@@ -278,6 +289,11 @@ class Toolset:
         if depth is None:
             depth = getattr(CURRENT.get(None), "depth", None)
         return most == NO_LIMIT or depth is None or depth < most
+
+
+def _name(given: object) -> str:
+    """A name that is no text names no tool: it is refused as what it looks like."""
+    return plain(given) if isinstance(given, str) else shown(given)
 
 
 def _internal(name: str) -> MeantimeError:

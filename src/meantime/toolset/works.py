@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 from meantime.kernel.errors import InvalidInput, NotFound
-from meantime.kernel.given import check_all
+from meantime.kernel.given import check_all, shown
 from meantime.kernel.model import Task
 from meantime.kernel.work import Call, Order, Orderable
 from meantime.ports.tasks import Options, Tasks
@@ -100,10 +100,10 @@ def _check_given(tools: object, commands: object) -> None:
         raise InvalidInput(what, hint='Use tools={"add": add}.')
     for name, function in cast("Mapping[object, object]", tools or {}).items():
         if not isinstance(name, str) or not callable(function):
-            what = f"tools maps names to functions: {name!r:.100} to {type(function).__name__} is none."
+            what = f"tools maps names to functions: {shown(name)} to {type(function).__name__} is none."
             raise InvalidInput(what, hint='Use tools={"add": add}.')
     if commands is not None and not callable(commands):
-        what = f"commands is what makes them, not {commands!r:.100}."
+        what = f"commands is what makes them, not {shown(commands)}."
         raise InvalidInput(what, hint="Use commands=Shell, with Shell from meantime; None allows none.")
 
 
@@ -118,7 +118,7 @@ def _purposes(agents: Sequence[str] | Mapping[str, str]) -> Mapping[str, str]:
 def names_of(given: object, what: str) -> list[str]:
     """A single text would be taken letter by letter."""
     if isinstance(given, str):
-        raise InvalidInput(f"{what} is a list of names, not a text.", hint=f"Use {what}=[{given!r:.100}].")
+        raise InvalidInput(f"{what} is a list of names, not a text.", hint=f"Use {what}=[{shown(given)}].")
     return check_all(given, str, what)
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from meantime.kernel.commandline import split_background
 from meantime.kernel.errors import InvalidInput, Refused
 from meantime.kernel.model import Json
-from meantime.kernel.payloads import cut
+from meantime.kernel.plain_text import cut
 from meantime.ports import asks
 from meantime.ports.asks import Starting
 from meantime.ports.dialect import Offer

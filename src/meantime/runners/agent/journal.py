@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from meantime.kernel.conversation import Kind, Line, spoken, storable
-from meantime.kernel.payloads import escape_surrogates
+from meantime.kernel.plain_text import escape_surrogates
 from meantime.ports.clock import Clock
 
 from .segments import Segments

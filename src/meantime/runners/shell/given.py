@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from meantime.kernel.errors import InvalidInput
-from meantime.kernel.payloads import is_unicode
+from meantime.kernel.given import as_bytes, check_all, check_map, check_path, shown
+from meantime.kernel.plain_text import is_unicode, plain
 
 MAX_STDIN = 1 << 20  # bytes that are handed over with the order; more is sent later
 MAX_COMMAND = 1 << 20
@@ -19,7 +20,7 @@ def command(value: Any) -> str | list[str]:
     if isinstance(value, str):
         parts: list[Any] = [value]
     elif isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
-        parts = list(cast("Sequence[Any]", value))
+        parts = check_all(cast("Sequence[Any]", value), object, "The parts of a command")
     else:
         raise InvalidInput(
             f"Shell(...) takes a text or a list of texts, not {type(value).__name__}.",
@@ -37,8 +38,8 @@ def command(value: Any) -> str | list[str]:
         and not os.path.exists(texts[0])
     ):
         raise InvalidInput(
-            f"Shell([{texts[0][:60]!r}]) names one program with that whole name.",
-            hint=f"A line for the shell is a text: Shell({texts[0][:60]!r}). A list has one word an entry.",
+            f"Shell([{shown(texts[0])}]) names one program with that whole name.",
+            hint=f"A line for the shell is a text: Shell({shown(texts[0])}). A list has one word an entry.",
         )
     return texts[0] if isinstance(value, str) else texts
 
@@ -46,11 +47,12 @@ def command(value: Any) -> str | list[str]:
 def text(value: object, what: str) -> str:
     if not isinstance(value, str):
         raise InvalidInput(f"{what} must be text, not {type(value).__name__}.", hint="Perhaps str(…) of it?")
+    value = plain(value)  # not a kind of text, such as a member of an enum: orders hold plain ones
     if "\0" in value:
         raise InvalidInput(f"{what} cannot hold a NUL character.", hint="No program could be given it.")
     if not is_unicode(value):
         raise InvalidInput(f"{what} holds a lone surrogate.", hint="It cannot be stored as UTF-8.")
-    return str.__str__(value)  # not a kind of text, such as a member of an enum: orders hold plain ones
+    return value
 
 
 def folder(cwd: Any) -> str:
@@ -60,9 +62,7 @@ def folder(cwd: Any) -> str:
             return os.getcwd()
         except OSError:
             raise InvalidInput("The current folder is gone.", hint="Name one with cwd=…") from None
-    if not isinstance(cwd, str | os.PathLike):
-        raise InvalidInput(f"cwd must be a path, not {type(cwd).__name__}.")
-    return os.path.abspath(text(os.fspath(cast("str | os.PathLike[str]", cwd)), "cwd"))
+    return os.path.abspath(text(check_path(cwd, "cwd"), "cwd"))
 
 
 def environment(env: Any) -> dict[str, str | None] | None:
@@ -71,10 +71,10 @@ def environment(env: Any) -> dict[str, str | None] | None:
     if not isinstance(env, Mapping):
         raise InvalidInput(f"env must be a dict, not {type(env).__name__}.")
     checked: dict[str, str | None] = {}
-    for name, value in cast("Mapping[object, object]", env).items():
+    for name, value in check_map(cast("Mapping[object, object]", env), "env").items():
         name = text(name, "The name of a variable")
         if not name or "=" in name:
-            raise InvalidInput(f"{name!r} cannot be the name of an environment variable.")
+            raise InvalidInput(f"{shown(name)} cannot be the name of an environment variable.")
         checked[name] = None if value is None else text(value, f"The value of {name}")
     return checked
 
@@ -83,7 +83,7 @@ def stdin(value: Any) -> bytes | None:
     if value is None:
         return None
     if isinstance(value, str):
-        value = value.encode("utf-8", "surrogateescape")
+        value = as_bytes(value)
     if not isinstance(value, bytes):
         raise InvalidInput(f"stdin takes text or bytes, not {type(value).__name__}.")
     if len(value) > MAX_STDIN:
@@ -94,17 +94,12 @@ def stdin(value: Any) -> bytes | None:
     return bytes(value)
 
 
-def size(value: Any) -> tuple[int, int]:
+def size(value: object) -> tuple[int, int]:
     """Of a terminal."""
-    numbers = list(cast("list[Any]", value)) if isinstance(value, tuple | list) else []
+    numbers = check_all(cast("list[Any]", value), object, "size") if isinstance(value, tuple | list) else []
     if len(numbers) != 2 or not all(type(number) is int and 0 < number < 10_000 for number in numbers):
         raise InvalidInput(
-            f"size={value!r} is no terminal's.", hint="Give (rows, columns), such as (24, 80)."
+            f"size={shown(cast('object', value))} is no terminal's.",
+            hint="Give (rows, columns), such as (24, 80).",
         )
-    return int(numbers[0]), int(numbers[1])
-
-
-def flag(value: Any, name: str) -> bool:
-    if type(value) is not bool:
-        raise InvalidInput(f"{name} must be True or False, not {type(value).__name__}.")
-    return value
+    return cast("tuple[int, int]", tuple(numbers))

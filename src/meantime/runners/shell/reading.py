@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from meantime.kernel.errors import InvalidInput
+from meantime.kernel.given import shown
 from meantime.kernel.model import Chunk
 
 from .characters import last_lines, trim
@@ -13,7 +14,7 @@ from .spool import STREAMS, Spool
 
 def read(base: Path, stream: str, offset: int, most: int, *, ended: bool) -> Chunk:
     if stream not in STREAMS:
-        raise InvalidInput(f"stream={stream!r} is unknown.", hint=f"Use one of: {', '.join(STREAMS)}.")
+        raise InvalidInput(f"stream={shown(stream)} is unknown.", hint=f"Use one of: {', '.join(STREAMS)}.")
     piece = Spool(base).read(stream, offset, most)
     data, back = piece.data, 0
     if not (ended and piece.next >= piece.total):

@@ -10,8 +10,9 @@ from typing import Any
 from msgspec import Struct, structs
 
 from meantime.kernel.errors import InvalidInput
+from meantime.kernel.given import check_choice, check_flag, shown
 from meantime.kernel.model import Json, Work
-from meantime.kernel.payloads import cut
+from meantime.kernel.plain_text import cut
 from meantime.kernel.work import OrderOf
 
 from . import given
@@ -69,13 +70,11 @@ class Shell:
         self.cwd = given.folder(cwd)
         self.env = given.environment(env)
         self.stdin = given.stdin(stdin)
-        self.open_stdin = given.flag(open_stdin, "open_stdin")
-        self.pty = given.flag(pty, "pty")
+        self.open_stdin = check_flag(open_stdin, "open_stdin")
+        self.pty = check_flag(pty, "pty")
         self.size = given.size(size)
-        self.merge = given.flag(merge, "merge")
-        if leftovers not in ("keep", "kill"):
-            raise InvalidInput(f"leftovers={leftovers!r} is unknown.", hint="Use 'keep' or 'kill'.")
-        self.leftovers = leftovers
+        self.merge = check_flag(merge, "merge")
+        self.leftovers = check_choice(leftovers, "leftovers", ("keep", "kill"))
         self.limits = _limits(limits)
 
     @property
@@ -120,5 +119,5 @@ def _limits(limits: Any) -> ProcessLimits | None:
         raise InvalidInput("limits takes ProcessLimits(...).")
     for name, value in structs.asdict(limits).items():
         if value is not None and (type(value) is not int or value < 1):
-            raise InvalidInput(f"{name}={value!r} is not a limit.", hint="Give a whole number above 0.")
+            raise InvalidInput(f"{name}={shown(value)} is not a limit.", hint="Give a whole number above 0.")
     return limits

@@ -227,7 +227,8 @@ class Reserve:
     def drop(self) -> None:
         """At a clean close: nobody needs it until the next open."""
         self.held = False
-        self._path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # the disk takes nothing any more: the next owner finds it here
+            self._path.unlink(missing_ok=True)
 
     def spend(self) -> bool:
         """Gives the space back to the disk; False if that was done already."""

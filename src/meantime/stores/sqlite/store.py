@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from meantime.kernel.change import Change
-from meantime.kernel.errors import Closed, InvalidInput
+from meantime.kernel.errors import Closed, InvalidInput, MeantimeError
 from meantime.kernel.events import Event
+from meantime.kernel.given import check_choice
 from meantime.kernel.ids import prefix_end
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import BatchCount, Task
@@ -43,8 +44,7 @@ class SqliteStore:
     less than the hop to a thread. Writes go through the Writer."""
 
     def __init__(self, path: Path, durability: str = "full", *, salvage: bool = False) -> None:
-        if durability not in ("full", "fast"):
-            raise InvalidInput(f"durability={durability!r} is unknown.", hint="Use 'full' or 'fast'.")
+        durability = check_choice(durability, "durability", ("full", "fast"))
         self.path = Path(path).resolve()  # the lock must be the same, whichever link one comes by
         self._door = Door(self.path, salvages=salvage)
         self._reserve = files.Reserve(self.path)

@@ -126,6 +126,7 @@ class Writer:
         else:
             self._flush()
         self._checkpoint(0)
+        self._cursor.close()  # after a failed write it holds a statement, which would hold the files
         self._db.close()
         self._mark.close()
 

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from . import answers
 from .answers import Refusal
-from .guard import Connection, connection_of
+from .guard import TARGET, Connection, connection_of
 from .settings import HttpSettings
 from .tokens import Caller, Tokens
 
@@ -61,7 +61,7 @@ class Gate:
         else:
             self._check_host(scope, headers)
         self._check_size(scope, headers)
-        token, path = _capability(scope["path"])
+        token, path = _capability(_path(scope))
         if scope["method"] == "OPTIONS" or path in OPEN_PATHS:
             caller = Caller()
         else:
@@ -70,14 +70,15 @@ class Gate:
         return {**scope, "path": path, "raw_path": path.encode(), CALLER: caller, WRITING: writing}
 
     def _check_host(self, scope: Scope, headers: Headers) -> None:
-        name = headers.only(b"host").lower()
+        """The name in the Host header, and the one in the target itself, where it has one."""
+        names = {headers.only(b"host").lower(), _authority(scope) or headers.only(b"host").lower()}
         port = (scope.get("server") or ("", 0))[1]
         allowed = {f"{local}:{port}" for local in LOCAL_NAMES} | {
             host.lower() for host in self._settings.hosts
         }
         if port == 80:
             allowed.update(LOCAL_NAMES)
-        if name not in allowed:
+        if not names <= allowed:
             text = "This door does not answer to that name."
             raise Refusal(421, "wrong_host", text, f"Use http://127.0.0.1:{port}, or add the name to hosts=…")
 
@@ -136,6 +137,24 @@ class Headers:
     def only(self, name: bytes) -> str:
         found = self._found.get(name, [])
         return found[0].decode("latin-1").strip() if len(found) == 1 else ""
+
+
+def _target(scope: Scope) -> bytes:
+    return scope.get(TARGET) or scope.get("raw_path") or b""
+
+
+def _authority(scope: Scope) -> str | None:
+    """The name in an absolute target, `GET http://name/v1/tasks`; None for the usual one, which has none."""
+    target = _target(scope)
+    if target.startswith(b"/") or target == b"*":
+        return None
+    return target.partition(b"://")[2].partition(b"/")[0].partition(b"?")[0].decode("latin-1").lower()
+
+
+def _path(scope: Scope) -> str:
+    """h11 leaves an absolute target in the path."""
+    path: str = scope["path"]
+    return path if path.startswith("/") else "/" + path.partition("://")[2].partition("/")[2]
 
 
 def _capability(path: str) -> tuple[str | None, str]:

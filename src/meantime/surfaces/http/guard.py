@@ -16,6 +16,7 @@ from .peers import peer_uid
 from .settings import HttpSettings
 
 CONNECTION = "meantime.connection"
+TARGET = "meantime.target"  # of the request, as it came
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
@@ -136,5 +137,18 @@ def guarded_protocol(settings: HttpSettings, clock: Clock) -> type[asyncio.Proto
         protocol.timeout_keep_alive_handler(self)
         clock.call_later(settings.stall_seconds, self.transport.abort)
 
-    ours = (connection_made, data_received, on_response_complete, connection_lost, timeout_keep_alive_handler)
+    def on_url(self: Any, url: bytes) -> None:
+        """httptools takes the host out of a target such as `http://name/v1/tasks`; the gate looks at it."""
+        protocol.on_url(self, url)
+        self.scope[TARGET] = self.url
+
+    ours: list[Any] = [
+        connection_made,
+        data_received,
+        on_response_complete,
+        connection_lost,
+        timeout_keep_alive_handler,
+    ]
+    if hasattr(protocol, "on_url"):  # h11 leaves the target as it is, in the path
+        ours.append(on_url)
     return type("Guarded", (protocol,), {method.__name__: method for method in ours})

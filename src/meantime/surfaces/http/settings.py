@@ -10,8 +10,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from meantime.kernel.errors import InvalidInput
+from meantime.kernel.given import check_choice, shown
 
 PORT = 5165
+AUTH = ("peer", "strict")
 _PORT_NAMES = ("MEANTIME_API_PORT", "ASYNCAGENTS_API_PORT")
 _ENABLED_NAMES = ("MEANTIME_API_ENABLED", "ASYNCAGENTS_API_ENABLED")
 
@@ -47,8 +49,7 @@ def in_force(settings: HttpSettings, environment: Mapping[str, str]) -> HttpSett
     wanted = _first(environment, _ENABLED_NAMES).strip().lower() != "false"
     enabled = settings.tcp and settings.enabled and wanted
     settings = replace(settings, port=_port(settings, environment), enabled=enabled)
-    if settings.auth not in ("peer", "strict"):
-        raise InvalidInput(f"auth={settings.auth!r} is unknown.", hint="Use 'peer' or 'strict'.")
+    check_choice(settings.auth, "auth", AUTH)
     if not is_loopback(settings.host) and not settings.allow_remote:
         raise InvalidInput(
             f"{settings.host} can be reached from other machines.",
@@ -76,7 +77,7 @@ def _port(settings: HttpSettings, environment: Mapping[str, str]) -> int:
 
 def _checked(port: object, what: str) -> int:
     if type(port) is not int or not 0 <= port <= 65_535:
-        raise InvalidInput(f"{what}={port!r} is not a port.", hint="Give a number from 0 to 65535.")
+        raise InvalidInput(f"{what}={shown(port)} is not a port.", hint="Give a number from 0 to 65535.")
     return port
 
 

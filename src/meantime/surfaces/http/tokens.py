@@ -35,7 +35,8 @@ class Tokens:
         self.secret = secret
 
     def for_thread(self, thread: str) -> str:
-        return f"{check_id(thread, 'thread')}~{self._seal(thread)}"
+        thread = check_id(thread, "thread")
+        return f"{thread}~{self._seal(thread)}"
 
     def caller(self, token: str) -> Caller | None:
         """Whose it is; None is a token that we did not give."""

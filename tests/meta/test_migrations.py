@@ -1,0 +1,30 @@
+"""Migrations that have landed are never edited: ledgers out there were made by them."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parents[2] / "src" / "meantime" / "stores" / "sqlite" / "migrations"
+# Every migration that has landed, in order. One that lands gets its line here (sha256sum of the file).
+LANDED = {
+    "001_heart.sql": "053bad4413b05d449c069b8705624722b43659c9343273d4cd7d7f15666ad421",
+    "002_looking.sql": "00aada65ea60a18593dd1dda7c3ad11f403cc6e2229aecc82116b769e1f5ce44",
+    "003_numbers.sql": "79d4a2723f99334f466b9a2065593b950f8298d6fd2dd0231fd27f87cb6e0684",
+    "004_following.sql": "c5cffbf284f163511250941d00f8788b98e5621bd27f30df0aa4621f852ff729",
+}
+
+
+def test_a_landed_migration_is_as_it_landed():
+    for name, landed in LANDED.items():
+        now = hashlib.sha256((FOLDER / name).read_bytes()).hexdigest()
+        assert now == landed, (
+            f"{name} has landed: ledgers were made by it, and would never get this change. Undo it, and "
+            f"add a new migration with the number {len(list(FOLDER.glob('*.sql'))) + 1:03}."
+        )
+
+
+def test_migrations_are_numbered_without_a_gap():
+    numbers = sorted(int(file.name.partition("_")[0]) for file in FOLDER.glob("*.sql"))
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert sorted(LANDED) == [file.name for file in sorted(FOLDER.glob("*.sql"))][: len(LANDED)]
