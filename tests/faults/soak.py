@@ -48,6 +48,8 @@ journal_events = 3000
 [timeouts]
 stop_grace = 0.5
 stop_deadline = 3.0
+[wakes]
+rounds = -1
 [executors]
 lease = {lease}
 grace = {grace}
