@@ -55,6 +55,8 @@ class Conversation:
 
 
 class Linked:
+    reconnects = 60.0  # seconds within which a daemon must come back
+
     def __init__(self, folder: Path, name: str, life: str, seed: int, link: Path, patience: float) -> None:
         works.open_ledger(folder)
         self.folder = folder
@@ -75,7 +77,7 @@ class Linked:
 
     async def load(self) -> None:
         """Until `finish` is there; then until everything that anybody asked for is told."""
-        async with Meantime.connect(self.link, start=False, patience=60.0) as self.meantime:
+        async with Meantime.connect(self.link, start=False, patience=self.reconnects) as self.meantime:
             os.write(1, b"begin\n")
             telling = [
                 asyncio.create_task(self._tell_on(name)) for name in (f"a{self.name}", f"b{self.name}")

@@ -60,6 +60,7 @@ class Daemon:
         self.home.config.write_text(config.format(lease=lease, grace=grace))
         self.plant = plant
         self.more: dict[str, str] = {}  # in its environment, and that of its clients
+        self.patience = PATIENCE
         self._process: subprocess.Popen[bytes] | None = None
         self._log = folder / "foreground.log"
 
@@ -85,13 +86,13 @@ class Daemon:
             assert self._process.poll() is None, f"the daemon ended by itself:\n{self.said()}"
             return answers(self.home)
 
-        until(ready, "the daemon answers")
+        until(ready, "the daemon answers", self.patience)
 
     def end(self, number: signal.Signals) -> None:
         """SIGKILL, or SIGTERM for a good end."""
         if self._process is not None:
             self._process.send_signal(number)
-            self._process.wait(PATIENCE)
+            self._process.wait(self.patience)
             self._process = None
 
     @property
@@ -137,7 +138,11 @@ class Crowd:
             self.living[name] = subprocess.Popen(
                 program, cwd=strace.ROOT, env=self._daemon.environ, stdout=file, stderr=subprocess.STDOUT
             )
-        until(lambda: b"begin" in log.read_bytes() or self._gone(name), f"{name} is connected")
+
+        def begun() -> bool:
+            return b"begin" in log.read_bytes() or self._gone(name)
+
+        until(begun, f"{name} is connected", self._daemon.patience)
 
     def _gone(self, name: str) -> bool:
         assert self.living[name].poll() is None, f"a client ended by itself:\n{self.said()}"
@@ -173,7 +178,7 @@ class Crowd:
         problems: list[str] = []
         for name, client in self.living.items():
             try:
-                code = client.wait(2 * PATIENCE)
+                code = client.wait(2 * self._daemon.patience)
             except subprocess.TimeoutExpired:
                 client.kill()
                 client.wait()

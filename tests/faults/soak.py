@@ -28,6 +28,7 @@ from . import flatness
 from .served import Crowd, Daemon
 from .soak_judge import judged_round, lines_of
 from .soak_report import Report
+from .soaking import PATIENCE
 
 CONFIG = """
 tools = ["tests.faults.link_plants"]
@@ -96,7 +97,8 @@ class Soak:
         self.sizes = sizes
         self.report = Report(self.folder / "report.json", seed, sizes.whole)
         self.rng = random.Random(f"{self.report.seed}.{self.report.parts}")
-        self.daemon = Daemon(self.folder, config=CONFIG, plant=plant, lease=5.0, grace=5.0)
+        self.daemon = Daemon(self.folder, config=CONFIG, plant=plant)
+        self.daemon.patience = PATIENCE
         self.crowd: Crowd | None = None
         self._born = 0.0
         self._saved = 0.0
@@ -200,7 +202,7 @@ class Soak:
         crowd = Crowd(self.daemon, folder=folder, program="soaking", more=(str(rate),))
         self.crowd = crowd
         for number in range(CLIENTS):
-            crowd.join(f"{name}x{number}", self.rng.randrange(1 << 30), patience=60.0)
+            crowd.join(f"{name}x{number}", self.rng.randrange(1 << 30), patience=PATIENCE)
         self._remember()
         return crowd
 
@@ -222,7 +224,7 @@ class Soak:
         self.report.broken.add(f"{name}-{crowd.life(name)}")
         crowd.kill(name)
         self.report.kills["client"] += 1
-        crowd.join(name, self.rng.randrange(1 << 30), patience=60.0)
+        crowd.join(name, self.rng.randrange(1 << 30), patience=PATIENCE)
         self._remember()
 
     def _kill_the_daemon(self) -> None:

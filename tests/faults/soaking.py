@@ -28,6 +28,7 @@ from .served import Line
 
 AGENT, COMMANDS = "agent", ("shell", "nap")
 KINDS = ["quick"] * 4 + ["gated"] * 3 + ["sync"] * 2 + ["call"] * 2 + ["shell", "nap", AGENT]
+PATIENCE = 180.0  # seconds for anything: other programs may take most of the machine, for an hour
 PARALLEL = 4  # starts at once in one conversation, where there is no rate
 PENDING = 32  # starts under way in one conversation, where there is one
 
@@ -58,6 +59,8 @@ class KnownConversation(Conversation):
 
 
 class Soaking(Linked):
+    reconnects = PATIENCE
+
     def __init__(self, *given: Any, rate: float) -> None:
         super().__init__(*given)
         self.file = KnownConversation(self.folder / f"b{self.name}.jsonl")
