@@ -25,6 +25,7 @@ from . import (
     schedules,
     strace,
     toolcalls,
+    versions,
 )
 from .judge import Tally
 
@@ -45,6 +46,7 @@ class Family(NamedTuple):
     whole: tuple[int, ...]
     part: tuple[int, ...]
     missing: Callable[[], str] = nothing
+    slow: bool = False  # even a part of it is left to `make test-all`
 
 
 FAMILIES = (
@@ -70,5 +72,8 @@ FAMILIES = (
     Family("mcp-clients", "hostile clients at the MCP door", mcp_clients.run, (0,), (5,)),
     Family("mcp-servers", "hostile MCP servers", mcp_servers.run, (0,), (3,)),
     Family("scarce", "a daemon without descriptors", scarce.run, (8,), (2,)),
+    Family(
+        "versions", "an older version beside this one", versions.run, (6,), (1,), versions.missing, slow=True
+    ),
     Family("full", "full disk of a daemon", filling.run, (5,), (1,), filling.missing),
 )

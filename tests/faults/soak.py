@@ -163,7 +163,7 @@ class Soak:
         began, played = time.monotonic(), self.report.played
         length = min(self.sizes.round - self.report.into, self.sizes.whole - played)
         client_at = self._next(self.sizes.client_kill)
-        daemon_at = self._next(self.sizes.daemon_kill) if storm else float("inf")
+        daemon_at = began if storm else float("inf")  # at once, so that the shortest round has one
         sample_at, count = began, Count(folder)
         into = self.report.into
         while (now := time.monotonic()) < began + length:
@@ -171,12 +171,12 @@ class Soak:
             if now >= sample_at:
                 sample_at = now + self.sizes.every
                 self._sample(count, played + now - began, into + now - began)
-            if now >= client_at:
-                client_at = self._next(self.sizes.client_kill)
-                self._kill_a_client(crowd)
             if now >= daemon_at:
-                daemon_at = self._next(self.sizes.daemon_kill)
                 self._kill_the_daemon()
+                daemon_at = self._next(self.sizes.daemon_kill)
+            if now >= client_at:
+                self._kill_a_client(crowd)
+                client_at = self._next(self.sizes.client_kill)
             time.sleep(0.05)
         self.report.played = played + length
         self._close(folder, crowd, str(number))
@@ -259,7 +259,7 @@ class Soak:
             )
         )  # fmt: skip
         self.report.played, self.report.into = at, into
-        if time.monotonic() > self._saved + 10:
+        if time.monotonic() > self._saved + min(10.0, self.sizes.round / 4):
             self.report.save()
             self._saved = time.monotonic()
 

@@ -113,9 +113,14 @@ class Change:
     def played(self) -> Iterator[str]:
         """Problems, if any."""
         scene = self.scene
-        for name in NAMES:
-            scene.join(name)
-        yield from self._start(self.older, list(self.codes))
+        yield from self._are_two()
+        for name, paths in zip(NAMES, (self.older, self.newer), strict=True):
+            self._join(name, paths)
+        ids = list(self.codes)
+        yield from self._start(self.older, ids[::2])
+        yield from self._start(
+            self.newer, ids[1::2]
+        )  # the package is new, and its daemon is still the old one
         until(lambda: self._starts() >= len(self.codes), "the commands have begun")
         scene.pause(0.2, 0.8)
         scene.daemon.end(signal.SIGTERM if self.number % 2 else signal.SIGKILL)
@@ -123,27 +128,46 @@ class Change:
         scene.daemon.up()
         scene.faults += 1
         for name in NAMES:
-            scene.crowd.until_works(name)  # clients of the older version
+            scene.crowd.until_works(name)  # a client of each version
         self.codes["late"] = 5
         yield from self._start(self.older, ["late"])
         (self.folder / "gate").touch()
         yield from self._ended()
         yield from self._told()
-        yield from self._mixed()
+        yield from self._back()
 
-    def _mixed(self) -> Iterator[str]:
-        """A client of this version takes the place of an older one, and the new daemon is killed, too."""
+    def _are_two(self) -> Iterator[str]:
+        """Or everything else here proves nothing."""
+        for paths in (self.older, self.newer):
+            program = [sys.executable, "-P", "-c", "import meantime; print(meantime.__file__)"]
+            environ = {**self.scene.daemon.environ, **paths}
+            found = subprocess.check_output(program, env=environ, text=True, timeout=OVER)
+            if not found.startswith(paths["PYTHONPATH"].partition(os.pathsep)[0]):
+                yield f"{found} is imported where {paths} is meant"
+
+    def _join(self, name: str, paths: dict[str, str]) -> None:
+        before = dict(self.scene.daemon.more)
+        self.scene.daemon.more.update(paths)
+        self.scene.join(name)
+        self.scene.daemon.more.update(before)
+
+    def _back(self) -> Iterator[str]:
+        """The ledger is of this version now. The older daemon says so, and leaves it as it is. Then a client
+        of the older version takes the place of one, under a daemon that was killed once more."""
         scene, name = self.scene, self.scene.rng.choice(NAMES)
+        scene.daemon.end(signal.SIGKILL)
+        program = [sys.executable, "-P", "-m", "meantime.app.daemon", "--foreground"]
+        environ = {**scene.daemon.environ, **self.older}
+        done = subprocess.run(program, env=environ, capture_output=True, text=True, timeout=OVER)
+        if done.returncode == 0 or "Upgrade Meantime" not in done.stdout + done.stderr:
+            yield f"the older daemon, on a newer ledger, ended with {done}"
+        scene.daemon.up()
         scene.broken.add(f"{name}-{scene.crowd.life(name)}")
         scene.crowd.kill(name)
-        scene.join(name)
-        scene.pause(0.1, 0.4)
-        scene.daemon.end(signal.SIGKILL)
-        scene.daemon.up()
-        scene.faults += 2
+        self._join(name, self.older)
+        scene.faults += 3
         for each in NAMES:
             scene.crowd.until_works(each)
-        return iter(())
 
     def _start(self, paths: dict[str, str], ids: list[str]) -> Iterator[str]:
         for id in ids:
