@@ -31,7 +31,7 @@ from .soak_report import Report
 from .soaking import PATIENCE
 
 CONFIG = """
-tools = ["tests.faults.link_plants"]
+tools = ["tests.faults.link_plants", "tests.faults.soak_daemon"]
 [http]
 enabled = false
 [limits]
