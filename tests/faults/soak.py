@@ -25,6 +25,7 @@ from types import FrameType
 from typing import NamedTuple
 
 from . import flatness
+from .reports import add_soak
 from .served import Crowd, Daemon
 from .soak_judge import judged_round, lines_of
 from .soak_report import Report
@@ -311,6 +312,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--folder", type=Path, default=Path(".soak"), help="report.json is written there")
     parser.add_argument("--seed", type=int, default=None, help="of a new soak; else it is drawn, and printed")
+    parser.add_argument("--report", type=Path, help="a JSON file in which the last result is kept, too")
     given = parser.parse_args(words)
     signal.signal(signal.SIGTERM, _stop)
     seed = given.seed if given.seed is not None else time.time_ns() % 1_000_000
@@ -322,6 +324,8 @@ def main(words: Sequence[str] | None = None) -> int:
         print(f"stopped after {soak.report.played:.0f} s; the same command goes on")
         return 130
     print(report.summary())
+    if given.report is not None:
+        add_soak(given.report, report.result())
     return 0 if report.clean else 1
 
 

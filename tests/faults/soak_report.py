@@ -6,7 +6,6 @@ import fcntl
 import json
 import os
 import signal
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,12 +13,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import meantime
 from meantime.process import Process, process
 
-from . import strace
 from .flatness import Flatness, Sample, flatness, told
 from .judge import Verdict
+from .reports import version
 
 PROBLEMS = 50  # that are kept
 UNITS = {"rss": 1 << 20, "wal": 1 << 20, "disk": 1 << 20}
@@ -141,6 +139,20 @@ class Report:
             "samples": self.samples,
         }
 
+    def result(self) -> dict[str, Any]:
+        """For docs/reliability.json: without the samples."""
+        plain = ("seed", "parts", "versions", "played", "rounds", "clean")
+        return {
+            **{name: getattr(self, name) for name in plain},
+            "maximum": round(self.maximum, 1),
+            "kills": dict(self.kills),
+            "told": self.counts["told"],
+            "conversations": self.counts["conversations"],
+            **{name: self.judged[name] for name in ("lost", "doubled", "misordered")},
+            "flat": told(self.flat),
+            "samples": len(self.samples),
+        }
+
     def head(self) -> str:
         begun = f"goes on after {self.played:.0f} s" if self.parts > 1 else "begins"
         return f"soak of {self.whole:.0f} s, seed {self.seed}, {begun}; report in {self._path}"
@@ -166,17 +178,6 @@ class Report:
             sizes = f"mean {one.mean / unit:.1f}, most {one.most / unit:.1f}, growth {grown}"
             lines.append(f"{name:<12} {verdict}: {sizes}{' MB' if unit > 1 else ''}")
         return "\n".join([*lines, f"seed {self.seed}"])
-
-
-def version() -> str:
-    asked = subprocess.run(
-        ["git", "describe", "--always", "--dirty"],
-        cwd=strace.ROOT,
-        capture_output=True,
-        text=True,
-        timeout=20,
-    )
-    return f"{meantime.__version__} {asked.stdout.strip()}".strip()
 
 
 def _replace(path: Path, value: object) -> None:
