@@ -14,7 +14,7 @@ ABOUT = {
     "7": "The owner of running commands is killed; the next one adopts them.",
     "7b": "The owner is killed at each system call of a command's start.",
     "9": "Owners and MCP servers are killed while tools are called.",
-    "agents": "The owner is killed at system calls while agents start, ask, are answered, end and are resumed.",
+    "agents": "The owner is killed at system calls while agents start, ask, end and are resumed.",
     "link-daemons": "The daemon is killed while connected processes start, run and tell.",
     "link-stops": "The daemon is stopped for a while, longer than its leases.",
     "link-jumps": "The daemon's wall clock jumps by seconds to years.",
@@ -26,6 +26,6 @@ ABOUT = {
     "mcp-servers": "MCP servers answer twice, never, late, too much, or with nonsense.",
     "scarce": "The daemon has no descriptors left.",
     "full": "The disk of the daemon's home is really full.",
-    "versions": "A daemon of an older version is killed, or stopped, under load, and this version's opens its "
-    "home: commands are adopted, and clients, command lines and hooks of both versions go on at both daemons.",
+    "versions": "An older version's daemon is killed, or stopped, under load; this version's opens its home: "
+    "commands are adopted, and clients, command lines and hooks of both versions go on at both daemons.",
 }
