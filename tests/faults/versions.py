@@ -36,6 +36,22 @@ COMMAND = (
     'if [ $i = {half} ]; then n=0; while [ ! -e "$GATE" ] && [ $n -lt 600 ]; do sleep 0.1; n=$((n+1)); done; '
     "fi; done; exit {code}"
 )
+LIBRARY = """
+import asyncio
+from meantime import Meantime
+
+async def main():
+    async with Meantime.connect(start=False) as meantime:
+        thread = meantime.thread("looks")
+        await meantime.stats()
+        await meantime.notices()
+        await meantime.list("all", limit=5)
+        await thread.list()
+        await thread.reminder()
+    print("well")
+
+asyncio.run(main())
+"""
 
 
 @functools.cache
@@ -121,6 +137,7 @@ class Change:
         yield from self._start(
             self.newer, ids[1::2]
         )  # the package is new, and its daemon is still the old one
+        yield from self._looks(self.newer)
         until(lambda: self._starts() >= len(self.codes), "the commands have begun")
         scene.pause(0.2, 0.8)
         scene.daemon.end(signal.SIGTERM if self.number % 2 else signal.SIGKILL)
@@ -129,6 +146,7 @@ class Change:
         scene.faults += 1
         for name in NAMES:
             scene.crowd.until_works(name)  # a client of each version
+        yield from self._looks(self.older)
         self.codes["late"] = 5
         yield from self._start(self.older, ["late"])
         (self.folder / "gate").touch()
@@ -144,6 +162,14 @@ class Change:
             found = subprocess.check_output(program, env=environ, text=True, timeout=OVER)
             if not found.startswith(paths["PYTHONPATH"].partition(os.pathsep)[0]):
                 yield f"{found} is imported where {paths} is meant"
+
+    def _looks(self, paths: dict[str, str]) -> Iterator[str]:
+        """A library of one version, at the daemon of the other."""
+        environ = {**self.scene.daemon.environ, **paths}
+        program = [sys.executable, "-P", "-c", LIBRARY]
+        done = subprocess.run(program, env=environ, capture_output=True, text=True, timeout=OVER)
+        if done.stdout != "well\n":
+            yield f"a library of {paths} ended with {done.returncode}: {done.stderr[-1_500:]}"
 
     def _join(self, name: str, paths: dict[str, str]) -> None:
         before = dict(self.scene.daemon.more)
