@@ -26,7 +26,7 @@ from meantime import Call, Disconnected, LeaseLost, Meantime, NotFound, Notice, 
 from . import link_plants, works
 from .served import PLANT, Line
 
-WATCHDOG = 80  # seconds
+WATCHDOG = float(os.environ.get("FAULT_WATCHDOG", "80"))  # seconds
 MOST = 150  # tasks of one process
 KINDS = ["gated"] * 5 + ["quick"] * 2 + ["sync", "sync", "call", "call", "shell", "long"]
 OPEN = ("queued", "running", "waiting", "cancelling", "notices.unread", "notices.leased", "notices.parked")
