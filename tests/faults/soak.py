@@ -25,6 +25,7 @@ from types import FrameType
 from typing import NamedTuple
 
 from . import flatness
+from .judge import Verdict
 from .reports import add_soak
 from .served import Crowd, Daemon
 from .soak_judge import judged_round, lines_of
@@ -122,6 +123,9 @@ class Soak:
                     self._say()
                 self.daemon.end(signal.SIGTERM)
                 self.report.finish(self.sizes.warm_up, self.sizes.slack)
+            except AssertionError as problem:
+                self.report.broke(problem)
+                raise
             finally:
                 if self.crowd is not None:
                     self.crowd.end()
@@ -152,9 +156,9 @@ class Soak:
         time.sleep(self.sizes.measuring)
         maximum = (count.settled() - before) / (time.monotonic() - began)
         assert maximum > 0, "nothing was told"
-        self._close(folder, crowd, "measuring")
-        self.report.maximum = maximum  # not before: what is still untold is told by those who go on with it
-        self.report.broken, self.report.stormy = set(), False
+        found = self._judge(folder, crowd, "measuring")
+        self.report.maximum = maximum
+        self._over(folder, found)
 
     def _round(self) -> None:
         number = self.report.rounds
@@ -179,11 +183,17 @@ class Soak:
                 self._kill_a_client(crowd)
                 client_at = self._next(self.sizes.client_kill)
             time.sleep(0.05)
+        found = self._judge(folder, crowd, str(number))
         self.report.played = played + length
-        self._close(folder, crowd, str(number))
         self.report.rounds, self.report.into = number + 1, 0.0
+        self._over(folder, found)
+
+    def _over(self, folder: Path, found: Verdict) -> None:
+        """All at once, and not before it is judged: what is untold is told by those who go on with a round."""
         self.report.broken, self.report.stormy = set(), False
         self.report.save()
+        if found.clean:
+            shutil.rmtree(folder)
 
     def _next(self, about: float) -> float:
         return time.monotonic() + self.rng.uniform(0.5, 1.5) * about
@@ -207,7 +217,7 @@ class Soak:
         self._remember()
         return crowd
 
-    def _close(self, folder: Path, crowd: Crowd, name: str) -> None:
+    def _judge(self, folder: Path, crowd: Crowd, name: str) -> Verdict:
         problems = crowd.come_out()
         self.crowd = None
         found, counts = judged_round(
@@ -215,8 +225,7 @@ class Soak:
         )
         self.report.add(name, found, counts)
         self.report.transcript_lines += lines_of(counts)
-        if found.clean:
-            shutil.rmtree(folder)
+        return found
 
     # -- faults
 
@@ -320,7 +329,7 @@ def main(words: Sequence[str] | None = None) -> int:
     print(soak.report.head(), flush=True)
     try:
         report = soak.run()
-    except (KeyboardInterrupt, SystemExit):
+    except (KeyboardInterrupt, Stopped):
         print(f"stopped after {soak.report.played:.0f} s; the same command goes on")
         return 130
     print(report.summary())
@@ -329,8 +338,12 @@ def main(words: Sequence[str] | None = None) -> int:
     return 0 if report.clean else 1
 
 
+class Stopped(BaseException):
+    """By a signal."""
+
+
 def _stop(number: int, frame: FrameType | None) -> None:
-    raise SystemExit(130)
+    raise Stopped
 
 
 if __name__ == "__main__":

@@ -99,6 +99,10 @@ class Report:
         if not found.clean:
             self.problems = [*self.problems, f"round {round}: {found}"[:4_000]][:PROBLEMS]
 
+    def broke(self, problem: Exception) -> None:
+        """The daemon ended by itself, or did not answer."""
+        self.add(str(self.rounds), Verdict(lost=(str(problem),)), {})
+
     def finish(self, warm_up: float, slack: float) -> None:
         self.flat = flatness(self.samples, self.played, warm_up, slack)
         self.finished = True
