@@ -57,7 +57,8 @@ def soak(report: dict[str, Any]) -> str:
         f"{found['conversations']} conversations; {kills.get('daemon', 0)} daemons and "
         f"{kills.get('client', 0)} clients killed: **{found['lost']} lost, {found['doubled']} doubled, "
         f"{found['misordered']} misordered**. "
-        f"Seed {found['seed']}, version {', '.join(found['versions'])}."
+        f"Played in {found.get('parts', 1)} parts; {found.get('unanswered', 0)} connects went unanswered for "
+        f"10 seconds and were repeated. Seed {found['seed']}, version {', '.join(found['versions'])}."
     )
     lines = [
         first,

@@ -27,7 +27,7 @@ from . import link_plants, works
 from .served import PLANT, Line
 
 WATCHDOG = float(os.environ.get("FAULT_WATCHDOG", "80"))  # seconds
-MOST = 150  # tasks of one process
+MOST = int(os.environ.get("FAULT_MOST", "150"))  # tasks of one process
 KINDS = ["gated"] * 5 + ["quick"] * 2 + ["sync", "sync", "call", "call", "shell", "long"]
 OPEN = ("queued", "running", "waiting", "cancelling", "notices.unread", "notices.leased", "notices.parked")
 # A command writes down its own execution, then waits for the end of the load, some of them.

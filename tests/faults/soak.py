@@ -189,7 +189,7 @@ class Soak:
         self._over(folder, found)
 
     def _over(self, folder: Path, found: Verdict) -> None:
-        """All at once, and not before it is judged: what is untold is told by those who go on with a round."""
+        """Not before it is judged: what is untold is told by those who go on with the round."""
         self.report.broken, self.report.stormy = set(), False
         self.report.save()
         if found.clean:

@@ -14,6 +14,7 @@ from .linked import Conversation
 from .served import Line, misnumbered
 from .soaking import AGENT, COMMANDS
 
+COUNTED = ("accepted", "refused", "unanswered")
 Lines = Mapping[str, Sequence[Line]]
 
 
@@ -60,7 +61,7 @@ def _wrong_endings(
 
 
 def _counts(facts: Sequence[Fact], told: Lines) -> Counter[str]:
-    counts = Counter[str](fact.what for fact in facts if fact.what in ("accepted", "refused"))
+    counts = Counter[str](fact.what for fact in facts if fact.what in COUNTED)
     counts.update(f"kind {fact.note or 'call'}" for fact in facts if fact.what == "attempt")
     counts.update(line.status for lines in told.values() for line in lines)
     counts["told"] = sum(map(len, told.values()))

@@ -151,6 +151,7 @@ class Report:
             "maximum": round(self.maximum, 1),
             "kills": dict(self.kills),
             "told": self.counts["told"],
+            "unanswered": self.counts["unanswered"],
             "conversations": self.counts["conversations"],
             **{name: self.judged[name] for name in ("lost", "doubled", "misordered")},
             "flat": told(self.flat),

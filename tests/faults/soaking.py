@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from meantime import Agent, Call, NotFound, Notice, Shell
+from meantime import Agent, Call, Disconnected, NotFound, Notice, Shell
 from meantime.integrations.loops.conversation import Conversation as Talk
 
 from . import works
@@ -72,6 +72,17 @@ class Soaking(Linked):
         if os.getppid() != self.parent:
             os._exit(3)  # whoever judges is gone: its successor starts others
         return super().finishing
+
+    async def load(self) -> None:
+        """A daemon that is short of CPU may welcome nobody for a while, which is noted, and tried again."""
+        end = time.monotonic() + self.reconnects
+        while True:
+            try:
+                return await super().load()
+            except Disconnected:
+                if hasattr(self, "meantime") or time.monotonic() > end:
+                    raise
+                works.say("unanswered", "", self.born)
 
     async def _start_on(self, thread: str) -> None:
         await (self._pace(thread) if self.rate else self._flood(thread))

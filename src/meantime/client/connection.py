@@ -162,7 +162,7 @@ class Connection:
         except (OSError, TimeoutError) as problem:
             if self._summon is None:
                 raise Disconnected(
-                    f"Nobody answers at {self._path}: {getattr(problem, 'strerror', None) or problem}.",
+                    f"Nobody answers at {self._path}: {_reason(problem)}.",
                     hint="Start the owner of the ledger first; the daemon with: meantime up",
                 ) from problem
             await self._summon()
@@ -332,3 +332,10 @@ def _lost_in_mid_call(verb: str) -> Disconnected:
         code="in_doubt",
         hint="Look at the task before you ask again.",
     )
+
+
+def _reason(problem: Exception) -> str:
+    """A timeout has no text of its own."""
+    if isinstance(problem, TimeoutError) and not problem.strerror:
+        return f"it did not welcome us within {WELCOME_WITHIN:g} s"
+    return str(getattr(problem, "strerror", None) or problem)
