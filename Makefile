@@ -33,8 +33,12 @@ coverage: $(VENV)/.tested
 	$(RUN) -m coverage report
 
 # `make faults FAMILIES="link power"` plays only these; `.venv/bin/python -m tests.faults.run --help` lists them.
+# `make faults REPORT=docs/reliability.json` writes what it found there, family by family.
+# `make faults LONG=1` is a soak of an hour (MINUTES=60) in the folder SOAK=.soak. Stopped, it goes on when it is
+# started again.
 faults: $(VENV)/.tested strace faketime
-	$(RUN) -m tests.faults.run $(FAMILIES)
+	$(RUN) -m $(if $(LONG),tests.faults.soak --minutes $(or $(MINUTES),60) --folder $(or $(SOAK),.soak) $(if \
+	$(REPORT),--report $(REPORT)),tests.faults.run $(FAMILIES) $(if $(REPORT),--report $(REPORT)))
 
 # `make bench NAMES="scaling history"` runs only these; `make bench NAMES=scaling MOST=1000000` goes further.
 bench: $(VENV)/.benched $(if $(NAMES),,peers strace)

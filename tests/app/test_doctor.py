@@ -241,3 +241,20 @@ def test_a_daemon_that_accepts_nothing_new(patient: Patient, monkeypatch: pytest
     assert (row.level, "accepts nothing new" in row.found) == (BAD, True)
     answers["degraded"] = False
     assert not list(at_home.degraded(patient.home))
+
+
+@pytest.mark.parametrize(
+    ("version", "level", "todo"), [(4, WARN, "meantime up"), (999, BAD, "version of Meantime")]
+)
+async def test_a_ledger_of_another_version_is_not_a_damaged_one(
+    patient: Patient, version: int, level: str, todo: str
+) -> None:
+    async with Meantime.open(patient.home.ledger):
+        pass
+    with sqlite3.connect(patient.home.ledger) as db:
+        db.execute(f"PRAGMA user_version = {version}")
+    db.close()
+    row = rows(patient)["ledger"]
+    assert (row.level, f"schema {version}" in row.found) == (level, True)
+    assert todo in row.todo
+    assert "salvage" not in row.todo

@@ -27,6 +27,7 @@ from . import (
     strace,
     toolcalls,
     verbs,
+    versions,
 )
 from .judge import Tally
 
@@ -47,6 +48,7 @@ class Family(NamedTuple):
     whole: tuple[int, ...]
     part: tuple[int, ...]
     missing: Callable[[], str] = nothing
+    slow: bool = False  # even a part of it is left to `make test-all`
 
 
 FAMILIES = (
@@ -73,6 +75,9 @@ FAMILIES = (
     Family("mcp-servers", "hostile MCP servers", mcp_servers.run, (0,), (3,)),
     Family("scarce", "a daemon without descriptors", scarce.run, (8,), (2,)),
     Family("damage", "damage to every file of a ledger", damage.run, (520,), (8,)),
+    Family(
+        "versions", "an older version beside this one", versions.run, (6,), (1,), versions.missing, slow=True
+    ),
     Family("full", "full disk of a daemon", filling.run, (5,), (1,), filling.missing),
     Family("verbs", "hostile values in every verb", verbs.run, (50_000,), (1_000,)),
 )

@@ -24,7 +24,7 @@ from meantime import Meantime, Settings, Shell, Thread
 from meantime.kernel.limits import Limits
 from meantime.runners.shell import provenance
 
-from . import strace
+from . import preload, strace
 from .judge import Tally
 from .trees import Tree, met, put_an_end_to, shim_of, survivors, trees
 from .trial import new_folder
@@ -86,19 +86,23 @@ class Trees(Tally):
     """Survivors are counted as lost: they are, to whoever asked for their end."""
 
     def __str__(self) -> str:
-        return f"{self.family:<44}{self.faults:>5} hostile trees, {self.lost} survivors"
+        without = f" (without LD_PRELOAD: {why})" if (why := preload.missing()) else ""
+        return f"{self.family:<44}{self.faults:>5} hostile trees, {self.lost} survivors{without}"
 
 
 def run(
     seed: int, count: int, reproduce: str, fates: tuple[str, ...] = FATES, only: tuple[str, ...] = ()
 ) -> Trees:
-    """`count` trees, each with a fate by chance; 0 is all of them, or all that are named."""
+    """`count` trees, each with a fate by chance; 0 is all of them, or all that are named, and those that go
+    out of sight with every way of being left, too."""
     tally = Trees("hostile process trees", reproduce)
     rng = random.Random(seed)
     chosen = [tree for tree in trees(rng) if not only or tree.name in only][: count or None]
     for fate in fates:
         folder = new_folder()
-        mine = [tree for number, tree in enumerate(chosen) if fates[number % len(fates)] == fate]
+        by_chance = [tree for number, tree in enumerate(chosen) if fates[number % len(fates)] == fate]
+        more = chosen if not count and fate.startswith("left") else []
+        mine = by_chance + [tree for tree in more if tree.leaves and tree not in by_chance]
         mine = [tree for tree in mine if not (fate == "shim" and tree.sheds_its_mark)]
         hostiles = [
             Hostile(tree, f"tree-{seed}-{os.getpid()}-{fate}-{n}", fate, folder)

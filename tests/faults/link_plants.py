@@ -61,7 +61,21 @@ def run_again() -> None:
     Executor.run = again  # type: ignore[method-assign]
 
 
+def ended_kept() -> None:
+    """Of every ending the daemon keeps a descriptor and some memory."""
+    from meantime.runtime.record import Record
+
+    move, kept = Record.move, []
+
+    async def moved(self: Record, *given: Any, **more: Any) -> Any:
+        kept.append((os.open("/dev/null", os.O_RDONLY), bytes(200_000)))
+        return await move(self, *given, **more)
+
+    Record.move = moved  # type: ignore[method-assign]
+
+
 PLANTS = {
+    "ended_kept": ("daemon", ended_kept),
     "heard_before_recorded": ("daemon", heard_before_recorded),
     "gone_unnoticed": ("daemon", gone_unnoticed),
     "turns_stranded": ("daemon", turns_stranded),

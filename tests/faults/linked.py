@@ -26,8 +26,8 @@ from meantime import Call, Disconnected, LeaseLost, Meantime, NotFound, Notice, 
 from . import link_plants, works
 from .served import PLANT, Line
 
-WATCHDOG = 80  # seconds
-MOST = 150  # tasks of one process
+WATCHDOG = float(os.environ.get("FAULT_WATCHDOG", "80"))  # seconds
+MOST = int(os.environ.get("FAULT_MOST", "150"))  # tasks of one process
 KINDS = ["gated"] * 5 + ["quick"] * 2 + ["sync", "sync", "call", "call", "shell", "long"]
 OPEN = ("queued", "running", "waiting", "cancelling", "notices.unread", "notices.leased", "notices.parked")
 # A command writes down its own execution, then waits for the end of the load, some of them.
@@ -55,6 +55,8 @@ class Conversation:
 
 
 class Linked:
+    reconnects = 60.0  # seconds within which a daemon must come back
+
     def __init__(self, folder: Path, name: str, life: str, seed: int, link: Path, patience: float) -> None:
         works.open_ledger(folder)
         self.folder = folder
@@ -75,7 +77,7 @@ class Linked:
 
     async def load(self) -> None:
         """Until `finish` is there; then until everything that anybody asked for is told."""
-        async with Meantime.connect(self.link, start=False, patience=60.0) as self.meantime:
+        async with Meantime.connect(self.link, start=False, patience=self.reconnects) as self.meantime:
             os.write(1, b"begin\n")
             telling = [
                 asyncio.create_task(self._tell_on(name)) for name in (f"a{self.name}", f"b{self.name}")

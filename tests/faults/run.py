@@ -10,10 +10,13 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from . import strace
+from .about import ABOUT
 from .families import FAMILIES, SEED, Family
+from .reports import add_families, version
 
 HELP = f"""
 Without a name every family is played. A name may be the first word of several: `link` is all of link-*.
@@ -48,12 +51,17 @@ def main(words: Sequence[str] | None = None) -> int:
     for played in _all_played(playable, seed):
         print(played.line, flush=True)
         every.append(played)
+        if given.report is not None:
+            order = [family.name for family in FAMILIES]
+            add_families(given.report, {played.name: _result(played, seed)}, order)
     return _summed(every, seed, time.monotonic() - began)
 
 
 class Played(NamedTuple):
     """What came of a family, to be carried between processes."""
 
+    name: str
+    seconds: float
     line: str
     counts: tuple[int, int, int, int]  # faults, lost, doubled, misordered
     problems: list[str]
@@ -90,7 +98,17 @@ def _played(family: Family, seed: int) -> Played:
     began = time.monotonic()
     tally = family.play(seed, *family.whole, f"python -m tests.faults.run {family.name} --seed {seed}")
     counts = (tally.faults, tally.lost, tally.doubled, tally.misordered)
-    return Played(f"{tally}  ({time.monotonic() - began:.1f} s)", counts, tally.problems)
+    seconds = time.monotonic() - began
+    return Played(family.name, seconds, f"{tally}  ({seconds:.1f} s)", counts, tally.problems)
+
+
+def _result(played: Played, seed: int) -> dict[str, Any]:
+    """For the report."""
+    family = next(family for family in FAMILIES if family.name == played.name)
+    counts = dict(zip(("faults", "lost", "doubled", "misordered"), played.counts, strict=True))
+    about = ABOUT.get(family.name, f"{family.title[:1].upper()}{family.title[1:]}.")
+    more = {"seed": seed, "seconds": round(played.seconds), "version": version()}
+    return {"title": family.title, "about": about, **counts, **more}
 
 
 def _hush() -> None:
@@ -117,6 +135,7 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument("family", nargs="*", help="only these, by their names")
     parser.add_argument("--seed", type=int, help="any number; else it is drawn, and printed")
+    parser.add_argument("--report", type=Path, help="a JSON file in which each family's last result is kept")
     return parser
 
 

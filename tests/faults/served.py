@@ -52,13 +52,15 @@ def until(true: Callable[[], Any], what: str, patience: float = PATIENCE) -> Any
 
 class Daemon:
     def __init__(
-        self, folder: Path, *, lease: float = 20.0, grace: float = 20.0, plant: str = "", home: str = "home"
-    ) -> None:
+        self, folder: Path, *, lease: float = 20.0, grace: float = 20.0, plant: str = "", home: str = "home",
+        config: str = CONFIG,
+    ) -> None:  # fmt: skip
         self.folder = folder
         self.home = Home(folder / home, folder / "config.toml")
-        self.home.config.write_text(CONFIG.format(lease=lease, grace=grace))
+        self.home.config.write_text(config.format(lease=lease, grace=grace))
         self.plant = plant
         self.more: dict[str, str] = {}  # in its environment, and that of its clients
+        self.patience = PATIENCE
         self._process: subprocess.Popen[bytes] | None = None
         self._log = folder / "foreground.log"
 
@@ -69,7 +71,7 @@ class Daemon:
             **plain,
             "MEANTIME_HOME": str(self.home.folder),
             "MEANTIME_CONFIG": str(self.home.config),
-            "PYTHONPATH": str(strace.ROOT),
+            "PYTHONPATH": f"{strace.ROOT / 'src'}{os.pathsep}{strace.ROOT}",
             PLANT: self.plant,
             **self.more,
         }
@@ -84,13 +86,13 @@ class Daemon:
             assert self._process.poll() is None, f"the daemon ended by itself:\n{self.said()}"
             return answers(self.home)
 
-        until(ready, "the daemon answers")
+        until(ready, "the daemon answers", self.patience)
 
     def end(self, number: signal.Signals) -> None:
         """SIGKILL, or SIGTERM for a good end."""
         if self._process is not None:
             self._process.send_signal(number)
-            self._process.wait(PATIENCE)
+            self._process.wait(self.patience)
             self._process = None
 
     @property
@@ -98,17 +100,26 @@ class Daemon:
         assert self._process is not None
         return self._process.pid
 
+    @property
+    def is_up(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     def said(self) -> str:
         return self._log.read_text(errors="replace")[-3_000:] if self._log.exists() else ""
 
 
 class Crowd:
-    """The processes that are connected to it: `python -m tests.faults.linked`."""
+    """The processes that are connected to it: `python -m tests.faults.linked`, or another `program` that
+    takes the same words and `more`."""
 
-    def __init__(self, daemon: Daemon, link: Path | None = None) -> None:
+    def __init__(
+        self, daemon: Daemon, link: Path | None = None, *, folder: Path | None = None,
+        program: str = "linked", more: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
         self._daemon = daemon
         self._link = link or daemon.home.link_socket
-        self.folder = daemon.folder
+        self._program, self._more = program, more
+        self.folder = folder or daemon.folder
         self.living: dict[str, subprocess.Popen[bytes]] = {}
         self._spoke: list[Path] = []
         self._lives: dict[str, int] = {}
@@ -118,16 +129,20 @@ class Crowd:
 
     def join(self, name: str, seed: int, *, patience: float = PATIENCE) -> None:
         """Returns when it is connected."""
-        life = self._lives[name] = len(self._spoke)
+        life = self._lives[name] = len(list(self.folder.glob("client.*.log")))
         log = self.folder / f"client.{name}.{life}.log"
         self._spoke.append(log)
         words = ["load", str(self.folder), name, str(life), str(seed), str(self._link), str(patience)]
-        program = [sys.executable, "-m", "tests.faults.linked", *words]
+        program = [sys.executable, "-m", f"tests.faults.{self._program}", *words, *self._more]
         with log.open("wb") as file:
             self.living[name] = subprocess.Popen(
                 program, cwd=strace.ROOT, env=self._daemon.environ, stdout=file, stderr=subprocess.STDOUT
             )
-        until(lambda: b"begin" in log.read_bytes() or self._gone(name), f"{name} is connected")
+
+        def begun() -> bool:
+            return b"begin" in log.read_bytes() or self._gone(name)
+
+        until(begun, f"{name} is connected", self._daemon.patience)
 
     def _gone(self, name: str) -> bool:
         assert self.living[name].poll() is None, f"a client ended by itself:\n{self.said()}"
@@ -163,7 +178,7 @@ class Crowd:
         problems: list[str] = []
         for name, client in self.living.items():
             try:
-                code = client.wait(2 * PATIENCE)
+                code = client.wait(2 * self._daemon.patience)
             except subprocess.TimeoutExpired:
                 client.kill()
                 client.wait()
@@ -199,11 +214,11 @@ def verdict(folder: Path, ledger: Path, problems: list[str]) -> Verdict:
     facts = [fact for fact in facts if fact.what != "finishing" or ends.get(fact.id) != "lost"]
     facts += [Fact("ended", "", id, status) for id, status in ends.items()]
     found = judge(facts, {thread: [Told(*line[:2]) for line in lines] for thread, lines in told.items()})
-    out_of_order = [problem for thread, lines in told.items() for problem in _misnumbered(thread, lines)]
+    out_of_order = [problem for thread, lines in told.items() for problem in misnumbered(thread, lines)]
     return Verdict((*found.lost, *problems), found.doubled, (*found.misordered, *out_of_order))
 
 
-def _misnumbered(thread: str, lines: list[Line]) -> list[str]:
+def misnumbered(thread: str, lines: list[Line]) -> list[str]:
     return [
         f"{after.id} has number {after.number} and was told after {before.id}, {before.number}, in {thread}"
         for before, after in pairwise(lines)

@@ -14,7 +14,13 @@ seed = int(os.environ.get(SEED) or random.randrange(1_000_000))
 again = f"{SEED}={seed} pytest tests/faults/test_families.py"
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.title.replace(" ", "_"))
+PARTS = [
+    pytest.param(family, id=family.title.replace(" ", "_"), marks=[pytest.mark.slow] if family.slow else [])
+    for family in FAMILIES
+]
+
+
+@pytest.mark.parametrize("family", PARTS)
 def test_a_part_of(family: Family) -> None:
     why_not = family.missing()
     if why_not:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from . import run
@@ -43,3 +46,29 @@ def test_the_seed_the_count_and_the_time_are_said(
     said = capsys.readouterr().out
     assert said.startswith("seed 7 (repeat with --seed 7)\nnothing at all")
     assert " s)\n0 faults, 0 lost, 0 doubled, 0 misordered in 0 s\nseed 7\n" in said
+
+
+def test_a_report_keeps_the_last_result_of_every_family(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """They can be played one at a time, in any order; the report has the order of the table."""
+
+    def play(seed: int, lost: int, reproduce: str) -> Tally:
+        tally = Tally("nothing at all", reproduce)
+        tally.faults, tally.lost = 2, lost
+        return tally
+
+    none = FAMILIES[0]._replace(play=play, whole=(0,))
+    monkeypatch.setattr(run, "FAMILIES", [none._replace(name=name, title=f"of {name}") for name in "ab"])
+    report = tmp_path / "report.json"
+    report.write_text('{"soak": {"told": 1}, "families": {"gone": {"lost": 0}}}')
+    for name, seed in (("b", 1), ("a", 2), ("b", 3)):
+        assert run.main([name, "--seed", str(seed), "--report", str(report)]) == 0
+    found = json.loads(report.read_text())
+    assert found["soak"] == {"told": 1}
+    assert list(found["families"]) == ["a", "b", "gone"]
+    assert {name: each.get("seed") for name, each in found["families"].items()} == {
+        "a": 2,
+        "b": 3,
+        "gone": None,
+    }
+    last = found["families"]["b"]
+    assert (last["title"], last["about"], last["faults"], last["lost"]) == ("of b", "Of b.", 2, 0)

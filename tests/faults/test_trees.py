@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from meantime.runners.shell import launcher
 
-from . import hostile
+from . import hostile, preload, trees
 
 LEADERLESS = ("leader", "fork leader", "leader fork", "fork setsid leader fork ignore")
 BARE = ("bare", "fork bare", "ignore bare fork bare", "env -i", "env -i &")
@@ -36,3 +38,18 @@ def test_a_look_that_misses_everything_is_not_believed(monkeypatch: pytest.Monke
     """What forks and goes can be missed by any look at /proc; the kernel knows whether we have children."""
     monkeypatch.setattr(launcher, "CODE", BLIND)
     hostile.run(1, 0, "", ("cancel",), ("ignore fork", "leave setsid leave", "fork setsid")).check()
+
+
+@pytest.mark.parametrize("fate", ["cancel", "left", "left-reopened", "left-rebooted"])
+def test_a_library_that_daemonises_every_program_leaves_nothing(fate: str) -> None:
+    if why_not := preload.missing():
+        pytest.skip(why_not)
+    tally = hostile.run(1, 0, "", (fate,), tuple(trees.PRELOADED))
+    tally.check()
+    assert tally.faults == len(trees.PRELOADED)
+
+
+def test_the_whole_family_is_more_than_a_hundred_trees() -> None:
+    every = trees.trees(random.Random(1))
+    left = sum(fate.startswith("left") for fate in hostile.FATES)
+    assert len(every) + (left - 1) * sum(tree.leaves for tree in every) > 100

@@ -15,9 +15,11 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from functools import partial
 
 LIFE, MANY = 20.0, 150
 END = "FAULT_TREE_END"
+NEW_USER, NEW_PID = 0x10000000, 0x20000000
 CLONE_VFORK, SYS_CLONE, SYS_EXIT, SUBREAPER = 0x4000, 56, 60, 36  # of Linux on x86-64
 LIBC = ctypes.CDLL(None)
 MARK, FILE = sys.argv[1:3]
@@ -173,7 +175,7 @@ def bomb(rest: list[str]) -> None:
     os._exit(0)
 
 
-def chain(rest: list[str]) -> None:
+def chain(rest: list[str], pause: float = 0.0) -> None:
     """Each forks its successor and goes: whoever looks for it finds the one before."""
     come_up()
     while time.monotonic() < over:
@@ -181,13 +183,21 @@ def chain(rest: list[str]) -> None:
             os._exit(0)
         if rest == ["setsid"]:
             os.setsid()
+        time.sleep(pause)
     os._exit(0)
+
+
+def space() -> None:
+    """What it forks from here on is in a pid namespace of its own, where that is allowed."""
+    if LIBC.unshare(NEW_PID):
+        LIBC.unshare(NEW_USER | NEW_PID)
 
 
 STEPS = {
     **{step.__name__: step for step in (fork, leave, both, vfork, thread, leader, anew, bare, pool)},
     **{step.__name__: step for step in (flood, full, bomb, chain)},
-    **{act.__name__: and_then(act) for act in (ignore, trap, stop, name)},
+    **{f"chain{ms}": partial(chain, pause=ms / 1000) for ms in (2, 20, 100)},
+    **{act.__name__: and_then(act) for act in (ignore, trap, stop, name, space)},
     "setsid": and_then(os.setsid),
     "reaper": and_then(lambda: LIBC.prctl(SUBREAPER, 1, 0, 0, 0)),
     "group": and_then(lambda: os.setpgid(0, 0)),

@@ -14,9 +14,12 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+from . import preload
+
 PROGRAM = Path(__file__).with_name("tree.py")
 VARIABLE = "FAULT_TREE"
 ZYGOTE = b"shim.zygote"
+HOLDER = "a grandchild holds the pipe"
 
 STEPS = """
 ignore | stop | fork stop | stop fork | ignore fork | fork ignore | trap | trap fork trap | fork setsid
@@ -31,6 +34,12 @@ full | ignore full | thread fork | thread thread fork setsid | leader | fork lea
 fork setsid leader fork ignore | pool | ignore pool setsid ignore | vfork | vfork ignore | vfork setsid vfork
 name | fork name setsid | name fork leave name | reaper fork leave setsid leave | both both both both ignore
 close fork setsid close fork ignore close
+leave setsid leave close chain2 | leave setsid leave close chain20 | leave setsid leave close chain100
+bare leave setsid leave close chain2 | bare leave setsid leave mute chain20 | bare leave close chain100 setsid
+fork chain2 | fork setsid chain20 setsid | fork ignore chain100 | leave ignore setsid leave mute
+bare leave setsid leave close ignore | leave close setsid bare leave | leave group leave setsid leave close
+space fork setsid fork ignore | space leave fork ignore | fork space leave setsid fork close
+bare space leave fork setsid chain20 | space fork bare fork setsid close
 """
 
 # $UP names the file, $$ is the shell itself; the number of lines that the file has when all is up.
@@ -42,7 +51,7 @@ SCRIPTS: dict[str, tuple[int, str]] = {
     "nohup &": (2, "nohup sleep 20 >/dev/null 2>&1 & echo $! >>$UP; echo $$ >>$UP; wait"),
     "nohup & and gone": (1, "nohup sleep 20 >/dev/null 2>&1 & echo $! >>$UP"),
     "setsid &": (1, "setsid sh -c 'echo $$ >>$UP; exec sleep 20' & wait; sleep 20"),
-    "a grandchild holds the pipe": (1, "(sleep 20 & echo $! >>$UP)"),
+    HOLDER: (1, "(sleep 20 & echo $! >>$UP)"),
     "subshells": (4, "(echo $$ >>$UP; (echo a >>$UP; (echo b >>$UP; sleep 20 & echo $! >>$UP; wait)))"),
     "a trap that never ends": (1, "trap 'while :; do sleep 1; done' TERM; echo $$ >>$UP; sleep 20; wait"),
     "a trap that starts more": (1, "trap 'setsid sleep 20 & setsid sleep 20 & wait' TERM; echo $$ >>$UP; "
@@ -60,6 +69,17 @@ SCRIPTS: dict[str, tuple[int, str]] = {
 }  # fmt: skip
 
 
+_UP = "while [ ! -s $UP ]; do sleep 0.01; done"  # with the first process the command is over
+# The same for what a library does that is loaded into every program: see preload.c. $LIB is its path.
+PRELOADED: dict[str, tuple[int, str]] = {
+    "LD_PRELOAD": (2, "LD_PRELOAD=$LIB sleep 0; echo $$ >>$UP; sleep 20"),
+    "LD_PRELOAD in a shell": (4, "export LD_PRELOAD=$LIB; /bin/sh -c 'sleep 0 & sleep 0; wait'; sleep 20"),
+    "LD_PRELOAD, bare": (2, "FAULT_WIPE=1 LD_PRELOAD=$LIB sleep 0; echo $$ >>$UP; sleep 20"),
+    "LD_PRELOAD and gone": (1, f"LD_PRELOAD=$LIB sleep 0; {_UP}"),
+    "LD_PRELOAD, bare and gone": (1, f"FAULT_WIPE=1 LD_PRELOAD=$LIB sleep 0; {_UP}"),
+}
+
+
 class Tree(NamedTuple):
     name: str
     command: str  # $UP and $FAULT_TREE are set
@@ -71,16 +91,21 @@ class Tree(NamedTuple):
     @property
     def ends_itself(self) -> bool:
         """Its first process goes at once: what is left is a leftover, and no cancel comes in time."""
-        return self.name.startswith("leave") or self.name in (
-            "nohup & and gone",
-            "a grandchild holds the pipe",
-        )
+        first = self.name.removeprefix("bare ").removeprefix("space ")
+        return first.startswith("leave") or self.name.endswith("gone") or self.name == HOLDER
 
     @property
     def sheds_its_mark(self) -> bool:
         """It leaves both its environment and its parents: without a shim nothing leads to it any more."""
         _, bare, after = self.name.partition("bare")
-        return bool(bare) and "leave" in after
+        return bool(bare) and ("leave" in after or self.name.startswith("LD_PRELOAD"))
+
+    @property
+    def leaves(self) -> bool:
+        """Something of it goes out of sight: it is met with every way of being left."""
+        return self.ends_itself or any(
+            word in self.name for word in ("leave", "chain", "space", "LD_PRELOAD")
+        )
 
 
 def trees(rng: random.Random) -> list[Tree]:
@@ -88,6 +113,9 @@ def trees(rng: random.Random) -> list[Tree]:
     steps = [" ".join(part.split()) for line in STEPS.strip().splitlines() for part in line.split("|")]
     found = [Tree(name, _program(name), lines(name.split())) for name in steps]
     found += [Tree(name, script, count) for name, (count, script) in SCRIPTS.items()]
+    if (library := preload.library()) is not None:
+        path = shlex.quote(str(library))
+        found += [Tree(name, f"LIB={path}; {line}", count) for name, (count, line) in PRELOADED.items()]
     rng.shuffle(found)
     return found
 
@@ -102,7 +130,7 @@ def lines(steps: list[str]) -> int:
     if not steps:
         return 1
     rest = lines(steps[1:])
-    if steps[0] in ("flood", "full", "bomb", "chain", "stop"):
+    if steps[0].startswith("chain") or steps[0] in ("flood", "full", "bomb", "stop"):
         return 1
     if steps[0] == "pool":
         return 1 + 3 * rest

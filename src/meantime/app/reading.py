@@ -13,6 +13,12 @@ from meantime.kernel.errors import LedgerError, LedgerTooNew
 from meantime.stores.sqlite.sql import APPLICATION, lenient_text, migrations
 
 
+class LedgerTooOld(LedgerError):
+    """Sound, and of an earlier version: the next daemon brings it up to date."""
+
+    code = "ledger_too_old"
+
+
 @contextmanager
 def read_only(ledger: Path, *, owned: bool) -> Generator[sqlite3.Connection]:
     """One view of it, as it is now. Nothing is written, not even by SQLite itself."""
@@ -36,10 +42,15 @@ def check_schema(db: sqlite3.Connection, ledger: Path) -> None:
     (version,) = db.execute("PRAGMA user_version").fetchone()
     if application != APPLICATION:
         raise LedgerError(f"{ledger} is not a ledger of Meantime.", hint="Name another file.")
-    if version != max(migrations()):
+    if version < max(migrations()):
+        raise LedgerTooOld(
+            f"{ledger} has schema {version}; this Meantime reads {max(migrations())}.",
+            hint="Bring it up to date: meantime down --keep && meantime up",
+        )
+    if version > max(migrations()):
         raise LedgerTooNew(
             f"{ledger} has schema {version}; this Meantime reads {max(migrations())}.",
-            hint="Use the version of Meantime that serves it; `meantime up` brings an older one up to date.",
+            hint="Use the version of Meantime that serves it, or a newer one.",
         )
 
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from meantime import __version__
-from meantime.app.reading import check_schema, read_only, size
+from meantime.app.reading import LedgerTooOld, check_schema, read_only, size
 from meantime.app.sources import load
 from meantime.home import BadHome, Home
-from meantime.kernel.errors import MeantimeError
+from meantime.kernel.errors import LedgerTooNew, MeantimeError
 from meantime.leader import listener, owner
 from meantime.ondemand import answers
 from meantime.stores.sqlite.checkpoints import number_in
@@ -89,6 +89,12 @@ def ledger(patient: Patient) -> Iterator[Row]:
             check_schema(db, ledger)
             (found,) = db.execute("PRAGMA quick_check(1)").fetchone()
             unreadable = sum(1 for _ in find_all(db))
+    except LedgerTooOld as problem:
+        yield Row("ledger", WARN, problem.message, problem.hint)
+        return
+    except LedgerTooNew as problem:
+        yield Row("ledger", BAD, problem.message, problem.hint)
+        return
     except MeantimeError as problem:
         yield Row("ledger", BAD, problem.message, SALVAGE)
         return

@@ -44,6 +44,7 @@ from .executors import Executor, ExecutorTable
 MAX_ASKED = 10_000  # questions of one process at once
 MAX_HOSTS = 1_000  # of one process, that are known by name
 HELLO_WITHIN = 10.0  # seconds
+OLDER = "The daemon is older than this program: meantime down --keep && meantime up"
 decode = msgspec.json.Decoder(FromClient).decode
 
 
@@ -176,7 +177,8 @@ class Link:
         verb = VERBS.get(ask.verb)
         if verb is None or len(self._asked) >= MAX_ASKED:
             text = f"There is no verb {ask.verb!r}." if verb is None else "Too many questions at once."
-            self.wire.send(Problem(ask.id, errors.to_wire(Refused(text))))
+            refused = Refused(text, hint=OLDER if verb is None else "")
+            self.wire.send(Problem(ask.id, errors.to_wire(refused)))
             return
         answering = asyncio.get_running_loop().create_task(self._answer(ask, verb))
         self._asked[ask.id] = answering
@@ -210,7 +212,8 @@ class Link:
         try:
             given = verb.decode(ask.arguments)
         except msgspec.ValidationError as problem:
-            raise InvalidInput(f"{verb.name}: {problem}.") from None
+            hint = OLDER if "unknown field" in str(problem) else ""
+            raise InvalidInput(f"{verb.name}: {problem}.", hint=hint) from None
         if verb.name == "call" and given["options"].executor is not None:
             self._outlasting.add(ask.id)
         answer = await getattr(self._tasks, verb.name)(**given)

@@ -1,0 +1,31 @@
+"""Each family in a sentence, for docs/reliability.md. A family that has none is known by its title."""
+
+ABOUT = {
+    "1": "A random state machine starts, ends, cancels, resumes, tells and crashes, with a clock that jumps.",
+    "2": "The owner of a ledger is killed at chosen system calls: writes, syncs, opens, closes.",
+    "3": "The owner is killed at random moments while several conversations work.",
+    "4": "Writes, syncs and opens fail with ENOSPC, EIO and EMFILE, at a chosen call.",
+    "slow": "Each sync of the disk takes long.",
+    "power": "The file system is shut down under the owner, as a power cut does, and is mounted again.",
+    "5": "Seeded event loops run the same work in other orders.",
+    "6": "Commands fork twice, chain, ignore signals, clear their environment, close everything, enter pid "
+    "namespaces or are daemonised by LD_PRELOAD; they are cancelled, timed out, or left behind, in a first "
+    "life, after a reopen and after a boot. Survivors count as lost.",
+    "7": "The owner of running commands is killed; the next one adopts them.",
+    "7b": "The owner is killed at each system call of a command's start.",
+    "9": "Owners and MCP servers are killed while tools are called.",
+    "agents": "The owner is killed at system calls while agents start, ask, end and are resumed.",
+    "link-daemons": "The daemon is killed while connected processes start, run and tell.",
+    "link-stops": "The daemon is stopped for a while, longer than its leases.",
+    "link-jumps": "The daemon's wall clock jumps by seconds to years.",
+    "link-executors": "The processes that run functions are killed, or stopped past their lease.",
+    "link-cuts": "Connections are cut in the middle of frames while turns are open.",
+    "writes": "The daemon is killed at each system call of each write over HTTP.",
+    "quiet": "The daemon is killed around the file that says that a conversation has nothing to be told.",
+    "mcp-clients": "MCP clients send what they should not, and leave when they should not.",
+    "mcp-servers": "MCP servers answer twice, never, late, too much, or with nonsense.",
+    "scarce": "The daemon has no descriptors left.",
+    "full": "The disk of the daemon's home is really full.",
+    "versions": "An older version's daemon is killed, or stopped, under load; this version's opens its home: "
+    "commands are adopted, and clients, command lines and hooks of both versions go on at both daemons.",
+}

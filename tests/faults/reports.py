@@ -1,0 +1,56 @@
+"""Results in one JSON file, from which tools/write_reliability.py writes a page. Runs are merged into it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import meantime
+
+from . import strace
+
+
+def version() -> str:
+    """Of what is tested: a commit, where there is one."""
+    try:
+        asked = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--exclude=*"], cwd=strace.ROOT, capture_output=True,
+            text=True, timeout=20,
+        )  # fmt: skip
+    except FileNotFoundError:
+        return meantime.__version__
+    return f"{meantime.__version__} {asked.stdout.strip()}".strip()
+
+
+def add_families(path: Path, played: dict[str, dict[str, Any]], order: Sequence[str]) -> None:
+    """Each in place of its last result, in this order; what is not known any more stays, at the end."""
+
+    def change(report: dict[str, Any]) -> None:
+        families = {**report.get("families", {}), **played}
+        known = [name for name in order if name in families]
+        report["families"] = {name: families[name] for name in dict.fromkeys((*known, *families))}
+
+    _changed(path, change)
+
+
+def add_soak(path: Path, soak: dict[str, Any]) -> None:
+    _changed(path, lambda report: report.update(soak=soak))
+
+
+def _changed(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """One at a time: families may be played side by side."""
+    lock = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        report: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+        change(report)
+        fresh = path.with_name(f".{path.name}.new")
+        fresh.write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n", "utf-8")
+        fresh.replace(path)
+    finally:
+        os.close(lock)
