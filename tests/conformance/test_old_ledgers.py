@@ -22,7 +22,8 @@ def without_counters(db: sqlite3.Connection) -> None:
         db.execute(f"DROP TRIGGER {trigger}")
     for table in ("ended_counts", "settled_counts"):
         db.execute(f"DROP TABLE {table}")
-    db.execute("DROP INDEX notices_leased")
+    for index in ("notices_leased", "notices_parked"):
+        db.execute(f"DROP INDEX {index}")
 
 
 @pytest.fixture

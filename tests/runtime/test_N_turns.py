@@ -168,6 +168,17 @@ async def test_N6_busy_waits_for_the_boundary(thread: Thread) -> None:
 
 
 @pytest.mark.embedded
+async def test_N7_the_reminder_counts_what_it_does_not_name(thread: Thread) -> None:
+    """More than it reads are unread; a turn that holds some of them changes nothing."""
+    handles = [await thread.start(Call(int, "1")) for _ in range(130)]
+    await thread.wait(*handles)
+    assert (await thread.reminder()).endswith("\n- and 110 more")
+    async with thread.turn(limit=7) as turn:
+        assert (await turn.reminder()).endswith("\n- and 110 more")
+        await turn.ack()
+    assert (await thread.reminder()).endswith("\n- and 103 more")
+
+
 async def test_N7_the_reminder(thread: Thread, clock: FakeClock) -> None:
     """Running, and ended but not told; nothing to say is the empty text; reading it settles nothing."""
     assert await thread.reminder() == ""
