@@ -99,7 +99,7 @@ async def unread(path: Path, size: int) -> Measured:
 
 @asynccontextmanager
 async def history(path: Path, size: int) -> Measured:
-    await fill(path, size)
+    fill(path, size)
     async with Meantime.open(path, settings=UNLIMITED, durability="fast") as mt:
         yield mt
 
