@@ -31,7 +31,8 @@ _ANY = dict.fromkeys(OPERATIONS, LOG)
 EXPECTED: dict[str, dict[str, str]] = {
     # Closing stops what runs. Opening finds what was left: functions that ran are over by then.
     "active": {**_ANY, "close": LINEAR},
-    "conversations": {**_ANY, "close": LINEAR},
+    # Opening counts what is unread in every conversation.
+    "conversations": {**_ANY, "close": LINEAR, "open": LINEAR},
     "batches": {**_ANY, "close": LINEAR},
     "queued": {"start": LOG, "list": LOG, "search": LINEAR, "reminder": LINEAR, "open": LINEAR,
                "close": LINEAR, "cancel-all": LINEAR},
@@ -46,12 +47,10 @@ for _grown in ("active", "conversations", "batches", "unread", "history", "outpu
 # What may be steeper than its class, and why.
 CHECKED = "a file below 16 MB is checked whole; a bigger one only after a crash"
 REASONS: dict[tuple[str, str], str] = {
-    (grown, "open"): CHECKED for grown in ("active", "conversations", "batches", "unread", "history")
+    (grown, "open"): CHECKED for grown in ("active", "batches", "unread", "history")
 }
-REASONS["unread", "close"] = "writes the WAL back, which has a limit"
-# Defects that are not mended yet, and what they need.
-BY_TURN = "held_by and release_turn read all open notices of the thread: needs an index by turn"
-KNOWN: dict[tuple[str, str], str] = {("unread", "turn"): BY_TURN, ("unread", "ack"): BY_TURN}
+WRITTEN_BACK = "writes the WAL back, which has a limit: random ids touch more pages of a bigger index"
+REASONS["unread", "close"] = REASONS["history", "close"] = WRITTEN_BACK
 
 
 def sizes(most: int) -> list[int]:
@@ -109,8 +108,8 @@ async def run() -> None:
 
 def _row(grown: str, name: str, found: dict[int, Costs], over: dict[str, float]) -> list[str]:
     steep = slope([(size, costs[name]) for size, costs in found.items()])
-    said = REASONS.get((grown, name), "")
-    if name in over:
-        said = f"DEFECT: {KNOWN.get((grown, name), 'new')}"
+    said = "DEFECT" if name in over else ""
+    if steep > SLOPES[EXPECTED[grown][name]] + SLACK:
+        said = said or REASONS[grown, name]
     times = [us(costs[name]) for costs in found.values()]
     return [name, *times, f"{steep:.2f}", EXPECTED[grown][name], said]

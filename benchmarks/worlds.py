@@ -99,7 +99,7 @@ async def unread(path: Path, size: int) -> Measured:
 
 @asynccontextmanager
 async def history(path: Path, size: int) -> Measured:
-    await fill(path, size)
+    fill(path, size)
     async with Meantime.open(path, settings=UNLIMITED, durability="fast") as mt:
         yield mt
 
@@ -113,13 +113,13 @@ async def output(path: Path, size: int) -> Measured:
 
 @asynccontextmanager
 async def clients(path: Path, size: int) -> Measured:
-    """Processes that are connected by the link: one for each thousand of `size`."""
+    """Processes that are connected by the link: one for each hundred of `size`."""
     link = path.with_name("link")
     async with AsyncExitStack() as stack:
         mt = await stack.enter_async_context(
             Meantime.open(path, settings=UNLIMITED, durability="fast", link=link)
         )
-        for _ in range(max(1, size // 1_000)):
+        for _ in range(max(1, size // 100)):
             await stack.enter_async_context(Meantime.connect(link))
         yield mt
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -33,6 +34,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--behaviour", action="append", default=[], metavar="ID", help="run only the tests of this behaviour"
     )
+    parser.addoption(
+        "--shuffle",
+        type=int,
+        metavar="SEED",
+        help="run the files in another order, and the tests of each file, too; the same seed, the same order",
+    )
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    seed = config.getoption("--shuffle")
+    return None if seed is None else f"shuffled: --shuffle {seed}"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -45,6 +57,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [
         item for item in items if "connected" not in item.name or not item.get_closest_marker("embedded")
     ]
+    seed = config.getoption("--shuffle")
+    if seed is not None:
+        items[:] = _shuffled(items, seed)
+
+
+def _shuffled(items: list[pytest.Item], seed: int) -> list[pytest.Item]:
+    """Every process of one run has the same order: it is of the seed and of the names alone."""
+    chance = random.Random(seed)
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    found = list(files.values())
+    chance.shuffle(found)
+    for tests in found:
+        chance.shuffle(tests)
+    return [item for tests in found for item in tests]
 
 
 def _behaviours(item: pytest.Item) -> set[str]:

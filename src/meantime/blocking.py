@@ -263,6 +263,12 @@ class Stream(Iterator[Any]):
 class Meantime(Proxy, of=app.Meantime):
     """Also a context manager: leaving the block closes it."""
 
+    def __init__(self, portal: Portal | None = None, target: Any = None) -> None:
+        if portal is None:
+            app.Meantime()  # says how to open one
+            raise AssertionError
+        super().__init__(portal, target)
+
     @classmethod
     def open(cls, *args: Any, **kwargs: Any) -> Meantime:
         return cls._enter(app.Meantime.open(*args, **kwargs))

@@ -18,6 +18,7 @@ from meantime.kernel.payloads import jsonable, short
 from meantime.kernel.questions import Question, Reply
 from meantime.ports.runner import Stopped
 
+LOOK = 0.5  # seconds after a stop in which a sync function may first ask whether it should stop
 MAX_EMITTED = 100  # named values of one run
 MAX_TEXT = 500
 LAST_TOOLS = 5
@@ -50,6 +51,7 @@ class WorkContext:
         "depth",
         "emitted",
         "noticed",
+        "on_deaf",
         "on_thread",
         "said",
         "session",
@@ -78,6 +80,7 @@ class WorkContext:
         self.emitted = _NO_VALUES
         self.noticed = False
         self.on_thread = self._looked = False
+        self.on_deaf: Callable[[], object] | None = None  # who waits to hear that it will not stop
         self.warned = 0  # times, since it was last told to those who watch
         self.stops = 0
         self.session = task.session
@@ -194,6 +197,11 @@ class WorkContext:
 
     def running_for(self, seconds: float) -> None:
         self._aged(self.task_id, seconds)
+
+    def relay_deaf(self, is_deaf: bool) -> None:
+        self.on_thread = is_deaf
+        if is_deaf and self.on_deaf is not None:
+            self.on_deaf()
 
     def _say(self, *, now: bool = False) -> None:
         try:

@@ -111,14 +111,19 @@ async def test_a_timeout_leaves_time_for_a_last_turn(tmp_path: Path):
 
 @pytest.mark.behaviour("L13")
 async def test_a_timeout_ends_a_last_turn_that_takes_too_long(tmp_path: Path):
+    heard: list[bool] = []
+
     async def turn(prompt, hearer):
         hearer.line(text("last words" if prompt.last else "first words"))
+        heard.append(prompt.last)
         return await never()
 
     clock = FakeClock(quiet=0.02)
     async with working(tmp_path, turn, clock=clock, last_turn=30) as mt:
         handle = await start(mt, timeout=300)
+        await clock.until(lambda: heard == [False])
         await clock.advance_to_alarm(270)
+        await clock.until(lambda: heard == [False, True])  # its prompt is on disk first, which takes a while
         await clock.advance(31)
         task = await handle.wait()
         assert (task.status, task.outcome.partial) == ("timed_out", "first words\n\nlast words")

@@ -23,7 +23,8 @@ def without_counters(db: sqlite3.Connection) -> None:
         db.execute(f"DROP TRIGGER {trigger}")
     for table in ("ended_counts", "settled_counts", "checkpoints"):
         db.execute(f"DROP TABLE {table}")
-    db.execute("DROP INDEX notices_leased")
+    for index in ("notices_leased", "notices_parked"):
+        db.execute(f"DROP INDEX {index}")
     for table in ("notices", "events"):
         db.execute(f"ALTER TABLE {table} DROP COLUMN sum")
     for table in ("tasks", "runs", "transcripts"):  # bodies had no checksum in front

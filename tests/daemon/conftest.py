@@ -21,7 +21,7 @@ from meantime.home import Home
 from meantime.leader import ask_to_end, owner
 from meantime.ondemand import ensure
 
-PATIENCE = 30.0  # seconds: the machine may be busy
+PATIENCE = 60.0  # seconds: the machine may be busy
 
 
 def eventually(condition: Callable[[], Any], what: str = "") -> Any:

@@ -83,6 +83,19 @@ def test_many_tasks_are_counted_and_not_all_named():
 
 
 @pytest.mark.behaviour("N7")
+def test_what_is_not_in_the_list_is_counted_with_the_rest():
+    tasks = [make_task(Status.LOST, id=f"t_{number:010}") for number in range(SHOWN + 5)]
+    assert reminder([], tasks, 0, NOW, unlisted=900).splitlines()[-1] == "- and 905 more"
+
+
+@pytest.mark.behaviour("F10")
+def test_a_sibling_that_is_not_named_makes_an_id_longer_too():
+    tasks = [make_task(id=f"t_{number:08}aa") for number in range(SHOWN)]
+    text = lines([*tasks, make_task(id="t_00000000bb")])
+    assert [line.split()[1] for line in text[1:3]] == ["00000000a", "00000001"]
+
+
+@pytest.mark.behaviour("N7")
 def test_exactly_as_many_as_are_shown_leave_nothing_over():
     tasks = [make_task(id=f"t_{number:010}") for number in range(SHOWN)]
     assert "more" not in lines(tasks)[-1]

@@ -37,8 +37,7 @@ def test_every_operation_that_is_measured_has_its_class():
 async def test_nothing_grows_much_faster_than_its_class(grown, tmp_path: Path):
     """Twice: a defect is one that is found both times."""
     found = [await _found(grown, tmp_path, attempt) for attempt in range(2)]
-    known = {name for where, name in scaling.KNOWN if where == grown.__name__}
-    over = (set(found[0]) & set(found[1])) - known
+    over = set(found[0]) & set(found[1])
     assert not over, {name: (found[0][name], found[1][name]) for name in over}
 
 

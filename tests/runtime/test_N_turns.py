@@ -180,6 +180,19 @@ async def test_an_ending_waits_for_the_boundary_of_a_busy_thread(thread: Thread)
 
 @pytest.mark.behaviour("N7")
 @pytest.mark.embedded
+async def test_the_reminder_counts_what_it_does_not_name(thread: Thread) -> None:
+    """More than it reads are unread; a turn that holds some of them changes nothing."""
+    handles = [await thread.start(Call(int, "1")) for _ in range(130)]
+    await thread.wait(*handles)
+    assert (await thread.reminder()).endswith("\n- and 110 more")
+    async with thread.turn(limit=7) as turn:
+        assert (await turn.reminder()).endswith("\n- and 110 more")
+        await turn.ack()
+    assert (await thread.reminder()).endswith("\n- and 103 more")
+
+
+@pytest.mark.behaviour("N7")
+@pytest.mark.embedded
 async def test_the_reminder_names_what_runs_and_what_is_not_told_yet(
     thread: Thread, clock: FakeClock
 ) -> None:

@@ -9,7 +9,17 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from meantime import Call, Completed, InvalidInput, Meantime, Shell, Thread, background, current
+from meantime import (
+    Call,
+    Completed,
+    InvalidInput,
+    Meantime,
+    Shell,
+    Thread,
+    background,
+    blocking,
+    current,
+)
 from meantime.kernel.questions import Reply
 
 pytestmark = pytest.mark.anyio
@@ -34,6 +44,12 @@ async def test_a_missing_argument_is_said_before_anything_is_recorded(mt: Meanti
     with pytest.raises(InvalidInput, match="unexpected keyword argument 'secs'"):
         await thread.start(call(slow, 1, secs=1))
     assert await mt.list() == []
+
+
+@pytest.mark.parametrize("kind", [Meantime, blocking.Meantime])
+def test_a_ledger_is_not_opened_by_calling_its_class(kind: type) -> None:
+    with pytest.raises(InvalidInput, match=r"Use Meantime\.open\(path\)"):
+        kind()
 
 
 def test_a_ledger_is_opened_asynchronously() -> None:

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 class Meantime:
     """The ledger and everything that runs on it. A person's view: it sees every thread."""
 
-    def __init__(self, runtime: Any) -> None:
+    def __init__(self, runtime: Any = None) -> None:
         if not hasattr(runtime, "open_turn"):
             raise InvalidInput("Meantime(...) is not how to open one.", hint="Use Meantime.open(path).")
         self._runtime: Runtime | Client = runtime

@@ -11,7 +11,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from meantime.context import WorkContext
+from meantime.context import LOOK, WorkContext
 from meantime.kernel.model import Failed, Task
 from meantime.kernel.outcomes import Report
 from meantime.kernel.questions import Question, Reply
@@ -62,11 +62,16 @@ class Held:
         self.began: float | None = None
         self.alarm: Alarm | None = None
         self.timed_out = False  # stopped by our own clock
+        self.was_asked = False  # to stop, and had a moment to notice it
         self.left_behind = asyncio.get_running_loop().create_future()  # it would not stop
 
     @property
     def is_running(self) -> bool:
         return self.performing is not None and not self.performing.done()
+
+    @property
+    def is_deaf(self) -> bool:
+        return self.is_running and self.was_asked and self.context is not None and self.context.is_deaf
 
     @property
     def fence(self) -> tuple[int, int]:
@@ -177,6 +182,16 @@ class Executor:
         if held.context is not None and held.task is not None:
             held.context.ask_to_stop()
             self._engine.stop(held.task)
+            self._clock.call_later(LOOK, lambda: self._after_stop(held))
+
+    def _after_stop(self, held: Held) -> None:
+        """A function that never asks whether it should stop will not. The owner waits for it no longer than
+        for one of its own, nor does a caller here if no owner is there."""
+        held.was_asked = True
+        if held.is_deaf:
+            self._tell(held)
+            if held.timed_out:
+                self._leave_behind(held)
 
     def heard(self, frame: Heard) -> None:
         held = self._held.get(frame.task)
@@ -273,7 +288,7 @@ class Executor:
         held.is_saying = False
         held.quiet_until = self._clock.monotonic() + SAY_EVERY
         if held.task is not None and held.ending is None:
-            self._say(Saying(held.task.id, held.fence, held.said, self.age(held)))
+            self._say(Saying(held.task.id, held.fence, held.said, self.age(held), held.is_deaf))
 
     def running(self) -> list[str]:
         return [id for id, held in self._held.items() if held.performing and held.ending is None]

@@ -4,6 +4,7 @@ is a synthetic message of the assistant at the next boundary."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta
@@ -130,7 +131,8 @@ class Psi:
         return Message("assistant", (Part("\n".join([*lines, EVENT])),))
 
     def reminder(self, standing: Standing) -> str:
-        rows = [_row(task, standing.now) for task in (*standing.active, *standing.untold)]
+        row = partial(_row, now=standing.now)
+        rows = [*words.some(standing.active, row), *words.some(standing.untold, row)]
         return "\n".join(["Background jobs of this thread:", *rows]) if rows else ""
 
     def problem(self, problem: Problem) -> Said:

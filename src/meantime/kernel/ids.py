@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from .errors import InvalidInput
 from .plain_text import plain
@@ -67,6 +67,16 @@ def display(id: str, siblings: Iterable[str] = ()) -> str:
         while length < len(short) and other.startswith(short[:length]):
             length += 1
     return short[:length]
+
+
+def shorten(shown: Sequence[str], every: Iterable[str]) -> dict[str, str]:
+    """The `display` of each of these, among all: one pass, however many there are."""
+    alike: dict[str, list[str]] = {bare(id)[:SHOWN]: [] for id in shown}
+    for id in every:
+        siblings = alike.get(bare(id)[:SHOWN])
+        if siblings is not None:
+            siblings.append(id)
+    return {id: display(id, alike[bare(id)[:SHOWN]]) for id in shown}
 
 
 def prefix_end(prefix: str) -> str:

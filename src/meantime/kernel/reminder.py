@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .durations import duration
-from .ids import display
+from .ids import shorten
 from .lifecycle import Status
 from .model import Task
 from .payloads import one_line
@@ -20,18 +20,22 @@ ASKED = 200  # characters of what a task asks
 
 
 def reminder(
-    active: Sequence[Task], untold: Sequence[Task], parked: int, now: float, rests: float = 0.0
+    active: Sequence[Task],
+    untold: Sequence[Task],
+    parked: int,
+    now: float,
+    rests: float = 0.0,
+    unlisted: int = 0,
 ) -> str:
-    """Nothing to say gives the empty string."""
+    """Nothing to say gives the empty string. `unlisted` were not told either, and are not in the list."""
     if not (active or untold or parked):
         return RESTS.format(duration(rests)) if rests else ""
-    ids = [task.id for task in (*active, *untold)]
+    named = [task.id for task in (*active[:SHOWN], *untold[:SHOWN])]
+    ids = shorten(named, (task.id for task in (*active, *untold)))
     lines = [HEAD]
-    lines += [f"- {_active(task, ids, now)}" for task in active[:SHOWN]]
-    lines += [
-        f"- {display(task.id, ids)} {task.status}, not yet told: {_title(task)}" for task in untold[:SHOWN]
-    ]
-    more = max(0, len(active) - SHOWN) + max(0, len(untold) - SHOWN)
+    lines += [f"- {_active(task, ids[task.id], now)}" for task in active[:SHOWN]]
+    lines += [f"- {ids[task.id]} {task.status}, not yet told: {_title(task)}" for task in untold[:SHOWN]]
+    more = max(0, len(active) - SHOWN) + max(0, len(untold) - SHOWN) + unlisted
     if more:
         lines.append(f"- and {more} more")
     if parked:
@@ -41,11 +45,11 @@ def reminder(
     return "\n".join(lines)
 
 
-def _active(task: Task, ids: Sequence[str], now: float) -> str:
+def _active(task: Task, id: str, now: float) -> str:
     """What runs as expected needs no word for it, and no seconds: this is said again in every turn."""
     since = now - (task.run.started_at or task.run.queued_at)
     status = "" if task.status is Status.RUNNING else f" {task.status}"
-    text = f"{display(task.id, ids)}{status} {duration(since).partition(' ')[0]}: {_title(task)}"
+    text = f"{id}{status} {duration(since).partition(' ')[0]}: {_title(task)}"
     if task.question is not None:
         asked = f"asks: {one_line(task.question.text, ASKED)}"
         choices = ", ".join(choice.id for choice in task.question.choices)

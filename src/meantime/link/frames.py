@@ -93,6 +93,7 @@ class Saying(Frame, frozen=True, tag="saying"):
     fence: Fence
     said: Said
     age: float = 0.0  # seconds that it has been running, by the clock of its own process
+    is_deaf: bool = False  # it was asked to stop, and has never asked whether it should
 
 
 class Asks(Frame, frozen=True, tag="asks"):

@@ -21,6 +21,10 @@ class Relay(Context, Protocol):
         """How long the work has been running, by the clock of the process that performs it."""
         ...
 
+    def relay_deaf(self, is_deaf: bool) -> None:
+        """Whether the work was asked to stop and has not asked since it began, so that it will not stop."""
+        ...
+
 
 class Executors(Protocol):
     def may_run(self, executor: str) -> bool:

@@ -32,6 +32,7 @@ T = TypeVar("T")
 logger = logging.getLogger("meantime")
 MAX_WARNED = 100
 MAX_LEASED = 1_000
+MAX_LOOKED = 100  # notices that a reminder reads; the rest are counted
 _UNTOLD = (NoticeState.UNREAD, NoticeState.LEASED)
 
 
@@ -274,12 +275,18 @@ class Announcing:
 
     async def reminder(self, thread: str) -> str:
         # Only what is open is looked at, never history: the cost is that of the text itself.
-        untold = [notice.task for notice in await self._store.notices(thread, _UNTOLD, MAX_LEASED)]
+        untold = [notice.task for notice in await self._store.notices(thread, _UNTOLD, MAX_LOOKED)]
         ended = {(task.id, task.run.number) for task in untold}  # the store may know of an ending first
         of_thread = self._record.of_thread.get(thread, {}).values()
         active = [task for task in of_thread if (task.id, task.run.number) not in ended]
         parked = await self._store.count_notices(thread, [NoticeState.PARKED])
-        return reminder(active, untold, parked, self._record.clock.now(), self._waking.rests(thread))
+        unlisted = self._untold(thread) - len(untold) if len(untold) == MAX_LOOKED else 0
+        rests = self._waking.rests(thread)
+        return reminder(active, untold, parked, self._record.clock.now(), rests, max(0, unlisted))
+
+    def _untold(self, thread: str) -> int:
+        held = sum(len(holding.held) for holding in self._turns.values() if holding.thread == thread)
+        return self._waking.unread(thread) + held
 
     async def notices(
         self, thread: str | None, states: Iterable[str], limit: int, offset: int

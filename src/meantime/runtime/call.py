@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, cast
 
+from meantime.context import LOOK
 from meantime.kernel.errors import Duplicate
 from meantime.kernel.ids import check_id
 from meantime.kernel.model import Task
@@ -23,7 +24,7 @@ from .foreground import Foreground, answer_of, find, timed_out, too_late
 from .lineage import parent_of
 from .options import check_options
 from .record import Record, duplicate_call
-from .run import LOOK, Runs
+from .run import Runs
 from .settings import Settings
 from .submit import Submission
 
@@ -133,7 +134,7 @@ class Calls:
 
     async def _wait(self, call: Foreground, seconds: float | None) -> None:
         """Until the work ends, or is a task, or has run for so long."""
-        waits: set[asyncio.Future[Any]] = {call.performing, call.recorded}
+        waits: set[asyncio.Future[Any]] = {call.performing, call.recorded, call.deaf}
         alarm = None
         if seconds is not None:
             over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -148,6 +149,7 @@ class Calls:
 
     async def _time_out(self, call: Foreground, timeout: float) -> Exception:
         self._stop(call, TIMEOUT)
+        call.context.on_deaf = lambda: call.deaf.done() or call.deaf.set_result(None)
         await self._wait(call, timeout + LOOK)
         if not call.context.is_deaf:
             await self._wait(call, timeout + self._settings.stop_deadline)

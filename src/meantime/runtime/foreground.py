@@ -37,6 +37,7 @@ class Foreground:
         self.performing: asyncio.Task[Report]
         self.promotion: asyncio.Task[None] | None = None  # on its way to the ledger: the commit decides
         self.recorded = asyncio.get_running_loop().create_future()  # it is a task now
+        self.deaf = asyncio.get_running_loop().create_future()  # its own process says that it will not stop
         self.left = False  # its caller is gone
         self.stopped_by = ""
         self.lasting: LastingRunner | None = None  # its runner, where its work could outlive us

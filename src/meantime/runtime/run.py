@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from meantime.context import WorkContext
+from meantime.context import LOOK, WorkContext
 from meantime.kernel.bounds import bounded, filed, unfiled
 from meantime.kernel.change import Disposition, Facts, ending
 from meantime.kernel.errors import Closed, MeantimeError, NotFound
@@ -26,8 +26,6 @@ from meantime.ports.runner import CURRENT, Assignment, LastingRunner
 from .ask import Asking
 from .record import Moved, Record
 from .settings import Settings
-
-LOOK = 0.5  # seconds after its timeout in which a sync function may first ask whether it should stop
 
 
 class Live:
@@ -256,6 +254,8 @@ class Runs:
             self.stop(moved.task)
             hears = self._record.clock.call_later(LOOK, lambda: self.beside(self._abandon_deaf(id, live)))
             live.alarms = (*live.alarms, hears)
+            # Work of a connected process is asked there, and found to be deaf a little later than here.
+            live.context.on_deaf = lambda: self.beside(self._abandon_deaf(id, live))
 
     async def _abandon_deaf(self, id: str, live: Live) -> None:
         """A thread cannot be interrupted. One that never asked whether to stop is not waited for."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from meantime.kernel.durations import duration
@@ -12,6 +12,7 @@ from meantime.kernel.ids import crockford
 from meantime.kernel.model import Chunk, Json, Task
 from meantime.kernel.notices import Notice, ending, notice_id
 from meantime.kernel.payloads import clean, fenced, one_line
+from meantime.kernel.reminder import SHOWN
 from meantime.ports.dialect import Said
 
 
@@ -24,6 +25,12 @@ def line(task: Task, now: float) -> str:
         parts.append(f"for {duration(max(0.0, now - task.run.started_at))}")
     said = progress(task) if task.question is None else f"asks: {flat(task.question.text)[:300]}"
     return " ".join(parts) + (f" ({said})" if said else "") + "."
+
+
+def some(tasks: Sequence[Task], row: Callable[[Task], str]) -> list[str]:
+    """The first of them as rows; the rest are counted."""
+    more = [f"- and {len(tasks) - SHOWN} more"] if len(tasks) > SHOWN else []
+    return [*map(row, tasks[:SHOWN]), *more]
 
 
 def reduced(task: Task) -> list[str]:

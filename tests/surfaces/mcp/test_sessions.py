@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from daemon.conftest import Place
+from gates import Gate
 from meantime import Meantime, Shell
 from meantime.app.owner import LedgerOwner
 from meantime.surfaces.mcp import sessions
@@ -31,19 +33,31 @@ def threads(place: Place) -> list[str]:
     return sorted(thread["id"] for thread in place.ask("GET", "/v1/threads")["threads"])
 
 
+@pytest.fixture
+def gates(tmp_path: Path) -> tuple[Gate, Gate]:
+    """For two commands: one that ended before its start is answered would be told with that answer."""
+    return Gate(tmp_path / "here.gate"), Gate(tmp_path / "there.gate")
+
+
+def end(place: Place, gates: tuple[Gate, Gate]) -> None:
+    for gate in gates:
+        gate.open()
+    wait(place)
+
+
 def wait(place: Place) -> None:
     for task in place.ask("GET", "/v1/tasks")["tasks"]:
         place.ask("GET", f"/v1/tasks/{task['id']}/wait?timeout=30")
 
 
-def test_a_client_names_its_session(place: Place):
+def test_a_client_names_its_session(place: Place, gates: tuple[Gate, Gate]):
     """As Codex does. What ended is told to its own session alone."""
     with Raw(place) as raw:
         raw.hello()
-        call(raw, "start", HERE, command="true")
-        call(raw, "start", THERE, command="true")
+        call(raw, "start", HERE, command=gates[0].wait)
+        call(raw, "start", THERE, command=gates[1].wait)
         assert threads(place) == ["mcp-here", "mcp-there"]
-        wait(place)
+        end(place, gates)
         told = call(raw, "list", HERE)["_meta"]["meantime/notices"]
         assert told == [f"{id}.1" for id in ids(place, "mcp-here")]
         assert raw.told() == []  # nobody's
@@ -67,15 +81,15 @@ def ids(place: Place, thread: str) -> list[str]:
     return [task["id"] for task in found]
 
 
-def test_a_plugin_or_a_hook_names_it_among_the_arguments(place: Place):
+def test_a_plugin_or_a_hook_names_it_among_the_arguments(place: Place, gates: tuple[Gate, Gate]):
     with Raw(place, "--by-session") as raw:
         raw.hello()
         schemas = [tool["inputSchema"] for tool in raw.ask("tools/list")["tools"]]
         assert not any("additionalProperties" in schema for schema in schemas)  # Gemini CLI checks it
-        raw.call("start", command="true", meantime_session="here")
-        raw.call("start", command="true", meantime_session="there")
+        raw.call("start", command=gates[0].wait, meantime_session="here")
+        raw.call("start", command=gates[1].wait, meantime_session="there")
         assert threads(place) == ["mcp-here", "mcp-there"]
-        wait(place)
+        end(place, gates)
         (told,) = raw.call("list", meantime_session="there")["_meta"]["meantime/notices"]
         assert told == f"{ids(place, 'mcp-there')[0]}.1"
 

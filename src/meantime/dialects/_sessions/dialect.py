@@ -8,7 +8,6 @@ from meantime.kernel.change import Disposition
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.lifecycle import ACTIVE, ENDED, Status
 from meantime.kernel.model import Task
-from meantime.kernel.reminder import SHOWN
 from meantime.ports import asks
 from meantime.ports.asks import Answer, Ask
 from meantime.ports.dialect import Command, Offer, Policy, Problem, Said, Standing, Tool
@@ -99,10 +98,8 @@ class SessionDialect:
         return "\n".join([*lines, "You are notified when a task ends; do not poll."]) if lines else ""
 
     def _some(self, head: str, tasks: Sequence[Task], now: float) -> list[str]:
-        """The first of them as rows; the rest are counted."""
-        rows = [texts.row(task, now, forks=self._forks) for task in tasks[:SHOWN]]
-        more = [f"- and {len(tasks) - SHOWN} more"] if len(tasks) > SHOWN else []
-        return [head, *rows, *more] if rows else []
+        rows = words.some(tasks, lambda task: texts.row(task, now, forks=self._forks))
+        return [head, *rows] if rows else []
 
     # -- what a call asks
 

@@ -88,7 +88,10 @@ class Jaato:
         return Message("user", (Part("\n".join([*lines, EVENT])),))
 
     def reminder(self, standing: Standing) -> str:
-        rows = [f"- {_line(task, standing.now)}" for task in (*standing.active, *standing.untold)]
+        def row(task: Task) -> str:
+            return f"- {_line(task, standing.now)}"
+
+        rows = [*words.some(standing.active, row), *words.some(standing.untold, row)]
         return "\n".join(["Background tasks:", *rows]) if rows else ""
 
     def problem(self, problem: Problem) -> Said:

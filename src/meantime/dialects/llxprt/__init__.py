@@ -160,9 +160,7 @@ class Llxprt:
             ("Cancelled (pending acknowledgement)", gone),
         ):
             if tasks:
-                lines.append(
-                    f"{title}: " + ", ".join(f"[{short[one.id]}] {texts.name(one)}" for one in tasks)
-                )
+                lines.append(f"{title}: {texts.some(tasks, short)}")
         return texts.note("\n".join(lines)) if len(lines) > 1 else ""
 
     def problem(self, problem: Problem) -> Said:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from meantime.kernel.bounds import values
-from meantime.kernel.ids import display
+from meantime.kernel.ids import display, shorten
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Cancelled, Completed, Ending, Outcome, Task, TimedOut
 from meantime.kernel.notices import broke_off, payload_text
 from meantime.kernel.payloads import clean, preview
+from meantime.kernel.reminder import SHOWN
 from meantime.toolset import words
 
 WORDS = {
@@ -49,7 +50,14 @@ def name(task: Task) -> str:
 def ids(tasks: Sequence[Task]) -> dict[str, str]:
     """The first eight characters of each, more where two would be the same."""
     every = [task.id for task in tasks]
-    return {id: display(id, every) for id in every}
+    return shorten(every, every)
+
+
+def some(tasks: Sequence[Task], short: Mapping[str, str]) -> str:
+    """The first of them by name; the rest are counted."""
+    named = [f"[{short[task.id]}] {name(task)}" for task in tasks[:SHOWN]]
+    more = [f"and {len(tasks) - SHOWN} more"] if len(tasks) > SHOWN else []
+    return ", ".join([*named, *more])
 
 
 def note(message: str) -> str:

@@ -122,12 +122,12 @@ SELECT 1 FROM notices INDEXED BY notices_leased
 WHERE thread = ? AND state = 'leased' AND turn != ? LIMIT 1;
 
 -- name: unpark_unclaimed
-UPDATE notices INDEXED BY notices_open SET state = 'unread', parked_for = NULL
-WHERE thread = ? AND state IN ('unread', 'leased', 'parked') AND state = 'parked' AND parked_for = 'unclaimed';
+UPDATE notices INDEXED BY notices_parked SET state = 'unread', parked_for = NULL
+WHERE thread = ? AND state = 'parked' AND parked_for = 'unclaimed';
 
 -- name: unpark_all
-UPDATE notices INDEXED BY notices_open SET state = 'unread', parked_for = NULL, failures = 0
-WHERE thread = ? AND state IN ('unread', 'leased', 'parked') AND state = 'parked';
+UPDATE notices INDEXED BY notices_parked SET state = 'unread', parked_for = NULL, failures = 0
+WHERE thread = ? AND state = 'parked';
 
 -- name: unread_of
 SELECT number, failures FROM notices INDEXED BY notices_open
@@ -186,8 +186,14 @@ SELECT count(*) FROM notices INDEXED BY notices_open
 WHERE state IN ('unread', 'leased', 'parked') AND state IN (SELECT value FROM json_each(?1));
 
 -- name: count_open_notices_of
-SELECT count(*) FROM notices INDEXED BY notices_open
-WHERE state IN ('unread', 'leased', 'parked') AND state IN (SELECT value FROM json_each(?1)) AND thread = ?2;
+-- Each state by its own index: what is parked is counted without a look at what is unread.
+SELECT CASE WHEN 'unread' IN (SELECT value FROM json_each(?1)) THEN (
+    SELECT count(*) FROM notices INDEXED BY notices_open
+    WHERE state IN ('unread', 'leased', 'parked') AND state = 'unread' AND thread = ?2) ELSE 0 END
+  + CASE WHEN 'leased' IN (SELECT value FROM json_each(?1)) THEN (
+    SELECT count(*) FROM notices INDEXED BY notices_leased WHERE state = 'leased' AND thread = ?2) ELSE 0 END
+  + CASE WHEN 'parked' IN (SELECT value FROM json_each(?1)) THEN (
+    SELECT count(*) FROM notices INDEXED BY notices_parked WHERE state = 'parked' AND thread = ?2) ELSE 0 END;
 
 -- name: read_notice
 UPDATE notices SET state = 'leased', turn = ?1, deliveries = deliveries + 1
@@ -207,8 +213,8 @@ WHERE task = (SELECT seq FROM tasks WHERE id = ?1) AND run = ?2 AND state = 'tol
 UPDATE notices SET state = 'told', told_at = ? WHERE thread = ? AND number = ?;
 
 -- name: tell_all
-UPDATE notices INDEXED BY notices_open SET state = 'told', told_at = ?1
-WHERE thread = ?2 AND state IN ('unread', 'leased', 'parked') AND state = 'leased' AND turn = ?3;
+UPDATE notices INDEXED BY notices_leased SET state = 'told', told_at = ?1
+WHERE thread = ?2 AND state = 'leased' AND turn = ?3;
 
 -- name: release_turn
 UPDATE notices INDEXED BY notices_leased SET
@@ -220,12 +226,12 @@ WHERE thread = ?3 AND state = 'leased' AND turn = ?4
 RETURNING (SELECT id FROM tasks WHERE seq = task) || '.' || run, state;
 
 -- name: release_all
-UPDATE notices INDEXED BY notices_open SET
+UPDATE notices INDEXED BY notices_leased SET
   failures = failures + 1,
   state = CASE WHEN failures + 1 >= ?1 THEN 'parked' ELSE 'unread' END,
   parked_for = CASE WHEN failures + 1 >= ?1 THEN 'failures' END,
   turn = NULL
-WHERE state IN ('unread', 'leased', 'parked') AND state = 'leased';
+WHERE state = 'leased';
 
 -- name: unread_by_thread
 SELECT thread, count(*) FROM notices INDEXED BY notices_open

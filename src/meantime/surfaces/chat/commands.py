@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from meantime.api import Thread
 from meantime.kernel.errors import InvalidInput, MeantimeError
-from meantime.kernel.ids import display
+from meantime.kernel.ids import display, shorten
 from meantime.kernel.model import Task
 from meantime.ports.asks import Read, SetLimit
 from meantime.ports.dialect import Dialect
@@ -150,5 +150,6 @@ def completions(
 
 
 def _ids(speech: Speech, tasks: list[Task]) -> list[tuple[str, str]]:
-    ids = [task.id for task in tasks]
-    return [(display(task.id, ids), f"{look.name(task)} ({speech.word(task)})") for task in tasks]
+    every = [task.id for task in tasks]
+    ids = shorten(every, every)
+    return [(ids[task.id], f"{look.name(task)} ({speech.word(task)})") for task in tasks]

@@ -208,6 +208,7 @@ class ExecutorTable:
         run = executor.run(frame.task, frame.fence)
         if run is not None:
             _relay(run, frame)
+            run.context.relay_deaf(frame.is_deaf)
 
     def ended(self, executor: Executor, frame: Ended) -> None:
         run = executor.run(frame.task, frame.fence)

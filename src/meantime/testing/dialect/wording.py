@@ -25,6 +25,7 @@ OFFERS = [
     Offer(agents=(), commands=False),
     Offer(),
 ]
+LONGEST_REMINDER = 20_000  # characters
 
 
 def assert_clean(text: str, where: str) -> None:
@@ -119,6 +120,9 @@ async def the_reminder_says_what_there_is(dialect: Dialect) -> None:
     assert dialect.reminder(Standing(now=NOW)) == "", "nothing to say is the empty string"
     full = Standing(active=active_tasks(), untold=ended_tasks(), parked=1, now=NOW)
     assert_clean(dialect.reminder(full), "the reminder")
+    many = Standing(active=active_tasks() * 100, untold=ended_tasks() * 100, parked=1, now=NOW)
+    said = len(dialect.reminder(many))
+    assert said <= LONGEST_REMINDER, f"the reminder of many tasks has {said} characters: it is in every turn"
 
 
 async def every_error_is_a_text_with_a_code(dialect: Dialect) -> None:
