@@ -11,8 +11,8 @@ import pytest
 
 from meantime import HttpDoor
 from meantime.kernel.errors import InvalidInput
-from meantime.surfaces.http.body import DEPTH, parsed
-from meantime.surfaces.http.starting import StartBody
+from meantime.surfaces.http.request_body import DEPTH, parsed
+from meantime.surfaces.http.task_requests import StartBody
 from meantime.testing import FakeClock
 
 from .conftest import OpenDoor

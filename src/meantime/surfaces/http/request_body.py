@@ -10,17 +10,14 @@ from starlette.requests import Request
 from meantime.kernel.errors import InvalidInput
 from meantime.ports.clock import Clock
 
-from .answers import Refusal
 from .guard import connection_of
+from .responses import Refusal
+from .schemas import Body
 from .settings import HttpSettings
 
 DEPTH = 64
-T = TypeVar("T", bound="Body")
+T = TypeVar("T", bound=Body)
 _SEE = "See /v1/openapi.json."
-
-
-class Body(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """What a body may hold. A field that is not known is an error: it would be ignored silently."""
 
 
 async def body_of(request: Request, kind: type[T], settings: HttpSettings, clock: Clock) -> T:
@@ -57,7 +54,9 @@ def parsed(data: bytes, kind: type[T]) -> T:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as problem:
-        raise InvalidInput(f"The body is not right: {problem}.", hint=_SEE) from None
+        from .validation import body_error  # only where it is needed: reading types takes a while
+
+        raise body_error(problem, kind) from None
 
 
 def _check_depth(value: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ from meantime.kernel.payloads import as_text, preview
 from meantime.kernel.questions import Question
 from meantime.wording import dialect_of
 
-from .shapes import WireChoice, WireProgress, WireQuestion, WireTask
+from .task_schemas import WireChoice, WireProgress, WireQuestion, WireTask
 
 SHORT = 2_000  # characters of a result that a list or an event carries
 SEED = "asyncagents"  # the dialect whose words for statuses these are
@@ -45,7 +45,7 @@ def wire_task(task: Task, *, whole: bool = False) -> WireTask:
         error=_error(task, whole),
         id=task.id,
         kind=task.work.kind,
-        state=task.status.value,
+        state=task.status,
         parent_task_id=task.parent,
         tool_call_id=task.tool_call_id,
         created_at=iso(task.created_at),

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from typing import NamedTuple
 
+from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from meantime.kernel.durations import iso
-from meantime.kernel.errors import InvalidInput
 from meantime.ports.clock import Clock
 from meantime.ports.store import Query
 from meantime.ports.tasks import Tasks
 
-from . import asking
-from .answers import encode
-from .deltas import deltas, frame
-from .feed import Feed
-from .polls import wait_disconnect
-from .ring import Delta
+from .dependencies import Dependencies
+from .event_encoding import deltas, frame
+from .event_feed import Feed
+from .event_ring import Delta
+from .long_polls import wait_disconnect
+from .responses import encode
+from .routing import RequestContext
 from .settings import HttpSettings
 from .snapshot import snapshot
+from .task_lookup import find, scope
+from .thread_requests import EventFilter
 
 REPLAY_MOST = 1_000  # events: whoever missed more starts again
 HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"x-accel-buffering", b"no")]
@@ -52,18 +55,19 @@ class Wanted(NamedTuple):
         )
 
 
-async def wanted(tasks: Tasks, given: Mapping[str, str], last_event_id: str, thread: str | None) -> Wanted:
-    bounded = given.get("snapshot", "")
-    if bounded not in ("", "all", "bounded"):
-        raise InvalidInput(f"snapshot={bounded[:40]!r} is unknown.", hint="Use 'all' or 'bounded'.")
-    query = Query(asking.scope(given, thread), batch=given.get("batch") or None)
-    task = None
-    if given.get("task"):
-        task = (await asking.find(tasks, given["task"], thread)).id
-    replay = given.get("replay", "") in ("1", "true")
+async def stream_events(deps: Dependencies, asked: RequestContext[EventFilter, None]) -> Response:
+    last = asked.request.headers.get("last-event-id", "")
+    about = await wanted(deps.tasks, asked.params, last, asked.thread)
+    await deps.feed.join()
+    return Streaming(Stream(deps.tasks, deps.feed, deps.clock, deps.settings, about))
+
+
+async def wanted(tasks: Tasks, given: EventFilter, last_event_id: str, thread: str | None) -> Wanted:
+    query = Query(scope(given.thread, thread), batch=given.batch)
+    task = None if given.task is None else (await find(tasks, given.task, thread)).id
     seen = last_event_id if last_event_id.isascii() and last_event_id.isdigit() else ""
-    since = int(seen) if replay and 0 < len(seen) < 19 else None
-    return Wanted(query, task, bounded == "bounded", replay, since)
+    since = int(seen) if given.replay and 0 < len(seen) < 19 else None
+    return Wanted(query, task, given.snapshot == "bounded", given.replay, since)
 
 
 class Stream:
@@ -158,6 +162,17 @@ class Stream:
 
     def _framed(self, delta: Delta) -> bytes:
         return b"id: %d\n%s" % (delta.seq, delta.frame) if self._wanted.replay else delta.frame
+
+
+class Streaming(Response):
+    """Hands the connection to a stream."""
+
+    def __init__(self, stream: Stream) -> None:
+        super().__init__()
+        self._stream = stream
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._stream(scope, receive, send)
 
 
 async def _leaving(receive: Receive, gone: asyncio.Future[None]) -> None:

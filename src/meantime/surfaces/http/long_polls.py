@@ -13,7 +13,7 @@ from starlette.types import Receive
 from meantime.kernel.errors import Closed
 from meantime.ports.clock import Clock
 
-from .answers import Refusal
+from .responses import Refusal
 
 T = TypeVar("T")
 

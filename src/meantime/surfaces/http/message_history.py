@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from meantime.kernel.conversation import Kind, Line
+from meantime.kernel.conversation import Line
 from meantime.kernel.durations import iso
 from meantime.kernel.errors import MeantimeError, Refused
 from meantime.kernel.model import Chunk, Completed, Failed, Task
 from meantime.kernel.notices import payload_text
 from meantime.kernel.payloads import as_text
-from meantime.log import Stream
 from meantime.ports.tasks import Tasks
 
-from .asking import choice, number
-from .wire import error_of, prompt_of
+from .task_encoding import error_of, prompt_of
+from .task_requests import MOST_HISTORY, PIECE, HistoryRange
+from .task_schemas import LogMessage
 
-MOST = 8_000_000  # bytes of a command's output in one answer; the last message says where to read on
-PIECE = 1 << 20
 MOST_LINES = 10_000
-ROLES = ("user", "assistant", "tool", "system")
-TYPES = tuple(Kind)
-STREAMS: tuple[Stream, ...] = ("both", "stdout", "stderr")
-Message = dict[str, Any]
 
 
-async def history(tasks: Tasks, task: Task, given: Mapping[str, str]) -> list[Message]:
+async def history(tasks: Tasks, task: Task, given: HistoryRange) -> list[LogMessage]:
     """Run by run, oldest first. `offset`, `limit` and `stream` choose a part of a command's output."""
     runs = await tasks.runs_of(task.id, None)
     if task.work.kind == "agent" and (lines := await _conversation(tasks, task)):
         chosen = asking_for(lines, given)
         return [*(_line(task, line) for line in chosen), *_said_aside(runs[-1]), *_ending(runs[-1])]
-    found: list[Message] = []
+    found: list[LogMessage] = []
     for run in runs:
         found.append(_told(run))
         found += _said_aside(run)
@@ -52,40 +46,41 @@ async def _conversation(tasks: Tasks, task: Task) -> Sequence[Line]:
         return ()
 
 
-def asking_for(lines: Sequence[Line], given: Mapping[str, str]) -> Sequence[Line]:
+def asking_for(lines: Sequence[Line], given: HistoryRange) -> Sequence[Line]:
     """Those of a role or a type, from an offset, and only so many of them."""
-    for name, values in (("role", ROLES), ("type", TYPES)):
-        if name in given:
-            wanted = choice(given, name, values)
-            lines = [line for line in lines if wanted == (line.role if name == "role" else line.kind)]
-    offset = number(given, "offset", 0)
-    return lines[offset : offset + number(given, "limit", MOST_LINES, least=1, most=MOST)]
+    if given.role is not None:
+        lines = [line for line in lines if line.role == given.role]
+    if given.type is not None:
+        lines = [line for line in lines if line.kind == given.type]
+    return lines[given.offset : given.offset + (given.limit or MOST_LINES)]
 
 
-def _line(task: Task, line: Line) -> Message:
-    more = {"name": line.tool, "call": line.call, "arguments": line.arguments} if line.tool else {}
-    failed = {"failed": True} if line.failed else {}
-    found = _message(task, line.role, str(line.kind), line.text, at=line.at, **more, **failed)
-    return {**found, "run": line.run}
+def _line(task: Task, line: Line) -> LogMessage:
+    more: dict[str, Any] = {}
+    if line.tool:
+        more = {"name": line.tool, "call": line.call, "arguments": line.arguments}
+    if line.failed:
+        more["failed"] = True
+    return _message(task, line.role, line.kind, line.text, at=line.at, run=line.run, **more)
 
 
-def _told(task: Task) -> Message:
+def _told(task: Task) -> LogMessage:
     prompt = prompt_of(task)
     if not prompt and task.work.input is not None:
         prompt = as_text(task.work.input)
     return _message(task, "user", "prompt", prompt, at=task.run.queued_at, name=task.work.name)
 
 
-def _said_aside(task: Task) -> list[Message]:
+def _said_aside(task: Task) -> list[LogMessage]:
     """Progress and the values that work named while it ran."""
-    found: list[Message] = []
+    found: list[LogMessage] = []
     progress = task.progress
     if progress is not None:
         text = progress.message or progress.phase
         found.append(
             _message(
                 task, "system", "progress", text, at=progress.updated_at, percent=progress.percent,
-                phase=progress.phase, toolCalls=progress.tool_calls, lastTools=progress.last_tools,
+                phase=progress.phase, tool_calls=progress.tool_calls, last_tools=progress.last_tools,
             )
         )  # fmt: skip
     emitted = task.outcome.emitted_vars if task.outcome is not None else task.run.emitted
@@ -93,7 +88,7 @@ def _said_aside(task: Task) -> list[Message]:
     return found
 
 
-async def _output(tasks: Tasks, task: Task, given: Mapping[str, str]) -> list[Message]:
+async def _output(tasks: Tasks, task: Task, given: HistoryRange) -> list[LogMessage]:
     """A command's from its log, by offset; everything else's as it can be read now."""
     try:
         return await _log(tasks, task, given)
@@ -109,10 +104,8 @@ async def _output(tasks: Tasks, task: Task, given: Mapping[str, str]) -> list[Me
     return [_result(task, output.text)] if output.value is not None else []
 
 
-async def _log(tasks: Tasks, task: Task, given: Mapping[str, str]) -> list[Message]:
-    stream = choice(given, "stream", STREAMS)
-    offset = number(given, "offset", 0)
-    left = number(given, "limit", MOST, least=1, most=MOST)
+async def _log(tasks: Tasks, task: Task, given: HistoryRange) -> list[LogMessage]:
+    stream, offset, left = given.stream, given.offset, given.limit or MOST_HISTORY
     found: list[Chunk] = []
     while left > 0:
         chunk = await tasks.read(task.id, None, stream, offset, min(left, PIECE))
@@ -135,13 +128,13 @@ def _joined(chunks: list[Chunk]) -> list[list[Chunk]]:
     return stretches
 
 
-def _stretch(task: Task, stream: str, chunks: list[Chunk]) -> Message:
+def _stretch(task: Task, stream: str, chunks: list[Chunk]) -> LogMessage:
     first, last = chunks[0], chunks[-1]
     data = b"".join(chunk.data for chunk in chunks)
     cut = half_character(data) if last.next < last.total else 0
     return _message(
         task, "assistant", "output", data[: len(data) - cut].decode("utf-8", "replace"), stream=stream,
-        offset=first.offset, next=last.next - cut, total=last.total, lostBytes=first.lost_bytes,
+        offset=first.offset, next=last.next - cut, total=last.total, lost_bytes=first.lost_bytes,
     )  # fmt: skip
 
 
@@ -157,11 +150,11 @@ def half_character(data: bytes) -> int:
     return 0
 
 
-def _result(task: Task, text: str) -> Message:
+def _result(task: Task, text: str) -> LogMessage:
     return _message(task, "assistant", "result", text, at=task.run.ended_at)
 
 
-def _ending(task: Task) -> list[Message]:
+def _ending(task: Task) -> list[LogMessage]:
     error = error_of(task)
     if error is None:
         return []
@@ -169,5 +162,15 @@ def _ending(task: Task) -> list[Message]:
     return [_message(task, "system", "error", error, at=task.run.ended_at, detail=detail)]
 
 
-def _message(task: Task, role: str, kind: str, text: str, *, at: float | None = None, **more: Any) -> Message:
-    return {"role": role, "type": kind, "run": task.run.number, "at": iso(at), "text": text, **more}
+def _message(
+    task: Task,
+    role: str,
+    kind: str,
+    text: str,
+    *,
+    at: float | None = None,
+    run: int = 0,
+    **more: Any,
+) -> LogMessage:
+    said: dict[str, Any] = {"role": role, "type": str(kind), "at": iso(at), "text": text}
+    return LogMessage(**said, run=run or task.run.number, **more)

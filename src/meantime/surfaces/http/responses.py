@@ -1,10 +1,11 @@
-"""Every answer of the door is made here: JSON, errors that say what to do, and seed 001's CORS headers."""
+"""Responses: JSON, errors that say what to do, and seed 001's CORS headers."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 from starlette.responses import Response
 
 from meantime.kernel.errors import (
@@ -21,6 +22,8 @@ from meantime.kernel.errors import (
     StillRunning,
     TaskEnded,
 )
+
+from .task_schemas import Error, WireTask
 
 encode = msgspec.json.Encoder().encode
 # Byte for byte as seed 001 has them. They are no permission: the gate gives that (docs/http.md).
@@ -60,28 +63,24 @@ class Refusal(MeantimeError):
         self.headers = headers
 
 
-def json(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     return Response(encode(value), status, headers, "application/json")
 
 
-def problem(error: MeantimeError, **more: Any) -> Response:
-    """The error as JSON. `error` is for people, `code` is stable, `hint` says what to do."""
-    body = {"error": error.message, "code": error.code, "hint": error.hint, **_particulars(error), **more}
-    return json(body, status_of(error), _headers(error))
-
-
-def _particulars(error: MeantimeError) -> dict[str, Any]:
-    match error:
-        case Ambiguous():
-            return {"candidates": error.candidates}
-        case Duplicate():
-            return {"existing": error.existing}
-        case LimitReached():
-            return {"running": error.running, "limit": error.limit}
-        case LeaseLost():
-            return {"notices": error.notices}
-        case _:
-            return {}
+def error_response(error: MeantimeError, *, task: WireTask | UnsetType = UNSET) -> Response:
+    """`error` is for people, `code` is stable, `hint` says what to do."""
+    body = Error(
+        error=error.message,
+        code=error.code,
+        hint=error.hint,
+        candidates=tuple(error.candidates) if isinstance(error, Ambiguous) else UNSET,
+        existing=error.existing if isinstance(error, Duplicate) else UNSET,
+        running=error.running if isinstance(error, LimitReached) else UNSET,
+        limit=error.limit if isinstance(error, LimitReached) else UNSET,
+        notices=tuple(error.notices) if isinstance(error, LeaseLost) else UNSET,
+        task=task,
+    )
+    return json_response(body, status_of(error), _headers(error))
 
 
 def status_of(error: MeantimeError) -> int:

@@ -12,9 +12,9 @@ from meantime.kernel.lifecycle import ENDED, Status
 from meantime.kernel.model import Task
 from meantime.ports.tasks import Tasks
 
-from .answers import encode
-from .ring import Delta
-from .wire import wire_task, word
+from .event_ring import Delta
+from .responses import encode
+from .task_encoding import wire_task, word
 
 CREATED, UPDATED = "task.created", "task.updated"
 

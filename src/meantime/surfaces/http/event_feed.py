@@ -10,9 +10,9 @@ from meantime.kernel.errors import Closed
 from meantime.ports.clock import Clock
 from meantime.ports.tasks import Tasks
 
-from .answers import Refusal
-from .deltas import deltas
-from .ring import Ring
+from .event_encoding import deltas
+from .event_ring import Ring
+from .responses import Refusal
 from .settings import HttpSettings
 
 LOG = logging.getLogger("meantime.http")

@@ -16,7 +16,7 @@ OVERLAP = 8  # tasks may leave between two pages, and must not take a neighbour 
 MOST = 20_000  # tasks in one answer
 
 
-async def sweep(tasks: Tasks, query: Query, most: int = MOST) -> AsyncIterator[Sequence[Task]]:
+async def pages(tasks: Tasks, query: Query, most: int = MOST) -> AsyncIterator[Sequence[Task]]:
     """Each task once, newest first, at most `most`. What comes in meanwhile is somebody else's news."""
     seen: set[str] = set()
     offset = 0
