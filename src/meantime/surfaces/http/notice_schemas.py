@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import Meta
 
@@ -86,7 +86,7 @@ class Unparked(Answer):
 
 class Wake(Answer):
     seen: Annotated[int, described("For the next call.")]
-    idle: Literal[True]
+    idle: bool
 
 
 class HookText(Answer):
