@@ -1,4 +1,4 @@
-"""A typed TypeScript client is made from /v1/openapi.json, and a host that is written with it is told once."""
+"""A typed TypeScript client is made from /v1/openapi.json; a host written with it is told once."""
 
 from __future__ import annotations
 

@@ -36,9 +36,9 @@ def _texts_to(kind: type[Params]) -> dict[str, Any]:
 
 
 def check_names(asked: Iterable[str], known: tuple[str, ...]) -> None:
-    strange = sorted({name[:64] for name in asked if name not in known})
-    if not strange:
+    if all(name in known for name in asked):
         return
+    strange = sorted({name[:64] for name in asked if name not in known})
     meant = difflib.get_close_matches(strange[0], known, n=1)
     there = f"There are: {', '.join(sorted(known))}." if known else "There are none here."
     raise InvalidInput(

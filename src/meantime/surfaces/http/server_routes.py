@@ -18,9 +18,9 @@ READS: tuple[AnyRoute, ...] = (
         path="/v1/events",
         operation="streamEvents",
         summary="Server-sent events: snapshot, deltas, heartbeat",
-        note="snapshot, then task.created, task.updated, task.completed, task.error, task.cancelled with a "
-        "Task each; heartbeat after 30 s of silence; resync, followed by a snapshot, for a client that fell "
-        "behind.",
+        note="`snapshot`; then `task.created`, `task.updated`, `task.completed`, `task.error` and "
+        "`task.cancelled`, with a Task each; `heartbeat` after 30 s of silence; `resync`, followed by a "
+        "snapshot, for a client that fell behind.",
         gives="The stream.",
         handler=stream_events,
         seed=True,
