@@ -13,7 +13,7 @@ test: $(VENV)/.tested .agents/.tested .foreign/.ready
 	$(RUN) -m pytest -q -n 3 --dist loadgroup -m "not slow"
 
 # All of it, with what takes long and with every agent that can be installed.
-test-all: $(VENV)/.tested .agents/.all .foreign/.ready
+test-all: $(VENV)/.tested .agents/.all .foreign/.ready .typescript/.ready
 	$(RUN) -m pytest -q -n 3 --dist loadgroup
 
 check: $(VENV)/.tested
@@ -81,6 +81,14 @@ agents-newest: $(VENV)/.tested
 	-MEANTIME_AGENTS=$(NEWEST) MEANTIME_AGENTS_REPORT=$(NEWEST)/report.json \
 	$(RUN) -m pytest -q -n 3 --dist loadgroup tests/integrations/agents
 	$(RUN) tools/write_agent_versions.py $(NEWEST)/report.json
+
+# A compiler and a generator for the TypeScript client of the HTTP API. Where npm is missing its tests are
+# skipped, but not where CI=true.
+.typescript/.ready: tests/integrations/typescript/package.json
+	@tests/integrations/typescript/install
+
+.PHONY: typescript
+typescript: .typescript/.ready
 
 # MCP programs of another make, in an environment of their own. Where they cannot be installed their tests
 # are skipped, but not where CI=true.

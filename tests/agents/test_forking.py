@@ -13,7 +13,7 @@ from meantime.kernel.conversation import Line
 from meantime.kernel.forking import COPIED
 from meantime.ports.session import AgentSettings, SessionAbilities
 from meantime.runners.agent.drive import Employed
-from meantime.surfaces.http.wire import wire_task
+from meantime.surfaces.http.task_encoding import wire_task
 from meantime.testing.sessions import ScriptedHost
 
 from .stage import NAME, call, echo_host, result, start, text, working

@@ -18,8 +18,8 @@ from meantime.kernel.model import Failed
 from meantime.kernel.payloads import jsonable
 from meantime.ports.session import AgentSettings, Turned
 from meantime.runners.agent.drive import Employed
-from meantime.surfaces.http.deltas import deltas
-from meantime.surfaces.http.wire import wire_task
+from meantime.surfaces.http.event_encoding import deltas
+from meantime.surfaces.http.task_encoding import wire_task
 from meantime.testing.sessions import ScriptedHost
 
 pytestmark = pytest.mark.anyio

@@ -11,8 +11,8 @@ import pytest
 
 from meantime import HttpDoor
 from meantime.kernel.errors import InvalidInput
-from meantime.surfaces.http.body import DEPTH, parsed
-from meantime.surfaces.http.starting import StartBody
+from meantime.surfaces.http.request_body import DEPTH, parsed
+from meantime.surfaces.http.task_requests import StartBody
 from meantime.testing import FakeClock
 
 from .conftest import OpenDoor
@@ -150,3 +150,58 @@ async def test_a_client_that_leaves_in_the_middle_of_a_body_is_no_error(
     writer.transport.abort()
     assert (await write.get("/v1/tasks")).json()["total"] == 0
     assert [record for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+@pytest.mark.parametrize("spelling", ["toolCallID", "toolCallId"])
+async def test_a_tool_call_is_taken_in_both_spellings(write: httpx.AsyncClient, spelling: str):
+    body = {"command": "true", spelling: "call-1"}
+    first = await write.post("/v1/tasks", json=body)
+    assert (first.status_code, first.json()["toolCallID"]) == (201, "call-1")
+    assert "toolCallId" not in first.json()
+    second = await write.post("/v1/tasks", json={"command": "true", "toolCallID": "call-1"})
+    assert (second.status_code, second.json()["existing"]) == (409, first.json()["id"])
+
+
+async def test_two_spellings_that_differ_are_refused(write: httpx.AsyncClient):
+    both = {"command": "true", "toolCallID": "a", "toolCallId": "b"}
+    answer = await write.post("/v1/tasks", json=both)
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_input")
+    assert "toolCallID and toolCallId" in answer.json()["error"]
+    assert (await write.get("/v1/tasks")).json()["total"] == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "error"),
+    [
+        ("/v1/wait", {"timeout": 601}, "timeout: a wait takes from 0 to 600 seconds."),
+        ("/v1/wait", {"timeout": -1}, "timeout: a wait takes from 0 to 600 seconds."),
+        (
+            "/v1/wait",
+            {"ids": ["x"] * 1_001},
+            "ids: name at most 1000 tasks, and no batch with them.",
+        ),
+        ("/v1/threads/a/turns", {"lease": 0}, "lease: a turn is leased for up to 3600 seconds."),
+        ("/v1/threads/a/turns", {"limit": 101}, "limit: from 1 to 100 notices at once."),
+        ("/v1/turns/t/ack", {"reads": ["x"] * 1_001}, "notices: at most 1000 at once."),
+        (
+            "/v1/threads/a/tell",
+            {"moment": "stop", "host": "x" * 4_097},
+            "session, transcript, host: at most 4096 characters.",
+        ),
+        (
+            "/v1/threads/a/turns",
+            {"lease": "60"},
+            "The body is not right: Expected `float`, got `str` - at `$.lease`.",
+        ),
+        (
+            "/v1/wait",
+            {"until": "some"},
+            "The body is not right: Invalid enum value 'some' - at `$.until`.",
+        ),
+    ],
+)
+async def test_a_constraint_has_the_error_that_its_field_declares(
+    write: httpx.AsyncClient, path: str, body: dict[str, Any], error: str
+):
+    answer = await write.post(path, json=body)
+    assert (answer.status_code, answer.json()["error"]) == (400, error)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from meantime.surfaces.http.ring import Delta, Ring
+from meantime.surfaces.http.event_ring import Delta, Ring
 from meantime.testing import FakeClock
 
 

@@ -9,7 +9,7 @@ import pytest
 from meantime.kernel.durations import iso
 from meantime.kernel.lifecycle import ENDED, Status
 from meantime.kernel.model import Cancelled, Completed, Failed, Lost, Run, Task, TimedOut, Work
-from meantime.surfaces.http.wire import asked_for, prompt_of, wire_task, word, word_of, words
+from meantime.surfaces.http.task_encoding import asked_for, prompt_of, wire_task, word, word_of, words
 
 # The column '000, 001' of the design's table.
 TABLE = {

@@ -12,7 +12,7 @@ from meantime.app.meantime import Meantime
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Task
 from meantime.kernel.notices import Notice
-from meantime.surfaces.http.wire import exit_code
+from meantime.surfaces.http.task_encoding import exit_code
 
 from .agent import ScriptedAgent
 from .layout import finding

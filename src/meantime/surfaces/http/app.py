@@ -1,12 +1,11 @@
-"""The ASGI app: all routes, family by family, behind the gate."""
+"""The ASGI app: the routes of the table, behind the gate."""
 
 from __future__ import annotations
 
 import logging
 
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.requests import ClientDisconnect
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -15,26 +14,18 @@ from meantime.ports.clock import Clock
 from meantime.ports.owner import Owner
 from meantime.ports.tasks import Tasks
 
-from . import answers
-from .answers import Refusal
-from .endpoint import Endpoint, Table, by_path, thread_of
-from .feed import Feed
+from .dependencies import Dependencies
+from .event_feed import Feed
 from .gate import Gate
 from .guard import Patience
-from .hooks import Hooks
-from .info import Info
+from .hook_notices import HookNotices
+from .long_polls import Polls
 from .mcp import McpEndpoint
-from .output import Outputs
-from .parts import Beside, Parts
-from .polls import Polls
-from .reading import Reading
+from .responses import Refusal, error_response
+from .routes import OPEN_PATHS, ROUTES
+from .routing import Endpoint, by_path
 from .settings import HttpSettings
-from .starting import Starting
-from .stopping import Stopping
-from .stream import Stream, wanted
 from .tokens import Tokens
-from .turns import Turns
-from .waiting import Waiting
 
 LOG = logging.getLogger("meantime.http")
 
@@ -47,13 +38,15 @@ class HttpApp:
     ) -> None:
         self.feed = Feed(tasks, settings, clock)
         self.polls = Polls(clock, settings.waiting)
-        parts = Parts(tasks, owner, settings, clock, self.feed, self.polls, Beside())
-        self.routes = table(parts)
-        self.mcp = McpEndpoint(parts)
+        hooks = HookNotices(tasks, owner, settings, self.polls)
+        shared = Dependencies(tasks, owner, settings, clock, self.feed, self.polls, hooks)
+        self.routes = {path: Endpoint(found, shared) for path, found in by_path(ROUTES).items()}
+        self.mcp = McpEndpoint(shared)
         routes = [Route(path, endpoint) for path, endpoint in self.routes.items()]
         routes.append(Route("/mcp", self.mcp))
         inside = _answering(Router(routes, redirect_slashes=False))
-        self._app: ASGIApp = Patience(Gate(inside, settings, tokens), clock, settings.stall_seconds)
+        gate = Gate(inside, settings, tokens, OPEN_PATHS)
+        self._app: ASGIApp = Patience(gate, clock, settings.stall_seconds)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._app(scope, receive, send)
@@ -66,37 +59,6 @@ class HttpApp:
 
 def make_app(tasks: Tasks, owner: Owner, settings: HttpSettings, clock: Clock, tokens: Tokens) -> HttpApp:
     return HttpApp(tasks, owner, settings, clock, tokens)
-
-
-def table(parts: Parts) -> dict[str, Endpoint]:
-    """Every path, and what each method does there."""
-    families = (Reading, Outputs, Waiting, Starting, Stopping, Turns, Hooks, Events, Info)
-    return by_path(*(family(parts).table() for family in families))
-
-
-class Events:
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-
-    def table(self) -> Table:
-        return {"GET /v1/events": self.events}
-
-    async def events(self, request: Request) -> Response:
-        tasks, feed, last = self._parts.tasks, self._parts.feed, request.headers.get("last-event-id", "")
-        about = await wanted(tasks, request.query_params, last, thread_of(request))
-        await feed.join()
-        return _Streaming(Stream(tasks, feed, self._parts.clock, self._parts.settings, about))
-
-
-class _Streaming(Response):
-    """Hands the connection to a stream."""
-
-    def __init__(self, stream: Stream) -> None:
-        super().__init__()
-        self._stream = stream
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._stream(scope, receive, send)
 
 
 def _answering(app: ASGIApp) -> ASGIApp:
@@ -118,7 +80,7 @@ def _answering(app: ASGIApp) -> ASGIApp:
             if begun:  # half an answer cannot be taken back: the connection is closed instead
                 LOG.exception("An answer broke off.")
                 return
-            await answers.problem(_translated(error))(scope, receive, send)
+            await error_response(_translated(error))(scope, receive, send)
 
     return answering
 

@@ -15,14 +15,12 @@ from typing import Any
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from . import answers
-from .answers import Refusal
 from .guard import TARGET, Connection, connection_of
+from .responses import CORS, SAFE, Refusal, error_response
 from .settings import HttpSettings
 from .tokens import Caller, Tokens
 
 LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
-OPEN_PATHS = ("/v1/health",)
 CALLER = "meantime.caller"
 WRITING = "meantime.writing"  # raises a Refusal for those who may not write
 URL_BYTES = 8_192
@@ -31,8 +29,11 @@ _NO_TOKEN = "Send 'Authorization: Bearer <token>', or use /~<token>/v1/…; the 
 
 
 class Gate:
-    def __init__(self, app: ASGIApp, settings: HttpSettings, tokens: Tokens) -> None:
+    def __init__(
+        self, app: ASGIApp, settings: HttpSettings, tokens: Tokens, open_paths: frozenset[str]
+    ) -> None:
         self._app = app
+        self._open_paths = open_paths  # they need no token
         self._settings = settings
         self._tokens = tokens
         where = settings.folder / "token" if settings.folder else "the door's .token"
@@ -45,7 +46,7 @@ class Gate:
         try:
             inside = self._pass(scope)
         except Refusal as no:
-            await answers.problem(no)(scope, receive, send)
+            await error_response(no)(scope, receive, send)
             return
         if scope["method"] == "OPTIONS":
             await Response(status_code=204)(scope, receive, send)
@@ -62,7 +63,7 @@ class Gate:
             self._check_host(scope, headers)
         self._check_size(scope, headers)
         token, path = _capability(_path(scope))
-        if scope["method"] == "OPTIONS" or path in OPEN_PATHS:
+        if scope["method"] == "OPTIONS" or path in self._open_paths:
             caller = Caller()
         else:
             caller = self._admit(connection, headers, token)
@@ -178,7 +179,7 @@ def _with_headers(send: Send) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers: list[Any] = list(message.get("headers", ()))
-            message = {**message, "headers": [*headers, *answers.CORS, *answers.SAFE]}
+            message = {**message, "headers": [*headers, *CORS, *SAFE]}
         await send(message)
 
     return sending

@@ -13,10 +13,10 @@ from starlette.types import Message, Receive, Scope, Send
 from meantime.kernel.errors import Closed
 from meantime.ports.owner import HostCount
 
-from .answers import Refusal
-from .body import read
+from .dependencies import Dependencies
 from .gate import CALLER, WRITING
-from .parts import Parts
+from .request_body import read
+from .responses import Refusal
 from .tokens import Caller
 
 METHODS = ("POST", "GET", "DELETE")
@@ -34,8 +34,8 @@ class Served(Protocol):
 class McpEndpoint:
     """Whoever speaks MCP can start commands: everything here passes the gate's rules for writing."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._dependencies = dependencies
         self._served: asyncio.Task[Served] | None = None
         self._closing: asyncio.Future[None] | None = None
         self._closed = False
@@ -46,9 +46,8 @@ class McpEndpoint:
             raise Refusal(405, "wrong_method", "This path knows no such method.", "", allow)
         scope[WRITING](json=scope["method"] == "POST")
         if scope["method"] == "POST":
-            receive = replayed(
-                await read(Request(scope, receive), self._parts.settings, self._parts.clock), receive
-            )
+            settings, clock = self._dependencies.settings, self._dependencies.clock
+            receive = replayed(await read(Request(scope, receive), settings, clock), receive)
         served = await self._reach()
         await self._until_closed(served.handle(scope[CALLER], scope, receive, send))
 
@@ -78,8 +77,9 @@ class McpEndpoint:
     async def _load(self) -> Served:
         """It takes a while: the event loop goes on meanwhile."""
         module: Any = await asyncio.to_thread(importlib.import_module, MODULE)
-        served: Served = await module.open_door(self._parts.tasks, self._parts.owner, self._parts.settings)
-        self._parts.beside.hosts = served.hosts
+        given = self._dependencies
+        served: Served = await module.open_door(given.tasks, given.owner, given.settings)
+        self._dependencies.mcp_hosts = served.hosts
         return served
 
     async def _until_closed(self, handling: Any) -> None:

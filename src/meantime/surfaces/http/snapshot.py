@@ -13,10 +13,10 @@ from meantime.kernel.model import Task
 from meantime.ports.store import Query
 from meantime.ports.tasks import Tasks
 
-from .answers import encode
-from .summary import wire_stats
-from .sweep import MOST, sweep
-from .wire import wire_task
+from .group_stats import wire_stats
+from .paging import MOST, pages
+from .responses import encode
+from .task_encoding import wire_task
 
 BOUNDED = 200  # the newest; what is active comes with them
 MOST_ACTIVE = 1_000
@@ -56,7 +56,7 @@ async def _texts(
         if count:
             yield count, text
     else:
-        async for page in sweep(tasks, query):
+        async for page in pages(tasks, query):
             yield len(page), _text(page)
 
 

@@ -1,0 +1,34 @@
+"""What the handlers of all routes share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from meantime.ports.clock import Clock
+from meantime.ports.owner import HostCount, Owner
+from meantime.ports.tasks import Tasks
+
+from .event_feed import Feed
+from .hook_notices import HookNotices
+from .long_polls import Polls
+from .settings import HttpSettings
+
+
+@dataclass(slots=True)
+class Dependencies:
+    tasks: Tasks
+    owner: Owner
+    settings: HttpSettings
+    clock: Clock
+    feed: Feed
+    polls: Polls
+    hooks: HookNotices
+    # Hosts that MCP serves on this server, as soon as somebody speaks it.
+    mcp_hosts: Callable[[], Sequence[HostCount]] = tuple
+    began: float = field(init=False)  # on the monotonic clock
+    started_at: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.began = self.clock.monotonic()
+        self.started_at = self.clock.now()

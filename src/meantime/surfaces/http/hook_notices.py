@@ -1,0 +1,37 @@
+"""What there is to tell a hook of a coding agent, now or as soon as there is something."""
+
+from __future__ import annotations
+
+from starlette.types import Receive
+
+from meantime.kernel.errors import Refused
+from meantime.ports.owner import Owner
+from meantime.ports.tasks import Tasks
+from meantime.surfaces.hooks.idle_wait import IdleWaits
+from meantime.surfaces.hooks.moments import WAIT
+from meantime.surfaces.hooks.telling import Boundary, Telling, Told
+
+from .long_polls import Polls
+from .settings import HttpSettings
+
+
+class HookNotices:
+    def __init__(self, tasks: Tasks, owner: Owner, settings: HttpSettings, polls: Polls) -> None:
+        self._polls = polls
+        self._waits = IdleWaits(tasks)
+        self._telling: Telling | None = None
+        if settings.folder is not None:
+            self._telling = Telling(tasks, settings.folder, self._waits.nudge)
+            self._telling.quiet.clear()
+            owner.watch_notices(self._telling.quiet.remove)
+
+    async def tell(self, at: Boundary, timeout: float, receive: Receive) -> Told:
+        if self._telling is None:
+            raise Refused("This door keeps no files, so it cannot know what hooks have shown.")
+        waits = at.moment == WAIT
+        work = self._waits.wait(self._telling, at) if waits else self._telling.tell(at)
+        async with self._polls.waiting(receive) as poll:
+            told = await poll.first(work, timeout if waits else None) or Told()
+            if poll.gone.done():  # it came too late
+                await self._telling.give_back(at, told)
+        return told

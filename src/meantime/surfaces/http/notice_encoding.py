@@ -1,0 +1,65 @@
+"""Notices, batches, threads and answers to a cancel, as they are on the wire."""
+
+from __future__ import annotations
+
+from meantime.kernel.durations import iso
+from meantime.kernel.model import BatchCount
+from meantime.kernel.notices import Message, Notice
+from meantime.ports.tasks import CancelAnswer, ThreadCount
+
+from .notice_schemas import ThreadDetail, WireMessage, WireNotice, WirePart, WireThread
+from .task_encoding import wire_task, word_of
+from .task_schemas import Cancelled, WireBatch
+
+
+def wire_notice(notice: Notice) -> WireNotice:
+    return WireNotice(
+        id=notice.id,
+        number=notice.number,
+        thread=notice.thread,
+        task_id=notice.task_id,
+        run=notice.run,
+        status=word_of(notice.task),
+        state=notice.state,
+        text=notice.text,
+        message=wire_message(notice.message()),
+        at=iso(notice.task.run.ended_at),
+        deliveries=notice.delivery,
+        batch=None if notice.batch is None else wire_batch(notice.batch),
+        task=wire_task(notice.task),
+    )
+
+
+def wire_message(message: Message) -> WireMessage:
+    return WireMessage(message.role, [WirePart(part.text, part.hidden) for part in message.parts])
+
+
+def wire_batch(count: BatchCount) -> WireBatch:
+    return WireBatch(count.id, count.ended, count.total, count.failed, count.active)
+
+
+def wire_thread(found: ThreadCount) -> WireThread:
+    return WireThread(
+        id=found.id,
+        active=found.active,
+        unread=found.unread,
+        leased=found.leased,
+        parked=found.parked,
+        last_event_at=iso(found.last_event_at),
+    )
+
+
+def wire_thread_detail(found: ThreadCount, reminder: str) -> ThreadDetail:
+    return ThreadDetail(
+        id=found.id,
+        active=found.active,
+        unread=found.unread,
+        leased=found.leased,
+        parked=found.parked,
+        last_event_at=iso(found.last_event_at),
+        reminder=reminder,
+    )
+
+
+def wire_cancel(answer: CancelAnswer) -> Cancelled:
+    return Cancelled(task=wire_task(answer.task), disposition=answer.disposition, killed=answer.killed)

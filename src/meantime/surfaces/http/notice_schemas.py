@@ -1,0 +1,95 @@
+"""Answers about threads, turns and notices."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from meantime.kernel.notices import NoticeState
+
+from .schemas import Answer, Count, Positive, StatusText, Time, described
+from .task_schemas import WireBatch, WireTask
+
+MOST = 100  # notices of one turn
+
+
+class WirePart(Answer):
+    text: str
+    hidden: Annotated[bool, described("For the model only.")]
+
+
+class WireMessage(Answer):
+    """What to put into the conversation."""
+
+    role: str
+    parts: list[WirePart]
+
+
+class WireNotice(Answer):
+    """The ending of a run, as a thread is told of it."""
+
+    id: Annotated[str, described("The same for every delivery: look for it in the transcript.")]
+    number: Annotated[Positive, described("Per thread, in the order of completion.")]
+    thread: str
+    task_id: str
+    run: Positive
+    status: StatusText
+    state: NoticeState
+    text: Annotated[str, described("What the ending carries, by itself.")]
+    message: WireMessage
+    at: Time
+    deliveries: Count
+    batch: WireBatch | None
+    task: WireTask
+
+
+class NoticePage(Answer):
+    notices: list[WireNotice]
+    total: Count
+
+
+class NewNotices(Answer):
+    notices: list[WireNotice]
+
+
+class WireTurn(Answer):
+    turn: str
+    thread: str
+    notices: Annotated[list[WireNotice], Meta(max_length=MOST)]
+
+
+class Acknowledged(Answer):
+    told: tuple[str, ...]
+
+
+class WireThread(Answer):
+    id: str
+    active: Count
+    unread: Count
+    leased: Count
+    parked: Count
+    last_event_at: Time
+
+
+class ThreadDetail(WireThread):
+    reminder: Annotated[str, described("For every turn; it is never acknowledged.")]
+
+
+class ThreadPage(Answer):
+    threads: Annotated[list[WireThread], Meta(max_length=1_000)]
+
+
+class Unparked(Answer):
+    unparked: Count
+
+
+class Wake(Answer):
+    seen: Annotated[int, described("For the next call.")]
+    idle: bool
+
+
+class HookText(Answer):
+    text: Annotated[str, described("For the model; empty if there is nothing to tell.")]
+    turn: Annotated[str | None, described("The turn that it is leased to.")]
+    over: Annotated[bool, described("Nothing is left to wait for.")]

@@ -1,0 +1,123 @@
+"""Reads of tasks, batches, threads and notices. A caller bound to a thread sees no other."""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+
+from meantime.kernel.errors import InvalidInput, NotFound, Refused, StillRunning, TaskEnded
+from meantime.kernel.ids import ID, check_id
+from meantime.kernel.tools import ToolInfo
+from meantime.ports.store import Query
+
+from .dependencies import Dependencies
+from .group_stats import wire_group
+from .message_history import history
+from .notice_encoding import wire_batch, wire_notice, wire_thread, wire_thread_detail
+from .notice_schemas import NoticePage, ThreadDetail, ThreadPage
+from .paging import pages
+from .responses import error_response
+from .routing import RequestContext
+from .server_schemas import ServerTools, WireTool
+from .task_encoding import wire_task
+from .task_lookup import find, listing, scope
+from .task_requests import HistoryRange, TaskFilter, ThreadFilter
+from .task_schemas import InlineCalls, LogMessage, Result, Runs, TaskGroup, TaskPage, WireBatch, WireTask
+from .thread_requests import NoticeFilter, ThreadRange
+
+
+async def list_tasks(deps: Dependencies, asked: RequestContext[TaskFilter, None]) -> TaskPage:
+    query = listing(asked.params, asked.thread)
+    page = await deps.tasks.page(query)
+    found = [wire_task(task) for task in page.tasks]
+    return TaskPage(tasks=found, total=page.total, limit=query.limit, offset=query.offset)
+
+
+async def get_task(deps: Dependencies, asked: RequestContext[None, None]) -> WireTask:
+    return wire_task(await find(deps.tasks, asked.subject, asked.thread), whole=True)
+
+
+async def get_logs(deps: Dependencies, asked: RequestContext[HistoryRange, None]) -> list[LogMessage]:
+    task = await find(deps.tasks, asked.subject, asked.thread)
+    return await history(deps.tasks, task, asked.params)
+
+
+async def get_result(deps: Dependencies, asked: RequestContext[None, None]) -> Result | Response:
+    task = await find(deps.tasks, asked.subject, asked.thread)
+    try:
+        return Result(result=await deps.tasks.result(task.id, None))
+    except (StillRunning, TaskEnded) as problem:
+        return error_response(problem, task=wire_task(task, whole=True))
+    except OSError:
+        raise Refused(
+            "The file of this result is gone.", code="result_gone", hint="Its two ends are in the task."
+        ) from None
+
+
+async def get_runs(deps: Dependencies, asked: RequestContext[None, None]) -> Runs:
+    task = await find(deps.tasks, asked.subject, asked.thread)
+    runs = await deps.tasks.runs_of(task.id, None)
+    return Runs(runs=[wire_task(run, whole=True) for run in runs])
+
+
+async def get_group(deps: Dependencies, asked: RequestContext[None, None]) -> TaskGroup:
+    id = asked.subject
+    query = Query(asked.thread, batch=id, hidden=True)
+    members = [task async for page in pages(deps.tasks, query) for task in page]
+    if not members:
+        raise NotFound(f"No task group {id[:128]!r}.", hint="List /v1/tasks to see each task's batchId.")
+    return wire_group(id, members, deps.clock.now())
+
+
+async def get_batch(deps: Dependencies, asked: RequestContext[None, None]) -> WireBatch:
+    id = asked.subject
+    if not ID.match(id):
+        raise NotFound(f"No batch {id[:128]!r}.", hint="List /v1/tasks to see each task's batchId.")
+    return wire_batch(await deps.tasks.batch(id, asked.thread))
+
+
+async def list_threads(deps: Dependencies, asked: RequestContext[ThreadRange, None]) -> ThreadPage:
+    found = await deps.tasks.threads(asked.params.limit)
+    return ThreadPage(threads=[wire_thread(one) for one in found])
+
+
+async def get_thread(deps: Dependencies, asked: RequestContext[None, None]) -> ThreadDetail:
+    """Every name is a thread: one that was never used has nothing."""
+    found, reminder = await deps.tasks.thread(asked.subject), await deps.tasks.reminder(asked.subject)
+    return wire_thread_detail(found, reminder)
+
+
+async def list_notices(deps: Dependencies, asked: RequestContext[NoticeFilter, None]) -> NoticePage:
+    given = asked.params
+    thread = scope(given.thread, asked.thread)
+    thread = thread and check_id(thread, "thread")
+    found = await deps.tasks.notices(thread, given.state, limit=given.limit, offset=given.offset)
+    total = await deps.tasks.count_notices(thread, given.state)
+    return NoticePage(notices=[wire_notice(notice) for notice in found], total=total)
+
+
+async def list_calls(deps: Dependencies, asked: RequestContext[ThreadFilter, None]) -> InlineCalls:
+    """What threads wait for inline now: no records yet."""
+    found = await deps.tasks.calls(scope(asked.params.thread, asked.thread))
+    return InlineCalls(tasks=[wire_task(task) for task in found])
+
+
+async def list_tools(deps: Dependencies, asked: RequestContext[None, None]) -> ServerTools:
+    """Of an MCP server; it is started, where it does not run."""
+    name = asked.subject
+    try:
+        found = await deps.tasks.tools(name)
+    except InvalidInput as problem:
+        if problem.code != "unknown_server":
+            raise
+        raise NotFound(f"There is no MCP server {name[:64]!r} here.", hint=problem.hint) from None
+    return ServerTools(server=name, tools=[_wire_tool(tool) for tool in found])
+
+
+def _wire_tool(tool: ToolInfo) -> WireTool:
+    return WireTool(
+        name=tool.name,
+        tool=tool.full_name,
+        description=tool.description,
+        input_schema=tool.input_schema,
+        as_task=tool.as_task,
+    )

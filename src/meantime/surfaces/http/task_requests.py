@@ -1,0 +1,244 @@
+"""Query strings and bodies of the routes about tasks."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from meantime.kernel.conversation import Kind
+from meantime.log import Stream
+from meantime.ports.store import Sort
+
+from .schemas import (
+    Body,
+    Id,
+    Most,
+    OnLimit,
+    Params,
+    StatusText,
+    StatusWord,
+    described,
+    documented,
+    one_of,
+    refused,
+)
+
+MOST_OFFSET = 1_000_000_000
+DEFAULT_PAGE, MOST_PAGE = 50, 200  # tasks
+DEFAULT_WAIT, LONGEST_WAIT = 60.0, 600.0  # seconds
+MOST_WAITED = 1_000  # tasks of one wait
+PIECE = 1 << 20  # bytes of a command's output that are read at once
+MOST_HISTORY = 8_000_000  # bytes of a command's output in one history; its last message says where to read on
+_PARENT = (
+    "The task for which this is asked: its depth and its budget count. An unknown one is nobody's parent. "
+    "With the token of a thread, it is a task of that thread, or the agent whose thread it is; another's is "
+    "404."
+)
+
+
+# -- query strings
+
+
+class TaskFilter(Params, frozen=True):
+    status: Annotated[
+        tuple[StatusWord, ...], described("One of seed 001's words, or several with commas.")
+    ] = ()
+    agent: Annotated[str | None, described("The agent's name, or the kind of work.")] = None
+    search: Annotated[
+        Annotated[str, Meta(max_length=1_000)] | None, described("A part of the description, in any case.")
+    ] = None
+    thread: Annotated[str | None, described("Beyond the seed: of one thread.")] = None
+    batch: Annotated[str | None, described("Beyond the seed: of one batch.")] = None
+    sort: Annotated[Sort, described("Beyond the seed.")] = Sort.NEWEST
+    cleared: Annotated[bool, described("Beyond the seed: with cleared tasks.")] = False
+    limit: Annotated[
+        int, described(f"At most {MOST_PAGE}; more is taken as {MOST_PAGE}.", ge=1, le=MOST_OFFSET)
+    ] = DEFAULT_PAGE
+    offset: Annotated[int, Meta(ge=0, le=MOST_OFFSET)] = 0
+
+
+class HistoryRange(Params, frozen=True):
+    stream: Annotated[Stream, described("Of a command.")] = "both"
+    offset: Annotated[
+        int,
+        described(
+            "Bytes of a command's output to skip, or lines of an agent's conversation.", ge=0, le=MOST_OFFSET
+        ),
+    ] = 0
+    limit: Annotated[
+        Annotated[int, Meta(ge=1, le=MOST_HISTORY)] | None,
+        described(
+            f"Bytes of a command's output ({MOST_HISTORY} if absent), or lines of an agent's conversation "
+            "(10000 if absent)."
+        ),
+    ] = None
+    role: Annotated[
+        Literal["user", "assistant", "tool", "system"] | None,
+        described("Of an agent's conversation: only these lines."),
+    ] = None
+    type: Annotated[Kind | None, described("Of an agent's conversation: only these lines.")] = None
+
+
+class OutputRange(Params, frozen=True):
+    stream: Stream = "both"
+    offset: Annotated[int, described("Bytes.", ge=0, le=1 << 53)] = 0  # as far as JSON can count everywhere
+    limit: Annotated[int, described("Bytes.", ge=1, le=PIECE)] = 65_536
+    tail: Annotated[Annotated[int, Meta(ge=1, le=100_000)] | None, described("The last lines.")] = None
+    encoding: Literal["text", "base64"] = "text"
+    follow: Annotated[
+        bool, described("Until the task has ended; broken off if the server closes before.")
+    ] = False
+    format: Annotated[
+        Literal["raw", "chunks"],
+        described("With follow: chunks is one Output a line, with dataBase64, and tells of lost bytes."),
+    ] = "raw"
+
+
+class WaitTime(Params, frozen=True):
+    timeout: Annotated[float, described("Seconds.", ge=0, le=LONGEST_WAIT)] = DEFAULT_WAIT
+
+
+class ThreadFilter(Params, frozen=True):
+    thread: str | None = None
+
+
+# -- bodies
+
+
+class StartBody(Body):
+    """Exactly one of command, tool and agent; cwd to merge belong to command, arguments to tool, prompt, cwd,
+    fork and forkOf to agent."""
+
+    thread: Annotated[Id | None, described('"default" if absent; a thread\'s token means its own.')] = None
+    command: Annotated[
+        Annotated[str, documented(minLength=1)] | Annotated[list[str], documented(minItems=1)] | None,
+        described("A text goes to /bin/sh; a list is started as it is."),
+    ] = None
+    cwd: str | None = None
+    env: Annotated[
+        dict[str, str | None] | None, described("Added to `environment`, or to the owner's own.")
+    ] = None
+    environment: Annotated[
+        dict[str, str] | None,
+        described("The command's environment, in place of the owner's own. It is not stored."),
+    ] = None
+    stdin: str | None = None
+    open_stdin: bool | None = None
+    pty: bool | None = None
+    merge: bool | None = None
+    tool: Annotated[str | None, described("A registered function; /v1/info lists them.")] = None
+    arguments: dict[str, Any] | None = None
+    agent: str | None = None
+    prompt: str | None = None
+    fork: Annotated[
+        bool | None,
+        described("The agent goes on from the thread's conversation, as our transcript has it."),
+    ] = None
+    fork_of: Annotated[Id | None, described("The agent goes on from this task's conversation.")] = None
+    parent: Annotated[Id | None, described(_PARENT)] = None
+    timeout: Annotated[float | None, described("Seconds; -1 is none.")] = None
+    description: Annotated[str, documented(maxLength=2000)] = ""
+    batch: Id | None = None
+    tool_call_id: Annotated[
+        Id | None,
+        described("A second start of the same call of a thread is refused, and names the first."),
+    ] = msgspec.field(default=None, name="toolCallID")
+    message_id: Id | None = None
+    id: Id | None = None
+    notify: bool = True
+    retry: Annotated[str, one_of("", "idempotent")] = ""
+    on_limit: OnLimit | None = None
+    meta: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+    older_tool_call_id: Annotated[
+        Id | None, documented("The older spelling of toolCallID.", deprecated=True)
+    ] = msgspec.field(default=None, name="toolCallId")
+
+
+class ResumeBody(Body):
+    prompt: str
+    timeout: Annotated[float | None, described("Seconds; -1 is none.")] = None
+
+
+class ForkBody(Body):
+    prompt: Annotated[str, documented(minLength=1)]
+    parent: Annotated[Id | None, described(_PARENT)] = None
+    timeout: Annotated[float | None, described("Seconds; -1 is none.")] = None
+    description: Annotated[str, documented(maxLength=2000)] = ""
+
+
+class PromoteBody(Body):
+    pass
+
+
+class CancelBody(Body):
+    reason: str = ""
+    wait: Annotated[bool, described("Answer with the ending, or after 60 seconds.")] = False
+
+
+class CancelAllBody(Body):
+    thread: Id | None = None
+    batch: Id | None = None
+    descendants: bool = False
+
+
+class SendBody(Body):
+    """Either data or dataBase64."""
+
+    data: str | None = None
+    data_base64: str | None = None
+    eof: bool = False
+
+
+class AnswerBody(Body):
+    answer: Annotated[str, documented("One of the choices by id, label or number, or a text.", minLength=1)]
+    scope: Annotated[
+        Annotated[str, one_of("once", "task")] | None,
+        described("How far the answer reaches; as the chosen answer says, if absent."),
+    ] = None
+
+
+class ClearBody(Body):
+    thread: Id | None = None
+    ids: list[str] | None = None
+    batch: Id | None = None
+    older_than: Annotated[float, documented("Seconds since they ended.", minimum=0)] = 0.0
+
+
+class PurgeBody(Body):
+    """Either ids or endedBefore."""
+
+    ids: list[str] | None = None
+    ended_before: Annotated[Annotated[float, documented(minimum=0)] | None, described("Seconds ago.")] = None
+    statuses: list[StatusText] | None = None
+
+
+class WaitBody(Body):
+    """The named tasks, a batch, or what is active in a thread."""
+
+    ids: (
+        Annotated[
+            list[str],
+            refused(
+                f"ids: name at most {MOST_WAITED} tasks, and no batch with them.", max_length=MOST_WAITED
+            ),
+        ]
+        | None
+    ) = None
+    batch: Id | None = None
+    thread: Id | None = None
+    until: Literal["all", "any"] = "all"
+    timeout: Annotated[
+        float,
+        refused(f"timeout: a wait takes from 0 to {LONGEST_WAIT:g} seconds.", ge=0, le=LONGEST_WAIT),
+    ] = DEFAULT_WAIT
+
+
+class LimitsBody(Body):
+    """-1 is no limit; an absent field stays as it is."""
+
+    per_thread: Most | None = None
+    total: Most | None = None
+    per_kind: dict[str, Most] | None = None
+    on_limit: OnLimit | None = None

@@ -1,0 +1,41 @@
+"""docs/http.md has every route of the API, as the table of routes declares it."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+from meantime.surfaces.http import routes
+
+TOOL = Path(__file__).resolve().parents[2] / "tools" / "write_http_routes.py"
+
+
+@pytest.fixture(scope="module")
+def tool():
+    spec = importlib.util.spec_from_file_location("write_http_routes", TOOL)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_is_fresh(tool):
+    assert tool.PAGE.read_text("utf-8") == tool.write(), "stale: run `python tools/write_http_routes.py`"
+
+
+def test_every_route_is_on_it_once(tool):
+    listed = re.findall(r"(?m)^\| `(/v1/[^`]*)` \|", tool.PAGE.read_text("utf-8"))
+    declared = [re.sub(r"\{(\w+)\}", r":\1", route.path) for route in routes.ROUTES]
+    assert sorted(listed) == sorted(declared)
+
+
+def test_a_route_that_has_changed_makes_the_page_stale(tool, monkeypatch):
+    first, *rest = routes.READS
+    monkeypatch.setattr(routes, "READS", (first.__class__(**{**_fields(first), "summary": "Else"}), *rest))
+    assert tool.PAGE.read_text("utf-8") != tool.write()
+
+
+def _fields(route):
+    return {name: getattr(route, name) for name in route.__struct_fields__}
