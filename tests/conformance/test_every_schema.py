@@ -98,8 +98,9 @@ def _insert_task(db: sqlite3.Connection, schema: int, seq: int, task: dict[str, 
         )
 
 
+@pytest.mark.behaviour("P11")
 @pytest.mark.parametrize("schema", range(1, len(LANDED) + 1))
-async def test_P11_a_ledger_of_every_schema_keeps_all_that_it_holds(tmp_path: Path, schema: int):
+async def test_a_ledger_of_every_schema_keeps_all_that_it_holds(tmp_path: Path, schema: int):
     path = tmp_path / "work.db"
     ledger(path, schema)
     async with Meantime.open(path) as mt:
@@ -129,7 +130,8 @@ async def test_P11_a_ledger_of_every_schema_keeps_all_that_it_holds(tmp_path: Pa
         assert turn.notices == []
 
 
-async def test_P11_a_newer_schema_is_refused_and_not_touched(tmp_path: Path):
+@pytest.mark.behaviour("P11")
+async def test_a_newer_schema_is_refused_and_not_touched(tmp_path: Path):
     path = tmp_path / "work.db"
     ledger(path, len(LANDED))
     with closing(sqlite3.connect(path)) as db:

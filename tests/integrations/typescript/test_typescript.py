@@ -89,7 +89,8 @@ def test_the_compiler_refuses_what_the_api_would(project: Path, built: Path):
     assert [name for name in files if f"{name}(" not in found.stdout] == [], found.stdout
 
 
-def test_P5_a_host_in_typescript_is_told_once(built: Path, person: Person):
+@pytest.mark.behaviour("P5")
+def test_a_host_in_typescript_is_told_once(built: Path, person: Person):
     url = person("open", "--print").out.strip()
     token = (person.home / "token").read_text().strip()
     headers = {"Authorization": f"Bearer {token}"}

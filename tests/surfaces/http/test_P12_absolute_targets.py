@@ -43,8 +43,9 @@ async def status(door: HttpDoor, target: str) -> int:
     return int(line.split()[1])
 
 
+@pytest.mark.behaviour("P12")
 @pytest.mark.parametrize("target", FOREIGN)
-async def test_P12_a_foreign_name_in_the_target_is_refused(door: HttpDoor, target: str):
+async def test_a_foreign_name_in_the_target_is_refused(door: HttpDoor, target: str):
     assert await status(door, target) == 421
 
 

@@ -61,8 +61,9 @@ async def test_a_wrong_value_is_named_with_what_is_possible(
     assert (found["error"], found["hint"]) == (error, hint)
 
 
+@pytest.mark.behaviour("H7")
 @pytest.mark.parametrize("asked", ["status=running,bogus", "status=bogus"])
-async def test_H7_an_unknown_status_is_named_with_those_there_are(http: httpx.AsyncClient, asked: str):
+async def test_an_unknown_status_is_named_with_those_there_are(http: httpx.AsyncClient, asked: str):
     found = (await http.get(f"/v1/tasks?{asked}")).json()
     assert found["error"] == f"status={asked.removeprefix('status=')!r} names a status that is unknown."
     assert set(found["hint"].removeprefix("Use one of: ").rstrip(".").split(", ")) == {
@@ -70,9 +71,10 @@ async def test_H7_an_unknown_status_is_named_with_those_there_are(http: httpx.As
     }  # fmt: skip
 
 
+@pytest.mark.behaviour("H7")
 @pytest.mark.parametrize(
     "asked",
     ["limit=", "limit=007", "status=", "status=,running,", "cleared=TRUE", "sort=", "limit=1&limit=2"],
 )
-async def test_H7_other_spellings_of_a_value_are_taken(http: httpx.AsyncClient, asked: str):
+async def test_other_spellings_of_a_value_are_taken(http: httpx.AsyncClient, asked: str):
     assert (await http.get(f"/v1/tasks?{asked}")).status_code == 200
