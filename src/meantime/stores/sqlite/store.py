@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from meantime.kernel.change import Change
-from meantime.kernel.errors import Closed, InvalidInput, MeantimeError
+from meantime.kernel.errors import Closed
 from meantime.kernel.events import Event
 from meantime.kernel.given import check_choice
 from meantime.kernel.ids import prefix_end
