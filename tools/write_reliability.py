@@ -44,7 +44,19 @@ def results(report: dict[str, Any]) -> str:
         f"**{sum(each[count] for each in report['families'].values()):,}**" for count in counts
     )
     lines.append(f"| **all** | {total} | | |")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n" + unclean(report)
+
+
+def unclean(report: dict[str, Any]) -> str:
+    """Every result that is kept and was not clean, with what was found out about it since."""
+    lines = list[str]()
+    for name, last in report["families"].items():
+        for each in (last, *last.get("earlier", [])):
+            if any(each.get(count) for count in ("lost", "doubled", "misordered")):
+                counts = ", ".join(f"{each[count]} {count}" for count in ("lost", "doubled", "misordered"))
+                cause = each.get("cause", "The cause is not known.")
+                lines.append(f"- {name}, seed {each['seed']}, version {each['version']}: {counts}. {cause}")
+    return "\n".join(["", "Runs that were not clean:", "", *lines, ""]) if lines else ""
 
 
 def soak(report: dict[str, Any]) -> str:

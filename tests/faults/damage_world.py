@@ -298,7 +298,7 @@ async def _told(mt: Meantime, thread: str) -> list[str]:
 
 
 def _mark_first() -> None:
-    """A planted bug: the mark is written before its commit, so that a kill between the two leaves it ahead."""
+    """A planted bug: the mark is written before its commit, so a kill between the two leaves it ahead."""
     end = wal_mark.WalIndex.end
 
     def ahead(index: wal_mark.WalIndex) -> wal_mark.Point | None:

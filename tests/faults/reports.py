@@ -14,6 +14,8 @@ import meantime
 
 from . import strace
 
+EARLIER = 5  # results of a family that are kept because they were not clean
+
 
 def version() -> str:
     """Of what is tested: a commit, where there is one."""
@@ -28,14 +30,28 @@ def version() -> str:
 
 
 def add_families(path: Path, played: dict[str, dict[str, Any]], order: Sequence[str]) -> None:
-    """Each in place of its last result, in this order; what is not known any more stays, at the end."""
+    """Each in place of its last result, in this order; what is not known any more stays, at the end. A result
+    that was not clean is kept as an earlier one: a run that is repeated until it is clean proves nothing."""
 
     def change(report: dict[str, Any]) -> None:
-        families = {**report.get("families", {}), **played}
+        before = report.get("families", {})
+        fresh = {name: {**each, "earlier": _earlier(before.get(name))} for name, each in played.items()}
+        families = {**before, **fresh}
         known = [name for name in order if name in families]
         report["families"] = {name: families[name] for name in dict.fromkeys((*known, *families))}
 
     _changed(path, change)
+
+
+def _earlier(last: dict[str, Any] | None) -> list[dict[str, Any]]:
+    if last is None:
+        return []
+    found = [{key: value for key, value in last.items() if key not in ("earlier", "about")}]
+    return [*(found if is_unclean(last) else []), *last.get("earlier", [])][:EARLIER]
+
+
+def is_unclean(result: dict[str, Any]) -> bool:
+    return any(result.get(count) for count in ("lost", "doubled", "misordered"))
 
 
 def add_soak(path: Path, soak: dict[str, Any]) -> None:

@@ -105,8 +105,12 @@ def _played(family: Family, seed: int) -> Played:
 def _result(played: Played, seed: int) -> dict[str, Any]:
     """For the report."""
     family = next(family for family in FAMILIES if family.name == played.name)
-    counts = dict(zip(("faults", "lost", "doubled", "misordered"), played.counts, strict=True))
+    counts: dict[str, Any] = dict(
+        zip(("faults", "lost", "doubled", "misordered"), played.counts, strict=True)
+    )
     about = ABOUT.get(family.name, f"{family.title[:1].upper()}{family.title[1:]}.")
+    if played.problems:
+        counts["problem"] = played.problems[0].split("\n")[1][:200]
     more = {"seed": seed, "seconds": round(played.seconds), "version": version()}
     return {"title": family.title, "about": about, **counts, **more}
 

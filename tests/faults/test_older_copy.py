@@ -106,5 +106,5 @@ def test_an_older_database_under_the_wal_of_a_killed_owner_is_set_aside(tmp_path
     with killed.ledger.open("r+b") as file:
         file.truncate(0)
         file.write(old.read_bytes())
-    with pytest.raises(LedgerDamaged, match="its database is older than its WAL.*set aside"):
+    with pytest.raises(LedgerDamaged, match=r"its database is older than its WAL.*set aside"):
         found(killed.ledger)

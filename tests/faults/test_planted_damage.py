@@ -1,4 +1,4 @@
-"""The family of damage can fail: each planted bug is reported by the same judge, and without it nothing is."""
+"""The family of damage can fail: each planted bug is reported by the same judge, and none without it."""
 
 from __future__ import annotations
 

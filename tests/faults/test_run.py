@@ -10,6 +10,7 @@ import pytest
 from . import run
 from .families import FAMILIES
 from .judge import Tally
+from .reports import EARLIER, add_families
 
 
 def test_every_family_is_played_where_none_is_named():
@@ -70,5 +71,18 @@ def test_a_report_keeps_the_last_result_of_every_family(tmp_path: Path, monkeypa
         "b": 3,
         "gone": None,
     }
+    assert [each["earlier"] for each in list(found["families"].values())[:2]] == [[], []]
     last = found["families"]["b"]
     assert (last["title"], last["about"], last["faults"], last["lost"]) == ("of b", "Of b.", 2, 0)
+
+
+def test_a_result_that_was_not_clean_is_kept_when_the_next_one_is(tmp_path: Path):
+    report = tmp_path / "report.json"
+    for seed, lost in ((1, 3), (2, 0), (3, 0)):
+        add_families(report, {"a": {"faults": 9, "lost": lost, "seed": seed}}, ["a"])
+    found = json.loads(report.read_text())["families"]["a"]
+    assert (found["seed"], found["lost"]) == (3, 0)
+    assert found["earlier"] == [{"faults": 9, "lost": 3, "seed": 1}]
+    for seed in range(4, 20):
+        add_families(report, {"a": {"faults": 9, "lost": 1, "seed": seed}}, ["a"])
+    assert len(json.loads(report.read_text())["families"]["a"]["earlier"]) == EARLIER

@@ -39,6 +39,17 @@ def test_a_new_family_and_a_bad_result_are_shown(tool):
     assert "| **all** | **1,200** | **3** |" in tool.results(report)
 
 
+def test_a_bad_result_stays_after_a_clean_one(tool):
+    clean = {"title": "t", "faults": 1, "lost": 0, "doubled": 0, "misordered": 0, "seed": 8, "version": "1.0"}
+    bad = {**clean, "doubled": 2, "seed": 7}
+    assert "not clean" not in tool.results({"families": {"new": clean}})
+    text = tool.results(
+        {"families": {"new": {**clean, "earlier": [bad, {**bad, "seed": 6, "cause": "Known."}]}}}
+    )
+    assert "- new, seed 7, version 1.0: 0 lost, 2 doubled, 0 misordered. The cause is not known.\n" in text
+    assert "- new, seed 6, version 1.0: 0 lost, 2 doubled, 0 misordered. Known.\n" in text
+
+
 def test_what_is_not_flat_is_said(tool):
     sizes = {"mean": 80 << 20, "most": 90 << 20, "growth": 9 << 20, "error": 0.0, "allowed": 8 << 20}
     counts = {"lost": 0, "doubled": 0, "misordered": 1, "told": 5, "conversations": 2}

@@ -15,7 +15,7 @@ import msgspec
 from meantime.kernel.model import Task
 from meantime.kernel.notices import Message
 
-T = TypeVar("T")
+T = TypeVar("T", bound=msgspec.Struct)
 BAD = (msgspec.MsgspecError, ValueError, TypeError)  # text that is not UTF-8, a body that is a number
 _FIELD = b'{"crc":"'
 _SUM = slice(8, 18)  # eight digits, the quote and the comma behind them

@@ -25,6 +25,7 @@ from meantime.ports.store import Committed, Entry, Owed, Query, Settled
 from . import changing, files, looking, tallies, telling
 from .changing import SQL, encode
 from .checksums import BAD, decode_message, of_event, seal, verify
+from .contents import Bad
 from .examination import Examination
 from .opening import Door
 from .pages import counting, is_narrow, is_scan, page
@@ -52,14 +53,8 @@ class SqliteStore:
         self._beside_ledger = files.Beside(self.path)
         self._unreadable = Unreadable(self.path)
         self._changes = changing.Changes()
-        self._writer = Writer(
-            self.path,
-            self._reserve,
-            self._changes,
-            self._door.translate,
-            self._door.checkpointed,
-            threaded=durability == "full",
-        )
+        doors = (self._door.translate, self._door.checkpointed)
+        self._writer = Writer(self.path, self._reserve, self._changes, *doors, threaded=durability == "full")
 
     async def open(self) -> None:
         await self._door.open(self._writer)
@@ -73,11 +68,7 @@ class SqliteStore:
             self._door.close()
             raise self._door.translate(problem) from problem
         self._examination = Examination(
-            self.path,
-            self._unreadable,
-            self._with_reader,
-            lambda bad: self._writer.submit(park, bad),
-            self._door.remember,
+            self.path, self._unreadable, self._with_reader, self._park, self._door.remember
         )
         if self._door.examines == "now":
             await self._examination.now()
@@ -216,6 +207,9 @@ class SqliteStore:
                 return read(db, *args)
 
         return await self._beside(reading)
+
+    def _park(self, bad: Sequence[Bad]) -> asyncio.Future[None]:
+        return self._writer.submit(park, bad)
 
     def _row(self, sql: str, *values: Any) -> Any:
         return next(iter(self._rows(sql, *values)), None)
