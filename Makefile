@@ -25,7 +25,8 @@ check: $(VENV)/.tested
 # Branch coverage of the rooms that hold the promises, with its floor; pyproject.toml has both. It takes a while.
 DAMAGE := salvage unreadable wal_damage gone failed_sync full_disk files
 COVERED := tests/kernel tests/conformance tests/toolset tests/fundamentals tests/seeds tests/runtime tests/agents \
-	tests/plugins tests/link tests/client tests/shell tests/app tests/surfaces/http/test_writing.py \
+	tests/plugins tests/link tests/client tests/shell tests/app tests/integrations/loops \
+	tests/integrations/test_provider_errors.py tests/surfaces/http/test_writing.py \
 	tests/surfaces/http/test_turns.py $(DAMAGE:%=tests/faults/test_%.py)
 coverage: $(VENV)/.tested
 	$(RUN) -m coverage erase

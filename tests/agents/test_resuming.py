@@ -155,6 +155,19 @@ async def test_what_is_said_to_a_running_agent_is_steered_where_it_can_be(tmp_pa
         assert [line.text for line in await mt.lines(handle.id, roles=["user"])] == ["do it", "look left"]
 
 
+@pytest.mark.behaviour("L17", "F13")
+async def test_a_blank_text_is_not_sent_to_an_agent(tmp_path: Path):
+    held = Held()
+    async with working(tmp_path, held) as mt:
+        handle = await start(mt)
+        await held.began.wait()
+        with pytest.raises(InvalidInput, match="nothing to say"):
+            await handle.send(" \n")
+        assert (await handle.get()).follow_up == ""
+        held.gate.set()
+        await handle.wait()
+
+
 @pytest.mark.behaviour("L17", "R12")
 async def test_one_follow_up_is_queued_and_runs_where_an_agent_cannot_be_steered(tmp_path: Path):
     held = Held()

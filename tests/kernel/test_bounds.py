@@ -98,3 +98,13 @@ def test_a_long_error_is_told_by_its_two_ends_and_once():
     assert "/the/file" in told
     assert told.count("begin") == 1
     assert len(told) < 3_000
+
+
+@given(outcomes)
+def test_the_ending_of_an_inline_call_is_cut_without_a_file(outcome: Outcome):
+    ended = bounds.cut(outcome)
+    assert type(ended) is type(outcome)
+    assert getattr(ended, "spill", None) is None
+    for name in ("result", "partial", "message", "reason", "final_message"):
+        said = as_text(getattr(ended, name, None))
+        assert len(said) <= LIMITS.max_bytes + 100, name  # characters, and the line that says what was cut

@@ -9,7 +9,7 @@ import pytest
 
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.model import Work
-from meantime.kernel.work import Agent, Call, function_name
+from meantime.kernel.work import MAX_INPUT, Agent, Call, Tool, function_name
 
 
 def index_repo(path: str, depth: int = 1) -> str:
@@ -144,3 +144,36 @@ def test_an_agents_input_that_cannot_be_read_does_not_break_the_order():
 
 def test_an_agent_shows_its_name():
     assert repr(Agent("reviewer", "look")) == "Agent('reviewer')"
+
+
+@pytest.mark.behaviour("F4")
+def test_a_tool_is_stored_with_its_arguments():
+    order = Tool("files/search", {"text": "todo"}).order()
+    assert order.work == Work("tool", "files/search", {"text": "todo"})
+    assert order.kwargs == {"arguments": {"text": "todo"}}
+    assert repr(Tool("files/search")) == "Tool('files/search')"
+
+
+@pytest.mark.behaviour("F13")
+@pytest.mark.parametrize(
+    ("name", "arguments", "says"),
+    [
+        ("search", {}, "does not name a tool of a server"),
+        ("/search", {}, "does not name a tool of a server"),
+        ("files/", {}, "does not name a tool of a server"),
+        ("files/search", ["todo"], "are a dict, not list"),
+        ("files/search", {"text": object()}, "The arguments of files/search are not JSON"),
+    ],
+)
+def test_a_tool_that_cannot_be_called_is_refused(name: str, arguments: object, says: str):
+    with pytest.raises(InvalidInput, match=says):
+        Tool(name, arguments)
+
+
+@pytest.mark.behaviour("F4", "P10")
+def test_arguments_of_a_tool_that_are_too_big_are_sent_and_kept_in_part():
+    text = "x" * MAX_INPUT
+    order = Tool("files/search", {"text": text}).order()
+    assert order.kwargs == {"arguments": {"text": text}}
+    assert not order.work.faithful
+    assert len(msgspec.json.encode(order.work.input)) < MAX_INPUT
