@@ -31,7 +31,7 @@ def filled(unread: int) -> sqlite3.Connection:
         task = msgspec.structs.replace(body, id=f"t_{number:010}")
         given = (task.id, "a", "completed", 1, 1, None, None, 0, 1.0, encode(task), "call", "x", None, 1.0)
         row = db.execute(SQL["insert_task"], given).lastrowid
-        db.execute(SQL["insert_notice"], ("a", number, row, 1, "unread", 1.0))
+        db.execute(SQL["insert_notice"], ("a", number, row, 1, "unread", 1.0, None))
     db.execute("COMMIT")
     return db
 

@@ -162,7 +162,7 @@ def test_a_tool_is_stored_with_its_arguments():
         ("/search", {}, "does not name a tool of a server"),
         ("files/", {}, "does not name a tool of a server"),
         ("files/search", ["todo"], "are a dict, not list"),
-        ("files/search", {"text": object()}, "The arguments of files/search are not JSON"),
+        ("files/search", {"text": object()}, "The arguments of 'files/search' are not JSON"),
     ],
 )
 def test_a_tool_that_cannot_be_called_is_refused(name: str, arguments: object, says: str):
