@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import multiprocessing
 import os
 import random
@@ -282,6 +283,7 @@ def _open_case(case: Case, world: World) -> Outcome:
 
 def _own(case: Case, world: World, report: Path) -> None:
     os.setsid()
+    logging.getLogger("meantime").setLevel(logging.CRITICAL)  # of failures that we made ourselves
     asyncio.run(_under_damage(case, world, report))
 
 
