@@ -158,3 +158,24 @@ async def test_what_nobody_knows_of_is_swept_away(path: Path):
         [task] = await mt.list()
         assert (await mt.log(task.id).read()).text == "kept\n"
     assert not list(folder.glob("000*"))
+
+
+@pytest.mark.parametrize("damage", ["short", "zeros", "another number"])
+async def test_a_damaged_state_is_lost_and_its_command_does_not_begin_twice(
+    owner: Owner, path: Path, tmp_path: Path, damage: str
+):
+    id = owner.start(released(tmp_path))
+    await wait_for(tmp_path / "started", "\n")
+    owner.kill()
+    state = state_of(path)
+    whole = state.read_bytes()
+    os.kill(State(whole)[cells.SHIM_PID], signal.SIGKILL)
+    os.killpg(int((tmp_path / "started").read_text()), signal.SIGKILL)
+    spoiled = {"short": whole[:100], "zeros": bytes(cells.SIZE), "another number": b"\3" + whole[1:]}[damage]
+    state.write_bytes(spoiled)
+
+    async with Meantime.open(path, settings=QUICK) as mt:
+        [task] = await mt.thread("conv-1").wait(id, timeout=10)
+        assert isinstance(task.outcome, Lost)
+        assert "damaged" in task.outcome.reason
+    assert (tmp_path / "started").read_text().count("\n") == 1

@@ -109,7 +109,7 @@ class ShellRunner:
             if assignment.again:
                 return await asyncio.to_thread(_vanished, self._places.of(task), problem)
             return Report(error=Failed(f"Its files could not be opened: {problem}.", "no_files"))
-        if assignment.again and watch.is_damaged():
+        if assignment.again and self._places.same_boot and watch.is_damaged():
             del self._ears.watches[watch.base.name.encode()]
             watch.close()
             return Report(lost=report.DAMAGED)
