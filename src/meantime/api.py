@@ -15,7 +15,15 @@ from meantime.kernel import timeouts
 from meantime.kernel.change import PARENT
 from meantime.kernel.conversation import Line
 from meantime.kernel.errors import Closed, InvalidInput, MeantimeError
-from meantime.kernel.given import check_all, check_choice, check_flag, check_kind, has_methods, shown
+from meantime.kernel.given import (
+    check_all,
+    check_choice,
+    check_flag,
+    check_kind,
+    check_text,
+    has_methods,
+    shown,
+)
 from meantime.kernel.ids import check_id
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import BatchCount, InlineLimits, Json, Output, Task
@@ -312,7 +320,9 @@ class Thread:
         lease: seconds after which an unrenewed turn counts as dead; None holds while the block is open.
         reads_settle: whether an ending that the agent reads in this turn counts as told with its ack.
         """
-        return Turn(self._tasks, self.id, id, lease=lease, limit=limit, reads_settle=reads_settle)
+        known = check_text(id, "id", 128)
+        settles = check_flag(reads_settle, "reads_settle")
+        return Turn(self._tasks, self.id, known, lease=lease, limit=limit, reads_settle=settles)
 
     def loop(
         self,

@@ -50,7 +50,7 @@ from .verb_values import GOOD, HOSTILE, LABELS, RANDOM, Maker, Own, close_corout
 
 CALLS = 80  # in one round
 HANGS = 20.0  # seconds: no call takes so long
-WAITED = 0.01  # seconds that a call may wait which waits by design; then it is cancelled
+WAITED = 0.005  # seconds that a call may wait which waits by design; then it is cancelled
 LONGEST = 5_000  # characters of an error's text
 # They wait for something to happen, or for work to end.
 WAITS = frozenset(

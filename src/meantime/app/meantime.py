@@ -19,7 +19,15 @@ from meantime.integrations.mcp.servers import HttpServer, StdioServer
 from meantime.kernel.conversation import Line
 from meantime.kernel.errors import Closed, InvalidInput
 from meantime.kernel.events import Event
-from meantime.kernel.given import check_all, check_choice, check_flag, check_kind, check_path, check_text
+from meantime.kernel.given import (
+    check_all,
+    check_choice,
+    check_flag,
+    check_kind,
+    check_map,
+    check_path,
+    check_text,
+)
 from meantime.kernel.ids import check_id
 from meantime.kernel.limits import Limits, PluginDefaults
 from meantime.kernel.model import Output, Task
@@ -99,9 +107,16 @@ class Meantime:
 
             shared = share(functions, clock, settings)
             own = shared.runner
-        employed = agents_of(path, store, agents or {}, clock, settings)
+        known = {} if agents is None else check_map(agents, "agents")
+        employed = agents_of(path, store, known, clock, settings)
         commands = commands_of(path, store, settings)
-        every = [own, commands, McpRunner(servers or {}, clock), *employed, *runners]
+        every = [
+            own,
+            commands,
+            McpRunner({} if servers is None else check_map(servers, "servers"), clock),
+            *employed,
+            *runners,
+        ]
         runtime = Runtime(store, LocalEngine(every), clock, settings)
         opened = cls(runtime)
         if shared is not None and link is not None:
