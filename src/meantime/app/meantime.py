@@ -96,7 +96,7 @@ class Meantime:
         settings = settings_of(settings)
         path = check_path(path, "path")
         link = None if link is None else check_path(link, "link")
-        check_ports(clock, store, runners)
+        more = check_ports(clock, store, runners)
         clock = clock or SystemClock()
         if store is None:
             store = store_of(path, durability, salvage)
@@ -110,13 +110,8 @@ class Meantime:
         known = {} if agents is None else check_map(agents, "agents")
         employed = agents_of(path, store, known, clock, settings)
         commands = commands_of(path, store, settings)
-        every = [
-            own,
-            commands,
-            McpRunner({} if servers is None else check_map(servers, "servers"), clock),
-            *employed,
-            *runners,
-        ]
+        peers = {} if servers is None else check_map(servers, "servers")
+        every = [own, commands, McpRunner(peers, clock), *employed, *more]
         runtime = Runtime(store, LocalEngine(every), clock, settings)
         opened = cls(runtime)
         if shared is not None and link is not None:
