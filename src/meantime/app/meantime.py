@@ -51,7 +51,7 @@ from meantime.turn import Transcripts
 
 from .clock import SystemClock
 from .owner import LedgerOwner
-from .parts import about_agents, agents_of, check_ports, commands_of, store_of
+from .parts import about_agents, agents_of, check_ports, check_settings, commands_of, store_of
 
 if TYPE_CHECKING:
     from meantime.client.client import Client
@@ -93,7 +93,7 @@ class Meantime:
         servers: MCP servers by name, whose tools `Tool("name/tool", …)` runs.
         agents: who `Agent("name", …)` is: AgentSettings, a Pydantic AI agent, or a function of your own.
         """
-        settings = settings_of(settings)
+        settings = check_settings(settings)
         path = check_path(path, "path")
         link = None if link is None else check_path(link, "link")
         more = check_ports(clock, store, runners)
@@ -355,17 +355,6 @@ class Meantime:
 
     def detach(self, thread: str) -> None:
         self._runtime.detach(thread)
-
-
-def settings_of(given: object) -> Settings:
-    if given is None:
-        return Settings()
-    if not isinstance(given, Settings):
-        raise InvalidInput(
-            f"settings must be a Settings, not {type(given).__name__}.",
-            hint="Write settings=Settings(max_wait=60).",
-        )
-    return given
 
 
 class Opening:

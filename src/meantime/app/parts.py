@@ -26,6 +26,17 @@ TURN_HEAD, TURN_RING = 16 << 20, 64 << 20  # bytes that are kept of one turn of 
 MAX_STOP = 86_400.0  # seconds: also a number that is none, or endless, is no time to wait
 
 
+def check_settings(given: object) -> Settings:
+    if given is None:
+        return Settings()
+    if not isinstance(given, Settings):
+        raise InvalidInput(
+            f"settings must be a Settings, not {type(given).__name__}.",
+            hint="Write settings=Settings(max_wait=60).",
+        )
+    return given
+
+
 def check_ports(clock: object, store: object, runners: Iterable[Runner]) -> list[Runner]:
     """What a caller brings in place of our own parts, or beside them: the runners, in a list."""
     for what, one, methods in (
