@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from inspect import isclass, isfunction
 from typing import Any, Literal, Never, TypeVar
 
 from msgspec.structs import replace
@@ -14,13 +13,19 @@ from meantime.handle import Handle, Ref, Until, ref_of
 from meantime.kernel import timeouts
 from meantime.kernel.change import PARENT
 from meantime.kernel.conversation import Line
-from meantime.kernel.errors import Closed, InvalidInput, MeantimeError
-from meantime.kernel.given import check_all, check_choice, check_flag, check_kind, has_methods, shown
+from meantime.kernel.errors import Closed, InvalidInput
+from meantime.kernel.given import (
+    check_all,
+    check_choice,
+    check_flag,
+    check_text,
+    shown,
+)
 from meantime.kernel.ids import check_id
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import BatchCount, InlineLimits, Json, Output, Task
 from meantime.kernel.plain_text import plain
-from meantime.kernel.work import Agent, Order, Orderable
+from meantime.kernel.work import Agent, Orderable, order_of
 from meantime.log import Log
 from meantime.loop import SETTLE, Loop
 from meantime.ports.adopted import Adopted
@@ -405,7 +410,9 @@ class Thread:
         limit: the most notices that one turn takes.
         reads_settle: whether an ending that the agent reads in this turn counts as told with its ack.
         """
-        return Turn(self._tasks, self.id, id, lease=lease, limit=limit, reads_settle=reads_settle)
+        known = check_text(id, "id", 128)
+        settles = check_flag(reads_settle, "reads_settle")
+        return Turn(self._tasks, self.id, known, lease=lease, limit=limit, reads_settle=settles)
 
     def loop(
         self,
@@ -481,35 +488,6 @@ class Batch:
     async def clear(self) -> int:
         """Hides the ended tasks of this batch from listings. Returns how many."""
         return await self._thread.clear(batch=self.id)
-
-
-NAME_IT = (
-    'An agent is named: Meantime.open(…, agents={"explore": agent}), '
-    'then thread.start(Agent("explore", "…")).'
-)
-
-
-def order_of(work: Any, *mistaken: object) -> Order:
-    """What is handed over: anything with an `order`. Arguments of a function belong into its Call."""
-    kind = type(work).__name__
-    if has_methods(work, "order") and not mistaken:
-        return _ordered(work, kind)
-    if mistaken or (callable(work) and "agent" not in kind.lower()):
-        name = work.__name__ if isfunction(work) or isclass(work) else "fn"
-        arguments = ", ".join((name, *map(shown, mistaken)))
-        raise InvalidInput(f"{name} is a function, not work.", hint=f"Write start(Call({arguments})).")
-    hint = NAME_IT if "agent" in kind.lower() else 'Hand over Call(fn, *args) or Shell("ls -l").'
-    raise InvalidInput(f"{kind} is not work.", hint=hint)
-
-
-def _ordered(work: Any, kind: str) -> Order:
-    try:
-        order = work.order()
-    except MeantimeError:
-        raise
-    except Exception as problem:  # of a class of the caller's own
-        raise InvalidInput(f"{kind}.order() failed: {type(problem).__name__}.") from problem
-    return check_kind(order, Order, f"What {kind}.order() returns")
 
 
 def options_of(given: dict[str, Any]) -> Options:

@@ -77,7 +77,7 @@ class Meantime:
         owner, functions in this process.
 
         link: the owner's socket; None is this user's daemon, which is started if need be.
-        patience: seconds that a lost owner is waited for; it may be restarted meanwhile.
+        patience: seconds that an owner is waited for which is not there yet, or was lost; 0 is one try.
         start: False never starts the daemon."""
 
     def thread(self, id: str) -> Thread:

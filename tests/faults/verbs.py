@@ -17,40 +17,27 @@ import random
 import shutil
 import signal
 import tempfile
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent import futures
-from keyword import iskeyword
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from unittest import mock
 
-import hypothesis.strategies as st
-import msgspec
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 
 import meantime
 from meantime import MeantimeError, blocking
-from meantime.ports.dialect import Tool
-from meantime.ports.tasks import Options
 
 from .judge import Tally
-from .verb_objects import (
-    CONSTRUCTED,
-    FUNCTIONS,
-    HELD,
-    KINDS,
-    Round,
-    every_tool,
-    opened,
-    opened_blocking,
-)
-from .verb_values import GOOD, HOSTILE, LABELS, RANDOM, Maker, Own, close_coroutines
+from .verb_calls import CALLS, DRAWN, IN_TURN, LAST, PICKS, VERBS, Draw, Given, Verb, call_of, show
+from .verb_objects import KINDS, opened, opened_blocking
+from .verb_values import Own, close_coroutines
 
-CALLS = 80  # in one round
 HANGS = 20.0  # seconds: no call takes so long
-WAITED = 0.01  # seconds that a call may wait which waits by design; then it is cancelled
+WAITED = 0.005  # seconds that a call may wait which waits by design; then it is cancelled
 LONGEST = 5_000  # characters of an error's text
 # They wait for something to happen, or for work to end.
 WAITS = frozenset(
@@ -65,90 +52,20 @@ RARE = {
     "HttpDoor.open": 8,
     "HttpDoor.__aenter__": 8,
 }  # one in so many: they open sockets
-LAST = "Meantime.close"  # nothing can be asked after it
 MOST_PROBLEMS = 200
 HANDS_ON = ("Thread.call", "Transcript.saving")  # they raise what a function of the caller raises
 ALLOWED = (MeantimeError, Own, asyncio.CancelledError, futures.CancelledError)
-
-
-class Verb(NamedTuple):
-    kind: str  # the class
-    name: str  # nothing is the class itself, or a function
-    parameters: tuple[inspect.Parameter, ...]
-    tool: str = ""  # of a dialect, which is the kind
-
-    @property
-    def title(self) -> str:
-        return f"{self.kind} tool {self.tool}" if self.tool else f"{self.kind}.{self.name}".rstrip(".")
-
-
-def verbs() -> list[Verb]:
-    """Everything public that can be called or read, on every class whose objects a user holds."""
-    found = [Verb(kind.__name__, "", _parameters(kind.__init__)) for kind in CONSTRUCTED]
-    found += [Verb(name, "", _parameters(function)) for name, function in FUNCTIONS.items()]
-    for kind in (*HELD, *CONSTRUCTED):
-        for name, member in vars(kind).items():
-            if name.startswith("_") and name not in ("__aenter__", "__repr__"):
-                continue
-            if isinstance(member, property):
-                found.append(Verb(kind.__name__, name, ()))
-            elif inspect.isfunction(member := getattr(member, "__func__", member)):
-                found.append(Verb(kind.__name__, name, _parameters(member)))
-    return found + [Verb(dialect, "call", _taken_by(tool), tool.name) for dialect, tool in every_tool()]
-
-
-def _taken_by(tool: Tool) -> tuple[inspect.Parameter, ...]:
-    must = tool.schema.get("required", ())
-    return tuple(
-        inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=inspect.Parameter.empty if name in must else None
-        )
-        for name in tool.schema["properties"]
-        if not iskeyword(name)  # `async`
-    )
-
-
-def _parameters(member: Any) -> tuple[inspect.Parameter, ...]:
-    every = inspect.signature(member).parameters.values()
-    return tuple(one for one in every if one.name not in ("self", "cls"))
-
-
-VERBS = verbs()
-IN_TURN = [verb for verb in VERBS if verb.title != LAST]
-OPTIONS = tuple(field.name for field in msgspec.structs.fields(Options))
-PICKS = 26  # bytes that choose what one call is given
-DRAWN = st.tuples(
-    st.binary(min_size=CALLS * PICKS, max_size=CALLS * PICKS), st.lists(RANDOM, min_size=16, max_size=16)
-)
-
-
-class Draw:
-    """Choices from bytes, one after the other, and values of hypothesis's own."""
-
-    def __init__(self, picks: bytes, values: list[Any]) -> None:
-        self._picks = iter(picks)
-        self._values = values
-
-    def number(self) -> int:
-        return next(self._picks, 0) << 8 | next(self._picks, 0)
-
-    def value(self, name: str, good: Sequence[Maker]) -> tuple[Any, str]:
-        """A third each: good where there is one, hostile, or anything at all."""
-        pick = self.number()
-        way, pick = pick % 3, pick // 3
-        if way == 0 and good:
-            return good[pick % len(good)](), f"{name}=good {pick % len(good)}"
-        if way == 1:
-            value = self._values[pick % len(self._values)]
-            return value, f"{name}={_shown(value)}"
-        label = LABELS[pick % len(LABELS)]
-        return HOSTILE[label](), f"{name}={label}"
 
 
 class Verbs(Tally):
     def __init__(self, reproduce: str) -> None:
         super().__init__("hostile values in every verb", reproduce)
         self.calls: Counter[str] = Counter()
+        self.digest = 0  # of all that was called, in its order
+
+    def count(self, where: str) -> None:
+        self.digest = zlib.crc32(where.encode(), self.digest)
+        super().count(where)
 
     def __str__(self) -> str:
         least = min(self.calls.items(), key=lambda one: one[1], default=("none", 0))
@@ -202,7 +119,7 @@ def _round(tally: Verbs, number: int, picks: bytes, values: list[Any]) -> None:
     except ALLOWED as problem:
         tally.broke(f"the Meantime does not work afterwards: {problem!r} at {_line(problem)}", where)
     except Exception as problem:
-        tally.broke(f"{type(problem).__name__}: {_shown(problem)} at {_line(problem)}", where)
+        tally.broke(f"{type(problem).__name__}: {show(problem)} at {_line(problem)}", where)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         close_coroutines()
@@ -214,10 +131,10 @@ async def _async_round(tally: Verbs, where: str, kind: str, drawn: Sequence[tupl
     async with opened(kind) as world:
         for at, (verb, draw) in enumerate(drawn):
             if not draw.number() % RARE.get(verb.title, 1):
-                await _one(tally, f"{where}, call {at}", verb, _given(world, verb, draw))
+                await _one(tally, f"{where}, call {at}", verb, call_of(world, verb, draw))
         await world.works()
         verb = next(verb for verb in VERBS if verb.title == LAST)
-        await _one(tally, f"{where}, its end", verb, _given(world, verb, drawn[0][1]))
+        await _one(tally, f"{where}, its end", verb, call_of(world, verb, drawn[0][1]))
 
 
 async def _one(tally: Verbs, where: str, verb: Verb, given: Given) -> None:
@@ -267,7 +184,7 @@ def _blocking_round(tally: Verbs, where: str, drawn: Sequence[tuple[Verb, Draw]]
         for at, (verb, draw) in enumerate(drawn):
             if draw.number() % RARE.get(verb.title, 1) or verb.name == "__aenter__":
                 continue
-            given = _given(world, verb, draw)
+            given = call_of(world, verb, draw)
             tally.calls[f"blocking {verb.title}"] += 1
             place = f"{where}, call {at}: {given}"
             try:
@@ -295,56 +212,6 @@ def _called_blocking(verb: Verb, given: Given) -> None:
         found.close()
 
 
-class Given(NamedTuple):
-    """One call: of what, with what, and how to say so."""
-
-    verb: Verb
-    target: Any
-    args: list[Any]
-    named: dict[str, Any]
-    said: str
-
-    def call(self) -> Any:
-        if self.verb.tool:
-            return self.target.call(self.verb.tool, self.named)
-        if not self.verb.name:
-            return self.target(*self.args, **self.named)
-        found = getattr(self.target, self.verb.name)
-        return found(*self.args, **self.named) if callable(found) else found
-
-    def __str__(self) -> str:
-        return f"{self.verb.title}({self.said})"
-
-
-def _given(world: Round, verb: Verb, draw: Draw) -> Given:
-    target, of_what = world.target(verb.kind, verb.name, draw.number())
-    args: list[Any] = []
-    named: dict[str, Any] = {}
-    said: list[str] = [of_what] if of_what else []
-
-    def value(name: str) -> Any:
-        found, how = draw.value(name, [*world.good(name), *GOOD.get(name, ())])
-        said.append(how)
-        return found
-
-    for place, parameter in enumerate(verb.parameters):
-        more = draw.number()
-        if parameter.kind is parameter.VAR_POSITIONAL:
-            args += [value(parameter.name) for _ in range(more % 3)]
-        elif parameter.kind is parameter.VAR_KEYWORD:
-            for number in range(more % 3):
-                name = OPTIONS[(more // 3 + number) % len(OPTIONS)]
-                if name not in named:
-                    named[name] = value(name)
-        elif parameter.default is parameter.empty or more % 3 == 0:
-            if parameter.kind is not parameter.KEYWORD_ONLY and len(args) == place:
-                args.append(value(parameter.name))
-            else:
-                named[parameter.name] = value(parameter.name)
-    world.tame(verb.title, named)
-    return Given(verb, target, args, named, ", ".join(said))
-
-
 def _judge(tally: Verbs, place: str, problem: BaseException) -> None:
     if isinstance(problem, MeantimeError):
         _check_text(tally, place, problem)
@@ -353,7 +220,7 @@ def _judge(tally: Verbs, place: str, problem: BaseException) -> None:
     elif isinstance(problem, TypeError) and " keyword argument " in str(problem):
         return  # Python's own, for one that is not known, or is given twice
     elif not isinstance(problem, ALLOWED):
-        tally.broke(f"{type(problem).__name__}: {_shown(problem)} at {_line(problem)}", place)
+        tally.broke(f"{type(problem).__name__}: {show(problem)} at {_line(problem)}", place)
     elif isinstance(problem, Own) and not any(verb in place for verb in HANDS_ON):
         tally.broke(f"what the value raised comes out at {_line(problem)}", place)
 
@@ -382,13 +249,6 @@ def _line(problem: BaseException) -> str:
     return found
 
 
-def _shown(value: object) -> str:
-    try:
-        return ascii(value)[:200]
-    except Exception:
-        return f"<{type(value).__name__}>"
-
-
 # -- what is said aside: an error that nobody got, and a tool that failed inside
 
 
@@ -396,7 +256,7 @@ def _complained(tally: Verbs, where: str, context: dict[str, Any]) -> None:
     problem = context.get("exception")
     if not isinstance(problem, ALLOWED) and "was never retrieved" in context["message"]:
         at = _line(problem) if problem is not None else ""
-        tally.broke(f"{context['message']}: {_shown(problem)} at {at}", where)
+        tally.broke(f"{context['message']}: {show(problem)} at {at}", where)
 
 
 class _Listening(logging.Handler):
@@ -407,8 +267,8 @@ class _Listening(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         problem = record.exc_info[1] if record.exc_info else None
         if problem is not None and not isinstance(problem, ALLOWED):
-            said = _shown(record.getMessage())
-            self._tally.broke(f"logged: {said} {_shown(problem)} at {_line(problem)}", "in some round")
+            said = show(record.getMessage())
+            self._tally.broke(f"logged: {said} {show(problem)} at {_line(problem)}", "in some round")
 
 
 class Hang(Exception):

@@ -19,7 +19,15 @@ from meantime.integrations.mcp.servers import HttpServer, StdioServer
 from meantime.kernel.conversation import Line
 from meantime.kernel.errors import Closed, InvalidInput
 from meantime.kernel.events import Event
-from meantime.kernel.given import check_all, check_choice, check_flag, check_kind, check_path, check_text
+from meantime.kernel.given import (
+    check_all,
+    check_choice,
+    check_flag,
+    check_kind,
+    check_map,
+    check_path,
+    check_text,
+)
 from meantime.kernel.ids import check_id
 from meantime.kernel.limits import Limits, PluginDefaults
 from meantime.kernel.model import Output, Task
@@ -43,7 +51,7 @@ from meantime.turn import Transcripts
 
 from .clock import SystemClock
 from .owner import LedgerOwner
-from .parts import about_agents, agents_of, check_ports, commands_of, store_of
+from .parts import about_agents, agents_of, check_ports, check_settings, commands_of, store_of
 
 if TYPE_CHECKING:
     from meantime.client.client import Client
@@ -94,10 +102,10 @@ class Meantime:
 
         Raises LedgerBusy where another process owns the ledger, LedgerDamaged and LedgerTooNew.
         """
-        settings = settings_of(settings)
+        settings = check_settings(settings)
         path = check_path(path, "path")
         link = None if link is None else check_path(link, "link")
-        check_ports(clock, store, runners)
+        more = check_ports(clock, store, runners)
         clock = clock or SystemClock()
         if store is None:
             store = store_of(path, durability, salvage)
@@ -108,9 +116,11 @@ class Meantime:
 
             shared = share(functions, clock, settings)
             own = shared.runner
-        employed = agents_of(path, store, agents or {}, clock, settings)
+        known = {} if agents is None else check_map(agents, "agents")
+        employed = agents_of(path, store, known, clock, settings)
         commands = commands_of(path, store, settings)
-        every = [own, commands, McpRunner(servers or {}, clock), *employed, *runners]
+        peers = {} if servers is None else check_map(servers, "servers")
+        every = [own, commands, McpRunner(peers, clock), *employed, *more]
         runtime = Runtime(store, LocalEngine(every), clock, settings)
         opened = cls(runtime)
         if shared is not None and link is not None:
@@ -407,17 +417,6 @@ class Meantime:
     def detach(self, thread: str) -> None:
         """Ends what `attach` began: the thread's notices are no longer pushed."""
         self._runtime.detach(thread)
-
-
-def settings_of(given: object) -> Settings:
-    if given is None:
-        return Settings()
-    if not isinstance(given, Settings):
-        raise InvalidInput(
-            f"settings must be a Settings, not {type(given).__name__}.",
-            hint="Write settings=Settings(max_wait=60).",
-        )
-    return given
 
 
 class Opening:

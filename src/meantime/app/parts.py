@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.given import check_all, check_flag, has_methods, shown
 from meantime.ports.clock import Clock
 from meantime.ports.owner import AgentAbout
+from meantime.ports.runner import Runner
 from meantime.ports.store import Store
 from meantime.runners.agent.runner import AgentRunner
 from meantime.runners.shell.lasting import LastingCommands
@@ -25,17 +26,30 @@ TURN_HEAD, TURN_RING = 16 << 20, 64 << 20  # bytes that are kept of one turn of 
 MAX_STOP = 86_400.0  # seconds: also a number that is none, or endless, is no time to wait
 
 
-def check_ports(clock: object, store: object, runners: object) -> None:
-    """What a caller brings in place of our own parts."""
+def check_settings(given: object) -> Settings:
+    if given is None:
+        return Settings()
+    if not isinstance(given, Settings):
+        raise InvalidInput(
+            f"settings must be a Settings, not {type(given).__name__}.",
+            hint="Write settings=Settings(max_wait=60).",
+        )
+    return given
+
+
+def check_ports(clock: object, store: object, runners: Iterable[Runner]) -> list[Runner]:
+    """What a caller brings in place of our own parts, or beside them: the runners, in a list."""
     for what, one, methods in (
         ("clock", clock, ("now", "monotonic", "call_later")),
         ("store", store, ("open", "close", "commit", "load")),
     ):
         if one is not None and not has_methods(one, *methods):
             raise InvalidInput(f"{what} has {', '.join(methods)}; {type(one).__name__} has not.")
-    for runner in check_all(runners, object, "runners"):
+    given = check_all(runners, object, "runners")
+    for runner in given:
         if not has_methods(runner, "run", "check"):
             raise InvalidInput(f"A runner has run and check; {type(runner).__name__} has not.")
+    return cast("list[Runner]", given)
 
 
 def commands_of(path: str | os.PathLike[str], store: Store, settings: Settings) -> ShellRunner:

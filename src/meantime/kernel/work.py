@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
+from inspect import isclass, isfunction
 from typing import Any, Generic, NamedTuple, ParamSpec, Protocol, TypeVar, cast, overload
 
 import msgspec
 from msgspec.structs import replace
 
-from .errors import InvalidInput
-from .given import shown
+from .errors import InvalidInput, MeantimeError
+from .given import check_kind, has_methods, shown
 from .model import Json, Work
 from .payloads import as_text, jsonable, short
 from .plain_text import is_unicode, plain
@@ -155,6 +156,35 @@ class Orderable(Protocol[T_co]):
     """Anything that can be handed off, by the type of its result."""
 
     def order(self) -> OrderOf[T_co]: ...
+
+
+NAME_IT = (
+    'An agent is named: Meantime.open(…, agents={"explore": agent}), '
+    'then thread.start(Agent("explore", "…")).'
+)
+
+
+def order_of(work: Any, *mistaken: object) -> Order:
+    """What is handed over: anything with an `order`. Arguments of a function belong into its Call."""
+    kind = type(work).__name__
+    if has_methods(work, "order") and not mistaken:
+        return _ordered(work, kind)
+    if mistaken or (callable(work) and "agent" not in kind.lower()):
+        name = work.__name__ if isfunction(work) or isclass(work) else "fn"
+        arguments = ", ".join((name, *map(shown, mistaken)))
+        raise InvalidInput(f"{name} is a function, not work.", hint=f"Write start(Call({arguments})).")
+    hint = NAME_IT if "agent" in kind.lower() else 'Hand over Call(fn, *args) or Shell("ls -l").'
+    raise InvalidInput(f"{kind} is not work.", hint=hint)
+
+
+def _ordered(work: Any, kind: str) -> Order:
+    try:
+        order = work.order()
+    except MeantimeError:
+        raise
+    except Exception as problem:  # of a class of the caller's own
+        raise InvalidInput(f"{kind}.order() failed: {type(problem).__name__}.") from problem
+    return check_kind(order, Order, f"What {kind}.order() returns")
 
 
 def function_name(fn: Callable[..., Any]) -> str:

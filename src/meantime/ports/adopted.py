@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from meantime.kernel.errors import InvalidInput
-from meantime.kernel.given import check_text
 from meantime.kernel.model import Json, Work
 from meantime.kernel.payloads import as_text, jsonable, short
+from meantime.kernel.plain_text import is_unicode, plain
 from meantime.kernel.work import MAX_INPUT, Order
 
 from .runner import Context, current
@@ -31,8 +31,8 @@ class Adopted:
         arguments: Json = None,
         linked: Callable[[Context], object] | None = None,
     ) -> None:
-        self._name = check_text(name, "name", MAX_NAME)
-        if not self._name:
+        self._name = plain(name) if isinstance(name, str) else ""  # pyright: ignore[reportUnnecessaryIsInstance]  it comes from outside
+        if not 0 < len(self._name) <= MAX_NAME or not is_unicode(self._name):
             raise InvalidInput(f"name must be a text of 1 to {MAX_NAME} characters.")
         self._future = _check(future)
         self._arguments = arguments

@@ -190,7 +190,8 @@ class Calls:
 
     async def promote(self, ref: str, thread: str | None) -> Task | None:
         """The call as a task; None where no call of this name runs inline, nor has."""
-        call = find(self._inline, check_id(ref, "call"), thread)
+        ref = check_id(ref, "call")
+        call = find(self._inline, ref, thread)
         if call is None:
             ended_in = self._ended.get(ref)
             if ended_in is not None and thread in (None, ended_in):
