@@ -24,7 +24,7 @@ async def history(tasks: Tasks, task: Task, given: HistoryRange) -> list[LogMess
     """Run by run, oldest first. `offset`, `limit` and `stream` choose a part of a command's output."""
     runs = await tasks.runs_of(task.id, None)
     if task.work.kind == "agent" and (lines := await _conversation(tasks, task)):
-        chosen = asking_for(lines, given)
+        chosen = chosen_lines(lines, given)
         return [*(_line(task, line) for line in chosen), *_said_aside(runs[-1]), *_ending(runs[-1])]
     found: list[LogMessage] = []
     for run in runs:
@@ -46,7 +46,7 @@ async def _conversation(tasks: Tasks, task: Task) -> Sequence[Line]:
         return ()
 
 
-def asking_for(lines: Sequence[Line], given: HistoryRange) -> Sequence[Line]:
+def chosen_lines(lines: Sequence[Line], given: HistoryRange) -> Sequence[Line]:
     """Those of a role or a type, from an offset, and only so many of them."""
     if given.role is not None:
         lines = [line for line in lines if line.role == given.role]

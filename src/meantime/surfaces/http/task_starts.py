@@ -31,10 +31,8 @@ async def start(deps: Dependencies, asked: RequestContext[None, StartBody]) -> W
     thread = own_thread(body.thread or own or THREAD, own)
     given = {name: getattr(body, name) for name in _OPTIONS}
     fork = bool(body.fork) or body.fork_of is not None
-    source, parent = (
-        await _source(deps.tasks, body.fork_of, thread),
-        await _parent(deps.tasks, body.parent, own),
-    )
+    source = await _source(deps.tasks, body.fork_of, thread)
+    parent = await _parent(deps.tasks, body.parent, own)
     options = Options(**given, tool_call_id=_tool_call(body), fork=fork, fork_of=source, parent=parent)
     return wire_task(await deps.tasks.start(thread, ordered(body, deps.owner), options), whole=True)
 
