@@ -74,6 +74,7 @@ def soak(report: dict[str, Any]) -> str:
     )
     lines = [
         first,
+        *(("", found["note"]) if found.get("note") else ()),
         "",
         "| held by the daemon | mean | most | growth | allowed | |",
         "|---|---|---|---|---|---|",

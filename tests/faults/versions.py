@@ -227,8 +227,8 @@ class Change:
             yield f"{self._starts()} starts of {len(self.codes)} commands"
 
     def _told(self) -> Iterator[str]:
-        """Hooks of both versions, in turn, until all is told, and one more has nothing to tell. A hook
-        that has no time left says nothing, and the next one tells it."""
+        """Hooks of both versions, in turn, until all is told and one more has nothing to tell. A hook that
+        has no time left says nothing, and the next one tells it."""
         said = {
             "session_id": SESSION,
             "transcript_path": str(self.transcript),
