@@ -212,38 +212,40 @@ def test_json_is_one_object_a_line(person: Person, works: dict[str, str]):
         json.loads(done.out)
 
 
-def test_a_name_that_no_other_task_has_is_as_good_as_an_id(person: Person, works: dict[str, str]):
+def test_a_name_that_no_other_task_has_is_as_good_as_an_id(
+    person: Person, works: dict[str, str], loner: Person
+):
     assert person.json("show", "good one")["id"] == works["good"]
     assert person("wait", "-q", "good one", "first").code == 0
     assert person("show", "good").code == 3  # a part of a name is not a name
     for _ in range(2):
-        person("wait", "-q", person.start("-n", "twins", "--", "true"))
-    done = person("logs", "twins")
+        loner("wait", "-q", loner.start("-n", "twins", "--", "true"))
+    done = loner("logs", "twins")
     assert (done.code, '"twins" matches 2 tasks' in done.err) == (3, True)
 
 
-def test_of_several_with_a_name_the_active_one_is_meant(person: Person):
+def test_of_several_with_a_name_the_active_one_is_meant(loner: Person):
     """It was run again: what it was before is not answered, shown or stopped any more."""
-    person("wait", "-q", person.start("-n", "again", "--", "true"))
-    first = person.start("-n", "again", "--", "sleep", "600")
-    assert person.json("show", "again")["id"] == first
-    second = person.start("-n", "again", "--", "sleep", "600")
-    done = person("cancel", "again")
+    loner("wait", "-q", loner.start("-n", "again", "--", "true"))
+    first = loner.start("-n", "again", "--", "sleep", "600")
+    assert loner.json("show", "again")["id"] == first
+    second = loner.start("-n", "again", "--", "sleep", "600")
+    done = loner("cancel", "again")
     assert (done.code, '"again" matches 3 tasks' in done.err) == (3, True)
-    assert person("cancel", "-w", second).code == 0
-    assert person("cancel", "-w", "again").code == 0
-    assert person.json("show", first)["state"] == "cancelled"
+    assert loner("cancel", "-w", second).code == 0
+    assert loner("cancel", "-w", "again").code == 0
+    assert loner.json("show", first)["state"] == "cancelled"
 
 
-def test_ps_says_what_is_no_qualifier_where_it_finds_nothing(person: Person):
+def test_ps_says_what_is_no_qualifier_where_it_finds_nothing(loner: Person):
     """`build:prod` may be a name: so it is searched for, and no error."""
-    foot = person("ps", "kind:agent").out.strip()
+    foot = loner("ps", "kind:agent").out.strip()
     known = "status:, agent:, thread:, batch:"
     assert foot == f"no tasks · kind: is no qualifier, and was searched for; there are {known}"
-    assert person("ps", "agent:review").out.strip() == "no tasks"
-    id = person.start("-n", "build:prod", "--", "true")
-    assert person("ps", "-q", "build:prod").out.strip() == id
-    person("wait", "-q", id)
+    assert loner("ps", "agent:review").out.strip() == "no tasks"
+    id = loner.start("-n", "build:prod", "--", "true")
+    assert loner("ps", "-q", "build:prod").out.strip() == id
+    loner("wait", "-q", id)
 
 
 def test_a_command_has_nothing_to_go_on_with(person: Person, works: dict[str, str]):
