@@ -192,6 +192,11 @@ def untrue(record: Record, found: Seen, *, salvaged: bool = False) -> list[str]:
         strange = [id for id in ids if id not in record.tasks or record.tasks[id][0] != thread]
         wrong += [f"{id} was told twice, or in the wrong thread" for id in [*again, *strange]]
         ours = [id for id in ids if id in record.ended[thread] and id not in record.acked]
+        if salvaged:  # a task that was found before its end has ended just now, as lost or as its command did
+            anew = {
+                event[2] for event in found.journal if event[1] == "ended" and event not in record.journal
+            }
+            ours = [id for id in ours if id not in anew]
         if ours != sorted(ours, key=record.ended[thread].index):
             wrong.append(f"thread {thread} was told out of order: {ours}")
     return wrong
