@@ -8,6 +8,7 @@ import pytest
 
 import meantime
 from meantime import api, turn
+from meantime.kernel import given
 
 from . import verbs
 from .verb_calls import VERBS
@@ -49,9 +50,9 @@ def test_a_seed_makes_the_same_calls_again():
 @pytest.mark.parametrize("plant", ["a wrong error", "a value's own error", "a text without an end"])
 def test_a_planted_fault_is_found(monkeypatch: pytest.MonkeyPatch, plant: str):
     if plant == "a wrong error":
-        monkeypatch.setattr(api, "check_choice", lambda given, what, choices: {"keep": "keep"}[given])
+        monkeypatch.setattr(api, "check_choice", lambda value, what, choices: {"keep": "keep"}[value])
     elif plant == "a value's own error":
-        monkeypatch.setattr(turn, "check_all", lambda given, kind, what: list(map(str, given)))
+        monkeypatch.setattr(turn, "check_all", lambda values, kind, what: list(map(str, values)))
     else:
-        monkeypatch.setattr(api, "shown", lambda value: "x" * 10_000)
+        monkeypatch.setattr(given, "cut", lambda text, most: "x" * 10_000)  # what every error's text shows
     assert verbs.run(SEED, 4_000, "").problems
