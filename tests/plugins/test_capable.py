@@ -282,7 +282,7 @@ def test_cleaned_up_tasks_are_gone(mt: Meantime, files: Files):
             files.get_status(id)
     assert files.get_status(running.task_id) is not TaskStatus.COMPLETED
     assert mt.get(ended[0]).status == "completed"
-    with pytest.raises(ValueError, match="no age"):
+    with pytest.raises(ValueError, match="not an age"):
         files.cleanup_completed(-1)
 
 

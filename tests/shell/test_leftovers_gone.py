@@ -76,6 +76,13 @@ async def lives(folder: Path) -> bool:
     return False
 
 
+async def seen(folder: Path) -> None:
+    """On a busy machine a chain is quicker than many looks in a row."""
+    async with asyncio.timeout(30):
+        while not await lives(folder):
+            pass
+
+
 def _is_in(folder: Path, pid: str) -> bool:
     try:
         fields = tree.stat(int(pid))
@@ -94,7 +101,7 @@ LINES = {"bare": BARE, "mute": MUTE, "2 ms": chain(0.002), "20 ms": chain(0.02),
 async def test_a_cancel_ends_leftovers_in_a_ledgers_first_life(tmp_path: Path, line: str):
     async with Meantime.open(tmp_path / "work.db") as mt:
         await ended(mt, tmp_path, line)
-        assert await lives(tmp_path)
+        await seen(tmp_path)
         answer = await mt.cancel("one")
     assert (answer.killed > 0, await lives(tmp_path)) == (True, False)
 

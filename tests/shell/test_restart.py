@@ -174,14 +174,21 @@ async def test_nor_is_it_begun_without_them(path: Path, tmp_path: Path, monkeypa
     assert not (tmp_path / "ran").exists()
 
 
+async def control_of(folder: Path) -> Path:
+    async with asyncio.timeout(30):
+        while not (found := list(folder.rglob("*.control"))):  # noqa: ASYNC110  the shim does not tell us
+            await asyncio.sleep(0.01)
+    return found[0]
+
+
 async def test_a_command_that_was_taken_up_before_it_listens_is_told_when_it_does(
     owner: Owner, path: Path, tmp_path: Path
 ):
     """Its shim makes the pipe a moment after the command began: an owner may be quicker than that."""
     id = owner.start(f"echo up > {tmp_path}/started; cat", open_stdin=True)
     await wait_for(tmp_path / "started", "up")
+    pipe = await control_of(path.parent)
     owner.kill()
-    (pipe,) = path.parent.rglob("*.control")
     aside = pipe.with_suffix(".aside")
     pipe.rename(aside)
 
