@@ -34,11 +34,11 @@ OUTLIVES = "b-outlives"  # a command that ends when its owner is gone
 RUNS = "runs"  # how often it has run, outside of the home
 
 
-async def work(number: int) -> Any:
+async def work(number: int, id: str) -> Any:
     if number % 4 == 1:
         raise ValueError(f"number {number} was bad")
     if number % 4 == 2:
-        return f"{number} " * 30_000  # too long for the ledger
+        return f"{id} " * 12_000  # too long for the ledger
     return {"number": number, "text": "x" * (37 * number % 700)}
 
 
@@ -106,10 +106,12 @@ class Owner:
     async def start(self, thread: str, id: str, number: int) -> None:
         home = self.mt.thread(thread)
         if number % 4 == 3:
-            words = "seq 1 30000" if number % 8 == 3 else f"echo {id}"
+            words = f"seq 1 30000; echo {id}" if number % 8 == 3 else f"echo {id}"
             handle = await home.start(Shell(words), id=id)
         else:
-            handle = await home.start(Call(work, number), id=id, description=f"{id} does {'y' * number * 9}")
+            handle = await home.start(
+                Call(work, number, id), id=id, description=f"{id} does {'y' * number * 9}"
+            )
         self.record.tasks[id] = [thread, "", handle.task.title, None]  # accepted, and not ended yet
         task = await handle.wait(PATIENCE)
         self.record.tasks[id] = await shape(self.mt, task)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import signal
 from pathlib import Path
@@ -152,12 +153,13 @@ async def test_what_nobody_knows_of_is_swept_away(path: Path):
     async with Meantime.open(path) as mt:
         await (await mt.thread("conv-1").start(Shell("echo kept"))).wait(10)
     folder = Path(f"{path}.commands")
+    stray = hashlib.sha256("\0".join(("t_nobody", "1", "1")).encode()).hexdigest()[: cells.NAME_LENGTH]
     for kind in (cells.STATE_FILE, cells.OUT_FILE):
-        (folder / f"{'0' * 24}{kind}").write_bytes(bytes(cells.SIZE))
+        (folder / f"{stray}{kind}").write_bytes((bytes(cells.ID) + b"t_nobody").ljust(cells.SIZE, b"\0"))
     async with Meantime.open(path) as mt:
         [task] = await mt.list()
         assert (await mt.log(task.id).read()).text == "kept\n"
-    assert not list(folder.glob("000*"))
+    assert not list(folder.glob(f"{stray}*"))
 
 
 @pytest.mark.parametrize("damage", ["short", "zeros", "another number"])
@@ -179,3 +181,21 @@ async def test_a_damaged_state_is_lost_and_its_command_does_not_begin_twice(
         assert isinstance(task.outcome, Lost)
         assert "damaged" in task.outcome.reason
     assert (tmp_path / "started").read_text().count("\n") == 1
+
+
+@pytest.mark.parametrize("damage", ["gone", "short", "another id"])
+async def test_the_output_of_an_ended_command_outlives_its_state(path: Path, damage: str):
+    """Whoever cleans up must not take files for nobody's because their state is damaged."""
+    async with Meantime.open(path, settings=QUICK) as mt:
+        handle = await mt.thread("conv-1").start(Shell("seq 1 30000"))
+        whole = await handle.result(10)
+    state = state_of(path)
+    said = state.read_bytes()
+    if damage == "gone":
+        state.unlink()
+    else:
+        another = said[: cells.ID] + b"x" + said[cells.ID + 1 :]
+        state.write_bytes(said[:100] if damage == "short" else another)
+        os.utime(state, (0, 0))
+    async with Meantime.open(path, settings=QUICK) as mt:
+        assert await mt.thread("conv-1").result(handle.id) == whole

@@ -32,7 +32,7 @@ def read_only(ledger: Path, *, owned: bool) -> Generator[sqlite3.Connection]:
             db.text_factory = lenient_text
             db.execute("BEGIN")
             yield db
-    except sqlite3.Error as problem:
+    except (sqlite3.Error, UnicodeError) as problem:  # even what SQLite says may not be UTF-8
         raise LedgerError(f"{ledger} cannot be read: {problem}.", hint="See `meantime doctor`.") from problem
 
 

@@ -21,6 +21,11 @@ from . import provenance
 from .shim import cells
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+MOST_RUNS = 20  # and attempts, that are tried for the name of a place
+
+
+def _name(id: str, run: int, attempt: int) -> str:
+    return hashlib.sha256(f"{id}\0{run}\0{attempt}".encode()).hexdigest()[: cells.NAME_LENGTH]
 
 
 class Places:
@@ -63,8 +68,12 @@ class Places:
         return pipe
 
     def of(self, task: Task, attempt: int | None = None) -> Path:
-        name = f"{task.id}\0{task.run.number}\0{attempt or task.run.attempt}"
-        return self.root / hashlib.sha256(name.encode()).hexdigest()[: cells.NAME_LENGTH]
+        return self.root / _name(task.id, task.run.number, attempt or task.run.attempt)
+
+    def is_of(self, base: Path, id: str) -> bool:
+        """Whether this is the place of a task with this id: a damaged state may name another one."""
+        numbers = range(1, MOST_RUNS + 1)
+        return any(base.name == _name(id, run, attempt) for run in numbers for attempt in numbers)
 
     def make(self, task: Task) -> None:
         """Before the task is recorded: then a state that no shim has taken means that it never began."""
@@ -96,7 +105,8 @@ class Places:
             os.chmod(self.root, 0o700)
 
     def remove(self, base: Path) -> None:
-        for kind in cells.FILES:
+        """The state last: what a kill leaves can still be told from files whose state was lost."""
+        for kind in reversed(cells.FILES):
             with contextlib.suppress(OSError):
                 os.unlink(f"{base}{kind}")
 

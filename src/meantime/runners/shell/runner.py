@@ -109,7 +109,7 @@ class ShellRunner:
             if assignment.again:
                 return await asyncio.to_thread(_vanished, self._places.of(task), problem)
             return Report(error=Failed(f"Its files could not be opened: {problem}.", "no_files"))
-        if assignment.again and self._places.same_boot and watch.is_damaged():
+        if assignment.again and self._places.same_boot and watch.is_damaged(task.id):
             del self._ears.watches[watch.base.name.encode()]
             watch.close()
             return Report(lost=report.DAMAGED)
@@ -289,10 +289,11 @@ class ShellRunner:
     async def sweep(
         self, active: Iterable[Task], known: Callable[[str], Awaitable[bool]], older_than: float
     ) -> None:
-        """Removes what belongs to no task. A command that nobody knows of is stopped."""
+        """Removes what belongs to no task. A command that nobody knows of is stopped. Files whose state is
+        gone or damaged stay: they may be all that is left of an output."""
         spared = {self._places.of(task) for task in active} if self._places.lasts else set[Path]()
         for base, id in self._places.all():
-            if base in spared or id in self._watches or await known(id):
+            if base in spared or id in self._watches or await known(id) or not self._places.is_of(base, id):
                 continue
             with contextlib.suppress(OSError):
                 if time.time() - os.stat(f"{base}{cells.STATE_FILE}").st_mtime < older_than:

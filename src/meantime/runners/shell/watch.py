@@ -54,12 +54,12 @@ class Watch:
         """None while no shim has taken the command."""
         return State.of(os.pread(self._state, cells.SIZE, 0))
 
-    def is_damaged(self) -> bool:
+    def is_damaged(self, id: str) -> bool:
         """Whether it is neither a state that a shim has taken, nor one as its owner has made it: then nobody
         knows whether the command has begun, and it must not begin a second time."""
         data = os.pread(self._state, cells.SIZE, 0)
-        if State.of(data) is not None:
-            return False
+        if State.of(data) is not None:  # of this task, and no other one's
+            return data[cells.ID :].partition(b"\0")[0] != id.encode()
         return len(data) < cells.SIZE or any(data[:8]) or provenance.whose(self.base) is Whose.UNSAID
 
     def is_alive(self) -> bool:

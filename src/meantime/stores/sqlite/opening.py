@@ -84,9 +84,9 @@ class Door:
             return "its database is older than its WAL"
         if self._lock.was_clean and self._lock.was_marked and self._mark.is_of_another():
             return "it was closed, and a WAL that is not its own lies beside it"
-        if missing := self._mark.missing():
-            return missing
         try:
+            if missing := self._mark.missing():
+                return missing
             await writer.open(self._prepare)
         except salvage.Damaged as damage:
             return str(damage)
