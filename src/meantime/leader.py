@@ -78,12 +78,13 @@ def served_by_another(home: Home, wait: float = PATIENCE) -> str | None:
     """None: nobody has the ledger. Empty: a daemon answers for it. Else why it cannot be served."""
     until = time.monotonic() + wait
     while (found := owner(home)) is not None:
-        if not found.is_daemon:
+        # A process that is being killed loses its command line before its locks: it is gone in a moment.
+        if found.command and not found.is_daemon:
             return (
                 f"{home.ledger} is owned by {found}, which is not a daemon.\n"
                 "Let that process end, or set MEANTIME_HOME to another folder."
             )
-        if answers(home, wait):
+        if found.command and answers(home, wait):
             return ""
         if time.monotonic() > until:
             return f"Process {found.pid} has the ledger and does not answer.\nLook into {home.log}."

@@ -130,3 +130,17 @@ def test_one_that_does_not_answer_is_said(home: Home) -> None:
 def test_a_daemon_is_known_by_its_command_line() -> None:
     assert Owner(1, "/usr/bin/python3 -P -m meantime.app.daemon").is_daemon
     assert not Owner(1, "/usr/bin/python3 agent.py").is_daemon
+
+
+def test_an_owner_that_is_being_killed_is_waited_for(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel takes its command line away before its locks."""
+    found: Iterator[Owner | None] = iter([Owner(1, ""), Owner(1, ""), None])
+    monkeypatch.setattr(leader, "owner", lambda home: next(found))
+    assert served_by_another(home) is None
+
+
+def test_an_owner_without_a_command_line_that_stays_is_named(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leader, "owner", lambda home: Owner(1, ""))
+    assert "Process 1 has the ledger and does not answer." in str(served_by_another(home, 0.05))
