@@ -93,6 +93,10 @@ class Asking:
         if not isinstance(by, str) or plain(by) not in (PERSON, AGENT):  # pyright: ignore[reportUnnecessaryIsInstance]  it comes from outside
             known = f"Use {PERSON!r} for a person, {AGENT!r} for an agent."
             raise InvalidInput(f"by={shown(by)} is unknown.", hint=known)
+        if task.status is not Status.WAITING:
+            # Whoever looked into the store may have seen the question before its commit took effect here.
+            await self._record.drain()
+            task = await self._record.current(task.id)
         question = task.question
         if task.status is not Status.WAITING or question is None:
             raise _not_waiting(task)
