@@ -1,4 +1,4 @@
-"""What a hook costs its agent, which runs one at every tool call: beside a shell and beside a bare Python.
+"""The cost of a hook, which an agent runs at every tool call, beside a shell and beside a bare Python.
 
 The lines are those that `meantime install` writes, started without any library in between.
 """
@@ -123,7 +123,7 @@ class Bench:
         return taken, out.read_text()
 
     def _said(self, host: str) -> Path:
-        """What the host says on stdin."""
+        """The input that the host writes to stdin."""
         path, transcript = self._folder / f"{host}.json", self._folder / f"{host}.jsonl"
         if not path.exists():
             transcript.touch()

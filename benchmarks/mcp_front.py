@@ -1,5 +1,5 @@
-"""What a client of `meantime mcp` waits for at its start, beside Python itself, a bare server of the SDK, and
-`meantime mcp` without its front (the SDK is loaded first, as it was before)."""
+"""The time that `meantime mcp` takes to answer at its start, beside Python itself, a bare server of the SDK,
+and `meantime mcp` without its front (the SDK is loaded first, as it was before)."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ class Meter:
 
 
 async def measured(grown: Callable[[Path, int], object], path: Path, size: int) -> Costs:
-    """What each operation costs in a ledger that has grown to `size`."""
+    """The cost of each operation in a ledger that has grown to `size`."""
     meter = Meter()
     world = grown(path, size)
     mt: Meantime = await world.__aenter__()  # type: ignore[attr-defined]
