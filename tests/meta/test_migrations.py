@@ -12,6 +12,7 @@ LANDED = {
     "002_looking.sql": "00aada65ea60a18593dd1dda7c3ad11f403cc6e2229aecc82116b769e1f5ce44",
     "003_numbers.sql": "79d4a2723f99334f466b9a2065593b950f8298d6fd2dd0231fd27f87cb6e0684",
     "004_following.sql": "c5cffbf284f163511250941d00f8788b98e5621bd27f30df0aa4621f852ff729",
+    "005_counters.sql": "b985f9dd5ad826ffcebd7e2248d3acd16937d60e314d0d56153d83c3b8fa0b95",
 }
 
 
