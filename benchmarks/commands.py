@@ -14,9 +14,9 @@ from meantime import Meantime, Run, Shell, Status, Task
 from meantime.api import Thread
 from meantime.context import WorkContext
 from meantime.ports.runner import Assignment
+from meantime.runners.shell.output_ring import look
 from meantime.runners.shell.runner import ShellRunner
 from meantime.runners.shell.shim import cells
-from meantime.runners.shell.spool import look
 
 from . import queues
 from .measure import UNLIMITED, Bare, folder, p50, peak, ratio, reset_peak, table, us, verdict

@@ -13,7 +13,7 @@ from meantime.kernel.change import Facts, decide, submit
 from meantime.kernel.lifecycle import Move, Status
 from meantime.kernel.model import Completed, Failed, Run, Task, Work
 from meantime.ports.store import CommitResult
-from meantime.stores.sqlite.changing import SQL, Changes, encode
+from meantime.stores.sqlite.commit import SQL, Changes, encode
 from meantime.stores.sqlite.sql import migrate
 
 from .measure import UNLIMITED, folder, p50, table, us, verdict

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from meantime.home import Home
-from meantime.surfaces.cli.speaking import Daemon
+from meantime.surfaces.cli.daemon_client import Daemon
 from meantime.surfaces.install.hook_lines import line
 
 from .measure import p50, ratio, table, verdict

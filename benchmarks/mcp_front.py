@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from meantime.daemon_autostart import ensure
 from meantime.home import Home
-from meantime.leader import ask_to_end, owner
-from meantime.ondemand import ensure
+from meantime.owner_process import ask_to_end, owner
 
 from .mcp_tools import SERVER
 from .measure import folder, p50, ratio, table, verdict

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from meantime.home import Home
-from meantime.surfaces.cli.speaking import Daemon
+from meantime.surfaces.cli.daemon_client import Daemon
 
 from .measure import p50, ratio, table, verdict
 

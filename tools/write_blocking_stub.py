@@ -19,7 +19,7 @@ from types import ModuleType
 
 from meantime import api, handle, log, loop, turn
 from meantime.app import meantime as app
-from meantime.surfaces.http import door
+from meantime.surfaces.http import http_door
 from meantime.toolset import toolset
 
 STUB = Path(__file__).resolve().parent.parent / "src" / "meantime" / "blocking.pyi"
@@ -36,7 +36,7 @@ CLASSES = {
     handle: ["Handle"],
     log: ["Log"],
     loop: ["Loop"],
-    door: ["HttpDoor"],
+    http_door: ["HttpDoor"],
 }
 RENAMED = {"AsyncIterator": "Iterator", "Opening": "Meantime"}
 METHODS = {"__aenter__": "__enter__", "__aexit__": "__exit__"}

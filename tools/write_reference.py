@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import meantime
 from meantime.kernel import change, errors, events, model
 from meantime.ports import store, tasks
-from meantime.runners.background import BackgroundFunction
+from meantime.runners.background_function import BackgroundFunction
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "reference.md"

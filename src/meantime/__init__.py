@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from .app.meantime import Meantime
     from .dialects import dialect
     from .handle import Handle
-    from .integrations.loops.agent import PythonAgent
+    from .integrations.loops.python_agent import PythonAgent
     from .integrations.mcp.servers import HttpServer, StdioServer
-    from .integrations.opencode.parent import OpenCodeHost
+    from .integrations.opencode.opencode_host import OpenCodeHost
     from .kernel.errors import (
         Ambiguous,
         Closed,
@@ -58,17 +58,17 @@ if TYPE_CHECKING:
     from .kernel.notices import Message, Notice, NoticePage, Part
     from .kernel.retention import Retention
     from .kernel.tools import ToolInfo
-    from .kernel.wakes import WakeBudget
+    from .kernel.wake_budget import WakeBudget
     from .kernel.work import Agent, Call, Tool
     from .log import Log
     from .loop import Loop
     from .ports.dialect import Dialect, Said
     from .ports.host import Delivery, Host
     from .ports.runner import Context, Stopped, current
-    from .runners.background import background
-    from .runners.shell.work import ProcessLimits, Shell
+    from .runners.background_function import background
+    from .runners.shell.shell_work import ProcessLimits, Shell
     from .runtime.settings import Settings
-    from .surfaces.http.door import HttpDoor
+    from .surfaces.http.http_door import HttpDoor
     from .toolset.toolset import Toolset
     from .turn import Transcript, Turn
 
@@ -77,10 +77,10 @@ _HOMES = {
     "app.meantime": "Meantime",
     "dialects": "dialect",
     "handle": "Handle",
-    "integrations.loops.agent": "PythonAgent",
+    "integrations.loops.python_agent": "PythonAgent",
     "integrations.mcp.servers": "HttpServer StdioServer",
     "kernel.tools": "ToolInfo",
-    "integrations.opencode.parent": "OpenCodeHost",
+    "integrations.opencode.opencode_host": "OpenCodeHost",
     "turn": "Transcript Turn",
     "ports.runner": "Context Stopped current",
     "kernel.errors": (
@@ -95,17 +95,17 @@ _HOMES = {
     ),
     "kernel.notices": "Message Notice NoticePage Part",
     "kernel.retention": "Retention",
-    "kernel.wakes": "WakeBudget",
+    "kernel.wake_budget": "WakeBudget",
     "kernel.work": "Agent Call Tool",
     "log": "Log",
     "loop": "Loop",
     "ports.dialect": "Dialect Said",
     "ports.host": "Delivery Host",
-    "runners.background": "background",
-    "runners.shell.work": "ProcessLimits Shell",
+    "runners.background_function": "background",
+    "runners.shell.shell_work": "ProcessLimits Shell",
     "runtime.settings": "Settings",
     "toolset.toolset": "Toolset",
-    "surfaces.http.door": "HttpDoor",
+    "surfaces.http.http_door": "HttpDoor",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 

@@ -9,32 +9,32 @@ from typing import Any, Literal, Never, TypeVar
 
 from msgspec.structs import replace
 
+from meantime.dialect_lookup import OWN, Wording, reminder
 from meantime.handle import Handle, Ref, Until, ref_of
 from meantime.kernel import timeouts
-from meantime.kernel.change import PARENT
-from meantime.kernel.conversation import Line
-from meantime.kernel.errors import Closed, InvalidInput
-from meantime.kernel.given import (
+from meantime.kernel.argument_checks import (
     check_all,
     check_choice,
     check_flag,
     check_text,
     shown,
 )
+from meantime.kernel.change import PARENT
+from meantime.kernel.errors import Closed, InvalidInput
 from meantime.kernel.ids import check_id
 from meantime.kernel.lifecycle import Status
+from meantime.kernel.lines import Line
 from meantime.kernel.model import BatchCount, InlineLimits, Json, Output, Task
 from meantime.kernel.plain_text import plain
 from meantime.kernel.work import Agent, Orderable, order_of
 from meantime.log import Log
 from meantime.loop import SETTLE, Loop
-from meantime.ports.adopted import Adopted
+from meantime.ports.adopted_future import Adopted
 from meantime.ports.runner import Context
 from meantime.ports.tasks import Answer, CancelAnswer, Options, Tasks
 from meantime.toolset.toolset import Toolset
-from meantime.toolset.works import GivenWorks
+from meantime.toolset.work_catalog import GivenWorks
 from meantime.turn import Transcript, Transcripts, Turn
-from meantime.wording import OWN, Wording, reminder
 
 T = TypeVar("T")
 

@@ -20,7 +20,7 @@ from meantime import api, handle, log, loop, turn
 from meantime.app import meantime as app
 from meantime.containment import run_on
 from meantime.kernel.errors import Closed, InvalidInput
-from meantime.surfaces.http import door
+from meantime.surfaces.http import http_door
 from meantime.toolset import toolset
 
 __all__ = [
@@ -321,7 +321,7 @@ class Log(Proxy, of=log.Log): ...
 class Loop(Proxy, of=loop.Loop): ...
 
 
-class HttpDoor(Proxy, of=door.HttpDoor): ...
+class HttpDoor(Proxy, of=http_door.HttpDoor): ...
 
 
 async def _nothing() -> None:

@@ -8,11 +8,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Literal, Never, TypeAlias, TypeVar
 
+from meantime.dialect_lookup import Wording
 from meantime.integrations.mcp.servers import HttpServer, StdioServer
-from meantime.kernel.conversation import Line
 from meantime.kernel.errors import MeantimeError
 from meantime.kernel.events import Event
 from meantime.kernel.limits import Limits, PluginDefaults
+from meantime.kernel.lines import Line
 from meantime.kernel.model import BatchCount, Chunk, InlineLimits, Json, Output, Task
 from meantime.kernel.notices import Message, Notice, NoticePage, Renderer
 from meantime.kernel.tools import ToolInfo
@@ -24,10 +25,9 @@ from meantime.ports.runner import Context, Runner
 from meantime.ports.store import Entry, Settled, Store
 from meantime.ports.tasks import Answer, CancelAnswer
 from meantime.runtime.settings import Settings
-from meantime.surfaces.http.settings import HttpSettings
+from meantime.surfaces.http.http_settings import HttpSettings
 from meantime.toolset.exports import Form
-from meantime.toolset.performing import Beat
-from meantime.wording import Wording
+from meantime.toolset.performer import Beat
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

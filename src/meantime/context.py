@@ -10,8 +10,8 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
+from meantime.kernel.argument_checks import as_number, check_words, shown
 from meantime.kernel.errors import InvalidInput, Refused
-from meantime.kernel.given import as_number, check_words, shown
 from meantime.kernel.ids import check_id
 from meantime.kernel.model import Json, Progress, Task
 from meantime.kernel.payloads import jsonable, short

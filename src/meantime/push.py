@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from meantime.containment import contained
+from meantime.kernel.argument_checks import has_methods
 from meantime.kernel.errors import Closed, InvalidInput
-from meantime.kernel.given import has_methods
 from meantime.kernel.ids import check_id
 from meantime.kernel.notices import Notice
 from meantime.ports.host import Delivery, Host

@@ -9,15 +9,15 @@ from types import TracebackType
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
+from meantime.dialect_lookup import Wording, reminder
 from meantime.handle import Ref, Until, ref_of
+from meantime.kernel.argument_checks import check_all, check_flag, check_kind
 from meantime.kernel.errors import InvalidInput, LeaseLost
-from meantime.kernel.given import check_all, check_flag, check_kind
 from meantime.kernel.ids import check_id
 from meantime.kernel.model import Output, Task
 from meantime.kernel.notices import Message, Notice, Part, Renderer, notice_id
 from meantime.ports.store import Entry, Settled, check_entry
 from meantime.ports.tasks import CancelAnswer, Tasks
-from meantime.wording import Wording, reminder
 
 T = TypeVar("T")
 

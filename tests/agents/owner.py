@@ -14,8 +14,8 @@ from typing import Any, NoReturn
 
 from meantime import Meantime
 from meantime.ports.session import Brief
-from meantime.runtime.follow import Following
-from meantime.testing.sessions import ScriptedHost
+from meantime.runtime.follow_ups import Following
+from meantime.testing.scripted_host import ScriptedHost
 
 from .stage import permission, start, text, waits, working
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from meantime import Agent, Meantime, Task
-from meantime.kernel.conversation import Kind, Line
+from meantime.kernel.lines import Kind, Line
 from meantime.kernel.questions import PERMISSION, Question
 from meantime.ports.session import AgentSettings, SessionAbilities
-from meantime.runners.agent.drive import Employed
+from meantime.runners.agent.agent_run import Employed
 from meantime.testing import FakeClock
-from meantime.testing.sessions import ScriptedHost, Turn
+from meantime.testing.scripted_host import ScriptedHost, Turn
 
 NAME = "helper"
 STEER = SessionAbilities(steer=True)

@@ -14,7 +14,7 @@ from meantime.kernel.questions import Choice, Question, posed, reply_to
 from meantime.ports.session import SessionAbilities
 from meantime.ports.store import Committed
 from meantime.testing import FakeClock
-from meantime.testing.sessions import LastingScriptedHost, ScriptedHost
+from meantime.testing.scripted_host import LastingScriptedHost, ScriptedHost
 
 from .stage import events, permission, start, waits, working
 

@@ -9,7 +9,7 @@ import pytest
 
 from meantime import Lost
 from meantime.ports.session import SessionAbilities
-from meantime.testing.sessions import ScriptedHost
+from meantime.testing.scripted_host import ScriptedHost
 
 from .stage import permission, start, until, waits, working
 from .test_resuming import Held

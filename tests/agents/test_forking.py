@@ -9,12 +9,12 @@ import msgspec
 import pytest
 
 from meantime import Agent, Call, InvalidInput, NotFound, Refused
-from meantime.kernel.conversation import Line
-from meantime.kernel.forking import COPIED
+from meantime.kernel.fork_context import COPIED
+from meantime.kernel.lines import Line
 from meantime.ports.session import AgentSettings, SessionAbilities
-from meantime.runners.agent.drive import Employed
+from meantime.runners.agent.agent_run import Employed
 from meantime.surfaces.http.task_encoding import wire_task
-from meantime.testing.sessions import ScriptedHost
+from meantime.testing.scripted_host import ScriptedHost
 
 from .stage import NAME, call, echo_host, result, start, text, working
 

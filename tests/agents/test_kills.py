@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from meantime import Meantime, Task
-from meantime.runners.agent import mark as marks
+from meantime.runners.agent import checkpoint
 
 from .owner import Host
 from .stage import until, working
@@ -174,6 +174,6 @@ async def test_the_time_that_a_question_waited_counts_over_a_kill(tmp_path: Path
         task = await mt.get(ID)
         runner = mt._runtime.engine.runner("agent")
         assert runner.age(task) > 0
-        mark = marks.load(tmp_path / "work.db.agents" / f"@{ID}", task)
+        mark = checkpoint.load(tmp_path / "work.db.agents" / f"@{ID}", task)
         assert mark is not None
         assert (mark.session, mark.question.id) == (f"s-{ID}", "p1")

@@ -12,9 +12,9 @@ import pytest
 from meantime import Agent, Call, InvalidInput, Meantime, Refused
 from meantime.kernel.limits import Limits
 from meantime.ports.session import AgentSettings
-from meantime.runners.agent.drive import Employed
+from meantime.runners.agent.agent_run import Employed
 from meantime.runtime.settings import Settings
-from meantime.testing.sessions import ScriptedHost
+from meantime.testing.scripted_host import ScriptedHost
 
 from .stage import NAME, echo_host, never, start, until, working
 

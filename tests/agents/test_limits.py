@@ -12,7 +12,7 @@ from meantime.kernel.budgets import Budget
 from meantime.kernel.limits import Limits
 from meantime.runtime.settings import Settings
 from meantime.testing import FakeClock
-from meantime.testing.sessions import LastingScriptedHost, ScriptedHost
+from meantime.testing.scripted_host import LastingScriptedHost, ScriptedHost
 
 from .stage import NAME, STEER, call, events, never, start, text, until, working
 

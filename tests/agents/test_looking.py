@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from meantime import InvalidInput
-from meantime.kernel.conversation import Kind, Line
-from meantime.runners.agent import journal as journals
-from meantime.runners.agent.journal import Journal
-from meantime.runners.agent.segments import SIZE, Segments
+from meantime.kernel.lines import Kind, Line
+from meantime.runners.agent import session_log
+from meantime.runners.agent.segmented_log import SIZE, Segments
+from meantime.runners.agent.session_log import Journal
 from meantime.testing import FakeClock
 
 from .stage import call, echo_host, never, result, start, text, until, working
@@ -174,7 +174,7 @@ def test_a_line_that_a_crash_cut_is_left_out_and_harms_no_other(tmp_path: Path):
     with (tmp_path / "lines.jsonl").open("ab") as file:
         file.write(b'{"role":"assistant","text":"hal')
     Journal(tmp_path, FakeClock(), 2).line(text("second"))
-    assert [(line.text, line.run) for line in journals.lines(tmp_path)] == [("first", 1), ("second", 2)]
+    assert [(line.text, line.run) for line in session_log.lines(tmp_path)] == [("first", 1), ("second", 2)]
 
 
 @pytest.mark.behaviour("I4")

@@ -11,10 +11,10 @@ from meantime import Agent, Meantime
 from meantime.kernel.limits import Limits
 from meantime.kernel.model import Failed
 from meantime.ports.session import Turned
-from meantime.runners.agent.capacity import Capacities, Capacity
+from meantime.runners.agent.concurrency_limit import Capacities, Capacity
 from meantime.runtime.settings import Settings
 from meantime.testing import FakeClock
-from meantime.testing.sessions import ScriptedHost
+from meantime.testing.scripted_host import ScriptedHost
 
 from .stage import NAME, events, start, working
 

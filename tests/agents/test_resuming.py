@@ -10,7 +10,7 @@ import pytest
 from meantime import InvalidInput, NotResumable, Refused
 from meantime.kernel.model import Failed
 from meantime.ports.session import Turned
-from meantime.testing.sessions import ScriptedHost
+from meantime.testing.scripted_host import ScriptedHost
 
 from .stage import NAME, STEER, echo_host, events, never, start, until, working
 

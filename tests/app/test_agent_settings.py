@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from meantime import Meantime
-from meantime.app.agents import HOSTS
-from meantime.app.sources import BadConfig, load
+from meantime.app.agent_hosts import HOSTS
+from meantime.app.config_sources import BadConfig, load
 from meantime.home import Home
-from meantime.integrations.loops.agent import PythonAgent
+from meantime.integrations.loops.python_agent import PythonAgent
 from meantime.kernel.budgets import Budget
 from meantime.kernel.errors import InvalidInput
 from meantime.ports.agent_settings import BUDGET, KINDS, RUNNERS, settled

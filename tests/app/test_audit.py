@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from meantime import Call, Meantime, Settings, Shell
-from meantime.app.audit import CONTRADICTIONS, Audit, audit
+from meantime.app.ledger_audit import CONTRADICTIONS, Audit, audit
 from meantime.kernel.errors import LedgerError, LedgerTooNew
 
 pytestmark = pytest.mark.anyio

@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 
 from meantime import Call, InvalidInput, LedgerBusy, LedgerDamaged, Lost, Meantime, Settings, Shell
-from meantime.app import archive, backup
-from meantime.app.archive import BadArchive
-from meantime.app.audit import audit
-from meantime.app.backup import back_up
-from meantime.app.restore import restore
+from meantime.app import backup_archive, ledger_backup
+from meantime.app.backup_archive import BadArchive
+from meantime.app.ledger_audit import audit
+from meantime.app.ledger_backup import back_up
+from meantime.app.ledger_restore import restore
 
 pytestmark = pytest.mark.anyio
 LONG = "x" * 60_000
@@ -116,14 +116,14 @@ async def test_payloads_that_are_purged_meanwhile_are_in_it(
     path: Path, ledger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """The copy of the database names them: so they are held before it is made."""
-    copy = backup._copy_database
+    copy = ledger_backup._copy_database
 
     def purging(source: Path, into: Path) -> None:
         copy(source, into)
         for file in (*Path(f"{source}.files").iterdir(), *Path(f"{source}.commands").iterdir()):
             file.unlink()
 
-    monkeypatch.setattr(backup, "_copy_database", purging)
+    monkeypatch.setattr(ledger_backup, "_copy_database", purging)
     account = back_up(ledger, tmp_path / "all.tar")
     assert account.findings == ()
     restore(tmp_path / "all.tar", tmp_path / "new" / "work.db", is_home=False)
@@ -151,7 +151,7 @@ async def test_a_file_is_overwritten_only_when_told(ledger: Path, tmp_path: Path
         back_up(ledger, file)
     assert file.read_text() == "precious"
     back_up(ledger, file, overwrite=True)
-    assert archive.read(file).format == archive.FORMAT
+    assert backup_archive.read(file).format == backup_archive.FORMAT
     with pytest.raises(InvalidInput, match="is a folder"):
         back_up(ledger, tmp_path)
     with pytest.raises(InvalidInput, match="no folder"):
@@ -167,7 +167,7 @@ async def test_a_backup_that_fails_leaves_nothing(
         to.write(b"half")
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(archive, "write", full)
+    monkeypatch.setattr(backup_archive, "write", full)
     with pytest.raises(OSError, match="No space"):
         back_up(ledger, tmp_path / "all.tar")
     assert [name for name in beside(ledger) if not name.endswith(("-wal", "-shm"))] == before
@@ -180,7 +180,7 @@ async def test_what_a_killed_backup_left_is_removed_by_the_next(ledger: Path, tm
     (left / "ledger.db").write_text("half")
     live = Path(f"{ledger}.backup-4567")
     live.mkdir()
-    with backup.held(live):
+    with ledger_backup.held(live):
         back_up(ledger, tmp_path / "all.tar")
         assert live.exists()
     assert not left.exists()

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from meantime.app.config import Config, PluginsSection, http_of, settings_of
+from meantime.app.config_keys import known, sections
+from meantime.app.config_schema import Config, PluginsSection, http_of, settings_of
+from meantime.app.config_sources import BadConfig, Configuration, load
 from meantime.app.config_text import beginning, toml
-from meantime.app.keys import known, sections
 from meantime.app.meantime import Meantime
-from meantime.app.sources import BadConfig, Configuration, load
 from meantime.app.verbs.config import discreet
 from meantime.home import Home
 from meantime.kernel.errors import MeantimeError
 from meantime.plugins import BackgroundConfig
 from meantime.runtime.settings import Settings
-from meantime.surfaces.http.settings import HttpSettings, in_force
+from meantime.surfaces.http.http_settings import HttpSettings, in_force
 
 ROOT = Path(__file__).parent.parent.parent
 

@@ -16,8 +16,7 @@ import pytest
 import meantime
 from meantime import Meantime
 from meantime.app import doctor
-from meantime.app.doctor import BAD, OK, WARN, Patient, Row, examine, machine
-from meantime.app.doctor import home as at_home
+from meantime.app.doctor import BAD, OK, WARN, Patient, Row, examine, home_checks, machine_checks
 from meantime.home import Home
 
 pytestmark = pytest.mark.anyio
@@ -82,14 +81,14 @@ def test_a_wrong_configuration(patient: Patient) -> None:
 def test_a_configuration_that_others_can_change(patient: Patient) -> None:
     patient.home.config.touch()
     patient.home.config.chmod(0o664)
-    assert [row.level for row in at_home.config(patient)] == [OK, WARN]
+    assert [row.level for row in home_checks.config(patient)] == [OK, WARN]
     patient.home.config.chmod(0o644)
-    assert [row.level for row in at_home.config(patient)] == [OK]
+    assert [row.level for row in home_checks.config(patient)] == [OK]
 
 
 def test_a_tool_that_is_not_there(patient: Patient) -> None:
     patient.home.config.write_text('tools = ["json", "not_there_at_all", "not_there.either"]\n')
-    found = [row for row in at_home.config(patient) if row.name == "tools"]
+    found = [row for row in home_checks.config(patient) if row.name == "tools"]
     assert [row.level for row in found] == [BAD, BAD]
 
 
@@ -167,7 +166,7 @@ def test_files_of_a_daemon_that_was_killed(patient: Patient) -> None:
 
 @pytest.mark.parametrize(("free", "level"), [(10**10, OK), (5 * 10**8, WARN), (10**7, BAD)])
 def test_the_disk(patient: Patient, monkeypatch: pytest.MonkeyPatch, free: int, level: str) -> None:
-    monkeypatch.setattr(machine.shutil, "disk_usage", lambda place: type("Usage", (), {"free": free}))
+    monkeypatch.setattr(machine_checks.shutil, "disk_usage", lambda place: type("Usage", (), {"free": free}))
     row = rows(patient)["disk"]
     assert (row.level, bool(row.todo)) == (level, level != OK)
 
@@ -179,13 +178,13 @@ def test_few_descriptors(patient: Patient, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_packages_that_are_missing(patient: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
-    there = machine.importlib.util.find_spec
+    there = machine_checks.importlib.util.find_spec
     missing = {"uvloop"}
 
     def find(name: str) -> Any:
         return None if name in missing else there(name)
 
-    monkeypatch.setattr(machine.importlib.util, "find_spec", find)
+    monkeypatch.setattr(machine_checks.importlib.util, "find_spec", find)
     assert rows(patient)["extras"].level == WARN
     assert rows(patient)["mcp"].found.startswith("mcp ")
     missing.add("mcp")
@@ -207,7 +206,7 @@ def test_an_old_sqlite_is_explained(patient: Patient, monkeypatch: pytest.Monkey
 
 
 def test_a_kernel_without_what_we_need(patient: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "LOCKS", Path("/nowhere"))
+    monkeypatch.setattr(machine_checks, "LOCKS", Path("/nowhere"))
     monkeypatch.delattr(os, "pidfd_open")
     row = rows(patient)["kernel"]
     assert (row.level, "pidfd" in row.found, "/proc" in row.found) == (BAD, True, True)
@@ -223,7 +222,7 @@ def test_a_check_that_fails_is_a_row(patient: Patient, monkeypatch: pytest.Monke
     def broken(patient: Patient) -> Iterator[Row]:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(doctor, "CHECKS", (broken, machine.clock))
+    monkeypatch.setattr(doctor, "CHECKS", (broken, machine_checks.clock))
     found = rows(patient)
     assert (found["broken"].level, found["clock"].level) == (BAD, OK)
 
@@ -236,11 +235,11 @@ def test_a_ledger_that_is_gone(patient: Patient) -> None:
 
 def test_a_daemon_that_accepts_nothing_new(patient: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
     answers = {"degraded": True}
-    monkeypatch.setattr(at_home.Daemon, "get", lambda *_: answers)
-    (row,) = at_home.degraded(patient.home)
+    monkeypatch.setattr(home_checks.Daemon, "get", lambda *_: answers)
+    (row,) = home_checks.degraded(patient.home)
     assert (row.level, "accepts nothing new" in row.found) == (BAD, True)
     answers["degraded"] = False
-    assert not list(at_home.degraded(patient.home))
+    assert not list(home_checks.degraded(patient.home))
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from meantime.daemon_autostart import NoDaemon, ensure
 from meantime.home import BadHome, Home, home
-from meantime.ondemand import NoDaemon, ensure
 
 
 def test_named_by_the_environment() -> None:
@@ -104,6 +104,6 @@ def test_a_path_that_no_socket_can_have_is_refused(tmp_path: Path, monkeypatch: 
 
 def test_it_loads_nothing_that_is_not_needed() -> None:
     heavy = ("asyncio", "click", "dataclasses", "http.client", "inspect", "json", "msgspec", "subprocess")
-    code = f"import sys, meantime.ondemand; print(sorted(set({heavy}) & set(sys.modules)))"
+    code = f"import sys, meantime.daemon_autostart; print(sorted(set({heavy}) & set(sys.modules)))"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert said == "[]\n"

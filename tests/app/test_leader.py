@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from meantime import leader
+from meantime import owner_process
 from meantime.home import Home
-from meantime.leader import Owner, ask_to_end, listener, owner, served_by_another
-from meantime.stores.sqlite.files import Lock
+from meantime.owner_process import Owner, ask_to_end, listener, owner, served_by_another
+from meantime.stores.sqlite.side_files import Lock
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from meantime.stores.sqlite.files import Lock
+from meantime.stores.sqlite.side_files import Lock
 Lock(Path(sys.argv[1])).take()
 print("held", flush=True)
 sys.stdin.read()
@@ -69,7 +69,7 @@ def test_a_lock_of_another_file_with_the_same_number(
     path = Path(f"{home.ledger}.lock")
     path.write_text("")
     locks = tmp_path / "locks"
-    monkeypatch.setattr(leader, "LOCKS", locks)
+    monkeypatch.setattr(owner_process, "LOCKS", locks)
     number = path.stat().st_ino
     locks.write_text(f"1: FLOCK  ADVISORY  WRITE {stranger.pid} 08:01:{number} 0 EOF\n")
     assert owner(home) is None
@@ -135,12 +135,12 @@ def test_a_daemon_is_known_by_its_command_line() -> None:
 def test_an_owner_that_is_being_killed_is_waited_for(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel takes its command line away before its locks."""
     found: Iterator[Owner | None] = iter([Owner(1, ""), Owner(1, ""), None])
-    monkeypatch.setattr(leader, "owner", lambda home: next(found))
+    monkeypatch.setattr(owner_process, "owner", lambda home: next(found))
     assert served_by_another(home) is None
 
 
 def test_an_owner_without_a_command_line_that_stays_is_named(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leader, "owner", lambda home: Owner(1, ""))
+    monkeypatch.setattr(owner_process, "owner", lambda home: Owner(1, ""))
     assert "Process 1 has the ledger and does not answer." in str(served_by_another(home, 0.05))

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from meantime import Call, Meantime, __version__
-from meantime.app.keys import known
+from meantime.app.config_keys import known
 from meantime.app.main import VERBS
-from meantime.surfaces.cli.frame import run
+from meantime.surfaces.cli.invocation import run
 
 pytestmark = pytest.mark.anyio
 

@@ -13,8 +13,8 @@ from meantime import Meantime, Thread
 from meantime.kernel.errors import Disconnected
 from meantime.ports.store import Entry
 from meantime.process import Process, process
-from meantime.surfaces.chat.conversation import Conversation
-from meantime.surfaces.chat.speech import Speech
+from meantime.surfaces.chat.chat_dialect import Speech
+from meantime.surfaces.chat.chat_transcript import Conversation
 
 pytestmark = pytest.mark.anyio
 ME = process(os.getpid())

@@ -25,13 +25,13 @@ from pydantic_ai.models.test import TestModel
 
 from jobs import eventually
 from meantime import Meantime, Thread
-from meantime.runners.shell.work import Shell
-from meantime.surfaces.chat.conversation import Conversation
-from meantime.surfaces.chat.hands import Hands
-from meantime.surfaces.chat.model import CUT_OFF, ModelAgent
-from meantime.surfaces.chat.tools import ChatTools
+from meantime.runners.shell.shell_work import Shell
+from meantime.surfaces.chat.chat_tools import ChatTools
+from meantime.surfaces.chat.chat_transcript import Conversation
+from meantime.surfaces.chat.model_agent import CUT_OFF, ModelAgent
+from meantime.surfaces.chat.work_handoff import Hands
 from meantime.testing import FakeSessionRunner, Reply
-from meantime.toolset.works import GivenWorks
+from meantime.toolset.work_catalog import GivenWorks
 
 pytestmark = pytest.mark.anyio
 
@@ -305,9 +305,9 @@ async def test_a_model_that_calls_everything_with_anything(thread: Thread):
 
 
 async def test_a_long_conversation_is_cut_at_its_beginning(thread: Thread, monkeypatch: pytest.MonkeyPatch):
-    from meantime.surfaces.chat import model
+    from meantime.surfaces.chat import model_agent
 
-    monkeypatch.setattr(model, "MOST", 3_000)
+    monkeypatch.setattr(model_agent, "MOST", 3_000)
     talker = Talker(thread, Script(*[says("x" * 200)] * 10).model)
     for number in range(9):
         await talker.turn(f"question {number}")

@@ -102,7 +102,8 @@ def test_a_model_that_nobody_knows(talk: Talk, name: str):
 
 def test_the_scripted_agent_loads_no_framework():
     code = (
-        "import sys; from meantime.app.verbs import chat; from meantime.surfaces.chat import chat, scripted;"
+        "import sys; from meantime.app.verbs import chat;"
+        "from meantime.surfaces.chat import chat_loop, scripted_agent;"
         "print('pydantic_ai' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

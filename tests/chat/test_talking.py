@@ -373,7 +373,7 @@ def test_killed_politely_on_a_terminal_that_can_only_write(talk: Talk):
 # The signal comes between two prompts: a line is being kept, which can last where the daemon is away.
 KILLED_BETWEEN_PROMPTS = """
 import asyncio, os, signal
-from meantime.surfaces.chat.conversation import Conversation
+from meantime.surfaces.chat.chat_transcript import Conversation
 from meantime.surfaces.chat.screen import Screen
 heard = asyncio.Event()
 leave, typed = Screen.leave, Conversation.typed
@@ -403,7 +403,7 @@ def test_killed_politely_between_two_prompts(talk: Talk):
 # A line is kept as soon as there is a file in the folder of the chat.
 KEPT_LATE = """
 import asyncio, os
-from meantime.surfaces.chat.conversation import Conversation
+from meantime.surfaces.chat.chat_transcript import Conversation
 typed = Conversation.typed
 async def typing(self, text):
     while text == "wait" and not os.path.exists("keep"):

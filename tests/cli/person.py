@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from meantime.home import Home
-from meantime.surfaces.cli import conversation
-from meantime.surfaces.cli.speaking import Daemon
+from meantime.surfaces.cli import caller_thread
+from meantime.surfaces.cli.daemon_client import Daemon
 
 PATIENCE = 30.0  # seconds: the machine may be busy
 MEANTIME = [sys.executable, "-m", "meantime.app.main"]
@@ -37,7 +37,7 @@ class Person:
         plain = {
             k: v
             for k, v in os.environ.items()
-            if "MEANTIME" not in k and k not in ("COLUMNS", "NO_COLOR", *conversation.THEIRS)
+            if "MEANTIME" not in k and k not in ("COLUMNS", "NO_COLOR", *caller_thread.THEIRS)
         }
         self.environ = {
             **plain, "MEANTIME_HOME": str(self.home), "MEANTIME_CONFIG": str(folder / "config.toml"),

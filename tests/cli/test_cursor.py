@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from meantime.surfaces.cli import agent_process
-from meantime.surfaces.cli.agent_process import Above
-from meantime.surfaces.hooks import telling
+from meantime.surfaces.cli import agent_sessions
+from meantime.surfaces.cli.agent_sessions import Above
+from meantime.surfaces.hooks import hook_delivery
 
 from .person import Person
 from .test_hooks import Agent, _older
@@ -53,7 +53,7 @@ def test_it_goes_on_with_what_it_is_told_at_the_end_of_its_turn(cursor: Cursor):
     id = cursor.ended()
     assert cursor.stops() == [id]
     assert cursor.stops() == []
-    _older(cursor, telling.SPOKEN + 1)
+    _older(cursor, hook_delivery.SPOKEN + 1)
     assert cursor.stops() == []
     assert cursor.numbers == (0, 0)
 
@@ -90,7 +90,7 @@ def test_a_call_of_our_server_is_noted(tmp_path: Path, more: dict[str, str], ses
     said = json.dumps({"conversation_id": "s-1", "hook_event_name": "beforeMCPExecution", **call})
     done = person("hook", "pre-tool", "--host", "cursor", stdin=said)
     assert done == (0, "", "")
-    look = f"from {agent_process.__name__} import AgentSessions as A; print(A().take_call(*{CALL!r}))"
+    look = f"from {agent_sessions.__name__} import AgentSessions as A; print(A().take_call(*{CALL!r}))"
     words = [sys.executable, "-c", look]  # started by the same process as the hook
     server = subprocess.run(words, env=person.environ, capture_output=True, text=True, timeout=60, check=True)
     assert server.stdout.strip() == session
@@ -102,8 +102,8 @@ def test_its_hooks_and_servers_may_be_started_by_different_processes_of_it(monke
     one, other, agent = Above(20, "2", "cursor"), Above(21, "2", "Cursor Helper"), Above(40, "4", "node")
 
     def nearest(*chain: Above) -> Above:
-        monkeypatch.setattr(agent_process, "above", lambda: iter(chain))
-        return agent_process._agent()
+        monkeypatch.setattr(agent_sessions, "above", lambda: iter(chain))
+        return agent_sessions._agent()
 
     assert nearest(bash, one, editor) == nearest(other, editor) == editor
     assert nearest(agent, bash, one, editor) == agent

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from meantime.surfaces.cli import agent_process
-from meantime.surfaces.cli.agent_process import AgentSessions
+from meantime.surfaces.cli import agent_sessions
+from meantime.surfaces.cli.agent_sessions import AgentSessions
 from meantime.surfaces.hooks.gemini_transcript import found
 
 from .person import MEANTIME, Person
@@ -166,7 +166,7 @@ def test_a_command_in_its_shell_belongs_to_its_session(person: Person):
 
 
 def test_a_command_of_an_agent_without_hooks_is_a_persons(tmp_path: Path):
-    whose = "from meantime.surfaces.cli.conversation import own_thread; print(own_thread())"
+    whose = "from meantime.surfaces.cli.caller_thread import own_thread; print(own_thread())"
     lonely = Person(tmp_path)
     assert below(lonely, f"{sys.executable} -c '{whose}'").strip() == "cli"
     assert below(lonely, f"{starts('here')} {sys.executable} -c '{whose}'").strip() == "mcp-here"
@@ -215,7 +215,7 @@ def test_what_nobody_looked_for_is_removed_one_day(sessions: AgentSessions, tmp_
 
 
 def test_without_proc_the_same_processes_are_found(monkeypatch: pytest.MonkeyPatch):
-    seen = list(agent_process.above())
-    monkeypatch.setattr(agent_process, "stat", lambda pid: None)
-    assert [one.pid for one in agent_process.above()] == [one.pid for one in seen]
-    assert all(one.started for one in agent_process.above())
+    seen = list(agent_sessions.above())
+    monkeypatch.setattr(agent_sessions, "stat", lambda pid: None)
+    assert [one.pid for one in agent_sessions.above()] == [one.pid for one in seen]
+    assert all(one.started for one in agent_sessions.above())

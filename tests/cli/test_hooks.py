@@ -20,9 +20,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gates import open_gate
-from meantime.surfaces.cli import agent_process, conversation, program
-from meantime.surfaces.hooks import notice_text, telling, transcript
-from meantime.surfaces.hooks.shown import ShownFiles
+from meantime.surfaces.cli import agent_sessions, caller_thread, executable
+from meantime.surfaces.hooks import hook_delivery, notice_text, transcript_search
+from meantime.surfaces.hooks.shown_notices import ShownFiles
 
 from .person import Person, eventually, running
 
@@ -167,7 +167,7 @@ def test_a_host_without_a_transcript_confirms_with_its_next_hook(
     assert agent.hook("post-tool") == [id]
     assert agent.hook("post-tool") == []
     assert agent.numbers == (0, 1)
-    _older(agent, telling.SPOKEN + 1)
+    _older(agent, hook_delivery.SPOKEN + 1)
     assert agent.hook("stop") == []
     assert agent.numbers == (0, 0)
 
@@ -176,7 +176,7 @@ def test_a_lease_that_ran_out_meanwhile_tells_nobody_twice(person: Person):
     agent = Agent(person, "long-answer", transcript=False)
     id = agent.ended()
     assert agent.hook("post-tool") == [id]
-    _older(agent, telling.LEASE + 1, lost=True)
+    _older(agent, hook_delivery.LEASE + 1, lost=True)
     assert agent.hook("stop") == []
     assert agent.numbers == (0, 0)
 
@@ -202,7 +202,7 @@ def test_a_long_text_is_cut_in_the_middle(agent: Agent):
     id = agent.ended("head -c 30000 /dev/zero | tr '\\0' x; echo the end")
     text = agent.text("stop")
     assert len(text) <= notice_text.MOST_CHARACTERS
-    assert f"`{shlex.join(program.path())} result {id[:-2]}` has all of it" in text
+    assert f"`{shlex.join(executable.path())} result {id[:-2]}` has all of it" in text
     assert re.search(r"the end\n</\d{9}>\Z", text)
 
 
@@ -236,7 +236,7 @@ def test_a_wrong_call_never_blocks_the_host(agent: Agent, arguments: list[str]):
 def test_a_session_that_follows_another_in_one_process_is_known_to_its_servers(tmp_path: Path):
     """Claude Code does not start its servers again after /clear, so their environment names the old one."""
     lonely = Person(tmp_path)
-    look = f"from {agent_process.__name__} import AgentSessions as A; print(A().take_call('start', {{}}))"
+    look = f"from {agent_sessions.__name__} import AgentSessions as A; print(A().take_call('start', {{}}))"
     for session in ("before", "after"):
         said = Agent(lonely, session).says("session-start")
         assert lonely("hook", "session-start", "--host", "claude-code", stdin=said) == (0, "", "")
@@ -455,12 +455,12 @@ def test_what_ends_within_a_second_wakes_once(agent: Agent):
 def test_where_an_id_counts(tmp_path: Path, text: str, there: bool):
     path = tmp_path / "transcript.jsonl"
     path.write_text(text)
-    assert transcript.found(str(path), {"t_1.1": 0}) == ({"t_1.1"} if there else set())
+    assert transcript_search.found(str(path), {"t_1.1": 0}) == ({"t_1.1"} if there else set())
 
 
 def test_no_transcript(tmp_path: Path):
-    assert transcript.found(str(tmp_path / "none"), {"t_1.1": 0}) is None
-    assert transcript.found(str(tmp_path), {"t_1.1": 0}) is None
+    assert transcript_search.found(str(tmp_path / "none"), {"t_1.1": 0}) is None
+    assert transcript_search.found(str(tmp_path), {"t_1.1": 0}) is None
 
 
 # -- which conversation a command belongs to
@@ -478,4 +478,4 @@ def test_a_command_of_an_agent_belongs_to_its_conversation(person: Person):
 def test_a_thread_is_named_after_its_session(text: str):
     """Without a regular expression, whose module takes a hook longer to load than to ask."""
     named = re.sub(r"[^A-Za-z0-9._:-]+", "-", text)[:100].strip("-") or "mcp"
-    assert conversation.named(text) == named
+    assert caller_thread.named(text) == named

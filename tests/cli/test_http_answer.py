@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from meantime.home import Home
-from meantime.surfaces.cli import connection, http_answer
-from meantime.surfaces.cli.connection import Line
-from meantime.surfaces.cli.http_answer import Broken
-from meantime.surfaces.cli.speaking import Daemon, part
-from meantime.surfaces.cli.trouble import Gone
+from meantime.surfaces.cli import daemon_connection, http_response
+from meantime.surfaces.cli.daemon_client import Daemon, part
+from meantime.surfaces.cli.daemon_connection import Line
+from meantime.surfaces.cli.errors import Gone
+from meantime.surfaces.cli.http_response import Broken
 
 Serve = Callable[[socket.socket], None]
 LENGTH = b'HTTP/1.1 200 OK\r\ndate: x\r\nContent-LENGTH:  11 \r\n\r\n{"a": "bc"}'
@@ -196,13 +196,13 @@ def test_a_head_without_an_end_is_given_up(door: Door, daemon: Daemon, begin: by
     door.serve = flood
     with pytest.raises(Gone, match="went away"):
         daemon.get("/a")
-    assert sum(sent) < 20 * http_answer.MOST_HEAD  # the rest is what the kernel keeps for us
+    assert sum(sent) < 20 * http_response.MOST_HEAD  # the rest is what the kernel keeps for us
 
 
 def test_a_line_of_a_stream_without_an_end_is_given_up(
     door: Door, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(connection, "MOST_LINE", 1 << 18)
+    monkeypatch.setattr(daemon_connection, "MOST_LINE", 1 << 18)
 
     def flood(talk: socket.socket) -> None:
         talk.sendall(b"HTTP/1.1 200 OK\r\n\r\n")

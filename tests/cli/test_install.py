@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from meantime.app.main import VERBS
-from meantime.surfaces.cli import program
-from meantime.surfaces.cli.frame import run
-from meantime.surfaces.install import entries, hook_lines, jsonc
+from meantime.surfaces.cli import executable
+from meantime.surfaces.cli.invocation import run
+from meantime.surfaces.install import config_entries, hook_lines, jsonc
 
 from .person import Done, Person
 
@@ -259,8 +259,8 @@ def test_a_line_of_ours_is_found_whatever_stands_around_it(
     words = [program] if "tools" in program else program.split()
     for is_there in (True, False):
         monkeypatch.setattr(os, "access", lambda path, mode, is_there=is_there: is_there)
-        assert entries.OURS.search(hook_lines.line(words, moment, host))
-    assert not entries.OURS.search("meantime run -- hook stop")
+        assert config_entries.OURS.search(hook_lines.line(words, moment, host))
+    assert not config_entries.OURS.search("meantime run -- hook stop")
 
 
 def test_a_hook_of_others_in_our_group_stays(owner: Owner):
@@ -441,11 +441,11 @@ def test_a_login_shell_that_does_not_find_it_is_warned_of(owner: Owner, found: b
 
 
 def test_a_profile_that_hangs_is_not_waited_for(owner: Owner, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(program, "PATIENCE", 0.3)
+    monkeypatch.setattr(executable, "PATIENCE", 0.3)
     shell = owner.put("shell", "#!/bin/sh\nexec sleep 300\n")
     shell.chmod(0o700)
-    assert program.login_shell_finds(str(PROGRAM), {"SHELL": str(shell)})
-    assert program.login_shell_finds(str(PROGRAM), {"SHELL": "/no/such/shell"})
+    assert executable.login_shell_finds(str(PROGRAM), {"SHELL": str(shell)})
+    assert executable.login_shell_finds(str(PROGRAM), {"SHELL": "/no/such/shell"})
 
 
 @pytest.mark.parametrize("found", [True, False])

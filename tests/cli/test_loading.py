@@ -40,7 +40,7 @@ def id(person: Person) -> str:
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_an_ordinary_call_loads_little(person: Person, id: str, call: list[str]):
     loaded = _loaded(person, *(word.format(id=id) for word in call))
-    assert "meantime.surfaces.cli.frame" in loaded
+    assert "meantime.surfaces.cli.invocation" in loaded
     assert not {name.partition(".")[0] for name in loaded} & HEAVY
     ours = {name.split(".")[1] for name in loaded if name.startswith("meantime.")}
     assert ours <= ROOMS

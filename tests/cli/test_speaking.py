@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from meantime.home import Home
-from meantime.surfaces.cli import finding
-from meantime.surfaces.cli.speaking import Daemon
-from meantime.surfaces.cli.trouble import Gone, Refused, Trouble
+from meantime.surfaces.cli import task_search
+from meantime.surfaces.cli.daemon_client import Daemon
+from meantime.surfaces.cli.errors import Gone, Refused, Trouble
 from meantime.surfaces.cli.verbs.ps import done_today
 from meantime.surfaces.cli.verbs.run import started
 
@@ -190,7 +190,7 @@ def test_pages_are_read_to_their_end(scripted: Scripted, daemon: Daemon):
         return answer(200, {"tasks": [{"id": id, "state": "failed"} for id in ids], "total": total})
 
     scripted.script = [page(["a", "b"], 250), page(["b", "c"], 250)]  # one moved while we read
-    assert [task["id"] for task in finding.tasks(daemon, ["failed"], thread="t")] == ["a", "b", "c"]
+    assert [task["id"] for task in task_search.tasks(daemon, ["failed"], thread="t")] == ["a", "b", "c"]
     assert [path for _, path, _ in scripted.heard] == [
         f"/v1/tasks?status=error&limit=200&offset={offset}&thread=t" for offset in (0, 200)
     ]

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from meantime.surfaces.cli import finding, showing
-from meantime.surfaces.cli.asking import DURATION
-from meantime.surfaces.cli.ending import own_code, worst
-from meantime.surfaces.cli.output import Copy, Harmless
-from meantime.surfaces.cli.safe import columns, fitted, plain, plain_lines
-from meantime.surfaces.cli.trouble import USAGE, Trouble
+from meantime.surfaces.cli import task_format, task_search
+from meantime.surfaces.cli.errors import USAGE, Trouble
+from meantime.surfaces.cli.exit_code import own_code, worst
+from meantime.surfaces.cli.output_sinks import Copy, Harmless
+from meantime.surfaces.cli.parameter_types import DURATION
+from meantime.surfaces.cli.terminal_text import columns, fitted, plain, plain_lines
 
 HOSTILE = [
     ("\x1b[2J\x1b[31mred\x1b[0m", "red"),
@@ -94,7 +94,7 @@ def test_what_is_fitted_fits(text: str, width: int):
 
 def test_ids_are_as_long_as_it_takes():
     ids = ["t_2qxz4s75ab", "t_2qxz4s75zz", "t_zwbe8txf00", "mine", "t_mine2345678"]
-    assert showing.short_ids(ids) == {
+    assert task_format.short_ids(ids) == {
         "t_2qxz4s75ab": "2qxz4s75a",
         "t_2qxz4s75zz": "2qxz4s75z",
         "t_zwbe8txf00": "zwbe8txf",
@@ -108,7 +108,7 @@ def test_ids_are_as_long_as_it_takes():
     [(0.4, "0.4s"), (12.44, "12.4s"), (59.97, "1m00"), (64, "1m04"), (3_900, "1h05"), (270_000, "3d03h")],
 )
 def test_times(seconds: float, shown: str):
-    assert showing.span(seconds) == shown
+    assert task_format.span(seconds) == shown
 
 
 @pytest.mark.parametrize(
@@ -126,14 +126,14 @@ def test_what_is_no_duration(said: str):
 
 
 def test_a_search_in_words():
-    assert finding.searched(["status:failed", "agent:review", "fix", "http://x"]) == {
+    assert task_search.searched(["status:failed", "agent:review", "fix", "http://x"]) == {
         "status": "failed",
         "agent": "review",
         "search": "fix http://x",
     }
-    assert finding.states("error,running") == ("failed", "timed_out", "lost", "running")
+    assert task_search.states("error,running") == ("failed", "timed_out", "lost", "running")
     with pytest.raises(Trouble) as caught:
-        finding.states("broken")
+        task_search.states("broken")
     assert caught.value.exit_code == USAGE
 
 
@@ -157,7 +157,7 @@ def test_a_table_fits_its_terminal(monkeypatch: pytest.MonkeyPatch):
     rows = [("2qxz4s75", "● running", "12.4s", "a title that is long " * 5, "62 % of everything " * 5)]
     for width in (20, 40, 80, 120):
         monkeypatch.setenv("COLUMNS", str(width))
-        lines = showing.table(("ID", "STATUS", "TIME", "TASK", "NOW"), rows, shrink=3, right=2)
+        lines = task_format.table(("ID", "STATUS", "TIME", "TASK", "NOW"), rows, shrink=3, right=2)
         assert all(columns(line) <= width for line in lines)
     assert "a title" in lines[1]
     assert "62 %" in lines[1]

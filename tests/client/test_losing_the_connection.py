@@ -8,7 +8,7 @@ import pytest
 
 from jobs import Job, eventually, finished
 from meantime import Call, Disconnected, LimitReached, Meantime, NotFound, current
-from meantime.client import connection
+from meantime.client import owner_connection
 from meantime.link.frames import Ping
 
 from .pair import Pair, until
@@ -219,7 +219,7 @@ async def test_an_owner_that_lives_is_not_lost_however_slow_we_are(pair: Pair):
     heard = []
     inner = wire._received
     wire._received = lambda frame: (heard.append(frame), inner(frame))
-    await until(lambda: sum(isinstance(frame, Ping) for frame in heard) > 3 * connection.PINGS)
+    await until(lambda: sum(isinstance(frame, Ping) for frame in heard) > 3 * owner_connection.PINGS)
     assert pair.client._connection._wire is wire
 
 
@@ -239,7 +239,7 @@ async def test_too_much_at_once_is_refused_and_nothing_else_suffers(pair: Pair, 
     from meantime import InvalidInput, Message, Part
     from meantime.ports.store import Entry
 
-    monkeypatch.setattr(connection, "MAX_FRAME", 100_000)
+    monkeypatch.setattr(owner_connection, "MAX_FRAME", 100_000)
     entry = Entry(Message("user", (Part("x" * 100_000),)), None)
     with pytest.raises(InvalidInput, match="go over the socket") as caught:
         await pair.client.append("a", [entry])

@@ -11,7 +11,7 @@ import pytest
 
 from meantime import Agent, Call, Meantime, MeantimeError, Shell
 from meantime.kernel.limits import Limits
-from meantime.link.verbs import VERBS
+from meantime.link.verb_messages import VERBS
 from meantime.ports.tasks import Options, Tasks
 from meantime.testing import FakeSessionRunner
 

@@ -11,10 +11,10 @@ from meantime.kernel.lifecycle import Status
 from meantime.kernel.notices import Message, Notice, Part
 from meantime.ports import asks
 from meantime.ports.dialect import Offer, Policy, Said
-from meantime.surfaces.chat.speech import Speech
+from meantime.surfaces.chat.chat_dialect import Speech
 from meantime.surfaces.http.task_encoding import word
 from meantime.testing import DIALECT_CHECKS, exercise_dialect
-from meantime.testing.dialect.suite import Check
+from meantime.testing.dialect.dialect_suite import Check
 from meantime.toolset.arguments import Arguments, tool
 
 pytestmark = pytest.mark.anyio

@@ -16,7 +16,7 @@ import pytest
 from tests.meta.test_migrations import LANDED
 
 from meantime import Call, Duplicate, LedgerTooNew, Meantime
-from meantime.stores.sqlite import looking
+from meantime.stores.sqlite import search_columns
 from meantime.stores.sqlite.sql import APPLICATION, _statements, migrations
 
 pytestmark = pytest.mark.anyio
@@ -57,7 +57,7 @@ NOTICES = {  # state, turn, parked_for, told_at
 def ledger(path: Path, schema: int) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute("PRAGMA journal_mode=WAL")
-        looking.teach(db)
+        search_columns.teach(db)
         for number in range(1, schema + 1):
             for statement in _statements(migrations()[number]):
                 db.execute(statement)

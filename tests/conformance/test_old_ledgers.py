@@ -11,7 +11,7 @@ import pytest
 
 from meantime import Call, LedgerDamaged, Meantime
 from meantime.ports.store import Query
-from meantime.stores.sqlite.changing import SQL
+from meantime.stores.sqlite.commit import SQL
 
 pytestmark = pytest.mark.anyio
 COLUMNS = ("agent", "words", "session", "duration", "follows")

@@ -14,13 +14,13 @@ from pydantic_ai import Agent as PydanticAgent
 from pydantic_ai.messages import ModelMessage, UserPromptPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from meantime.app.clock import SystemClock
+from meantime.app.system_clock import SystemClock
 from meantime.integrations.loops import Conversation
-from meantime.integrations.loops.host import PythonHost
+from meantime.integrations.loops.session_host import PythonHost
 from meantime.ports.session import AgentSettings, Brief, Hearer, Prompt, SessionAbilities, Turned
 from meantime.testing import LastingScriptedHost, ScriptedHost, exercise_session_host
 from meantime.testing.session_host import SESSION_HOST_CHECKS, Bench, Check
-from meantime.testing.session_host.bench import ODD
+from meantime.testing.session_host.host_fixture import ODD
 
 pytestmark = pytest.mark.anyio
 SETTINGS = AgentSettings(runner="python")
@@ -171,6 +171,6 @@ async def test_exercise_session_host_names_the_check_that_failed(
     host: type[Pupil], check: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planted faults: the suite can fail."""
-    monkeypatch.setattr("meantime.testing.session_host.bench.PATIENCE", 2.0)
+    monkeypatch.setattr("meantime.testing.session_host.host_fixture.PATIENCE", 2.0)
     with pytest.raises(AssertionError, match=f"^{check}: "):
         await exercise_session_host(host, SETTINGS, tmp_path)

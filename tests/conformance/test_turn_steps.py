@@ -12,8 +12,8 @@ import pytest
 
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Completed, Run, Task, Work
-from meantime.stores.sqlite import telling
-from meantime.stores.sqlite.changing import SQL, encode
+from meantime.stores.sqlite import inbox_transactions
+from meantime.stores.sqlite.commit import SQL, encode
 from meantime.stores.sqlite.sql import migrate
 
 FEW, MANY = 10, 1_000
@@ -51,15 +51,15 @@ def steps(db: sqlite3.Connection, verb: Callable[[sqlite3.Cursor], object]) -> i
 
 
 def lease(cursor: sqlite3.Cursor) -> None:
-    assert len(telling.lease(cursor, "a", "turn-1", 3, 2.0)) == 3
+    assert len(inbox_transactions.lease(cursor, "a", "turn-1", 3, 2.0)) == 3
 
 
 def settle(cursor: sqlite3.Cursor) -> None:
-    assert len(telling.settle(cursor, "a", "turn-1", (), (), 3.0).told) == 3
+    assert len(inbox_transactions.settle(cursor, "a", "turn-1", (), (), 3.0).told) == 3
 
 
 def release(cursor: sqlite3.Cursor) -> None:
-    assert len(telling.release(cursor, "a", "turn-1", True, 5)) == 3
+    assert len(inbox_transactions.release(cursor, "a", "turn-1", True, 5)) == 3
 
 
 def count_parked(cursor: sqlite3.Cursor) -> None:
@@ -67,7 +67,7 @@ def count_parked(cursor: sqlite3.Cursor) -> None:
 
 
 def unpark(cursor: sqlite3.Cursor) -> None:
-    assert telling.changed(cursor, "unpark_all", "a") == 0
+    assert inbox_transactions.changed(cursor, "unpark_all", "a") == 0
 
 
 VERBS = {
@@ -102,9 +102,9 @@ def test_a_turn_does_not_read_what_is_unread_beside_it(ledgers: list[sqlite3.Con
 @pytest.mark.parametrize("states", [["unread"], ["leased"], ["parked"], ["unread", "leased", "parked"]])
 def test_open_notices_are_counted_by_state(states: list[str]):
     with closing(filled(FEW)) as db:
-        telling.lease(db.cursor(), "a", "turn-1", 3, 2.0)
-        telling.release(db.cursor(), "a", "turn-1", True, 1)
-        telling.lease(db.cursor(), "a", "turn-2", 2, 2.0)
+        inbox_transactions.lease(db.cursor(), "a", "turn-1", 3, 2.0)
+        inbox_transactions.release(db.cursor(), "a", "turn-1", True, 1)
+        inbox_transactions.lease(db.cursor(), "a", "turn-2", 2, 2.0)
         there = {"unread": 5, "leased": 2, "parked": 3}
         counted = db.execute(SQL["count_open_notices_of"], (encode(states).decode(), "a")).fetchone()
         assert counted == (sum(there[state] for state in states),)

@@ -17,9 +17,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from meantime.daemon_autostart import ensure
 from meantime.home import Home
-from meantime.leader import ask_to_end, owner
-from meantime.ondemand import ensure
+from meantime.owner_process import ask_to_end, owner
 
 PATIENCE = 60.0  # seconds: the machine may be busy
 

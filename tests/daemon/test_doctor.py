@@ -6,8 +6,7 @@ import time
 
 import pytest
 
-from meantime.app.doctor import OK, WARN, Patient, examine
-from meantime.app.doctor import home as at_home
+from meantime.app.doctor import OK, WARN, Patient, examine, home_checks
 
 from .conftest import Place
 
@@ -22,6 +21,6 @@ def test_a_daemon_that_runs_is_healthy_until_we_are_newer(
     assert f"process {pid}" in rows["daemon"].found
     assert "stale" not in rows
 
-    monkeypatch.setattr(at_home, "__version__", "99.0")
-    (row,) = at_home.daemon(patient)
+    monkeypatch.setattr(home_checks, "__version__", "99.0")
+    (row,) = home_checks.daemon(patient)
     assert (row.level, row.todo) == (WARN, "meantime down --keep && meantime up; commands run on")

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from meantime.leader import ask_to_end, owner
-from meantime.ondemand import NoDaemon, answers, ensure
+from meantime.daemon_autostart import NoDaemon, answers, ensure
+from meantime.owner_process import ask_to_end, owner
 
 from .conftest import Place, eventually
 

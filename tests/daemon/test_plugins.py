@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from meantime import Meantime as AsyncMeantime
-from meantime.app.connected import ConnectedWorks
+from meantime.app.connected_catalog import ConnectedWorks
 from meantime.blocking import Meantime
 from meantime.plugins import BackgroundConfig, PluginRegistry
 from meantime.toolset.toolset import Toolset

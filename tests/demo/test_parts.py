@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from meantime import Call, Meantime, Message, Shell
-from meantime.app.demo.agent import ScriptedAgent
-from meantime.app.demo.answers import Answers
-from meantime.app.demo.keys import END, LONGEST, Line
-from meantime.app.demo.pieces import Piece
-from meantime.app.demo.screen import Screen
-from meantime.app.demo.tally import Tally, compare, tally
-from meantime.app.demo.texts import PLUG_IN
+from meantime.app.demo.delivery_check import Tally, compare, tally
+from meantime.app.demo.demo_agent import ScriptedAgent
+from meantime.app.demo.demo_screen import Screen
+from meantime.app.demo.demo_texts import PLUG_IN
+from meantime.app.demo.demo_work import Piece
+from meantime.app.demo.line_editor import END, LONGEST, Line
+from meantime.app.demo.replies import Answers
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from meantime.kernel.model import Task
-from meantime.runners.agent import drive, mark
-from meantime.runtime.follow import QUEUED, Following
+from meantime.runners.agent import agent_run, checkpoint
+from meantime.runtime.follow_ups import QUEUED, Following
 
 from . import works
 
@@ -51,9 +51,9 @@ def follow_up_in_memory() -> None:
 
 def prompt_before_mark() -> None:
     """An agent is told what to do before it is on disk that it was told."""
-    drive._keep = lambda folder, journal, mark: None  # type: ignore[assignment]
+    agent_run._keep = lambda folder, journal, mark: None  # type: ignore[assignment]
 
 
 def mark_is_not_read() -> None:
     """The next owner does not look how far a run has come."""
-    mark.load = lambda folder, task: None  # type: ignore[assignment]
+    checkpoint.load = lambda folder, task: None  # type: ignore[assignment]

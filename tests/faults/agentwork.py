@@ -18,8 +18,8 @@ from pathlib import Path
 from meantime import Agent, Meantime, MeantimeError, Refused, Settings, Task
 from meantime.kernel.questions import PERMISSION, Question
 from meantime.ports.session import AgentSettings
-from meantime.runners.agent.drive import Employed
-from meantime.testing.sessions import ScriptedHost
+from meantime.runners.agent.agent_run import Employed
+from meantime.testing.scripted_host import ScriptedHost
 
 from . import agent_plants, works
 from .victim import WATCHDOG, File

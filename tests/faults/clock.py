@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 
-from meantime.testing.clock import FakeClock
+from meantime.testing.fake_clock import FakeClock
 
 
 class FaultClock(FakeClock):

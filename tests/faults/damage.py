@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from meantime import LedgerError, Meantime, MeantimeError
-from meantime.stores.sqlite.salvage_account import FILE
+from meantime.stores.sqlite.salvage_report import FILE
 from meantime.surfaces.http.tokens import kept_secret
 
 from .damage_kinds import KINDS, PLACES, Damage, nothing, target_of

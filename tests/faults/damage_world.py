@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from meantime import Call, Meantime, MeantimeError, Shell, Task, TaskEnded
-from meantime.app.audit import audit
+from meantime.app.ledger_audit import audit
 from meantime.kernel.model import Lost
+from meantime.runners.shell.output_ring import look as look_at_state
 from meantime.runners.shell.shim import cells
-from meantime.runners.shell.spool import look as look_at_state
 from meantime.stores.sqlite import wal_mark
 from meantime.surfaces.http.tokens import kept_secret
 

@@ -12,7 +12,7 @@ from typing import Any
 def heard_before_recorded() -> None:
     """The owner says that it has an ending before it has one: who said it forgets it."""
     from meantime.link.frames import Ended, Heard
-    from meantime.surfaces.socket.executors import Executor, ExecutorTable
+    from meantime.surfaces.socket.executor_table import Executor, ExecutorTable
 
     ended = ExecutorTable.ended
 
@@ -26,7 +26,7 @@ def heard_before_recorded() -> None:
 
 def gone_unnoticed() -> None:
     """A process that has ended is waited for, for ever."""
-    from meantime.surfaces.socket.executors import ExecutorTable
+    from meantime.surfaces.socket.executor_table import ExecutorTable
 
     ExecutorTable.gone = lambda self, executor: None  # type: ignore[method-assign]
 

@@ -20,8 +20,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from meantime.home import Home
-from meantime.surfaces.cli.speaking import Daemon
-from meantime.surfaces.cli.trouble import Trouble
+from meantime.surfaces.cli.daemon_client import Daemon
+from meantime.surfaces.cli.errors import Trouble
 from meantime.surfaces.install.hook_lines import line
 
 from . import strace

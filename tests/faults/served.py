@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from meantime import Meantime
+from meantime.daemon_autostart import answers
 from meantime.home import Home
 from meantime.kernel.notices import notice_id
-from meantime.ondemand import answers
 
 from . import strace
 from .judge import Fact, Told, Verdict, judge, read_facts

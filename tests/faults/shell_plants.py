@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from meantime.runners.shell import hunt, launcher
+from meantime.runners.shell import launcher, orphan_processes
+from meantime.runners.shell.command_start import Starting
 from meantime.runners.shell.shim import cells
-from meantime.runners.shell.starting import Starting
-from meantime.runners.shell.watch import End, Watch
+from meantime.runners.shell.shim_watch import End, Watch
 
 _BEGIN = "from shim.zygote import main"
 
@@ -38,7 +38,7 @@ tree.alone = lambda: True
 
 def no_hunt() -> None:
     """When a shim is gone, its command is believed to be gone, too."""
-    hunt.hunt = lambda *args: (0, [])  # type: ignore[assignment]
+    orphan_processes.hunt = lambda *args: (0, [])  # type: ignore[assignment]
 
 
 def starts_again() -> None:

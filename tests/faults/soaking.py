@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from meantime import Agent, Call, Disconnected, NotFound, Notice, Shell
-from meantime.integrations.loops.conversation import Conversation as Talk
+from meantime.integrations.loops.loop_conversation import Conversation as Talk
 
 from . import works
 from .linked import RAN, Conversation, Linked

@@ -23,7 +23,7 @@ from meantime import (
     Meantime,
     MeantimeError,
 )
-from meantime.stores.sqlite.readers import Readers
+from meantime.stores.sqlite.reader_pool import Readers
 
 from . import kills, strace, works
 from .judge import judge, read_facts

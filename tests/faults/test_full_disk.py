@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from meantime import Call, Degraded, Meantime, Shell
-from meantime.runners.shell.place import Places
+from meantime.runners.shell.command_paths import Places
 from meantime.stores.sqlite.writer import Writer
 
 pytestmark = pytest.mark.anyio

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from meantime import Call, LedgerDamaged, LedgerError, Meantime
-from meantime.app.backup import back_up
-from meantime.app.restore import restore
+from meantime.app.ledger_backup import back_up
+from meantime.app.ledger_restore import restore
 
 from .damaged import found, work
 

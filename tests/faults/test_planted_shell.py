@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from meantime import Meantime, Settings, Shell
-from meantime.runners.shell import hunt, launcher
+from meantime.runners.shell import launcher, orphan_processes
 from meantime.runners.shell.shim import cells
-from meantime.runners.shell.watch import Watch
+from meantime.runners.shell.shim_watch import Watch
 
 from . import hostile, shell_plants
 from .adoption import clear, command, recover, running
@@ -40,7 +40,7 @@ def test_to_kill_the_group_alone_leaves_survivors(monkeypatch: pytest.MonkeyPatc
 
 
 def test_without_a_hunt_a_killed_shim_leaves_survivors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hunt, "hunt", lambda *_, **__: hunt.Hunted())
+    monkeypatch.setattr(orphan_processes, "hunt", lambda *_, **__: orphan_processes.Hunted())
     monkeypatch.setattr(hostile, "PATIENCE", 0.5)
     assert "survivors" in hostile.run(1, 0, "", ("shim",), ("fork setsid",)).problems[0]
 

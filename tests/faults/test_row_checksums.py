@@ -13,8 +13,8 @@ import anyio
 import pytest
 
 from meantime import Call, LedgerDamaged, Meantime
-from meantime.app.audit import audit
-from meantime.stores.sqlite import contents, opening
+from meantime.app.ledger_audit import audit
+from meantime.stores.sqlite import contents, ledger_file
 
 from .damaged import work
 from .test_unreadable import IDS, fill
@@ -134,7 +134,7 @@ async def checked(mt: Meantime) -> None:
 async def test_a_large_ledger_is_read_in_slices_after_an_unclean_stop(
     ledger: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "ALWAYS_CHECKED", 0)
+    monkeypatch.setattr(ledger_file, "ALWAYS_CHECKED", 0)
     monkeypatch.setattr(contents, "SLICE", 2)
     execute(ledger, "UPDATE events SET kind = 'x' WHERE seq = (SELECT max(seq) FROM events)")
     lock = Path(f"{ledger}.lock")
@@ -151,7 +151,7 @@ async def test_a_large_ledger_is_read_in_slices_after_an_unclean_stop(
 async def test_damage_to_an_index_of_a_large_ledger_is_found_and_remembered(
     ledger: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "ALWAYS_CHECKED", 0)
+    monkeypatch.setattr(ledger_file, "ALWAYS_CHECKED", 0)
     ((page,),) = execute(ledger, "SELECT rootpage FROM sqlite_schema WHERE name = 'tasks_by_status'")
     content = bytearray(ledger.read_bytes())
     at = content.index(b"completed", (page - 1) * 4096)

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from meantime import Call, LedgerDamaged, Meantime
-from meantime.app.audit import audit
-from meantime.stores.sqlite.salvage_account import FILE
+from meantime.app.ledger_audit import audit
+from meantime.stores.sqlite.salvage_report import FILE
 
 from .damaged import EVERY, Killed, work
 from .test_unreadable import spoil

@@ -133,8 +133,8 @@ def test_ledgers_with_the_same_task_do_not_hunt_each_other(folder: Path) -> None
 OWNER = """
 import asyncio, sys
 from meantime import Meantime, Settings, Shell
-from meantime.runners.shell import watch
-watch.tell = lambda *message: None
+from meantime.runners.shell import shim_watch
+shim_watch.tell = lambda *message: None
 async def main(folder):
     settings = Settings(stop_grace=8.0, stop_deadline=20.0)
     meantime = await Meantime.open(folder + "/ledger.db", settings=settings)

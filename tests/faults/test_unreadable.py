@@ -10,9 +10,9 @@ import anyio
 import pytest
 
 from meantime import Call, LedgerDamaged, Meantime
-from meantime.app.audit import audit
-from meantime.app.backup import back_up
-from meantime.stores.sqlite import contents, opening
+from meantime.app.ledger_audit import audit
+from meantime.app.ledger_backup import back_up
+from meantime.stores.sqlite import contents, ledger_file
 
 from .damaged import work
 
@@ -98,7 +98,7 @@ async def test_columns_that_contradict_the_body_are_found(tmp_path: Path) -> Non
 
 
 async def test_a_large_ledger_is_read_after_it_is_open(ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "ALWAYS_CHECKED", 0)
+    monkeypatch.setattr(ledger_file, "ALWAYS_CHECKED", 0)
     Path(f"{ledger}.lock").write_text('{"clean": false, "made": true}')
     async with Meantime.open(ledger) as mt:
         for _ in range(3_000):

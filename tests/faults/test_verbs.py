@@ -8,7 +8,7 @@ import pytest
 
 import meantime
 from meantime import api, turn
-from meantime.kernel import given
+from meantime.kernel import argument_checks
 
 from . import verbs
 from .verb_calls import VERBS
@@ -54,5 +54,7 @@ def test_a_planted_fault_is_found(monkeypatch: pytest.MonkeyPatch, plant: str):
     elif plant == "a value's own error":
         monkeypatch.setattr(turn, "check_all", lambda values, kind, what: list(map(str, values)))
     else:
-        monkeypatch.setattr(given, "cut", lambda text, most: "x" * 10_000)  # what every error's text shows
+        monkeypatch.setattr(
+            argument_checks, "cut", lambda text, most: "x" * 10_000
+        )  # what every error's text shows
     assert verbs.run(SEED, 4_000, "").problems

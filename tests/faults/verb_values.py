@@ -22,7 +22,7 @@ from meantime import (
     Shell,
     Tool,
 )
-from meantime.kernel.conversation import Line
+from meantime.kernel.lines import Line
 
 CLOSING: list[Coroutine[Any, Any, Any]] = []  # coroutines that were given away, and must not complain
 

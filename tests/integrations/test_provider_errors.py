@@ -14,9 +14,9 @@ import pytest
 from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError
 
 from meantime.integrations.acp.profiles import BY_NAME
-from meantime.integrations.acp.troubles import AgentError, refused
-from meantime.integrations.opencode.verdict import verdict
-from meantime.integrations.pydantic_ai.paced import trouble
+from meantime.integrations.acp.turn_result import AgentError, refused
+from meantime.integrations.opencode.turn_result import verdict
+from meantime.integrations.pydantic_ai.paced_model import trouble
 from meantime.kernel.provider_errors import judge
 from meantime.ports.commands import Ending
 from meantime.ports.session import Turned

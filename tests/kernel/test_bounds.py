@@ -12,7 +12,7 @@ from meantime.kernel.model import Cancelled, Completed, Failed, InlineLimits, Lo
 from meantime.kernel.notices import Notice, payload_text
 from meantime.kernel.payloads import PREVIEW, as_text, is_over
 from meantime.kernel.questions import Question
-from meantime.testing.dialect.samples import task
+from meantime.testing.dialect.sample_tasks import task
 
 SIZES = (0, 10, 3_999, 4_000, 4_001, 51_200, 51_201, 300_000)
 texts = st.builds(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from meantime.kernel.conversation import Kind, Line
-from meantime.kernel.forking import CHARACTERS, PREAMBLE, SHORT, SHORTEST, fork, said, seed
+from meantime.kernel.fork_context import CHARACTERS, PREAMBLE, SHORT, SHORTEST, fork, said, seed
+from meantime.kernel.lines import Kind, Line
 
 MARK = "characters left out"
 

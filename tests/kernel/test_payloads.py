@@ -29,7 +29,7 @@ from meantime.kernel.payloads import (
     preview,
     spill_record,
 )
-from meantime.surfaces.cli import safe
+from meantime.surfaces.cli import terminal_text
 
 
 @dataclass
@@ -467,7 +467,7 @@ HEART = "\u2764\ufe0f\u200d\U0001f525"
 @pytest.mark.parametrize("text", [PERSIAN, HINDI, FAMILY, HEART, f"so {FAMILY}, {PERSIAN}."])
 def test_joiners_inside_words_and_emoji_stay(text: str):
     assert clean(text) == text
-    assert safe.plain(text) == text
+    assert terminal_text.plain(text) == text
 
 
 @pytest.mark.parametrize(

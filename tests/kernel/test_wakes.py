@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from meantime.kernel.wakes import MOST, WakeBudget, Wakes
+from meantime.kernel.wake_budget import MOST, WakeBudget, Wakes
 
 BUDGET = WakeBudget(rounds=3, seconds=100.0, longest=20.0)
 

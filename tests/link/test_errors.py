@@ -11,7 +11,7 @@ from meantime.kernel import errors
 from meantime.kernel.errors import MeantimeError
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Lost, Run, Task, Work
-from meantime.link.errors import WireError, from_wire, to_wire
+from meantime.link.wire_errors import WireError, from_wire, to_wire
 
 TASK = Task(
     id="t_1", thread="a", work=Work("call", "m:f"), status=Status.LOST, run=Run(), outcome=Lost("gone")

@@ -7,7 +7,7 @@ import inspect
 import msgspec
 import pytest
 
-from meantime.link.verbs import VERBS, Verb
+from meantime.link.verb_messages import VERBS, Verb
 
 
 @pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)

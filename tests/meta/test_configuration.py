@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
-from meantime.app.keys import known
+from meantime.app.config_keys import known
 
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "write_configuration.py"
 

@@ -15,7 +15,7 @@ from toolbox import PATIENCE, SETTINGS, Files, Foreign
 from meantime import Closed, InvalidInput, LedgerError, NotFound, Refused
 from meantime.blocking import Meantime
 from meantime.plugins import Decision, PluginRegistry, TaskStatus, ToolExecutor
-from meantime.plugins.calling import FunctionCall
+from meantime.plugins.waited_call import FunctionCall
 from meantime.plugins.workers import Workers
 
 

@@ -19,7 +19,7 @@ from meantime.plugins import (
     TaskResult,
     TaskStatus,
 )
-from meantime.plugins.translate import STATUS
+from meantime.plugins.task_handles import STATUS
 
 REQUIRED = {"supports_background", "start_background", "get_status", "get_result", "cancel"}
 OPTIONAL = {

@@ -9,7 +9,7 @@ import pytest
 
 from jobs import take_turn
 from meantime import Call, Meantime, Settings, Thread
-from meantime.kernel.wakes import WakeBudget
+from meantime.kernel.wake_budget import WakeBudget
 from meantime.testing import FakeClock, FakeHost
 
 pytestmark = pytest.mark.anyio

@@ -17,10 +17,10 @@ from meantime.dialects import names
 from meantime.kernel.model import Failed
 from meantime.kernel.payloads import jsonable
 from meantime.ports.session import AgentSettings, Turned
-from meantime.runners.agent.drive import Employed
+from meantime.runners.agent.agent_run import Employed
 from meantime.surfaces.http.event_encoding import deltas
 from meantime.surfaces.http.task_encoding import wire_task
-from meantime.testing.sessions import ScriptedHost
+from meantime.testing.scripted_host import ScriptedHost
 
 pytestmark = pytest.mark.anyio
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from meantime import Call, InvalidInput, Meantime, MeantimeError, Shell, Thread
-from meantime.kernel.given import MOST_GIVEN, SHOWN, check_all, check_path, shown
+from meantime.kernel.argument_checks import MOST_GIVEN, SHOWN, check_all, check_path, shown
 
 pytestmark = pytest.mark.anyio
 

@@ -15,7 +15,7 @@ from escaping import WAYS, escape, works
 
 from meantime import Call, InvalidInput, Meantime, TaskFailed, Thread
 from meantime.containment import Escape, contained, run_on, words
-from meantime.integrations.loops.agent import found
+from meantime.integrations.loops.python_agent import found
 from meantime.runners.function import find
 
 ROOT = Path(__file__).parents[2]

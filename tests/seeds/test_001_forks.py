@@ -10,10 +10,10 @@ import pytest
 from speaking import PATIENCE, Speaker
 
 from meantime import Meantime
-from meantime.kernel.conversation import Kind, Line
+from meantime.kernel.lines import Kind, Line
 from meantime.ports.session import AgentSettings, SessionAbilities
-from meantime.runners.agent.drive import Employed
-from meantime.testing.sessions import ScriptedHost
+from meantime.runners.agent.agent_run import Employed
+from meantime.testing.scripted_host import ScriptedHost
 
 pytestmark = pytest.mark.anyio
 SAID = [

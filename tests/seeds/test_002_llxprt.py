@@ -9,12 +9,12 @@ import pytest
 
 from meantime import Agent, InvalidInput, Meantime, Settings
 from meantime.dialects import dialect
-from meantime.dialects.llxprt import bus, texts
+from meantime.dialects.llxprt import llxprt_texts, message_bus
 from meantime.kernel.model import Failed
 from meantime.testing import FakeClock, FakeSessionRunner
-from meantime.testing.session import Reply
+from meantime.testing.fake_session_runner import Reply
 from meantime.toolset.toolset import Toolset
-from meantime.toolset.works import GivenWorks
+from meantime.toolset.work_catalog import GivenWorks
 
 pytestmark = pytest.mark.anyio
 
@@ -64,7 +64,7 @@ async def test_the_bus_has_the_seeds_four_messages(world: World):
     await world.tools.command(f"/task end {id}")
     found = []
     async for event in world.mt.events():
-        if (message := bus.message(event, await world.mt.get(event.task_id))) is not None:
+        if (message := message_bus.message(event, await world.mt.get(event.task_id))) is not None:
             found.append(message)
         if len(found) == 6:
             break
@@ -84,7 +84,7 @@ async def test_the_bus_has_the_seeds_four_messages(world: World):
 @pytest.mark.behaviour("I8")
 @pytest.mark.scenario("002", "section 2")
 async def test_the_summary_counts_tasks_by_status(world: World):
-    assert texts.summary([]) == ""
+    assert llxprt_texts.summary([]) == ""
     done = await world.launch()
     await world.thread.wait(done)
     broken = await world.launch("broken")
@@ -93,7 +93,7 @@ async def test_the_summary_counts_tasks_by_status(world: World):
     runs = await world.launch()
     tasks = [await world.mt.get(id) for id in (done, broken, runs)]
     short = [await world.short(id) for id in (done, broken, runs)]
-    assert texts.summary(tasks) == (
+    assert llxprt_texts.summary(tasks) == (
         "\n[ASYNC TASKS: 3 total - 1 running, 1 completed, 1 failed]\n"
         f"[1] researcher ({short[0]}) - [DONE] completed\n"
         f"[2] broken ({short[1]}) - [FAILED] failed\n"
@@ -246,7 +246,7 @@ async def test_a_subagent_is_told_its_prompt_and_its_goal_is_listed(world: World
         "When you are done, give these values by name:\n- files: how many"
     )
     assert task.work.input["tools"] == ["read"]
-    assert texts.goal(task) == "find it"
+    assert llxprt_texts.goal(task) == "find it"
 
 
 @pytest.mark.behaviour("F13")
@@ -416,8 +416,8 @@ async def test_a_timeout_ends_it_as_it_ends_any_task(world: World):
     await world.held()
     await world.clock.advance(3)
     (task,) = await world.thread.wait(id)
-    assert texts.word(task) == "failed"
-    assert texts.output(task)["terminate_reason"] == "TIMEOUT"
+    assert llxprt_texts.word(task) == "failed"
+    assert llxprt_texts.output(task)["terminate_reason"] == "TIMEOUT"
 
 
 @pytest.mark.behaviour("N11")

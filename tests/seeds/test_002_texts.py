@@ -7,7 +7,7 @@ import json
 import pytest
 
 from meantime.dialects import dialect
-from meantime.dialects.llxprt import texts
+from meantime.dialects.llxprt import llxprt_texts
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import (
     Cancelled,
@@ -117,17 +117,19 @@ def test_what_a_task_says_stays_inside_its_string():
 @pytest.mark.scenario("002", "section 5")
 def test_a_peek_shows_one_task_in_the_seeds_words():
     head = f"Task: researcher ({ID})\nStatus: running\nElapsed: 7.0s\nGoal: {GOAL}\n\n"
-    assert texts.peek(RUNNING, "", 107.0) == head + "Emitted so far: (none)"
-    assert texts.peek(RUNNING, "half", 107.0) == head + "Emitted so far:\nhalf"
-    assert texts.peek(BROKEN, "", 0.0).endswith(f"Duration: 12.5s\nGoal: {GOAL}\n\nError: it broke")
-    assert texts.peek(DONE, "", 0.0).partition("Output:\n")[2].startswith('{\n  "agent_id"')
-    assert texts.peek(task(Status.CANCELLED, Cancelled("user")), "", 0.0).endswith("Task was cancelled.")
+    assert llxprt_texts.peek(RUNNING, "", 107.0) == head + "Emitted so far: (none)"
+    assert llxprt_texts.peek(RUNNING, "half", 107.0) == head + "Emitted so far:\nhalf"
+    assert llxprt_texts.peek(BROKEN, "", 0.0).endswith(f"Duration: 12.5s\nGoal: {GOAL}\n\nError: it broke")
+    assert llxprt_texts.peek(DONE, "", 0.0).partition("Output:\n")[2].startswith('{\n  "agent_id"')
+    assert llxprt_texts.peek(task(Status.CANCELLED, Cancelled("user")), "", 0.0).endswith(
+        "Task was cancelled."
+    )
 
 
 @pytest.mark.behaviour("I8")
 @pytest.mark.scenario("002", "section 6")
 def test_the_list_cuts_goals_at_sixty():
-    shown = texts.on_screen([RUNNING], 107.0)
+    shown = llxprt_texts.on_screen([RUNNING], 107.0)
     assert f"   Goal: {GOAL[:60]}...\n" in shown
     assert "   Status: running | Duration: 7.0s elapsed\n" in shown
 
@@ -136,6 +138,6 @@ def test_a_command_goes_by_its_title_and_its_line():
     """The seed has subagents only; in a thread of ours there may be commands beside them."""
     line = task(Status.RUNNING, work=Work("shell", "echo hi", {"command": "echo hi; sleep 5"}))
     listed = task(Status.RUNNING, work=Work("shell", "ls", {"command": ["ls", "my files"]}))
-    assert texts.listed([line]) == "Async Tasks:\n- running: echo hi (abcdefgh)"
-    assert "   Goal: echo hi; sleep 5...\n" in texts.on_screen([line], 107.0)
-    assert texts.goal(listed) == "ls 'my files'"
+    assert llxprt_texts.listed([line]) == "Async Tasks:\n- running: echo hi (abcdefgh)"
+    assert "   Goal: echo hi; sleep 5...\n" in llxprt_texts.on_screen([line], 107.0)
+    assert llxprt_texts.goal(listed) == "ls 'my files'"

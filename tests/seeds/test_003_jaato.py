@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from meantime import InlineLimits, Meantime, Said, Settings, Shell, StdioServer
-from meantime.app.owner import LedgerOwner
+from meantime.app.ledger_owner import LedgerOwner
 from meantime.dialects.jaato import AUTO_APPROVED, BackgroundConfig, Jaato
 from meantime.ports.owner import About
-from meantime.surfaces.mcp.owner_works import OwnWorks
+from meantime.surfaces.mcp.owner_catalog import OwnWorks
 from meantime.testing import FakeClock, FakeSessionRunner
 from meantime.toolset.toolset import Toolset
 

@@ -15,8 +15,8 @@ import pytest
 
 from meantime import Call, Completed, Failed, Lost, Meantime, Shell
 from meantime.runners.shell import provenance
+from meantime.runners.shell.output_ring import State
 from meantime.runners.shell.shim import cells
-from meantime.runners.shell.spool import State
 from meantime.stores.sqlite.store import SqliteStore
 
 from .owners import QUICK, Owner, let_go, released, state_of, told, wait_for

@@ -12,7 +12,7 @@ import pytest
 
 from gates import open_gate
 from meantime import Completed, Failed, Limits, Meantime, Settings, Shell, TaskFailed, Thread
-from meantime.runners.shell import hunt
+from meantime.runners.shell import orphan_processes
 from meantime.runners.shell.shim import cells
 
 from .saying import lives
@@ -180,7 +180,7 @@ def test_a_leftover_is_found_while_it_becomes_another_program(tmp_path: Path):
     with subprocess.Popen([sys.executable, "-S", "-c", again, "100"], env=os.environ | mark) as leftover:
         missed, looks = 0, 0
         while leftover.poll() is None:
-            found = leftover.pid in hunt.marked(tmp_path)
+            found = leftover.pid in orphan_processes.marked(tmp_path)
             missed += not found and leftover.poll() is None
             looks += 1
     assert looks > 0

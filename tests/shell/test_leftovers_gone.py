@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from meantime import Meantime, Refused, Settings, Shell, Task
-from meantime.runners.shell import hunt, provenance
+from meantime.runners.shell import orphan_processes, provenance
 from meantime.runners.shell import runner as shell_runner
-from meantime.runners.shell.shim import tree
+from meantime.runners.shell.shim import process_tree
 
 pytestmark = pytest.mark.anyio
 
@@ -52,12 +52,12 @@ async def ended(mt: Meantime, folder: Path, line: str) -> Task:
 
 
 def is_there(pid: int) -> bool:
-    fields = tree.stat(pid)
-    return fields is not None and not tree.is_gone(fields)
+    fields = process_tree.stat(pid)
+    return fields is not None and not process_tree.is_gone(fields)
 
 
 def parent(pid: int) -> int:
-    fields = tree.stat(pid)
+    fields = process_tree.stat(pid)
     return int(fields[1]) if fields is not None else 0
 
 
@@ -85,9 +85,11 @@ async def seen(folder: Path) -> None:
 
 def _is_in(folder: Path, pid: str) -> bool:
     try:
-        fields = tree.stat(int(pid))
+        fields = process_tree.stat(int(pid))
         return (
-            os.readlink(f"/proc/{pid}/cwd") == str(folder) and fields is not None and not tree.is_gone(fields)
+            os.readlink(f"/proc/{pid}/cwd") == str(folder)
+            and fields is not None
+            and not process_tree.is_gone(fields)
         )
     except OSError:
         return False
@@ -146,7 +148,7 @@ async def test_a_leftover_that_cannot_be_killed_is_reported(tmp_path: Path, monk
     async with Meantime.open(tmp_path / "work.db") as mt:
         await ended(mt, tmp_path, BARE)
         with monkeypatch.context() as patched:
-            patched.setattr(hunt, "hunt", lambda *_, **__: hunt.Hunted(2, (4711,)))
+            patched.setattr(orphan_processes, "hunt", lambda *_, **__: orphan_processes.Hunted(2, (4711,)))
             with pytest.raises(Refused, match=r"1 of the processes .* cannot be killed: 4711") as problem:
                 await mt.cancel("one")
             assert problem.value.code == "still_running"
@@ -169,16 +171,16 @@ async def test_a_second_stop_does_not_interrupt_the_conclusion(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """Its supervisor was killed, and what it left is being ended, when the stop after the grace comes."""
-    began, real = asyncio.Event(), hunt.hunt
+    began, real = asyncio.Event(), orphan_processes.hunt
     loop = asyncio.get_running_loop()
     monkeypatch.setattr(shell_runner, "UNANSWERED", 0.0)
 
-    def slow(*given: object, **more: object) -> hunt.Hunted:
+    def slow(*given: object, **more: object) -> orphan_processes.Hunted:
         loop.call_soon_threadsafe(began.set)
         asyncio.run_coroutine_threadsafe(asyncio.sleep(0.5), loop).result()  # until the grace is long over
         return real(*given, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(hunt, "hunt", slow)
+    monkeypatch.setattr(orphan_processes, "hunt", slow)
     async with Meantime.open(tmp_path / "work.db", settings=Settings(stop_grace=0.1)) as mt:
         thread = mt.thread("conv-1")
         line = "trap '' TERM; echo said; echo $PPID > pid; while :; do sleep 1; done"

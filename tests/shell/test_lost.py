@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from meantime import Failed, Lost, Meantime, Shell
-from meantime.runners.shell import starting
+from meantime.runners.shell import command_start
+from meantime.runners.shell.output_ring import State
 from meantime.runners.shell.shim import cells
-from meantime.runners.shell.spool import State
 
 from .owners import QUICK, Owner, let_go, released, state_of, wait_for
 from .saying import lives, said, until
@@ -99,7 +99,7 @@ async def test_a_command_whose_files_vanished_does_not_go_on_as_a_stray(
 
 async def test_an_order_goes_round_a_shim_that_hangs(path: Path, monkeypatch: pytest.MonkeyPatch):
     """As it would on a disk that does not answer: what comes after it is started all the same, once."""
-    monkeypatch.setattr(starting, "STUCK", 0.3)
+    monkeypatch.setattr(command_start, "STUCK", 0.3)
     async with Meantime.open(path, settings=QUICK) as mt:
         thread = mt.thread("conv-1")
         first = await thread.start(Shell("echo first; read line", open_stdin=True))

@@ -10,8 +10,8 @@ import pytest
 
 from meantime import Call, Completed, InvalidInput, Limits, Meantime, Refused, Settings, Shell, Thread
 from meantime.log import Log
+from meantime.runners.shell.output_ring import Spool, State
 from meantime.runners.shell.shim import cells
-from meantime.runners.shell.spool import Spool, State
 
 from .saying import until
 

@@ -9,7 +9,7 @@ import pytest
 
 from meantime import Completed, Failed, Lost, Meantime, Settings, Shell, TimedOut
 from meantime.runners.shell.launcher import Launcher
-from meantime.runners.shell.watch import Watch
+from meantime.runners.shell.shim_watch import Watch
 
 from .owners import QUICK, Owner, let_go, released, told, wait_for
 from .saying import lives

@@ -14,7 +14,7 @@ import pytest
 
 from meantime import Completed, Failed, Shell, Thread
 from meantime.runners.shell.shim import cells
-from meantime.runners.shell.shim.pump import Stream
+from meantime.runners.shell.shim.output_writer import Stream
 
 pytestmark = pytest.mark.anyio
 

@@ -15,7 +15,7 @@ from meantime.ports.asks import Answer
 from meantime.ports.dialect import Command, Offer, Policy, Tool
 from meantime.testing import FakeClock, FakeSessionRunner
 from meantime.toolset.arguments import Arguments, tool
-from meantime.toolset.works import GivenWorks
+from meantime.toolset.work_catalog import GivenWorks
 
 pytestmark = pytest.mark.anyio
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, cast
 
-from .keys import Key, known, sections
+from .config_keys import Key, known, sections
 
 HEAD = """\
 # Meantime's configuration. Every line that is commented out shows the default.

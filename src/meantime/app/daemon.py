@@ -12,9 +12,9 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
+from meantime.daemon_autostart import DIED
 from meantime.home import BadHome, Home, home
-from meantime.leader import READY, served_by_another
-from meantime.ondemand import DIED
+from meantime.owner_process import READY, served_by_another
 
 from .reaper import step_aside
 
@@ -102,7 +102,7 @@ def _lead(ours: Home, report: Report) -> int:
     signal.pthread_sigmask(signal.SIG_SETMASK, [])  # a mask is inherited, and would make us deaf
     umask = os.umask(0o077)
     os.chdir("/")
-    from .leading import lead
+    from .daemon_lifecycle import lead
 
     return lead(ours, report, umask, foreground="--foreground" in sys.argv)
 

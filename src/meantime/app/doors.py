@@ -7,7 +7,7 @@ import logging
 from meantime.home import Home
 from meantime.kernel.errors import InvalidInput
 
-from .config import Config, http_of
+from .config_schema import Config, http_of
 from .meantime import Meantime
 
 LOG = logging.getLogger("meantime.daemon")

@@ -61,7 +61,7 @@ def main() -> None:
         sys.exit(hook(sys.argv[2:]))
     try:
         from meantime import __version__
-        from meantime.surfaces.cli.frame import run
+        from meantime.surfaces.cli.invocation import run
     except KeyboardInterrupt:  # while it was still loading
         sys.exit(130)
     sys.exit(run(VERBS, sys.argv[1:], __version__))

@@ -16,10 +16,7 @@ from meantime.api import Thread, statuses_of
 from meantime.engines.local import LocalEngine
 from meantime.integrations.mcp.runner import McpRunner
 from meantime.integrations.mcp.servers import HttpServer, StdioServer
-from meantime.kernel.conversation import Line
-from meantime.kernel.errors import Closed, InvalidInput
-from meantime.kernel.events import Event
-from meantime.kernel.given import (
+from meantime.kernel.argument_checks import (
     check_all,
     check_choice,
     check_flag,
@@ -28,8 +25,11 @@ from meantime.kernel.given import (
     check_path,
     check_text,
 )
+from meantime.kernel.errors import Closed, InvalidInput
+from meantime.kernel.events import Event
 from meantime.kernel.ids import check_id
 from meantime.kernel.limits import Limits, PluginDefaults
+from meantime.kernel.lines import Line
 from meantime.kernel.model import Output, Task
 from meantime.kernel.notices import NoticePage
 from meantime.kernel.timeouts import check_age
@@ -45,17 +45,17 @@ from meantime.runners.function import FunctionRunner
 from meantime.runtime.runtime import Runtime
 from meantime.runtime.settings import Settings
 from meantime.stores.memory import MemoryStore
-from meantime.surfaces.http.door import HttpDoor
-from meantime.surfaces.http.settings import AUTH, HttpSettings
+from meantime.surfaces.http.http_door import HttpDoor
+from meantime.surfaces.http.http_settings import AUTH, HttpSettings
 from meantime.turn import Transcripts
 
-from .clock import SystemClock
-from .owner import LedgerOwner
-from .parts import about_agents, agents_of, check_ports, check_settings, commands_of, store_of
+from .components import about_agents, agents_of, check_ports, check_settings, commands_of, store_of
+from .ledger_owner import LedgerOwner
+from .system_clock import SystemClock
 
 if TYPE_CHECKING:
     from meantime.client.client import Client
-    from meantime.surfaces.socket.door import SocketDoor
+    from meantime.surfaces.socket.socket_door import SocketDoor
 
 
 class Meantime:
@@ -112,7 +112,7 @@ class Meantime:
         functions = FunctionRunner(settings.max_threads)
         own, shared = functions, None
         if link is not None:
-            from .linking import share
+            from .link_ends import share
 
             shared = share(functions, clock, settings)
             own = shared.runner
@@ -148,7 +148,7 @@ class Meantime:
         patience: seconds that an owner is waited for which is not there yet, or was lost; 0 is one try.
         start: False never starts the daemon.
         """
-        from .linking import client
+        from .link_ends import client
 
         place = None if link is None else check_path(link, "link")
         return Opening(cls(client(place, check_age(patience), start=check_flag(start, "start"))))

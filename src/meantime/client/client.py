@@ -24,7 +24,7 @@ from meantime.kernel.timeouts import check_age
 from meantime.kernel.work import Order
 from meantime.link import frames
 from meantime.link.frames import FromOwner, Heard, Limited, Stop, Welcome
-from meantime.link.verbs import VERBS, Verb, from_wire_answer
+from meantime.link.verb_messages import VERBS, Verb, from_wire_answer
 from meantime.ports.clock import Clock
 from meantime.ports.engine import Engine
 from meantime.ports.host import Host
@@ -32,8 +32,8 @@ from meantime.ports.runner import CURRENT, Assignment
 from meantime.ports.tasks import Answer, OpenTurn, Options, Tasks
 from meantime.push import Pushing
 
-from .connection import Asked, Connection
 from .executor import Executor, Held
+from .owner_connection import Asked, Connection
 
 # Asked twice, these could be done twice.
 _ONCE = frozenset({"call", "resume", "send", "answer", "append", "promote"})

@@ -16,7 +16,7 @@ from meantime.kernel.model import Failed, Task
 from meantime.kernel.outcomes import Report
 from meantime.kernel.questions import Question, Reply
 from meantime.kernel.work import Order
-from meantime.link.errors import from_wire
+from meantime.link.frame_connection import MAX_FRAME
 from meantime.link.frames import (
     Asks,
     Ended,
@@ -31,8 +31,8 @@ from meantime.link.frames import (
     Withdraws,
     to_wire,
 )
-from meantime.link.verbs import encode
-from meantime.link.wire import MAX_FRAME
+from meantime.link.verb_messages import encode
+from meantime.link.wire_errors import from_wire
 from meantime.ports.clock import Alarm, Clock
 from meantime.ports.engine import Engine
 from meantime.ports.runner import CURRENT, Assignment

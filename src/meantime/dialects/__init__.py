@@ -6,8 +6,8 @@ import importlib
 from functools import cache
 from pkgutil import iter_modules
 
+from meantime.kernel.argument_checks import shown
 from meantime.kernel.errors import NotFound
-from meantime.kernel.given import shown
 from meantime.kernel.plain_text import plain
 from meantime.ports.dialect import Dialect
 

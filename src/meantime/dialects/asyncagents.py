@@ -10,10 +10,10 @@ from meantime.kernel.durations import duration
 from meantime.kernel.model import Cancelled, Completed
 from meantime.kernel.notices import EVENT, Message, Notice, Part, partial_text, payload_text
 from meantime.kernel.payloads import fenced
-from meantime.toolset import words
+from meantime.toolset import task_text
 
-from ._sessions import texts
-from ._sessions.dialect import SessionDialect
+from ._sessions import session_texts
+from ._sessions.session_dialect import SessionDialect
 
 __all__ = ["DIALECT"]
 
@@ -36,7 +36,7 @@ def is_development(environ: Mapping[str, str] = os.environ) -> bool:
 def _headline(notice: Notice) -> str:
     task = notice.task
     took = duration(task.run.duration or 0.0)
-    agent = f'Agent "{words.flat(task.title)}"'
+    agent = f'Agent "{task_text.flat(task.title)}"'
     match notice.outcome:
         case Cancelled():
             return f"⊘ **{agent} cancelled after {took}.**"
@@ -61,12 +61,12 @@ def _hidden(notice: Notice) -> str:
     lines: list[str] = []
     if not isinstance(outcome, Completed | Cancelled):
         lines += [
-            f"Error: {texts.error_of(outcome)}",
+            f"Error: {session_texts.error_of(outcome)}",
             "Decide whether to try it in another way, or to go on.",
         ]
     elif isinstance(outcome, Cancelled):
         lines.append("It was cancelled: do not start it again unless you are asked to.")
-    lines += [*words.reduced(task), *_hint(notice)]
+    lines += [*task_text.reduced(task), *_hint(notice)]
     body = payload_text(outcome) if isinstance(outcome, Completed | Cancelled) else partial_text(outcome)
     if body:
         lines.append(fenced(body, notice.nonce))

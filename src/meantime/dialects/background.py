@@ -6,10 +6,10 @@ from __future__ import annotations
 from meantime.kernel.durations import duration
 from meantime.kernel.notices import EVENT, Message, Notice, Part, payload_text
 from meantime.kernel.payloads import fenced
-from meantime.toolset import words
+from meantime.toolset import task_text
 
-from ._sessions import texts
-from ._sessions.dialect import SessionDialect
+from ._sessions import session_texts
+from ._sessions.session_dialect import SessionDialect
 
 __all__ = ["DIALECT"]
 
@@ -18,10 +18,11 @@ class Background(SessionDialect):
     def message(self, notice: Notice) -> Message:
         task = notice.task
         what = f"Resume #{task.resume_count} of background task" if task.resumed else "Background task"
+        took = duration(task.run.duration or 0.0)
         lines = [
-            f'{what} {task.id} "{words.flat(task.title)}" ended after {duration(task.run.duration or 0.0)}.',
-            f"Status: {texts.word(task)}",
-            *words.reduced(task),
+            f'{what} {task.id} "{task_text.flat(task.title)}" ended after {took}.',
+            f"Status: {session_texts.word(task)}",
+            *task_text.reduced(task),
         ]
         body = payload_text(notice.outcome)
         if body:

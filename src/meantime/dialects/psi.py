@@ -19,7 +19,7 @@ from meantime.kernel.payloads import as_text, clean, fenced, preview
 from meantime.ports import asks
 from meantime.ports.asks import Answer, Ask
 from meantime.ports.dialect import Command, Offer, Policy, Problem, Said, Standing, Tool
-from meantime.toolset import words
+from meantime.toolset import task_text
 from meantime.toolset.arguments import Arguments, tool
 
 __all__ = ["DIALECT"]
@@ -121,8 +121,10 @@ class Psi:
     def message(self, notice: Notice) -> Message:
         task, outcome = notice.task, notice.outcome
         took = duration(task.run.duration or 0.0)
-        lines = [f"Background job {task.id} ({words.flat(task.title)}) is {WORDS[task.status]} after {took}."]
-        lines += words.reduced(task)
+        lines = [
+            f"Background job {task.id} ({task_text.flat(task.title)}) is {WORDS[task.status]} after {took}."
+        ]
+        lines += task_text.reduced(task)
         body = payload_text(outcome)
         if body:
             lines.append(fenced(body, notice.nonce))
@@ -132,12 +134,12 @@ class Psi:
 
     def reminder(self, standing: Standing) -> str:
         row = partial(_row, now=standing.now)
-        rows = [*words.some(standing.active, row), *words.some(standing.untold, row)]
+        rows = [*task_text.some(standing.active, row), *task_text.some(standing.untold, row)]
         return "\n".join(["Background jobs of this thread:", *rows]) if rows else ""
 
     def problem(self, problem: Problem) -> Said:
         error = problem.error
-        ref = words.flat(str(getattr(problem.ask, "ref", "") or ""), 128)
+        ref = task_text.flat(str(getattr(problem.ask, "ref", "") or ""), 128)
         if error.code == "not_found" and ref:
             return _refused(f"Job {ref} not found in this thread.", "not_found_in_thread")
         if error.code == "ambiguous":
@@ -147,7 +149,7 @@ class Psi:
             return _refused("Manual retry not supported.", error.code)
         if isinstance(error, TaskEnded) and error.task.outcome is not None:  # a call that was waited for
             return _failed(error, error.task.outcome)
-        return words.refusal(error)
+        return task_text.refusal(error)
 
 
 DIALECT = Psi()
@@ -204,11 +206,11 @@ def _retry(rest: str) -> Ask | Said:
 
 def _ran(ask: Ask, answer: Answer) -> Said:
     if answer.inline:
-        result = words.cleaned(answer.result)
-        return Said(words.block(as_text(answer.result)), data={"mode": "synchronous", "result": result})
+        result = task_text.cleaned(answer.result)
+        return Said(task_text.block(as_text(answer.result)), data={"mode": "synchronous", "result": result})
     task = answer.task
     lines = [f"Started background job {task.id}. You are told when it ends; do not poll."]
-    text = "\n".join([*lines, *words.reduced(task)])
+    text = "\n".join([*lines, *task_text.reduced(task)])
     return Said(text, data={"mode": "background", "job_id": task.id, "status": WORDS[task.status]})
 
 
@@ -216,8 +218,8 @@ def _failed(error: TaskEnded, outcome: Outcome) -> Said:
     """Inline, and with its output; there is no job either."""
     payload = payload_text(outcome)
     data = {"mode": "synchronous", "error": error.code, "message": error.message, "payload": payload}
-    text = f"{error.code}: {clean(error.message)}\n{words.block(payload)}".rstrip()
-    return Said(text, error.code, data=words.cleaned(data))
+    text = f"{error.code}: {clean(error.message)}\n{task_text.block(payload)}".rstrip()
+    return Said(text, error.code, data=task_text.cleaned(data))
 
 
 def _listed(ask: Ask, answer: Answer) -> Said:
@@ -228,10 +230,10 @@ def _listed(ask: Ask, answer: Answer) -> Said:
 
 def _record(ask: asks.Read, answer: Answer) -> Said:
     task = answer.task
-    body = words.block(answer.output.text if answer.output else "")
+    body = task_text.block(answer.output.text if answer.output else "")
     data = {
         **_data(task),
-        "payload": words.cleaned(answer.output.value if answer.output else None),
+        "payload": task_text.cleaned(answer.output.value if answer.output else None),
         "error": None,
         "exit_code": None,
         "terminal_message_emitted": answer.told,
@@ -241,9 +243,9 @@ def _record(ask: asks.Read, answer: Answer) -> Said:
         data["exit_code"] = getattr(task.outcome, "exit_code", None)
     if task.outcome is not None and task.outcome.spill is not None:
         data["payload_file"] = task.outcome.spill.path
-    lines = [_row(task, answer.now), *words.reduced(task)]
+    lines = [_row(task, answer.now), *task_text.reduced(task)]
     if data["error"]:
-        lines.append(f"Error: {words.flat(str(data['error']), ERROR)}")
+        lines.append(f"Error: {task_text.flat(str(data['error']), ERROR)}")
     if data["exit_code"] is not None:
         lines.append(f"Exit code: {data['exit_code']}")
     if task.ended:
@@ -273,7 +275,7 @@ def _cancelled(ask: Ask, answer: Answer) -> Said:
 def _row(task: Task, now: float) -> str:
     run = task.run
     took = duration(run.duration if run.duration is not None else now - (run.started_at or run.queued_at))
-    return f"{task.id} {WORDS[task.status]} {took} {words.flat(task.title)}"
+    return f"{task.id} {WORDS[task.status]} {took} {task_text.flat(task.title)}"
 
 
 def _data(task: Task) -> dict[str, Any]:
@@ -282,7 +284,7 @@ def _data(task: Task) -> dict[str, Any]:
         "job_id": task.id,
         "thread_id": task.thread,
         "tool_call_id": task.tool_call_id,
-        "tool_name": words.flat(_tool(task)),
+        "tool_name": task_text.flat(_tool(task)),
         "status": WORDS[task.status],
         "started_at": task.run.started_at,
         "completed_at": task.run.ended_at,

@@ -9,8 +9,8 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from .argument_checks import check_choice, check_map, shown
 from .errors import InvalidInput, LimitReached
-from .given import check_choice, check_map, shown
 
 NO_LIMIT = -1
 ON_LIMIT = ("queue", "reject")

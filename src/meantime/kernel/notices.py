@@ -9,9 +9,9 @@ from typing import Protocol, assert_never, cast
 
 from msgspec import Struct
 
+from .argument_checks import has_methods
 from .durations import duration
 from .errors import InvalidInput
-from .given import has_methods
 from .ids import display, is_unnamed
 from .model import BatchCount, Cancelled, Completed, Failed, Lost, Outcome, Task, TimedOut
 from .outcomes import SESSION_KEPT

@@ -7,8 +7,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from .argument_checks import check_choice, shown
 from .errors import InvalidInput
-from .given import check_choice, shown
 from .plain_text import plain
 
 ONCE, TASK = "once", "task"  # how far an answer reaches

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from .argument_checks import as_number, shown
 from .durations import seconds_of
 from .errors import InvalidInput
-from .given import as_number, shown
 from .plain_text import plain
 
 UNBOUNDED = -1.0

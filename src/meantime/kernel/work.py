@@ -9,8 +9,8 @@ from typing import Any, Generic, NamedTuple, ParamSpec, Protocol, TypeVar, cast,
 import msgspec
 from msgspec.structs import replace
 
+from .argument_checks import check_kind, has_methods, shown
 from .errors import InvalidInput, MeantimeError
-from .given import check_kind, has_methods, shown
 from .model import Json, Work
 from .payloads import as_text, jsonable, short
 from .plain_text import is_unicode, plain

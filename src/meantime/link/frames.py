@@ -13,7 +13,7 @@ from meantime.kernel.outcomes import Report
 from meantime.kernel.payloads import Jsonable
 from meantime.kernel.questions import Question, Reply
 
-from .errors import WireError
+from .wire_errors import WireError
 
 PROTOCOL = 1
 MAX_FRAME = 64 << 20  # bytes

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from meantime.dialects.jaato.config import BackgroundConfig
+from meantime.dialects.jaato.background_config import BackgroundConfig
 
-from .background import BackgroundPlugin, UserCommand, create_plugin
-from .capable import RunsInBackground
-from .cli import CLIPlugin
-from .executor import InlineCall, ToolExecutor
-from .mcp import MCPPlugin
+from .background_mixin import RunsInBackground
+from .background_plugin import BackgroundPlugin, UserCommand, create_plugin
+from .cli_plugin import CLIPlugin
+from .mcp_plugin import MCPPlugin
 from .permission import Decision
 from .protocol import BackgroundCapable, BackgroundExtras, TaskHandle, TaskResult, TaskStatus
 from .registry import CapableTool, PluginRegistry, Tool, ToolPlugin
+from .tool_executor import InlineCall, ToolExecutor
 
 __all__ = [
     "BackgroundCapable",

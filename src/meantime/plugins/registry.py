@@ -11,12 +11,12 @@ from typing import Any, Protocol, cast, runtime_checkable
 from msgspec import structs
 
 from meantime.blocking import Meantime
-from meantime.dialects.jaato.config import BackgroundConfig, check_threshold
+from meantime.dialects.jaato.background_config import BackgroundConfig, check_threshold
 from meantime.kernel.errors import InvalidInput, NotFound
 
-from .capable import RunsInBackground
+from .background_mixin import RunsInBackground
 from .protocol import BackgroundCapable
-from .workshop import Workshop
+from .registry_state import Workshop
 
 
 class ToolPlugin(Protocol):

@@ -11,8 +11,18 @@ import msgspec
 from msgspec import structs
 
 from meantime.kernel.budgets import Budget
+from meantime.kernel.constraints import (
+    DEPTH,
+    LONGEST,
+    TIMEOUT,
+    Kind,
+    one_of,
+    or_minus_one,
+    seconds,
+    shown,
+    whole,
+)
 from meantime.kernel.errors import InvalidInput
-from meantime.kernel.kinds import DEPTH, LONGEST, TIMEOUT, Kind, one_of, or_minus_one, seconds, shown, whole
 
 from .session import AgentSettings
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct
 
-from meantime.kernel.conversation import Line
 from meantime.kernel.errors import NotInWork
+from meantime.kernel.lines import Line
 from meantime.kernel.model import Chunk, Json, Task
 from meantime.kernel.outcomes import Report
 from meantime.kernel.questions import Question, Reply

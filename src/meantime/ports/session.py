@@ -14,7 +14,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from meantime.kernel.budgets import Budget
-from meantime.kernel.conversation import Line
+from meantime.kernel.lines import Line
 from meantime.kernel.model import Failed, Json
 from meantime.kernel.payloads import Jsonable
 from meantime.kernel.questions import Question, Reply

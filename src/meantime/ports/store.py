@@ -15,9 +15,9 @@ from typing import NamedTuple, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from meantime.kernel.argument_checks import check_all, check_kind, check_text
 from meantime.kernel.change import Change
 from meantime.kernel.events import Event
-from meantime.kernel.given import check_all, check_kind, check_text
 from meantime.kernel.ids import check_id
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import BatchCount, Task

@@ -12,10 +12,10 @@ from typing import NamedTuple, Protocol, cast
 from msgspec import Struct
 
 from meantime.kernel.change import Disposition
-from meantime.kernel.conversation import Line
 from meantime.kernel.events import Event
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.limits import Limits, PluginDefaults
+from meantime.kernel.lines import Line
 from meantime.kernel.model import BatchCount, Chunk, Ending, InlineLimits, Json, Output, Task
 from meantime.kernel.notices import LEFT_RUNNING, Notice
 from meantime.kernel.stats import Statistics

@@ -19,7 +19,7 @@ from meantime.kernel.outcomes import Report
 from meantime.kernel.payloads import jsonable, reprs_in
 from meantime.ports.runner import Abilities, Assignment, Context
 
-from .background import REGISTRY, BackgroundFunction
+from .background_function import REGISTRY, BackgroundFunction
 from .threads import Threads
 
 LOG = logging.getLogger("meantime")

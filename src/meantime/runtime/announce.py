@@ -11,8 +11,8 @@ import logging
 from collections.abc import Coroutine, Iterable, Sequence
 from typing import Any, TypeVar
 
+from meantime.kernel.argument_checks import check_all, check_count, check_flag, check_scope, shown
 from meantime.kernel.errors import Degraded, InvalidInput, LeaseLost, LedgerError, NotFound
-from meantime.kernel.given import check_all, check_count, check_flag, check_scope, shown
 from meantime.kernel.ids import check_id, crockford
 from meantime.kernel.model import Task
 from meantime.kernel.notices import Notice, NoticeState, notice_id

@@ -20,7 +20,7 @@ from meantime.ports.tasks import Answer, Options
 
 from .admit import Admission
 from .batches import Batches
-from .foreground import Foreground, answer_of, find, timed_out, too_late
+from .foreground_call import Foreground, answer_of, find, timed_out, too_late
 from .lineage import parent_of
 from .options import check_options
 from .record import Record, duplicate_call

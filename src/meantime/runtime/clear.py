@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from meantime.kernel.given import check_all
+from meantime.kernel.argument_checks import check_all
 from meantime.kernel.ids import check_id
 from meantime.kernel.lifecycle import ENDED
 from meantime.kernel.model import Task
@@ -13,9 +13,9 @@ from meantime.kernel.timeouts import check_age
 from meantime.ports.engine import Engine
 from meantime.ports.store import Query
 
-from .look import Looking
+from .queries import Looking
 from .record import Record
-from .sessions import Sessions
+from .session_cleanup import Sessions
 
 PAGE = 1_000  # tasks that are looked at, and hidden, at once
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from meantime.kernel.argument_checks import check_count
 from meantime.kernel.change import Change
 from meantime.kernel.errors import Closed
 from meantime.kernel.events import Event
-from meantime.kernel.given import check_count
 from meantime.ports.store import Committed
 
 from .record import Record

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from meantime.kernel.conversation import Line
+from meantime.kernel.argument_checks import check_all, check_choice, check_flag, check_text
 from meantime.kernel.errors import InvalidInput
-from meantime.kernel.given import check_all, check_choice, check_flag, check_text
 from meantime.kernel.ids import check_id
 from meantime.kernel.limits import ON_LIMIT
+from meantime.kernel.lines import Line
 from meantime.kernel.model import InlineLimits
 from meantime.kernel.timeouts import check
 from meantime.kernel.work import check_meta

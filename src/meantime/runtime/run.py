@@ -23,7 +23,7 @@ from meantime.ports.clock import Alarm
 from meantime.ports.engine import Engine
 from meantime.ports.runner import CURRENT, Assignment, LastingRunner
 
-from .ask import Asking
+from .open_questions import Asking
 from .record import Moved, Record
 from .settings import Settings
 

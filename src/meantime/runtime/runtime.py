@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import cast
 
-from meantime.kernel.conversation import Line
+from meantime.kernel.argument_checks import check_all, check_count, check_flag, check_scope
 from meantime.kernel.errors import Closed, InvalidInput, NotFound, RetryNotSupported
 from meantime.kernel.events import Event
-from meantime.kernel.given import check_all, check_count, check_flag, check_scope
 from meantime.kernel.ids import check_id
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.limits import Limits, PluginDefaults
+from meantime.kernel.lines import Line
 from meantime.kernel.model import BatchCount, Chunk, Json, Output, Task
 from meantime.kernel.notices import Notice
 from meantime.kernel.stats import Statistics
@@ -30,23 +30,23 @@ from meantime.push import Pushing
 from .admit import Admission
 from .adopt import Adoption
 from .announce import Announcing
-from .ask import Asking
 from .batches import Batches
 from .call import Calls
 from .clear import Clearing
-from .follow import Following
-from .foreground import is_a_task
-from .hear import Hearing
-from .look import Looking
+from .follow_ups import Following
+from .foreground_call import is_a_task
 from .observe import Observing
+from .open_questions import Asking
+from .queries import Looking
 from .record import Record
 from .run import Runs
-from .sessions import Sessions
+from .session_cleanup import Sessions
 from .settings import Settings, check_on_close
 from .stop import Stopping
 from .submit import Submission
 from .upkeep import Upkeep
 from .wake import Waking
+from .work_io import Hearing
 
 
 class Runtime:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from meantime.kernel.given import check_choice
+from meantime.kernel.argument_checks import check_choice
 from meantime.kernel.limits import Limits, PluginDefaults
 from meantime.kernel.model import InlineLimits
 from meantime.kernel.retention import Retention
-from meantime.kernel.wakes import WakeBudget
+from meantime.kernel.wake_budget import WakeBudget
 
 
 class Settings(Struct, frozen=True, kw_only=True):

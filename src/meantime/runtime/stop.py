@@ -7,9 +7,9 @@ import logging
 from collections.abc import Sequence
 from typing import cast
 
+from meantime.kernel.argument_checks import check_flag, check_words
 from meantime.kernel.change import SHUTDOWN, Disposition, Facts
 from meantime.kernel.errors import Refused
-from meantime.kernel.given import check_flag, check_words
 from meantime.kernel.lifecycle import Move, Status
 from meantime.kernel.model import Task
 from meantime.kernel.notices import left_running
@@ -18,7 +18,7 @@ from meantime.ports.runner import LastingRunner
 from meantime.ports.tasks import CancelAnswer
 
 from .admit import Admission
-from .look import Looking
+from .queries import Looking
 from .record import Record
 from .run import Runs
 from .settings import Settings

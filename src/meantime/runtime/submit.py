@@ -9,13 +9,13 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
+from meantime.kernel.argument_checks import check_text
 from meantime.kernel.change import Disposition, Facts
-from meantime.kernel.conversation import ROLES, Line
 from meantime.kernel.errors import Duplicate, InvalidInput, NotFound, NotResumable, Refused
-from meantime.kernel.forking import seed
-from meantime.kernel.given import check_text
+from meantime.kernel.fork_context import seed
 from meantime.kernel.ids import ENTROPY, task_id
 from meantime.kernel.lifecycle import Move, Status
+from meantime.kernel.lines import ROLES, Line
 from meantime.kernel.model import Run, Task
 from meantime.kernel.timeouts import resolve
 from meantime.kernel.work import Order, check_input

@@ -21,7 +21,7 @@ from .admit import Admission
 from .announce import Announcing
 from .batches import Batches
 from .record import Record
-from .sessions import Sessions
+from .session_cleanup import Sessions
 from .settings import Settings
 from .wake import Waking
 

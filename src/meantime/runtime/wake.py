@@ -11,7 +11,7 @@ import logging
 
 from meantime.kernel.change import Change
 from meantime.kernel.errors import Closed
-from meantime.kernel.wakes import WakeBudget, Wakes
+from meantime.kernel.wake_budget import WakeBudget, Wakes
 from meantime.ports.clock import Alarm, Clock
 from meantime.ports.store import Committed, Store
 

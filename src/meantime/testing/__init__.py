@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from .clock import FakeClock
 from .dialect import DIALECT_CHECKS, exercise_dialect
 from .engine import ENGINE_CHECKS, engine_runners, exercise_engine
-from .host import FakeHost, HostDown
-from .session import FakeSessionRunner, Reply, Session
+from .fake_clock import FakeClock
+from .fake_host import FakeHost, HostDown
+from .fake_session_runner import FakeSessionRunner, Reply, Session
+from .scripted_host import LastingScriptedHost, ScriptedHost
 from .session_host import SESSION_HOST_CHECKS, Script, exercise_session_host
-from .sessions import LastingScriptedHost, ScriptedHost
 from .store import STORE_CHECKS, exercise_store
 from .tasks import TASKS_CHECKS, exercise_tasks
 

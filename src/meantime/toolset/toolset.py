@@ -10,12 +10,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from meantime.kernel.conversation import Line
+from meantime.dialect_lookup import OWN, Wording, configured, dialect_of
+from meantime.kernel.argument_checks import check_kind, check_text, shown
 from meantime.kernel.errors import Ambiguous, Closed, InvalidInput, MeantimeError, NotFound, Refused
 from meantime.kernel.events import Event
-from meantime.kernel.given import check_kind, check_text, shown
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.limits import NO_LIMIT
+from meantime.kernel.lines import Line
 from meantime.kernel.model import InlineLimits, Task
 from meantime.kernel.plain_text import plain
 from meantime.ports import asks
@@ -25,10 +26,9 @@ from meantime.ports.runner import CURRENT
 from meantime.ports.tasks import Tasks
 from meantime.toolset.arguments import parsed
 from meantime.toolset.exports import Form, exported
-from meantime.toolset.performing import Beat, Forking, Performer, silent
-from meantime.toolset.works import Works, names_of
+from meantime.toolset.performer import Beat, Forking, Performer, silent
+from meantime.toolset.work_catalog import Works, names_of
 from meantime.turn import Turn
-from meantime.wording import OWN, Wording, configured, dialect_of
 
 LOG = logging.getLogger("meantime.toolset")
 MOST_LINE = 100_000  # characters of what a person types

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from meantime.integrations.acp.profiles import BY_NAME, failure_in, profile_of
-from meantime.integrations.acp.troubles import AgentError, refused, tokens
+from meantime.integrations.acp.turn_result import AgentError, refused, tokens
 from meantime.ports.session import AgentSettings
 
 GOOSE = (

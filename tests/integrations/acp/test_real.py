@@ -18,8 +18,8 @@ import msgspec
 import pytest
 
 from meantime import Agent, Handle, Meantime, Task, Thread
-from meantime.kernel.conversation import Kind
 from meantime.kernel.lifecycle import Status
+from meantime.kernel.lines import Kind
 from meantime.kernel.model import Completed, Failed, Lost
 from meantime.ports.session import AgentSettings
 

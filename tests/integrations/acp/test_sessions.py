@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from meantime import Agent, NotResumable
-from meantime.kernel.forking import COPIED
+from meantime.kernel.fork_context import COPIED
 from meantime.kernel.model import Completed, Failed, Lost
 
 from .conftest import PATIENCE, Peer, ended, runs, steps, until

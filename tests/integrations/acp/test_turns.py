@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from meantime.kernel.conversation import Kind
+from meantime.kernel.lines import Kind
 from meantime.kernel.model import Completed, Failed, Lost
 
 from .conftest import Peer, ended, in_phase, runs, steps, until

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from cli.person import Person
-from meantime.app.clock import SystemClock
+from meantime.app.system_clock import SystemClock
 from meantime.integrations import acp, cli_agents, opencode
 from meantime.ports.session import AgentSettings, SessionHost
-from meantime.runners.shell.lasting import LastingCommands
+from meantime.runners.shell.lasting_commands import LastingCommands
 from meantime.runners.shell.runner import ShellRunner
 from meantime.testing.session_host import SESSION_HOST_CHECKS, Bench, Check, Script
-from meantime.testing.session_host.bench import ODD
+from meantime.testing.session_host.host_fixture import ODD
 
 from ..cli_agents.test_real import Claude, Codex
 from ..opencode.serving import Running
@@ -127,7 +127,7 @@ def check(request: pytest.FixtureRequest) -> Check:
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each takes its time to start."""
-    monkeypatch.setattr("meantime.testing.session_host.bench.PATIENCE", 120.0)
+    monkeypatch.setattr("meantime.testing.session_host.host_fixture.PATIENCE", 120.0)
 
 
 @pytest.mark.parametrize("made", HOSTS)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from meantime import InvalidInput
 from meantime.integrations.cli_agents import programs
-from meantime.integrations.cli_agents.dialect import Ask
-from meantime.integrations.cli_agents.hearing import Hearing
-from meantime.integrations.cli_agents.verdict import judge
-from meantime.kernel.conversation import Line
+from meantime.integrations.cli_agents.cli_adapter import Ask
+from meantime.integrations.cli_agents.turn_output import Hearing
+from meantime.integrations.cli_agents.turn_result import judge
+from meantime.kernel.lines import Line
 from meantime.ports.commands import Ending, Piece
 from meantime.ports.session import AgentSettings, Turned
 

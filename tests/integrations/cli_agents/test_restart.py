@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from meantime import Agent, Completed, Meantime, Status
-from meantime.integrations.cli_agents.commandline import SWEEP, SWEEP_FIRST
+from meantime.integrations.cli_agents.session_host import SWEEP, SWEEP_FIRST
 from meantime.testing import FakeClock
 
 from .conftest import PATIENCE, QUICK, Program, ended, lives, one, script, shown, told, until

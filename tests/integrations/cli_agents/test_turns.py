@@ -11,7 +11,7 @@ import pytest
 
 from meantime import Agent, Completed, Failed, Meantime, Thread
 from meantime.kernel.budgets import Budget
-from meantime.kernel.forking import COPIED
+from meantime.kernel.fork_context import COPIED
 
 from .conftest import PATIENCE, QUICK, Program, ended, lives, one, shown
 

@@ -12,8 +12,8 @@ import pytest
 from meantime import Agent, Call, InvalidInput, Meantime, Status, TaskFailed, current
 from meantime.integrations.loops import Conversation, PythonAgent, TryAgain
 from meantime.kernel.budgets import Budget
-from meantime.kernel.conversation import Kind, Line
-from meantime.kernel.forking import COPIED
+from meantime.kernel.fork_context import COPIED
+from meantime.kernel.lines import Kind, Line
 from meantime.ports.session import AgentSettings
 from meantime.testing import FakeClock
 

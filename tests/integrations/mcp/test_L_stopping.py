@@ -64,9 +64,9 @@ async def test_what_waits_for_a_server_is_bounded(
     mt: Meantime, thread: Thread, peer: Peer, monkeypatch: pytest.MonkeyPatch
 ):
     await ended(thread, "s/echo")  # the SDK is loaded
-    from meantime.integrations.mcp.wire import stdio
+    from meantime.integrations.mcp.wire import stdio_transport
 
-    monkeypatch.setattr(stdio, "MOST_WAITING", 1 << 20)
+    monkeypatch.setattr(stdio_transport, "MOST_WAITING", 1 << 20)
     stuck = await thread.start(Tool("s/stuck"))
     await peer.until("waiting", "stuck")
     full = [await thread.start(Tool("s/echo", {"text": "x" * 900_000})) for _ in range(6)]

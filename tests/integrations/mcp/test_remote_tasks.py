@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from meantime import Failed, Handle, Lost, Meantime, Settings, Status, Thread, Tool
-from meantime.app.clock import SystemClock
+from meantime.app.system_clock import SystemClock
 from meantime.integrations.mcp.runner import McpRunner
 from meantime.testing import FakeClock
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from meantime import Failed, Lost, Meantime, Status, StdioServer, Thread, Tool
-from meantime.integrations.mcp import link
+from meantime.integrations.mcp import shared_connection
 
 from .conftest import PATIENCE, QUICK, Peer, ended, lives, runner_of, until
 
@@ -126,8 +126,8 @@ async def test_what_may_run_again_does(thread: Thread, peer: Peer):
 
 
 async def test_starts_wait_longer_and_longer_up_to_a_cap(peer: Peer, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(link, "FIRST_WAIT", 0.1)
-    monkeypatch.setattr(link, "LONGEST_WAIT", 0.4)
+    monkeypatch.setattr(shared_connection, "FIRST_WAIT", 0.1)
+    monkeypatch.setattr(shared_connection, "LONGEST_WAIT", 0.4)
     async with Meantime.open(":memory:", settings=QUICK, servers={"s": peer.server("dies")}) as mt:
         loop = asyncio.get_running_loop()
         began = loop.time()

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from meantime import HttpServer, InvalidInput, Meantime, StdioServer, Tool
 from meantime.integrations.mcp import ages
-from meantime.integrations.mcp.remote import EXTENSION, OLDER, Remote, interval_of, remembered, remote_of
-from meantime.integrations.mcp.results import report_of, report_of_error
-from meantime.integrations.mcp.scan import IdScan
+from meantime.integrations.mcp.id_scan import IdScan
+from meantime.integrations.mcp.remote_task import EXTENSION, OLDER, Remote, interval_of, remembered, remote_of
 from meantime.integrations.mcp.servers import checked
+from meantime.integrations.mcp.tool_results import report_of, report_of_error
 from meantime.integrations.mcp.tools import near
 from meantime.kernel.ids import check_id
 from meantime.kernel.lifecycle import Status

@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from meantime import Call, Meantime, OpenCodeHost
-from meantime.integrations.opencode.wire.http import Client
+from meantime.integrations.opencode.wire.api_client import Client
 
 COUNT = 4
 

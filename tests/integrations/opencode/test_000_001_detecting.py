@@ -13,9 +13,9 @@ import pytest
 from integrations.agents.installed import OPENCODE, needs
 from integrations.agents.model import script
 from meantime import Meantime, OpenCodeHost
-from meantime.integrations.opencode import turn
-from meantime.integrations.opencode.troubles import Away
-from meantime.integrations.opencode.wire.http import Client
+from meantime.integrations.opencode import session_turn
+from meantime.integrations.opencode.errors import Away
+from meantime.integrations.opencode.wire.api_client import Client
 from meantime.ports.session import AgentSettings
 
 from .serving import PATIENCE, Running, soon
@@ -72,8 +72,8 @@ async def test_a_completion_is_detected_by_an_event(
     server: Running, mt: Meantime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dialect: str
 ):
     """Nothing but `session.idle` makes us look."""
-    monkeypatch.setattr(turn, "HINTS", frozenset({IDLE}))
-    monkeypatch.setattr(turn, "POLL", NEVER)
+    monkeypatch.setattr(session_turn, "HINTS", frozenset({IDLE}))
+    monkeypatch.setattr(session_turn, "POLL", NEVER)
     launched = await launch(server, mt, dialect, f"by-event-{dialect}", tmp_path / "gate")
     await completed_and_told(server, mt, launched)
 
@@ -86,8 +86,8 @@ async def test_a_completion_is_detected_by_polling_where_no_event_comes(
     server: Running, mt: Meantime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dialect: str
 ):
     """Other events come, and `session.idle` is missed: the next look finds the ending."""
-    monkeypatch.setattr(turn, "HINTS", turn.HINTS - {IDLE})
-    monkeypatch.setattr(turn, "POLL", 0.5)
+    monkeypatch.setattr(session_turn, "HINTS", session_turn.HINTS - {IDLE})
+    monkeypatch.setattr(session_turn, "POLL", 0.5)
     launched = await launch(server, mt, dialect, f"by-polling-{dialect}", tmp_path / "gate")
     await completed_and_told(server, mt, launched)
 
@@ -103,7 +103,7 @@ async def test_a_completion_is_detected_by_polling_while_the_stream_is_cut(
     def cut(self: Client) -> Any:
         raise Away("no events")
 
-    monkeypatch.setattr(turn, "POLL", NEVER)  # without events it is looked more often
+    monkeypatch.setattr(session_turn, "POLL", NEVER)  # without events it is looked more often
     monkeypatch.setattr(Client, "events", cut)
     launched = await launch(server, mt, "background", "by-polling-cut", tmp_path / "gate")
     await completed_and_told(server, mt, launched)

@@ -23,7 +23,7 @@ from integrations.agents.model import Model, script
 from meantime import Agent, Cancelled, Failed, Lost, Meantime
 from meantime.app.meantime import Opening
 from meantime.integrations.opencode.server import Record
-from meantime.integrations.opencode.wire.http import Client
+from meantime.integrations.opencode.wire.api_client import Client
 from meantime.ports.session import AgentSettings
 
 from .serving import PATIENCE, Place, Running, eventually, soon

@@ -12,10 +12,10 @@ import pytest
 from integrations.agents.installed import OPENCODE, needs
 from integrations.agents.model import script
 from meantime import Agent, Cancelled, Completed, Failed, Handle, Meantime, OpenCodeHost, Thread
-from meantime.integrations.opencode.troubles import Away
-from meantime.integrations.opencode.wire.http import Client
+from meantime.integrations.opencode.errors import Away
+from meantime.integrations.opencode.wire.api_client import Client
 from meantime.kernel.budgets import Budget
-from meantime.kernel.conversation import Kind
+from meantime.kernel.lines import Kind
 from meantime.ports.session import AgentSettings
 
 from .serving import Running, soon

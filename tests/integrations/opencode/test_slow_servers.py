@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from meantime.integrations.opencode import turn as turns
-from meantime.integrations.opencode.troubles import Away
-from meantime.integrations.opencode.wire.events import Feed
+from meantime.integrations.opencode import session_turn
+from meantime.integrations.opencode.errors import Away
+from meantime.integrations.opencode.wire.server_events import Feed
 from meantime.ports.session import AgentSettings, Brief, Prompt, Turned
 
 pytestmark = pytest.mark.anyio
@@ -83,12 +83,12 @@ class Nobody:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, seconds in (("BLIND", 0.01), ("GRACE", 0.05), ("CALM", 60.0)):
-        monkeypatch.setattr(turns, name, seconds)
+        monkeypatch.setattr(session_turn, name, seconds)
 
 
 async def turned(server: Server, folder: Path) -> Turned:
     brief = Brief("t_1", "any", AgentSettings(runner="opencode"), "/", "", "conv-1", folder)
-    turn = turns.Turn(Reached(server), SESSION, Prompt("go", "key"), brief, Nobody())  # type: ignore[arg-type]
+    turn = session_turn.Turn(Reached(server), SESSION, Prompt("go", "key"), brief, Nobody())  # type: ignore[arg-type]
     async with asyncio.timeout(20):
         return await turn.run()
 
@@ -100,4 +100,4 @@ async def test_one_that_was_heard_all_the_time_has_time(tmp_path: Path):
 async def test_one_that_was_not_heard_for_a_moment_may_be_another(tmp_path: Path):
     server = Server(slow=1_000_000)
     server.breaks_at = 999_990
-    assert (await turned(server, tmp_path)).lost == turns.LOST
+    assert (await turned(server, tmp_path)).lost == session_turn.LOST

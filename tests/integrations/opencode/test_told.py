@@ -15,7 +15,7 @@ import pytest
 from integrations.agents.installed import OPENCODE, needs
 from integrations.agents.model import Asked, script
 from meantime import Call, Meantime, OpenCodeHost
-from meantime.integrations.opencode.wire.http import Client
+from meantime.integrations.opencode.wire.api_client import Client
 
 from .serving import PATIENCE, Running, eventually, soon
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from meantime.integrations.opencode.ids import message_id, part_id
-from meantime.integrations.opencode.memory import Memory
-from meantime.integrations.opencode.said import lines_of
-from meantime.integrations.opencode.verdict import Open, verdict
-from meantime.integrations.opencode.view import View
-from meantime.kernel.conversation import Kind
+from meantime.integrations.opencode.message_ids import message_id, part_id
+from meantime.integrations.opencode.message_lines import lines_of
+from meantime.integrations.opencode.message_view import View
+from meantime.integrations.opencode.prompt_log import Memory
+from meantime.integrations.opencode.turn_result import Open, verdict
+from meantime.kernel.lines import Kind
 from meantime.ports.session import Turned
 
 

@@ -20,7 +20,7 @@ from meantime import Agent, Call, Meantime, TaskFailed, current
 from meantime.integrations.loops import PythonAgent
 from meantime.kernel.budgets import Budget
 from meantime.kernel.errors import InvalidInput
-from meantime.kernel.forking import COPIED
+from meantime.kernel.fork_context import COPIED
 from meantime.ports.session import AgentSettings, Brief
 
 from .scripted import Script, call, until, until_said

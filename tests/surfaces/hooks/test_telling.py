@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from meantime import Call, Meantime, Thread
-from meantime.surfaces.hooks import telling
+from meantime.surfaces.hooks import hook_delivery
+from meantime.surfaces.hooks.hook_delivery import Boundary, Telling
+from meantime.surfaces.hooks.hook_events import POST_TOOL, STOP
 from meantime.surfaces.hooks.idle_wait import IdleWaits
-from meantime.surfaces.hooks.moments import POST_TOOL, STOP
-from meantime.surfaces.hooks.telling import Boundary, Telling
 
 pytestmark = pytest.mark.anyio
 
@@ -45,7 +45,7 @@ def boundary(path: Path, moment: str = POST_TOOL) -> Boundary:
 async def test_at_the_end_of_a_turn_those_that_end_together_are_told_together(
     thread: Thread, hooks: Telling, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(telling, "SETTLE", 30.0)
+    monkeypatch.setattr(hook_delivery, "SETTLE", 30.0)
     gate = asyncio.Event()
     first, second = await thread.start(Call(asyncio.sleep, 0)), await thread.start(Call(gate.wait))
     await first.wait()
@@ -61,7 +61,7 @@ async def test_at_the_end_of_a_turn_those_that_end_together_are_told_together(
 async def test_one_that_ended_a_while_ago_is_told_at_once(
     thread: Thread, hooks: Telling, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(telling, "SETTLE", 0.0)
+    monkeypatch.setattr(hook_delivery, "SETTLE", 0.0)
     gate = asyncio.Event()
     first, second = await thread.start(Call(asyncio.sleep, 0)), await thread.start(Call(gate.wait))
     await first.wait()
@@ -134,9 +134,9 @@ async def test_a_transcript_that_cannot_be_read_in_time_tells_nobody_and_holds_n
 
     handle = await thread.start(Call(asyncio.sleep, 0))
     await handle.wait()
-    monkeypatch.setattr(telling, "SEARCH", 0.01)
-    monkeypatch.setattr(telling.transcript, "found", lambda *asked: time.sleep(0.3))
-    with pytest.raises(telling.Refused):
+    monkeypatch.setattr(hook_delivery, "SEARCH", 0.01)
+    monkeypatch.setattr(hook_delivery.transcript_search, "found", lambda *asked: time.sleep(0.3))
+    with pytest.raises(hook_delivery.Refused):
         await hooks.tell(boundary(tmp_path / "t.jsonl"))
     monkeypatch.undo()
     assert f"{handle.id}.1" in (await hooks.tell(boundary(tmp_path / "t.jsonl"))).text

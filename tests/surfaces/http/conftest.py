@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from meantime import Call, HttpDoor, Meantime, Thread
-from meantime.app.owner import LedgerOwner
-from meantime.surfaces.http.settings import HttpSettings
+from meantime.app.ledger_owner import LedgerOwner
+from meantime.surfaces.http.http_settings import HttpSettings
 from meantime.testing import FakeClock
 
 OpenDoor = Callable[..., Awaitable[HttpDoor]]

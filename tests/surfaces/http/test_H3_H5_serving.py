@@ -15,8 +15,8 @@ import pytest
 
 from meantime import Call, InvalidInput, Meantime
 from meantime.blocking import Meantime as BlockingMeantime
-from meantime.surfaces.http import binding, settings
-from meantime.surfaces.http.settings import HttpSettings, in_force
+from meantime.surfaces.http import http_settings, port_socket
+from meantime.surfaces.http.http_settings import HttpSettings, in_force
 
 from .conftest import OpenDoor
 
@@ -38,13 +38,13 @@ def free_run(length: int) -> int:
 
 def occupy(stack: ExitStack, first: int, count: int) -> None:
     for port in range(first, first + count):
-        stack.enter_context(binding.bind("127.0.0.1", port))
+        stack.enter_context(port_socket.bind("127.0.0.1", port))
 
 
 @pytest.mark.behaviour("H3")
 @pytest.mark.scenario("001", "Server starts on plugin init")
 def test_the_port_is_5165_by_default():
-    assert settings.PORT == 5165
+    assert http_settings.PORT == 5165
     assert in_force(HttpSettings(), {}).port == 5165
     assert HttpSettings().host == "127.0.0.1"
 
@@ -75,7 +75,7 @@ async def test_the_system_chooses_the_port_after_ten_tries(open_door: OpenDoor):
 def test_the_tries_end_with_the_last_port():
     with ExitStack() as held:
         for _ in range(3):
-            held.enter_context(binding.bind("127.0.0.1", 65_534))
+            held.enter_context(port_socket.bind("127.0.0.1", 65_534))
 
 
 @pytest.mark.behaviour("H4")
@@ -173,7 +173,7 @@ async def test_a_memory_ledger_keeps_its_token_in_memory(tmp_path: Path, monkeyp
 
 async def test_a_missing_extra_is_named(mt: Meantime, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    monkeypatch.delitem(sys.modules, "meantime.surfaces.http.serving", raising=False)
+    monkeypatch.delitem(sys.modules, "meantime.surfaces.http.uvicorn_server", raising=False)
     with pytest.raises(InvalidInput, match=r"pip install 'meantime\[server\]'") as caught:
         await mt.serve(port=0)
     assert caught.value.code == "extra_missing"

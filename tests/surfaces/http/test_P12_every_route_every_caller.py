@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from meantime import HttpDoor, Meantime
-from meantime.surfaces.http import guard
+from meantime.surfaces.http import client_limits
 
 from .conftest import OpenDoor, over_socket
 
@@ -186,7 +186,7 @@ async def test_every_route_answers_every_caller_as_the_table_says(
 ):
     (door, socket), caller = both, CALLERS[name]
     if caller.way.endswith("of another user"):
-        monkeypatch.setattr(guard, "peer_uid", lambda transport: os.geteuid() + 1)
+        monkeypatch.setattr(client_limits, "peer_uid", lambda transport: os.geteuid() + 1)
     client = over_socket(socket) if caller.way.startswith("unix") else httpx.AsyncClient(base_url=door.url)
     found: dict[str, int] = {}
     async with client:

@@ -8,11 +8,11 @@ import httpx
 import pytest
 
 from meantime import HttpDoor, Meantime
-from meantime.kernel.conversation import Kind, Line
+from meantime.kernel.lines import Kind, Line
 from meantime.kernel.questions import PERMISSION, Question
 from meantime.ports.session import AgentSettings, Hearer, Prompt
-from meantime.runners.agent.drive import Employed
-from meantime.testing.sessions import ScriptedHost
+from meantime.runners.agent.agent_run import Employed
+from meantime.testing.scripted_host import ScriptedHost
 
 pytestmark = pytest.mark.anyio
 

@@ -17,7 +17,7 @@ from schemathesis import Case, GenerationMode
 from schemathesis.specs.openapi import checks
 
 from meantime import Agent, Call, Shell
-from meantime.app.owner import LedgerOwner
+from meantime.app.ledger_owner import LedgerOwner
 from meantime.blocking import HttpDoor, Meantime
 from meantime.kernel.work import Order
 from meantime.surfaces.http.long_polls import Poll

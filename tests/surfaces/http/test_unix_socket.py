@@ -15,9 +15,9 @@ import httpx
 import pytest
 
 from meantime import Call, InvalidInput, Meantime, Thread
-from meantime.link.unix import LONGEST
-from meantime.surfaces.http import guard, routes
-from meantime.surfaces.unix import bind_unix
+from meantime.link.unix_address import LONGEST
+from meantime.surfaces.http import client_limits, routes
+from meantime.surfaces.unix_socket import bind_unix
 from meantime.testing import FakeClock
 
 from .conftest import OpenDoor, over_socket
@@ -73,7 +73,7 @@ async def test_another_user_is_403_whatever_it_brings(
     open_door: OpenDoor, places: Path, monkeypatch: pytest.MonkeyPatch
 ):
     door = await open_door(socket=places / "http.sock")
-    monkeypatch.setattr(guard, "peer_uid", lambda transport: os.geteuid() + 1)
+    monkeypatch.setattr(client_limits, "peer_uid", lambda transport: os.geteuid() + 1)
     async with over_socket(places / "http.sock") as local:
         for path in ("/v1/health", "/v1/tasks", f"/~{door.token}/v1/tasks"):
             answer = await local.get(path)

@@ -13,11 +13,11 @@ from mcp_types import CallToolResult
 
 from daemon.conftest import Place, place  # noqa: F401  a fixture
 from meantime import Meantime, Settings
-from meantime.app.owner import LedgerOwner
-from meantime.surfaces.mcp.conversation import Conversation
-from meantime.surfaces.mcp.inbox import Ride
-from meantime.surfaces.mcp.owner_works import OwnWorks
-from meantime.surfaces.mcp.server import Context, Door
+from meantime.app.ledger_owner import LedgerOwner
+from meantime.surfaces.mcp.client_conversation import Conversation
+from meantime.surfaces.mcp.notice_delivery import Ride
+from meantime.surfaces.mcp.owner_catalog import OwnWorks
+from meantime.surfaces.mcp.sdk_server import Context, Door
 
 PATIENCE = 30.0  # seconds: the machine may be busy
 MODERN, OLDER = "auto", "legacy"  # how the SDK calls its two ways to begin

@@ -11,8 +11,8 @@ from meantime import Meantime
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.questions import PERMISSION, Choice, Question
 from meantime.ports.session import AgentSettings, Hearer, Prompt
-from meantime.runners.agent.drive import Employed
-from meantime.testing.sessions import ScriptedHost
+from meantime.runners.agent.agent_run import Employed
+from meantime.testing.scripted_host import ScriptedHost
 
 from .conftest import Direct, code, id_in, texts, until_async
 from .tasking import Following, ask

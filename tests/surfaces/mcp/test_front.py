@@ -59,7 +59,7 @@ def said(place: Place, data: bytes, *arguments: str, command: list[str] = COMMAN
 
 
 def test_nothing_heavy_is_loaded_before_the_first_answers():
-    modules = "meantime.app.main, meantime.surfaces.cli.frame, meantime.app.verbs.mcp"
+    modules = "meantime.app.main, meantime.surfaces.cli.invocation, meantime.app.verbs.mcp"
     program = f"import sys, {modules}; print(*sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True

@@ -21,14 +21,14 @@ from mcp_types import methods
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from meantime import Meantime
-from meantime.app.owner import LedgerOwner
+from meantime.app.ledger_owner import LedgerOwner
 from meantime.dialects import names
-from meantime.surfaces.mcp.conversation import Conversation
+from meantime.surfaces.mcp.client_conversation import Conversation
+from meantime.surfaces.mcp.client_sessions import Sessions
+from meantime.surfaces.mcp.client_thread import Whose, instructions
 from meantime.surfaces.mcp.handshake import CAPABILITIES, CLIENT, NEWEST, OLDER, VERSION, Handshake
-from meantime.surfaces.mcp.owner_works import OwnWorks
-from meantime.surfaces.mcp.sessions import Sessions
-from meantime.surfaces.mcp.stdio import StdioDoor
-from meantime.surfaces.mcp.threads import Whose, instructions
+from meantime.surfaces.mcp.owner_catalog import OwnWorks
+from meantime.surfaces.mcp.stdio_server import StdioDoor
 from meantime.testing import FakeSessionRunner, Reply
 
 from .conftest import PATIENCE, QUICK

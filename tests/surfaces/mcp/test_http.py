@@ -18,9 +18,9 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 
 from meantime import HttpDoor, Meantime, Shell, Tool
 from meantime.integrations.mcp.servers import HttpServer
-from meantime.surfaces.http import mcp as endpoint
-from meantime.surfaces.mcp.http import Riding
-from meantime.surfaces.mcp.inbox import Ride
+from meantime.surfaces.http import mcp_endpoint
+from meantime.surfaces.mcp.notice_delivery import Ride
+from meantime.surfaces.mcp.streamable_http import Riding
 
 from .conftest import PATIENCE, QUICK, id_in, notices, until, until_async
 from .tasking import EXTENSION, call_as_task, result
@@ -242,7 +242,7 @@ async def _all_ended(mt: Meantime) -> bool:
 
 
 async def test_without_the_sdk_it_says_what_to_install(door: HttpDoor, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(endpoint, "MODULE", "meantime_without_sdk")
+    monkeypatch.setattr(mcp_endpoint, "MODULE", "meantime_without_sdk")
     async with plain(door, Authorization=f"Bearer {door.token}") as http:
         answer = await http.post("/mcp", json=INITIALIZE)
         assert answer.status_code == 501

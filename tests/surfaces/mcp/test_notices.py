@@ -8,7 +8,7 @@ import pytest
 from mcp import Client
 
 from meantime import Meantime, Shell
-from meantime.surfaces.mcp import inbox as riding
+from meantime.surfaces.mcp import notice_delivery
 
 from .conftest import Direct, id_in, notices, texts, until, until_async
 
@@ -95,7 +95,7 @@ async def _is(asked: object, expected: object) -> bool:
 async def test_a_client_that_has_taken_its_answer_need_not_call_again(
     client: Client, direct: Direct, mt: Meantime, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(riding, "SETTLE", 0.02)
+    monkeypatch.setattr(notice_delivery, "SETTLE", 0.02)
     direct.taken = False
     await ended(mt, "one")
     await look(client)
@@ -110,8 +110,8 @@ async def test_nobody_is_busy_for_ever(
 ):
     """After a while an answer that was not heard of no longer keeps others from being woken; the same
     client is not told again all the same, for its next call says that it has it."""
-    monkeypatch.setattr(riding, "SETTLE", 0.01)
-    monkeypatch.setattr(riding, "HOLD", 0.03)
+    monkeypatch.setattr(notice_delivery, "SETTLE", 0.01)
+    monkeypatch.setattr(notice_delivery, "HOLD", 0.03)
     notice = await ended(mt, "one")
     assert await look(client) == [notice]
     async with asyncio.timeout(30):
@@ -151,7 +151,7 @@ async def _unleased(mt: Meantime) -> list[str]:
 
 
 async def test_a_result_carries_only_so_much(client: Client, mt: Meantime):
-    big = f"head -c {riding.MOST_CHARACTERS // 2} /dev/zero | tr '\\0' x"
+    big = f"head -c {notice_delivery.MOST_CHARACTERS // 2} /dev/zero | tr '\\0' x"
     for number in range(3):
         await ended(mt, f"big-{number}", command=big)
     result = await client.call_tool("list", {})
@@ -163,10 +163,10 @@ async def test_a_result_carries_only_so_much(client: Client, mt: Meantime):
 
 
 async def test_many_come_a_few_at_a_time(client: Client, mt: Meantime):
-    for number in range(riding.MOST + 1):
+    for number in range(notice_delivery.MOST + 1):
         await ended(mt, f"many-{number:02}", command="true")
-    assert len(await look(client)) == riding.MOST
-    assert await look(client) == [f"many-{riding.MOST}.1"]
+    assert len(await look(client)) == notice_delivery.MOST
+    assert await look(client) == [f"many-{notice_delivery.MOST}.1"]
 
 
 async def test_a_lost_turn_is_not_told_twice_to_the_same_client(client: Client, direct: Direct, mt: Meantime):

@@ -12,12 +12,12 @@ import pytest
 from daemon.conftest import Place
 from gates import Gate
 from meantime import Meantime, Shell
-from meantime.app.owner import LedgerOwner
-from meantime.surfaces.mcp import sessions
-from meantime.surfaces.mcp.conversation import Conversation
-from meantime.surfaces.mcp.owner_works import OwnWorks
-from meantime.surfaces.mcp.sessions import Sessions
-from meantime.surfaces.mcp.threads import Whose
+from meantime.app.ledger_owner import LedgerOwner
+from meantime.surfaces.mcp import client_sessions
+from meantime.surfaces.mcp.client_conversation import Conversation
+from meantime.surfaces.mcp.client_sessions import Sessions
+from meantime.surfaces.mcp.client_thread import Whose
+from meantime.surfaces.mcp.owner_catalog import OwnWorks
 
 from .conftest import PATIENCE, until_async
 from .speaking import HELLO, Raw
@@ -176,7 +176,7 @@ class Opened:
 async def test_the_session_that_has_not_called_for_longest_is_forgotten(
     mt: Meantime, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(sessions, "MOST", 3)
+    monkeypatch.setattr(client_sessions, "MOST", 3)
     opened = Opened(mt)
     one, two = opened.of("one"), opened.of("two")
     assert opened.of("one") is one
@@ -210,7 +210,7 @@ async def test_a_session_that_is_our_own_is_one_conversation(mt: Meantime):
 @pytest.mark.anyio
 async def test_all_are_closed_at_once(mt: Meantime, monkeypatch: pytest.MonkeyPatch):
     """Also one that was forgotten a moment ago. Each of them waits here for all the others."""
-    monkeypatch.setattr(sessions, "MOST", 3)
+    monkeypatch.setattr(client_sessions, "MOST", 3)
     together = asyncio.Barrier(4)
     opened = Opened(mt)
     monkeypatch.setattr(opened.sessions.own, "close", together.wait)

@@ -9,9 +9,9 @@ import pytest
 from mcp import Client
 
 from meantime import Meantime, Shell, background
-from meantime.dialects.meantime.arguments import LONGEST_WAIT
-from meantime.runners.background import REGISTRY
-from meantime.toolset import performing
+from meantime.dialects.meantime.meantime_arguments import LONGEST_WAIT
+from meantime.runners.background_function import REGISTRY
+from meantime.toolset import performer
 
 from .conftest import PATIENCE, code, id_in, texts, until_async
 
@@ -104,7 +104,7 @@ async def test_a_wait_says_only_so_much(client: Client):
     started = [await client.call_tool("start", {"command": big}) for _ in range(10)]
     ids = [id_in(one) for one in started]
     said = await client.call_tool("wait", {"ids": ids, "seconds": PATIENCE})
-    assert len(texts(said)[0]) < performing.MOST_READ + 5_000
+    assert len(texts(said)[0]) < performer.MOST_READ + 5_000
     whole = [id for id in ids if f'id="{id}.1"' in texts(said)[0]]
     assert 1 < len(whole) < len(ids)
     assert all(f"{id}: " in texts(said)[0] for id in ids if id not in whole)
@@ -114,9 +114,9 @@ async def test_a_wait_says_only_so_much(client: Client):
 
 async def test_a_wait_says_that_it_lives(client: Client, monkeypatch: pytest.MonkeyPatch):
     """Hosts cut off calls that say nothing for a minute."""
-    assert performing.BEAT <= 20
+    assert performer.BEAT <= 20
     assert LONGEST_WAIT < 60
-    monkeypatch.setattr(performing, "BEAT", 0.05)
+    monkeypatch.setattr(performer, "BEAT", 0.05)
     heard: list[tuple[float, float | None, str | None]] = []
 
     async def progress(done: float, total: float | None, message: str | None) -> None:

@@ -12,10 +12,10 @@ import pytest
 
 from meantime import InvalidInput
 from meantime.kernel.lifecycle import Status
-from meantime.surfaces.cli.conversation import named
-from meantime.surfaces.mcp import wire
+from meantime.surfaces.cli.caller_thread import named
+from meantime.surfaces.mcp import mcp_tasks
+from meantime.surfaces.mcp.client_thread import own_thread
 from meantime.surfaces.mcp.pipes import Lines, Out, TooLong, _writer
-from meantime.surfaces.mcp.threads import own_thread
 
 pytestmark = pytest.mark.anyio
 
@@ -70,7 +70,7 @@ def test_whose_conversation_it_is():
 
 def test_an_agent_that_starts_us_again_finds_its_inbox_again(tmp_path: object):
     """Also through a shell; from another folder it is another conversation."""
-    code = "from meantime.surfaces.mcp.threads import own_thread; print(own_thread(None, {}))"
+    code = "from meantime.surfaces.mcp.client_thread import own_thread; print(own_thread(None, {}))"
     command = [sys.executable, "-c", code]
 
     def run(arguments: list[str], **given: object) -> str:
@@ -84,8 +84,8 @@ def test_an_agent_that_starts_us_again_finds_its_inbox_again(tmp_path: object):
 
 
 def test_every_status_has_its_word():
-    assert set(wire._STATUS) == set(wire._STATUS_2025) == set(Status)
-    assert set(wire._STATUS_2025.values()) <= {
+    assert set(mcp_tasks._STATUS) == set(mcp_tasks._STATUS_2025) == set(Status)
+    assert set(mcp_tasks._STATUS_2025.values()) <= {
         "working",
         "input_required",
         "completed",
@@ -95,6 +95,6 @@ def test_every_status_has_its_word():
 
 
 def test_ids_at_this_door_cannot_be_guessed():
-    made = {wire.new_id() for _ in range(1_000)}
+    made = {mcp_tasks.new_id() for _ in range(1_000)}
     assert len(made) == 1_000
     assert all(len(id) - 2 >= 26 for id in made)  # five bits each: 128 and more

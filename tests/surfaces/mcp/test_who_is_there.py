@@ -9,7 +9,7 @@ import pytest
 
 from daemon.conftest import Place, eventually
 from meantime import HttpDoor, Meantime
-from meantime.surfaces.mcp import conversation
+from meantime.surfaces.mcp import client_conversation
 
 from .speaking import Raw
 from .test_http import connected, door  # noqa: F401  a fixture
@@ -40,7 +40,7 @@ async def test_who_has_not_called_for_long_is_not_there(
 ):
     async with connected(door, era, path="/mcp?thread=conv-1") as client:
         await client.call_tool("list", {})
-        monkeypatch.setattr(conversation, "RECENT", 0.0)
+        monkeypatch.setattr(client_conversation, "RECENT", 0.0)
         assert await hosts(door) == []
 
 

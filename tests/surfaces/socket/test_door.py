@@ -16,8 +16,7 @@ import pytest
 
 from meantime import InvalidInput, Meantime, Refused
 from meantime.link.frames import PROTOCOL, Hello
-from meantime.surfaces.socket import door as door_module
-from meantime.surfaces.socket import link as link_module
+from meantime.surfaces.socket import client_link, socket_door
 
 pytestmark = pytest.mark.anyio
 
@@ -76,7 +75,7 @@ async def test_a_client_tells_nothing_to_another_users_owner(
     owner: Meantime, path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """Whoever lays a socket where ours is looked for would get our commands, and our environment."""
-    monkeypatch.setattr("meantime.client.connection.credentials", lambda _: (1, 12345))
+    monkeypatch.setattr("meantime.client.owner_connection.credentials", lambda _: (1, 12345))
     with pytest.raises(Refused, match="served by user 12345") as caught:
         await Meantime.connect(path)
     assert caught.value.code == "other_user"
@@ -122,7 +121,7 @@ async def test_a_long_path_is_no_trouble(tmp_path: Path):
 
 @pytest.mark.behaviour("P10")
 async def test_one_process_too_many_is_refused(owner: Meantime, path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(door_module, "MAX_LINKS", 2)
+    monkeypatch.setattr(socket_door, "MAX_LINKS", 2)
     async with Meantime.connect(path), Meantime.connect(path) as second:
         with pytest.raises(Refused, match="2 processes are connected") as caught:
             await Meantime.connect(path)
@@ -131,7 +130,7 @@ async def test_one_process_too_many_is_refused(owner: Meantime, path: Path, monk
 
 
 async def test_who_does_not_say_hello_is_let_go(path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(link_module, "HELLO_WITHIN", 0.05)
+    monkeypatch.setattr(client_link, "HELLO_WITHIN", 0.05)
     async with Meantime.open(":memory:", link=path):
         assert await said(path) == []
 

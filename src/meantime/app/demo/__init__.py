@@ -18,7 +18,7 @@ __all__ = ["command"]
 def __getattr__(name: str) -> Any:
     if name != "command":
         raise AttributeError(f"module 'meantime.app.demo' has no attribute {name!r}")
-    from .options import make_command
+    from .demo_command import make_command
 
     globals()["command"] = made = make_command()
     return made

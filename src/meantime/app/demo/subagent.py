@@ -14,7 +14,7 @@ from meantime.api import Thread
 from meantime.kernel.notices import Notice
 from meantime.kernel.work import Call
 from meantime.ports.runner import current
-from meantime.runners.shell.work import Shell
+from meantime.runners.shell.shell_work import Shell
 
 CHILDREN = 2
 

@@ -16,11 +16,11 @@ from typing import Any, TextIO
 
 from meantime.kernel.ids import display
 from meantime.kernel.model import Task
-from meantime.surfaces.cli.showing import room
+from meantime.surfaces.cli.task_format import room
 
-from .keys import END, Line
-from .screen import YOU, Screen
-from .texts import MEANWHILE
+from .demo_screen import YOU, Screen
+from .demo_texts import MEANWHILE
+from .line_editor import END, Line
 
 PATIENCE = 15.0  # seconds without a key, after which a half-typed line holds up nothing
 BACK = "\r\x1b[K"

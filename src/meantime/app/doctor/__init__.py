@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from . import agents, home, machine
-from .row import BAD, OK, WARN, Patient, Row
+from . import agent_checks, home_checks, machine_checks
+from .check_row import BAD, OK, WARN, Patient, Row
 
 __all__ = ["BAD", "CHECKS", "OK", "WARN", "Patient", "Row", "examine"]
 
 CHECKS: tuple[Callable[[Patient], Iterator[Row]], ...] = (
-    machine.python,
-    machine.sqlite,
-    machine.extras,
-    machine.mcp,
-    machine.kernel,
-    home.folder,
-    home.config,
-    agents.agents,
-    home.ledger,
-    machine.disk,
-    machine.descriptors,
-    home.daemon,
-    machine.clock,
+    machine_checks.python,
+    machine_checks.sqlite,
+    machine_checks.extras,
+    machine_checks.mcp,
+    machine_checks.kernel,
+    home_checks.folder,
+    home_checks.config,
+    agent_checks.agents,
+    home_checks.ledger,
+    machine_checks.disk,
+    machine_checks.descriptors,
+    home_checks.daemon,
+    machine_checks.clock,
 )
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from meantime.app.audit import Audit, Finding, audit
+from meantime.app.ledger_audit import Audit, Finding, audit
 from meantime.kernel.durations import duration
 from meantime.kernel.errors import MeantimeError
-from meantime.leader import owner
-from meantime.surfaces.cli.showing import coloured
-from meantime.surfaces.cli.streams import echo
-from meantime.surfaces.cli.trouble import Trouble
+from meantime.owner_process import owner
+from meantime.surfaces.cli.errors import Trouble
+from meantime.surfaces.cli.std_streams import echo
+from meantime.surfaces.cli.task_format import coloured
 from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
 
 

@@ -7,12 +7,12 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from meantime.app.backup import Account, back_up
-from meantime.app.restore import restore
+from meantime.app.ledger_backup import Account, back_up
+from meantime.app.ledger_restore import restore
 from meantime.home import BadHome
 from meantime.kernel.errors import MeantimeError
-from meantime.surfaces.cli.streams import echo
-from meantime.surfaces.cli.trouble import Trouble
+from meantime.surfaces.cli.errors import Trouble
+from meantime.surfaces.cli.std_streams import echo
 from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
 
 _ledger = option("--ledger", metavar="PATH", help="A ledger of your own program instead.")

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from meantime.app.connected import ConnectedWorks
+from meantime.app.connected_catalog import ConnectedWorks
 from meantime.app.meantime import Meantime
 from meantime.home import BadHome, home
 from meantime.kernel.errors import Disconnected, MeantimeError
-from meantime.runners.shell.work import Shell
-from meantime.surfaces.cli.conversation import OURS
-from meantime.surfaces.cli.trouble import FAILED, NO_DAEMON, USAGE, Trouble
-from meantime.toolset.works import GivenWorks
+from meantime.runners.shell.shell_work import Shell
+from meantime.surfaces.cli.caller_thread import OURS
+from meantime.surfaces.cli.errors import FAILED, NO_DAEMON, USAGE, Trouble
+from meantime.toolset.work_catalog import GivenWorks
 
 if TYPE_CHECKING:
-    from meantime.surfaces.chat.chat import Agent, Chat
+    from meantime.surfaces.chat.chat_loop import Agent, Chat
 
 THREAD = "chat"
 
@@ -75,7 +75,7 @@ def _check_extras(model: str | None) -> None:
 async def _chat(
     model: str | None, base_url: str | None, thread: str, embedded: bool, ledger: str | None
 ) -> int:
-    from meantime.surfaces.chat.chat import Chat
+    from meantime.surfaces.chat.chat_loop import Chat
 
     opening, where = _opened(embedded, ledger)
     async with opening as mt:
@@ -105,12 +105,12 @@ def _own_ledger() -> Path:
 
 async def _agent(chat: Chat, model: str | None, base_url: str | None) -> Agent:
     if model is None:
-        from meantime.surfaces.chat.scripted import Scripted
+        from meantime.surfaces.chat.scripted_agent import Scripted
 
         return Scripted(chat.hands, chat.screen.put)
     click.echo("Loading Pydantic AI …")  # it takes its time
-    from meantime.surfaces.chat.model import ModelAgent, find_model
-    from meantime.surfaces.chat.tools import ChatTools
+    from meantime.surfaces.chat.chat_tools import ChatTools
+    from meantime.surfaces.chat.model_agent import ModelAgent, find_model
 
     try:
         found = find_model(model, base_url)

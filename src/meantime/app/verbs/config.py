@@ -7,12 +7,12 @@ from typing import Any, cast
 
 import click
 
+from meantime.app.config_sources import DEFAULT, load
 from meantime.app.config_text import beginning, toml
-from meantime.app.sources import DEFAULT, load
 from meantime.home import Home
 from meantime.kernel.errors import InvalidInput
-from meantime.surfaces.cli.showing import coloured
-from meantime.surfaces.cli.trouble import FAILED, USAGE, Trouble
+from meantime.surfaces.cli.errors import FAILED, USAGE, Trouble
+from meantime.surfaces.cli.task_format import coloured
 from meantime.surfaces.cli.verb import daemon, say_json
 
 

@@ -6,8 +6,8 @@ import os
 import time
 
 from meantime.app.doctor import BAD, OK, WARN, Patient, examine
-from meantime.surfaces.cli.showing import coloured
-from meantime.surfaces.cli.streams import echo
+from meantime.surfaces.cli.std_streams import echo
+from meantime.surfaces.cli.task_format import coloured
 from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
 
 COLOURS = {OK: "32", WARN: "33", BAD: "31"}

@@ -1,17 +1,17 @@
 """`meantime mcp`: an MCP server on stdin and stdout, in front of the daemon.
 
-A client waits for the first answers, so this loads little; `app/mcp_serving.py` has all that is heavy.
+A client waits for the first answers, so this loads little; `app/mcp_sdk_server.py` has all that is heavy.
 """
 
 from __future__ import annotations
 
 import os
 
-from meantime.app.mcp_start import begin
+from meantime.app.mcp_startup import begin
 from meantime.kernel.errors import MeantimeError
-from meantime.surfaces.cli.trouble import USAGE, Trouble
+from meantime.surfaces.cli.errors import USAGE, Trouble
 from meantime.surfaces.cli.verb import option, verb
-from meantime.surfaces.mcp.threads import is_said, own_thread
+from meantime.surfaces.mcp.client_thread import is_said, own_thread
 
 
 @verb("mcp", starts=False)
@@ -33,6 +33,6 @@ def command(thread: str | None, by_session: bool, dialect: str, home: str | None
     code = begin(own, said, by_session, dialect)
     if code is not None:
         return code
-    from meantime.app.mcp_serving import serve
+    from meantime.app.mcp_sdk_server import serve
 
     return serve(own, said, by_session, dialect)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from meantime import __version__
-from meantime.app.reading import size
+from meantime.app.read_only_ledger import size
+from meantime.daemon_autostart import answers
 from meantime.home import Home
-from meantime.leader import owner
-from meantime.ondemand import answers
-from meantime.surfaces.cli import showing
-from meantime.surfaces.cli.speaking import Daemon
-from meantime.surfaces.cli.streams import echo
-from meantime.surfaces.cli.trouble import NO_DAEMON, Refused
+from meantime.owner_process import owner
+from meantime.surfaces.cli import task_format
+from meantime.surfaces.cli.daemon_client import Daemon
+from meantime.surfaces.cli.errors import NO_DAEMON, Refused
+from meantime.surfaces.cli.std_streams import echo
 from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
 
 
@@ -57,7 +57,7 @@ def _rows(home: Home, health: Any, info: Any, stats: Any) -> list[tuple[str, str
     by_status, notices = stats["byStatus"], stats.get("notices", {})
     untold = sum(notices.get(state, 0) for state in ("unread", "leased"))
     return [
-        ("meantime", f"{info['version']}, up {showing.span(health['uptime'])} (pid {info['pid']})"),
+        ("meantime", f"{info['version']}, up {task_format.span(health['uptime'])} (pid {info['pid']})"),
         ("upgrade", _upgrade(info["version"])),
         ("degraded", "nothing new is accepted: see `meantime doctor`" if info["degraded"] else ""),
         ("door", info.get("url") or f"none on a port; see {home.log}"),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import sys
 
-from meantime.leader import owner
-from meantime.ondemand import NoDaemon, answers, ensure
-from meantime.surfaces.cli.asking import Number
-from meantime.surfaces.cli.streams import echo
-from meantime.surfaces.cli.trouble import FAILED, NO_DAEMON, USAGE, Trouble
+from meantime.daemon_autostart import NoDaemon, answers, ensure
+from meantime.owner_process import owner
+from meantime.surfaces.cli.errors import FAILED, NO_DAEMON, USAGE, Trouble
+from meantime.surfaces.cli.parameter_types import Number
+from meantime.surfaces.cli.std_streams import echo
 from meantime.surfaces.cli.verb import as_json, daemon, option, say_json, verb
 
 
@@ -44,7 +44,7 @@ def command(foreground: bool, settings: tuple[str, ...], wait: float, as_json: b
 
 def _variable(said: str) -> tuple[str, str]:
     """The daemon hears of it through its environment, and checks the value there."""
-    from meantime.app.keys import known
+    from meantime.app.config_keys import known
 
     key, equals, value = said.partition("=")
     if not equals:

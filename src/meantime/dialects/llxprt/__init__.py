@@ -20,10 +20,10 @@ from meantime.kernel.payloads import as_text, clean
 from meantime.ports import asks
 from meantime.ports.asks import Answer, Ask
 from meantime.ports.dialect import Command, Offer, Policy, Problem, Said, Standing, Tool
-from meantime.toolset import words
+from meantime.toolset import task_text
 from meantime.toolset.arguments import Arguments, tool
 
-from . import bus, texts
+from . import llxprt_texts, message_bus
 
 __all__ = ["DIALECT"]
 
@@ -85,7 +85,7 @@ class Llxprt:
     )
 
     def status(self, status: Status, run: int) -> str:
-        return texts.WORDS[status]
+        return llxprt_texts.WORDS[status]
 
     def tools(self, offer: Offer) -> Sequence[Tool]:
         check = tool("check_async_tasks", CHECK, Check, _check, _checked, reads=True)
@@ -139,17 +139,17 @@ class Llxprt:
         )
 
     def summary(self, tasks: Sequence[kernel.Task]) -> str:
-        return texts.summary(_launched(tasks[::-1]))
+        return llxprt_texts.summary(_launched(tasks[::-1]))
 
     def published(self, event: Event, task: kernel.Task) -> dict[str, Any] | None:
-        return bus.message(event, task)
+        return message_bus.message(event, task)
 
     def message(self, notice: Notice) -> Message:
-        return Message("user", (Part(texts.ended(notice.task)),))
+        return Message("user", (Part(llxprt_texts.ended(notice.task)),))
 
     def reminder(self, standing: Standing) -> str:
         """Completed and failed as the seed says; cancelled in a line of its own."""
-        short = texts.ids([*standing.active, *standing.untold])
+        short = llxprt_texts.ids([*standing.active, *standing.untold])
         untold = _launched(standing.untold)
         ended = [task for task in untold if task.status is not Status.CANCELLED]
         gone = [task for task in untold if task.status is Status.CANCELLED]
@@ -160,33 +160,33 @@ class Llxprt:
             ("Cancelled (pending acknowledgement)", gone),
         ):
             if tasks:
-                lines.append(f"{title}: {texts.some(tasks, short)}")
-        return texts.note("\n".join(lines)) if len(lines) > 1 else ""
+                lines.append(f"{title}: {llxprt_texts.some(tasks, short)}")
+        return llxprt_texts.note("\n".join(lines)) if len(lines) > 1 else ""
 
     def problem(self, problem: Problem) -> Said:
         error = problem.error
-        ref = words.flat(str(getattr(problem.ask, "ref", "") or ""), 128)
+        ref = task_text.flat(str(getattr(problem.ask, "ref", "") or ""), 128)
         if isinstance(error, LimitReached):
-            shown = texts.full_on_screen(error.limit, error.running)
+            shown = llxprt_texts.full_on_screen(error.limit, error.running)
             message = f"Max async tasks ({error.limit}) reached"
             data = {"error": error.code, "message": message, "returnDisplay": shown}
-            return Said(texts.full(error.limit, error.running), error.code, data=data)
+            return Said(llxprt_texts.full(error.limit, error.running), error.code, data=data)
         if error.code in ("not_found", "invalid_input") and ref:  # what can be no id is not found either
             return _refused(f"Task not found: {ref}", error.code)
         if error.code == "invalid_input" and problem.tool.startswith("/set "):
             return _refused(error.message, error.code)  # the seed's text, and nothing beside it
         if isinstance(error, TaskEnded):  # a subagent that was waited for
-            found = texts.output(error.task)
-            return Said(texts.as_json(found), error.code, data=found)
+            found = llxprt_texts.output(error.task)
+            return Said(llxprt_texts.as_json(found), error.code, data=found)
         if error.code == "ambiguous":
             bullet = "  " if problem.tool.startswith("/") else "- "
-            head, rows = texts.several(ref, problem.candidates, bullet).split("\n", 1)
+            head, rows = llxprt_texts.several(ref, problem.candidates, bullet).split("\n", 1)
             message, shown = f"Ambiguous task ID: {ref}", f"Ambiguous ID. Matches:\n{rows}"
             data = {"error": error.code, "message": message, "returnDisplay": shown}
             return Said(f"{head}\n{rows}", error.code, data=data)
-        said = words.refusal(error)
+        said = task_text.refusal(error)
         if isinstance(problem.ask, asks.StartAgent) and problem.ask.background:
-            name = words.flat(problem.ask.agent, 100)
+            name = task_text.flat(problem.ask.agent, 100)
             return said._replace(text=f"Failed to launch async subagent '{name}'.\n{said.text}")
         return said
 
@@ -204,7 +204,7 @@ def _task(given: Task) -> asks.StartAgent:
         more["tools"] = given.tool_whitelist
     parts = [given.goal_prompt, *given.behaviour_prompts]
     if given.context:
-        parts.append("Context:\n" + texts.as_json(given.context))
+        parts.append("Context:\n" + llxprt_texts.as_json(given.context))
     if given.output_spec:
         wanted = [f"- {name}: {about}" for name, about in given.output_spec.items()]
         parts.append("\n".join(["When you are done, give these values by name:", *wanted]))
@@ -225,11 +225,11 @@ def _check(given: Check) -> Ask:
 
 
 def _end(rest: str) -> Ask | Said:
-    return asks.Cancel(ref=rest) if rest else Said(texts.USAGE.format(verb="end"))
+    return asks.Cancel(ref=rest) if rest else Said(llxprt_texts.USAGE.format(verb="end"))
 
 
 def _show(rest: str) -> Ask | Said:
-    return asks.Read(ref=rest, tail=SHOWN) if rest else Said(texts.USAGE.format(verb="show"))
+    return asks.Read(ref=rest, tail=SHOWN) if rest else Said(llxprt_texts.USAGE.format(verb="show"))
 
 
 def _set(rest: str) -> Ask:
@@ -240,7 +240,7 @@ def _set(rest: str) -> Ask:
     except ValueError:
         most = 0.0
     if most != -1 and not 0 < most <= MOST_ASYNC:
-        raise InvalidInput(texts.MAX_ASYNC)
+        raise InvalidInput(llxprt_texts.MAX_ASYNC)
     return asks.SetLimit(kind="agent", most=math.ceil(most))
 
 
@@ -249,32 +249,34 @@ def _set(rest: str) -> Ask:
 
 def _ran(ask: asks.StartAgent, answer: Answer) -> Said:
     if answer.ending is not None:
-        found = texts.completed(answer.ending, answer.ending.final_message or as_text(answer.result))
-        return Said(texts.as_json(found), data=found)
+        found = llxprt_texts.completed(answer.ending, answer.ending.final_message or as_text(answer.result))
+        return Said(llxprt_texts.as_json(found), data=found)
     task = answer.task
     data = {
         "agentId": task.id,
         "async": True,
-        "status": texts.word(task),
-        "returnDisplay": texts.launched_on_screen(task),
+        "status": llxprt_texts.word(task),
+        "returnDisplay": llxprt_texts.launched_on_screen(task),
     }
-    return Said(texts.launched(task), data=data)
+    return Said(llxprt_texts.launched(task), data=data)
 
 
 def _checked(ask: Ask, answer: Answer) -> Said:
     if isinstance(ask, asks.List):
         tasks = _launched(answer.tasks[::-1])
-        return Said(texts.listed(tasks), data={"count": len(tasks)})
+        return Said(llxprt_texts.listed(tasks), data={"count": len(tasks)})
     task = answer.task
-    text = texts.peek(task, _emitted(answer, words.block), answer.now)
-    return Said(text, reads=words.endings(task), data={"taskId": task.id, "status": texts.word(task)})
+    text = llxprt_texts.peek(task, _emitted(answer, task_text.block), answer.now)
+    return Said(
+        text, reads=task_text.endings(task), data={"taskId": task.id, "status": llxprt_texts.word(task)}
+    )
 
 
 def _shown(ask: asks.Read, answer: Answer) -> Said:
     """The same for a person, who needs no fence around what a command says."""
     task = answer.task
-    text = texts.peek(task, _emitted(answer, clean), answer.now)
-    return Said(text, data={"taskId": task.id, "status": texts.word(task)})
+    text = llxprt_texts.peek(task, _emitted(answer, clean), answer.now)
+    return Said(text, data={"taskId": task.id, "status": llxprt_texts.word(task)})
 
 
 def _emitted(answer: Answer, put: Callable[[str], str]) -> str:
@@ -282,12 +284,12 @@ def _emitted(answer: Answer, put: Callable[[str], str]) -> str:
     if answer.task.work.kind != "agent":
         return put(answer.chunk.text) if answer.chunk else ""
     emitted = answer.output.emitted if answer.output else {}
-    return texts.as_json(words.cleaned(values(emitted))) if emitted else ""
+    return llxprt_texts.as_json(task_text.cleaned(values(emitted))) if emitted else ""
 
 
 def _on_screen(ask: Ask, answer: Answer) -> Said:
     tasks = _launched(answer.tasks[::-1])
-    return Said(texts.on_screen(tasks, answer.now), data={"count": len(tasks)})
+    return Said(llxprt_texts.on_screen(tasks, answer.now), data={"count": len(tasks)})
 
 
 def _launched(tasks: Sequence[kernel.Task]) -> list[kernel.Task]:
@@ -298,10 +300,10 @@ def _launched(tasks: Sequence[kernel.Task]) -> list[kernel.Task]:
 def _ended(ask: asks.Cancel, answer: Answer) -> Said:
     task, short = answer.task, display(answer.task.id)
     if Disposition.ALREADY_ENDED in answer.dispositions:
-        return _refused(f"Task {short} is not running (status: {texts.word(task)})", "not_running")
+        return _refused(f"Task {short} is not running (status: {llxprt_texts.word(task)})", "not_running")
     if task.status is not Status.CANCELLED and task.ended:
         return _refused(f"Failed to cancel task: {short}", "not_cancelled")
-    return Said(f"Cancelled task: {texts.name(task)} ({short})", data={"taskId": task.id})
+    return Said(f"Cancelled task: {llxprt_texts.name(task)} ({short})", data={"taskId": task.id})
 
 
 def _is_set(ask: asks.SetLimit, answer: Answer) -> Said:

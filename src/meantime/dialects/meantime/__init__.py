@@ -13,13 +13,12 @@ from meantime.kernel.reminder import reminder
 from meantime.ports import asks
 from meantime.ports.asks import Answer
 from meantime.ports.dialect import Command, Offer, Policy, Problem, Said, Standing, Tool
-from meantime.toolset import words
+from meantime.toolset import task_text
 from meantime.toolset.arguments import tool
-from meantime.toolset.performing import MOST_READ
+from meantime.toolset.performer import MOST_READ
 
-from . import arguments as taking
-from . import texts
-from .arguments import LONGEST_WAIT
+from . import meantime_arguments, meantime_texts
+from .meantime_arguments import LONGEST_WAIT
 
 
 class Meantime:
@@ -32,30 +31,50 @@ class Meantime:
     def tools(self, offer: Offer) -> Sequence[Tool]:
         found = [*self._starting(offer)] if offer.background else []
         found += [
-            tool("output", texts.OUTPUT, taking.Output, _read, _output, reads=True),
-            tool("list", texts.LIST, taking.List, _list, _listed, reads=True),
-            tool("wait", texts.WAIT.format(seconds=LONGEST_WAIT), taking.Wait, _wait, _waited, reads=True),
+            tool("output", meantime_texts.OUTPUT, meantime_arguments.Output, _read, _output, reads=True),
+            tool("list", meantime_texts.LIST, meantime_arguments.List, _list, _listed, reads=True),
+            tool(
+                "wait",
+                meantime_texts.WAIT.format(seconds=LONGEST_WAIT),
+                meantime_arguments.Wait,
+                _wait,
+                _waited,
+                reads=True,
+            ),
         ]
         if offer.cancel:
-            found.append(tool("cancel", texts.CANCEL, taking.Cancel, _cancel, _cancelled, cancels=True))
+            found.append(
+                tool(
+                    "cancel",
+                    meantime_texts.CANCEL,
+                    meantime_arguments.Cancel,
+                    _cancel,
+                    _cancelled,
+                    cancels=True,
+                )
+            )
         if offer.commands or offer.agents is not None:
-            text = texts.SEND if offer.agents is None else texts.SEND_AGENT
-            found.append(tool("send", text, taking.Send, _send, _sent))
+            text = meantime_texts.SEND if offer.agents is None else meantime_texts.SEND_AGENT
+            found.append(tool("send", text, meantime_arguments.Send, _send, _sent))
         if offer.agents is not None:
-            found.append(tool("answer", texts.ANSWER, taking.Answer, _respond, _responded))
+            found.append(
+                tool("answer", meantime_texts.ANSWER, meantime_arguments.Answer, _respond, _responded)
+            )
         return found
 
     def _starting(self, offer: Offer) -> Sequence[Tool]:
         found: list[Tool] = []
         if offer.commands:
-            found.append(tool("start", texts.START, taking.Start, _start, _started, starts=True))
+            found.append(
+                tool("start", meantime_texts.START, meantime_arguments.Start, _start, _started, starts=True)
+            )
         if offer.tools:
             enums = {"name": offer.tools}
             found.append(
                 tool(
                     "start_tool",
-                    texts.START_TOOL,
-                    taking.StartTool,
+                    meantime_texts.START_TOOL,
+                    meantime_arguments.StartTool,
                     _start_tool,
                     _started,
                     starts=True,
@@ -64,11 +83,23 @@ class Meantime:
             )
         if offer.agents is not None:
             enums = {"agent": offer.agents}
-            text = texts.start_agent(offer.purposes)
+            text = meantime_texts.start_agent(offer.purposes)
             found.append(
-                tool("start_agent", text, taking.StartAgent, _start_agent, _started, starts=True, enums=enums)
+                tool(
+                    "start_agent",
+                    text,
+                    meantime_arguments.StartAgent,
+                    _start_agent,
+                    _started,
+                    starts=True,
+                    enums=enums,
+                )
             )
-            found.append(tool("resume", texts.RESUME, taking.Resume, _resume, _started, starts=True))
+            found.append(
+                tool(
+                    "resume", meantime_texts.RESUME, meantime_arguments.Resume, _resume, _started, starts=True
+                )
+            )
         return found
 
     def commands(self) -> Sequence[Command]:
@@ -76,7 +107,7 @@ class Meantime:
 
     def guidance(self, tools: Sequence[str]) -> str:
         start = next((name for name in tools if name.startswith("start")), "")
-        return texts.INSTRUCTIONS.format(start=start) if start else ""
+        return meantime_texts.INSTRUCTIONS.format(start=start) if start else ""
 
     def message(self, notice: Notice) -> Message:
         return canonical(notice)
@@ -85,7 +116,7 @@ class Meantime:
         return reminder(standing.active, standing.untold, standing.parked, standing.now)
 
     def problem(self, problem: Problem) -> Said:
-        return words.refusal(problem.error)
+        return task_text.refusal(problem.error)
 
 
 DIALECT = Meantime()
@@ -94,49 +125,49 @@ DIALECT = Meantime()
 # -- what a call asks
 
 
-def _start(given: taking.Start) -> asks.StartCommand:
+def _start(given: meantime_arguments.Start) -> asks.StartCommand:
     more = _told(given)
     return asks.StartCommand(command=given.command, cwd=given.cwd, stdin=given.stdin, **more)
 
 
-def _start_tool(given: taking.StartTool) -> asks.StartTool:
+def _start_tool(given: meantime_arguments.StartTool) -> asks.StartTool:
     return asks.StartTool(name=given.name, arguments=given.arguments, **_told(given))
 
 
-def _start_agent(given: taking.StartAgent) -> asks.StartAgent:
+def _start_agent(given: meantime_arguments.StartAgent) -> asks.StartAgent:
     return asks.StartAgent(agent=given.agent, prompt=given.prompt, **_told(given))
 
 
-def _told(given: taking.Starting) -> dict[str, Any]:
+def _told(given: meantime_arguments.Starting) -> dict[str, Any]:
     return {"timeout": given.timeout, "description": given.description, "batch": given.batch}
 
 
-def _resume(given: taking.Resume) -> asks.Resume:
+def _resume(given: meantime_arguments.Resume) -> asks.Resume:
     return asks.Resume(ref=given.id, prompt=given.prompt)
 
 
-def _read(given: taking.Output) -> asks.Read:
+def _read(given: meantime_arguments.Output) -> asks.Read:
     return asks.Read(ref=given.id, tail=given.tail, offset=given.offset)
 
 
-def _list(given: taking.List) -> asks.List:
+def _list(given: meantime_arguments.List) -> asks.List:
     statuses = {"active": ACTIVE, "ended": ENDED, "all": ACTIVE | ENDED}[given.status]
     return asks.List(statuses=statuses, batch=given.batch, limit=given.limit)
 
 
-def _wait(given: taking.Wait) -> asks.Wait:
+def _wait(given: meantime_arguments.Wait) -> asks.Wait:
     return asks.Wait(refs=given.ids or (), until=given.until, seconds=given.seconds)
 
 
-def _cancel(given: taking.Cancel) -> asks.Cancel:
+def _cancel(given: meantime_arguments.Cancel) -> asks.Cancel:
     return asks.Cancel(ref=given.id, reason=given.reason)
 
 
-def _send(given: taking.Send) -> asks.Send:
+def _send(given: meantime_arguments.Send) -> asks.Send:
     return asks.Send(ref=given.id, text=given.text, eof=given.eof)
 
 
-def _respond(given: taking.Answer) -> asks.Respond:
+def _respond(given: meantime_arguments.Answer) -> asks.Respond:
     return asks.Respond(ref=given.id, text=given.text)
 
 
@@ -146,29 +177,29 @@ def _respond(given: taking.Answer) -> asks.Respond:
 def _started(ask: asks.Ask, answer: Answer) -> Said:
     task = answer.task
     queued = " (queued)" if task.status is Status.QUEUED else ""
-    lines = [f"Started {task.id}{queued}: {texts.STARTED}", *words.reduced(task)]
+    lines = [f"Started {task.id}{queued}: {meantime_texts.STARTED}", *task_text.reduced(task)]
     return Said("\n".join(lines), data=_data(task))
 
 
 def _output(ask: asks.Read, answer: Answer) -> Said:
     task = answer.task
-    head = "\n".join([words.line(task, answer.now), *words.reduced(task)])
+    head = "\n".join([task_text.line(task, answer.now), *task_text.reduced(task)])
     if answer.chunk is not None:
-        body = words.said(answer.chunk)
+        body = task_text.said(answer.chunk)
     elif task.outcome is not None and task.work.kind != "shell":  # with what went wrong, which counts as read
-        body = words.block(payload_text(task.outcome))
+        body = task_text.block(payload_text(task.outcome))
     else:
-        body = words.block(answer.output.text if answer.output else "")
+        body = task_text.block(answer.output.text if answer.output else "")
     spill = task.outcome.spill if task.outcome is not None else None
     where = f"This is a part: the whole is in {spill.path}" if spill is not None else ""
     text = "\n".join(part for part in (head, body, where) if part)
-    return Said(text, reads=words.endings(task), data=_data(task))
+    return Said(text, reads=task_text.endings(task), data=_data(task))
 
 
 def _listed(ask: asks.List, answer: Answer) -> Said:
     nothing = "Nothing runs." if ask.statuses == ACTIVE else "There are no such tasks."
     data = {"tasks": [_data(task) for task in answer.tasks]}
-    return Said(words.listed(answer.tasks, answer.now) or nothing, data=data)
+    return Said(task_text.listed(answer.tasks, answer.now) or nothing, data=data)
 
 
 def _waited(ask: asks.Wait, answer: Answer) -> Said:
@@ -179,15 +210,15 @@ def _waited(ask: asks.Wait, answer: Answer) -> Said:
     reads: list[str] = []
     room = MOST_READ
     for task in answer.tasks:
-        text = words.shown(task, answer.now)
+        text = task_text.shown(task, answer.now)
         if task.ended and (room == MOST_READ or len(text) <= room):
             room -= len(text)
-            reads += words.endings(task)
+            reads += task_text.endings(task)
         else:
-            text = words.line(task, answer.now)
+            text = task_text.line(task, answer.now)
         lines.append(text)
     if not all(task.ended for task in answer.tasks):
-        lines.append(texts.STILL)
+        lines.append(meantime_texts.STILL)
     data = {"tasks": [_data(task) for task in answer.tasks]}
     return Said("\n".join(lines), reads=tuple(reads), data=data)
 
@@ -195,17 +226,17 @@ def _waited(ask: asks.Wait, answer: Answer) -> Said:
 def _cancelled(ask: asks.Cancel, answer: Answer) -> Said:
     task = answer.task
     late = "\nIt had ended before." if Disposition.ALREADY_ENDED in answer.dispositions else ""
-    text = f"{words.shown(task, answer.now)}{late}"
-    return Said(text, reads=words.endings(task), data=_data(task))
+    text = f"{task_text.shown(task, answer.now)}{late}"
+    return Said(text, reads=task_text.endings(task), data=_data(task))
 
 
 def _sent(ask: asks.Send, answer: Answer) -> Said:
-    said = texts.SENT.get(answer.sent) or ("Sent." if not ask.eof else "Sent, and closed.")
+    said = meantime_texts.SENT.get(answer.sent) or ("Sent." if not ask.eof else "Sent, and closed.")
     return Said(said, data=_data(answer.task))
 
 
 def _responded(ask: asks.Respond, answer: Answer) -> Said:
-    return Said(f"Answered {words.line(answer.task, answer.now)}", data=_data(answer.task))
+    return Said(f"Answered {task_text.line(answer.task, answer.now)}", data=_data(answer.task))
 
 
 def _data(task: Task) -> dict[str, object]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from meantime.ports.clock import Clock
 from meantime.ports.session import AgentSettings
 
-from .host import AcpHost
 from .profiles import profile_of
+from .session_host import AcpHost
 
 
 def variant(settings: AgentSettings) -> str:

@@ -8,19 +8,19 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from meantime.integrations.json_values import mapping
 from meantime.kernel.errors import Refused
 from meantime.kernel.outcomes import SESSION_KEPT
 from meantime.ports.clock import Alarm, Clock
 from meantime.ports.session import Turned
 
-from .process import Process
+from .agent_subprocess import Process
 from .profiles import Profile
-from .shapes import mapping
-from .troubles import AgentError, ended, refused, tokens
-from .turn import Turn
+from .turn_result import AgentError, ended, refused, tokens
+from .turn_updates import Turn
 
 if TYPE_CHECKING:
-    from .wire import Wire
+    from .json_rpc import Wire
 
 LOST = "The agent is gone in the middle of its turn. {session} {how}"
 SESSION_GONE = "It cannot load sessions, so its own is gone."
@@ -52,7 +52,9 @@ class Program:
         """Raises Refused where it does not speak the protocol, in time."""
         self._process = process
         self._idle = idle
-        wire = await asyncio.to_thread(import_module, "meantime.integrations.acp.wire")  # it takes a second
+        wire = await asyncio.to_thread(
+            import_module, "meantime.integrations.acp.json_rpc"
+        )  # it takes a second
         self._wire = wire.Wire(self, process.stdin, process.stdout)
         answer = await self.request("initialize", {"protocolVersion": wire.VERSION, **OURS}, patience)
         if answer.get("protocolVersion") != wire.VERSION:

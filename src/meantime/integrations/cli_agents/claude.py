@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from meantime.kernel.conversation import Line
+from meantime.kernel.lines import Line
 
-from .dialect import Ask, Dialect, Ear, Event, Reader, number, part, several, table, words
+from .cli_adapter import Ask, Dialect, Ear, Event, Reader, number, part, several, table, words
 
 COUNTED = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .dialect import Ask, Dialect, Event, Reader, number, part, table, words
+from .cli_adapter import Ask, Dialect, Event, Reader, number, part, table, words
 
 
 def arguments(ask: Ask) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .dialect import Ask, Dialect, Event, Reader, number, part, several, words
+from .cli_adapter import Ask, Dialect, Event, Reader, number, part, several, words
 
 
 def arguments(ask: Ask) -> list[str]:

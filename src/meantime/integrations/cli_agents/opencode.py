@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .dialect import Ask, Dialect, Event, Reader, number, part, table, words
+from .cli_adapter import Ask, Dialect, Event, Reader, number, part, table, words
 
 
 def arguments(ask: Ask) -> list[str]:

@@ -9,7 +9,7 @@ from meantime.kernel.errors import InvalidInput
 from meantime.ports.session import AgentSettings
 
 from . import claude, codex, gemini, goose, opencode
-from .dialect import Dialect
+from .cli_adapter import Dialect
 
 KNOWN = {one.DIALECT.name: one.DIALECT for one in (claude, codex, gemini, goose, opencode)}
 INHERITED = ("PATH", "HOME", "LANG", "TERM")

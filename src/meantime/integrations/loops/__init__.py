@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from meantime.ports.clock import Clock
 
-from .agent import PythonAgent
-from .conversation import Conversation, TryAgain
-from .host import PythonHost
+from .loop_conversation import Conversation, TryAgain
+from .python_agent import PythonAgent
+from .session_host import PythonHost
 
 __all__ = ["Conversation", "PythonAgent", "PythonHost", "TryAgain", "host"]
 

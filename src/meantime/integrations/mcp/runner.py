@@ -19,13 +19,13 @@ from meantime.ports.clock import Clock
 from meantime.ports.runner import Abilities, Assignment, Context, Leftovers
 
 from . import ages
-from .follow import PATIENCE, Following
-from .link import Link
-from .remote import Remote, needs_input, remembered, remote_of
-from .results import report_of, report_of_error
+from .errors import Gone, NotStarted, Refusal, Stale, Unanswered
+from .remote_task import Remote, needs_input, remembered, remote_of
+from .remote_task_poll import PATIENCE, Following
 from .servers import Server, checked
+from .shared_connection import Link
+from .tool_results import report_of, report_of_error
 from .tools import near
-from .troubles import Gone, NotStarted, Refusal, Stale, Unanswered
 
 LOG = logging.getLogger("meantime.mcp")
 CUT_OFF = "Meantime ended while the call was under way. Whether the tool did its work is not known."

@@ -11,6 +11,6 @@ if TYPE_CHECKING:
 
 def host(clock: Clock) -> SessionHost:
     """For agents with runner = "opencode"."""
-    from .sessions import OpenCodeSessions
+    from .session_host import OpenCodeSessions
 
     return OpenCodeSessions()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .wire.events import Feed
-    from .wire.http import Client
+    from .wire.api_client import Client
+    from .wire.server_events import Feed
 
 
 class Remote:
@@ -17,8 +17,8 @@ class Remote:
 
     async def reach(self) -> tuple[Client, Feed]:
         if self._wire is None:
-            from .wire.events import Feed
-            from .wire.http import Client
+            from .wire.api_client import Client
+            from .wire.server_events import Feed
 
             client = Client(self._url, self._password)
             self._wire = client, Feed(client)

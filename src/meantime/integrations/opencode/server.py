@@ -22,12 +22,12 @@ from msgspec import Struct
 from meantime.origin import ELSEWHERE, Origin
 from meantime.process import Process, process
 
-from .processes import end_marked, signal_group
-from .troubles import Away, Denied, NotStarted
+from .errors import Away, Denied, NotStarted
+from .marked_processes import end_marked, signal_group
 
 if TYPE_CHECKING:
-    from .wire.events import Feed
-    from .wire.http import Client
+    from .wire.api_client import Client
+    from .wire.server_events import Feed
 
 ARGUMENTS = ("serve", "--port", "0", "--hostname", "127.0.0.1")
 LISTENING = re.compile(r"listening on (http://\S+)\s")
@@ -78,8 +78,8 @@ class Server:
             url = await self._found()
             if url is None:
                 url = await self._started()
-            from .wire.events import Feed
-            from .wire.http import Client
+            from .wire.api_client import Client
+            from .wire.server_events import Feed
 
             assert self._record is not None
             self._client = Client(url, self._record.password)
@@ -213,7 +213,7 @@ async def end(record: Record) -> None:
 
 
 async def _answers(url: str, password: str) -> bool:
-    from .wire.http import Client
+    from .wire.api_client import Client
 
     client = Client(url, password)
     try:

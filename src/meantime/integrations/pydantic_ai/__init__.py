@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from meantime.integrations.pydantic_ai.talk import Talk
-    from meantime.integrations.pydantic_ai.toolset import tools
+    from meantime.integrations.pydantic_ai.task_tools import tools
 
 __all__ = ["Talk", "tools"]
-_HOME = {"Talk": "talk", "tools": "toolset"}
+_HOME = {"Talk": "talk", "tools": "task_tools"}
 
 
 def __getattr__(name: str) -> Any:

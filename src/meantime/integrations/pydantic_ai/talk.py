@@ -19,8 +19,8 @@ from meantime.kernel.notices import Notice
 from meantime.kernel.work import Orderable
 from meantime.turn import Turn
 
-from .record import Record
-from .toolset import THRESHOLD, Function, tools
+from .message_log import Record
+from .task_tools import THRESHOLD, Function, tools
 
 _TOLD = re.compile(r'^<task-notification id="([^"]+)"')
 

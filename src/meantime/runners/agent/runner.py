@@ -16,24 +16,23 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from meantime.kernel.budgets import Spending
-from meantime.kernel.conversation import Line
 from meantime.kernel.errors import InvalidInput, MeantimeError, NotFound, Refused
-from meantime.kernel.forking import seed
+from meantime.kernel.fork_context import seed
 from meantime.kernel.lifecycle import Status
+from meantime.kernel.lines import Line
 from meantime.kernel.model import Chunk, Failed, Task
 from meantime.kernel.outcomes import Report
 from meantime.ports.clock import Clock
 from meantime.ports.runner import Abilities, Assignment, Context, Leftovers, Standing
 from meantime.ports.session import AgentSettings, Brief, KeepingHost, SessionHost
 
-from . import journal as journals
-from . import mark as marks
-from .capacity import Capacities
-from .drive import Drive, Employed
-from .ear import Ear
-from .journal import Journal
-from .segments import Segments
-from .tally import Tally
+from . import checkpoint, session_log
+from .agent_run import Drive, Employed
+from .budget_meter import Tally
+from .concurrency_limit import Capacities
+from .run_monitor import Ear
+from .segmented_log import Segments
+from .session_log import Journal
 
 HOME = "MEANTIME_HOME"
 TALLIES = 1_000  # of runs that are over, for what they have started
@@ -137,8 +136,8 @@ class AgentRunner:
         employed = self._employed_for(task)
         settings, folder = employed.settings, self._folder(task.id)
         context.limit_children(settings.depth)
-        mark = marks.load(folder, task) if assignment.again else None
-        began = self._clock.monotonic() - marks.age(mark, task, self._clock)
+        mark = checkpoint.load(folder, task) if assignment.again else None
+        began = self._clock.monotonic() - checkpoint.age(mark, task, self._clock)
         journal = Journal(folder, self._clock, task.run.number, again=assignment.again)
         tally = self._tally(task, settings, began)
         key = settings.model or settings.url or task.work.name
@@ -214,7 +213,7 @@ class AgentRunner:
                 return lines
         if not source["task"]:
             return []
-        return await asyncio.to_thread(journals.lines, self._folder(source["task"]))
+        return await asyncio.to_thread(session_log.lines, self._folder(source["task"]))
 
     def session_of(self, task: Task) -> str | None:
         drive = self._drives.get(task.id)
@@ -225,7 +224,7 @@ class AgentRunner:
         return drive is not None and await drive.steer(text)
 
     async def lines(self, task: Task) -> Sequence[Line]:
-        return await asyncio.to_thread(journals.lines, self._folder(task.id))
+        return await asyncio.to_thread(session_log.lines, self._folder(task.id))
 
     # -- what outlives us
 
@@ -236,7 +235,7 @@ class AgentRunner:
         return False
 
     def age(self, task: Task) -> float:
-        return marks.age(marks.load(self._folder(task.id), task), task, self._clock)
+        return checkpoint.age(checkpoint.load(self._folder(task.id), task), task, self._clock)
 
     async def detach(self, task: Task) -> bool:
         drive = self._drives.get(task.id)
@@ -271,7 +270,7 @@ class AgentRunner:
     async def sweep_sessions(
         self, active: Iterable[Task], used: Callable[[str], Awaitable[bool]], older_than: float
     ) -> None:
-        found = [marks.load(self._folder(task.id), task) for task in active]
+        found = [checkpoint.load(self._folder(task.id), task) for task in active]
         spared = {mark.session for mark in found if mark is not None}
         spared |= {drive.session for drive in self._drives.values()}  # also of calls, which are no tasks yet
         for host in self._hosts():

@@ -14,8 +14,8 @@ from struct import Struct
 
 from meantime.boot import boot
 
-from .shim import cells, tree
-from .spool import State
+from .output_ring import State
+from .shim import cells, process_tree
 
 ORIGIN = Struct("<3Q")  # the cells DEVICE, INODE and FOLDER_INODE
 PARTING = 1.0  # seconds in which a process that was killed, and holds its files no more, is still to be seen
@@ -79,8 +79,8 @@ def lives_without(state: State) -> bool:
     """Whether its shim lives, although it does not hold the file that this state was read from: so it
     holds the original. One that was killed just now is given the time to be gone."""
     until = time.monotonic() + PARTING
-    while (fields := tree.stat(state[cells.SHIM_PID])) is not None:
-        if tree.is_gone(fields) or int(fields[19]) != state[cells.SHIM_START]:
+    while (fields := process_tree.stat(state[cells.SHIM_PID])) is not None:
+        if process_tree.is_gone(fields) or int(fields[19]) != state[cells.SHIM_START]:
             return False
         if time.monotonic() > until:
             return True

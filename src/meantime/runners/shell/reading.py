@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from meantime.kernel.argument_checks import shown
 from meantime.kernel.errors import InvalidInput
-from meantime.kernel.given import shown
 from meantime.kernel.model import Chunk
 
-from .characters import last_lines, trim
-from .spool import STREAMS, Spool
+from .output_ring import STREAMS, Spool
+from .utf8 import last_lines, trim
 
 
 def read(base: Path, stream: str, offset: int, most: int, *, ended: bool) -> Chunk:

@@ -18,15 +18,15 @@ from meantime.kernel.notices import LEFT_RUNNING
 from meantime.kernel.outcomes import Report
 from meantime.ports.runner import Abilities, Assignment, Context, Leftovers
 
-from . import cgroup, hunt, order, reading, report
-from .ears import Ears
+from . import cgroup, exit_report, orphan_processes, reading, shim_order
+from .command_paths import Places
+from .command_start import Starting, can_run
 from .launcher import Launcher
-from .place import Places
+from .output_ring import State, look
 from .provenance import Whose, whose
 from .shim import cells
-from .spool import State, look
-from .starting import Starting, can_run
-from .watch import End, Watch, is_locked, tell
+from .shim_events import Ears
+from .shim_watch import End, Watch, is_locked, tell
 
 QUICK = 1 << 16  # bytes of output that are read on the event loop
 # Seconds after which a shim that was told to kill, and did not, is killed itself, and after which a close no
@@ -73,7 +73,7 @@ class ShellRunner:
         self._places.close()
 
     def check(self, task: Task, assignment: Assignment) -> None:
-        if order.process_limit(task) is not None:
+        if shim_order.process_limit(task) is not None:
             cgroup.check()
 
     def can_run(self, task: Task) -> bool:
@@ -112,7 +112,7 @@ class ShellRunner:
         if assignment.again and self._places.same_boot and watch.is_damaged(task.id):
             del self._ears.watches[watch.base.name.encode()]
             watch.close()
-            return Report(lost=report.DAMAGED)
+            return Report(lost=exit_report.DAMAGED)
         self._watches[task.id] = watch
         attend = self._starting.attend(
             watch, assignment, same_boot=self._places.same_boot, lasts=self._places.lasts
@@ -192,7 +192,7 @@ class ShellRunner:
     def _put_down(self, watch: Watch) -> None:
         state = None if watch.over.done() else watch.look()
         if state is not None and state[cells.PHASE] != cells.ENDED:
-            hunt.put_down(watch.base, state, followed=watch.followed)
+            orphan_processes.put_down(watch.base, state, followed=watch.followed)
 
     async def _conclude(
         self, watch: Watch, end: End, asked: int, assignment: Assignment, context: Context
@@ -203,7 +203,7 @@ class ShellRunner:
         if watch.lost:
             return Report(lost=watch.lost)
         if end is End.SPARED:
-            return await asyncio.to_thread(report.copied, base, state, self._inline_of(assignment.task))
+            return await asyncio.to_thread(exit_report.copied, base, state, self._inline_of(assignment.task))
         if state is None:
             return Report(error=Failed("Its supervisor could not begin: is the disk full?", "not_started"))
         given = cast("dict[str, Any]", assignment.task.work.input)
@@ -211,10 +211,10 @@ class ShellRunner:
         if end is End.ENDED:
             if state.left:
                 context.emit(LEFT_RUNNING, state.left)
-            told = await self._aside(state, report.report, base, state, given, inline)
+            told = await self._aside(state, exit_report.report, base, state, given, inline)
         else:
             told = await asyncio.to_thread(_abandoned, watch, state, asked, inline)
-        if order.process_limit(assignment.task) is not None:
+        if shim_order.process_limit(assignment.task) is not None:
             self._unlimit(base, UNLIMITS)
         return told
 
@@ -274,7 +274,7 @@ class ShellRunner:
         killed, left = 0, set[int]()
         for attempt in range(1, task.run.attempt + 1):
             base = self._places.of(task, attempt)
-            hunted = await asyncio.to_thread(hunt.hunt, base, look(base))
+            hunted = await asyncio.to_thread(orphan_processes.hunt, base, look(base))
             killed += hunted.killed - len(hunted.left)
             left.update(hunted.left)
         return Leftovers(killed, tuple(sorted(left)))
@@ -283,7 +283,7 @@ class ShellRunner:
         for attempt in range(1, task.run.attempt + 1):
             base = self._places.of(task, attempt)
             self._places.remove(base)
-            if order.process_limit(task) is not None:
+            if shim_order.process_limit(task) is not None:
                 cgroup.remove(base)  # else it was kept by what the command left behind
 
     async def sweep(
@@ -348,24 +348,28 @@ def _has_ended(base: Path) -> bool:
 
 def _vanished(base: Path, problem: OSError) -> Report:
     """Nothing can be known of it any more, and nobody can follow it: what still runs of it is ended."""
-    why = report.VANISHED if isinstance(problem, FileNotFoundError) else f"{report.UNREADABLE} {problem}."
+    why = (
+        exit_report.VANISHED
+        if isinstance(problem, FileNotFoundError)
+        else f"{exit_report.UNREADABLE} {problem}."
+    )
     state = look(base)
     if state is not None:
-        hunt.put_down(base, state)
-    count = hunt.hunt(base, state).killed
+        orphan_processes.put_down(base, state)
+    count = orphan_processes.hunt(base, state).killed
     return Report(lost=why + (f" {count} of its processes still ran and were killed." if count else ""))
 
 
 def _abandoned(watch: Watch, state: State, asked: int, inline: int | None) -> Report:
     """The shim was killed. What it left behind is nobody's any more, so it is ended, and that is said."""
     base = watch.base
-    hunted = hunt.hunt(base, state, followed=watch.followed)
+    hunted = orphan_processes.hunt(base, state, followed=watch.followed)
     if hunted.spared:
-        return report.copied(base, state, inline)
-    why = report.GONE
+        return exit_report.copied(base, state, inline)
+    why = exit_report.GONE
     if hunted.killed:
         why += f" {hunted.killed} of its processes still ran and were killed."
     if hunted.left:
         why += f" These could not be: {', '.join(map(str, hunted.left))}."
-    told = report.lost(base, state, why, inline)
+    told = exit_report.lost(base, state, why, inline)
     return Report(stopped=True, partial=told.partial, spill=told.spill) if asked and not hunted.left else told

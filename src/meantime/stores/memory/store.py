@@ -16,11 +16,11 @@ from meantime.kernel.stats import Statistics
 from meantime.ports.store import CommitResult, Committed, Entry, Owed, Query, Settled
 
 from .fitting import statistics
-from .inbox import Inbox
+from .inboxes import Inbox
 from .journal import Journal
 from .records import NoticeRecord, TaskRecord
 from .spills import Spills
-from .tasks import Tasks
+from .task_index import Tasks
 from .transcript import Transcript
 
 

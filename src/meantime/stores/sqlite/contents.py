@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from meantime.kernel.model import Task
 
-from . import looking
+from . import search_columns
 from .checksums import BAD, decode_message, decode_task, is_sealed, of_event, of_notice, verify
 from .sql import queries
 
@@ -55,7 +55,7 @@ class Row(NamedTuple):
 
 def _columns(task: Task) -> tuple[object, ...]:
     kept = (task.version, task.run.number, task.batch or None, task.tool_call_id, task.hidden)
-    return (*kept, task.updated_at, *looking.columns(task), bool(task.follow_up))
+    return (*kept, task.updated_at, *search_columns.columns(task), bool(task.follow_up))
 
 
 class Bad(NamedTuple):

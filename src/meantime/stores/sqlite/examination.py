@@ -13,7 +13,7 @@ from typing import Any
 from meantime.kernel.errors import MeantimeError
 
 from .contents import TABLES, Bad, Table, unindexed
-from .unreadable import Unreadable
+from .unreadable_rows import Unreadable
 
 PAUSE = 2.0  # times the CPU time of a slice: at most a third of one core is used
 logger = logging.getLogger("meantime")

@@ -11,10 +11,10 @@ from pathlib import Path
 from meantime.kernel.errors import LedgerDamaged
 from meantime.kernel.model import Task
 
-from . import checkpoints, salvage_account, tallies
+from . import checkpoints, counters, salvage_report
 from .checksums import decode_task, of_notice
-from .files import make_private
 from .salvaged_rows import Salvaged
+from .side_files import make_private
 from .sql import APPLICATION, migrate, queries
 
 SQL = queries()
@@ -139,8 +139,8 @@ def rebuild(ledger: Path, folder: Path, number: int) -> dict[str, int]:
         migrate(db)
         checkpoints.set_to(db, number)
         saved = _copy(found, db)
-        lines = salvage_account.lines(db, found)
-    salvage_account.write(folder, lines)
+        lines = salvage_report.lines(db, found)
+    salvage_report.write(folder, lines)
     os.replace(new, ledger)
     folder.rename(str(folder).replace(".damaged-", ".salvaged-"))
     return saved
@@ -173,7 +173,7 @@ def _mend(db: sqlite3.Connection) -> None:
     for seq, thread, run, at, body in db.execute(SQL["ended_without_notice"]).fetchall():
         task = decode_task(body)
         _add_notice(db, task, seq, thread, run, task.run.ended_at or at)
-    tallies.recount(db)
+    counters.recount(db)
 
 
 def _add_notice(db: sqlite3.Connection, task: Task, seq: int, thread: str, run: int, at: float) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from meantime.kernel.errors import LedgerTooNew
 
-from . import looking
+from . import search_columns
 
 HERE = Path(__file__).parent
 APPLICATION = 0x4D54494D  # "MTIM", in the header of every ledger of ours
@@ -44,7 +44,7 @@ def migrate(db: sqlite3.Connection) -> None:
             f"The ledger has schema {version}; this Meantime knows up to {newest}.",
             hint="Upgrade Meantime, or open another ledger. Nothing was changed.",
         )
-    looking.teach(db)
+    search_columns.teach(db)
     for number in range(version + 1, newest + 1):
         db.execute("BEGIN IMMEDIATE")
         try:

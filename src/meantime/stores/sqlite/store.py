@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from meantime.kernel.argument_checks import check_choice
 from meantime.kernel.change import Change
 from meantime.kernel.errors import Closed
 from meantime.kernel.events import Event
-from meantime.kernel.given import check_choice
 from meantime.kernel.ids import prefix_end
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import BatchCount, Task
@@ -22,15 +22,15 @@ from meantime.kernel.retention import Retention
 from meantime.kernel.stats import Statistics
 from meantime.ports.store import Committed, Entry, Owed, Query, Settled
 
-from . import changing, files, looking, tallies, telling
-from .changing import SQL, encode
+from . import commit, counters, inbox_transactions, search_columns, side_files
 from .checksums import BAD, decode_message, of_event, seal, verify
+from .commit import SQL, encode
 from .contents import Bad
 from .examination import Examination
-from .opening import Door
+from .ledger_file import Door
 from .pages import counting, is_narrow, is_scan, page
-from .readers import Readers
-from .unreadable import Unreadable, park
+from .reader_pool import Readers
+from .unreadable_rows import Unreadable, park
 from .writer import Writer
 
 T = TypeVar("T")
@@ -48,11 +48,11 @@ class SqliteStore:
         durability = check_choice(durability, "durability", ("full", "fast"))
         self.path = Path(path).resolve()  # the lock must be the same, whichever link one comes by
         self._door = Door(self.path, salvages=salvage)
-        self._reserve = files.Reserve(self.path)
-        self._spills = files.Spills(Path(f"{self.path}.files"))
-        self._beside_ledger = files.Beside(self.path)
+        self._reserve = side_files.Reserve(self.path)
+        self._spills = side_files.Spills(Path(f"{self.path}.files"))
+        self._beside_ledger = side_files.Beside(self.path)
         self._unreadable = Unreadable(self.path)
-        self._changes = changing.Changes()
+        self._changes = commit.Changes()
         doors = (self._door.translate, self._door.checkpointed)
         self._writer = Writer(self.path, self._reserve, self._changes, *doors, threaded=durability == "full")
 
@@ -126,7 +126,7 @@ class SqliteStore:
 
     async def count(self, query: Query) -> int:
         if not is_narrow(query):
-            return self._asked(lambda db: tallies.count(db, query))
+            return self._asked(lambda db: counters.count(db, query))
         sql, values = counting(query)
         if not is_scan(query) and self._is_small():
             return self._rows(sql, *values)[0][0]
@@ -140,8 +140,8 @@ class SqliteStore:
 
     async def statistics(self, thread: str | None) -> Statistics:
         if thread is None:
-            return self._asked(tallies.statistics)
-        return looking.gather(await self._beside(self._read, SQL["statistics_of"], [thread]))
+            return self._asked(counters.statistics)
+        return search_columns.gather(await self._beside(self._read, SQL["statistics_of"], [thread]))
 
     def _read(self, sql: str, values: Sequence[object]) -> list[Any]:
         with self._readers.one() as db:
@@ -163,10 +163,10 @@ class SqliteStore:
         return self._tasks(SQL["tasks_following"], ())
 
     async def batch(self, id: str, thread: str | None = None) -> BatchCount | None:
-        return telling.batch_count(id, self._rows(SQL["batch_count"], id, thread))
+        return inbox_transactions.batch_count(id, self._rows(SQL["batch_count"], id, thread))
 
     async def counts(self) -> Mapping[str, int]:
-        found = dict(self._asked(tallies.counts))
+        found = dict(self._asked(counters.counts))
         if self._reserve.spent or self._writer.failed_sync or self._writer.removed:
             found["degraded"] = 1  # no room for a new reserve yet, no sync since one failed, or no ledger
         if self._unreadable:
@@ -218,7 +218,7 @@ class SqliteStore:
 
     async def lease(self, thread: str, turn: str, limit: int, now: float) -> Sequence[Notice]:
         # A lease need not outlive a power cut: the notice would only be unread again.
-        leased = await self._writer.submit(telling.lease, thread, turn, limit, now, durable=False)
+        leased = await self._writer.submit(inbox_transactions.lease, thread, turn, limit, now, durable=False)
         return [self._found(notice) for notice in leased]
 
     def _found(self, notice: Notice) -> Notice:
@@ -226,19 +226,21 @@ class SqliteStore:
         return notice if task is notice.task else msgspec.structs.replace(notice, task=task)
 
     async def read(self, turn: str, task_id: str, run: int, now: float) -> bool:
-        return await self._writer.submit(telling.read, turn, task_id, run, durable=False)
+        return await self._writer.submit(inbox_transactions.read, turn, task_id, run, durable=False)
 
     async def settle(
         self, thread: str, turn: str, notices: Sequence[str], entries: Sequence[Entry], now: float
     ) -> Settled:
-        return await self._writer.submit(telling.settle, thread, turn, notices, entries, now)
+        return await self._writer.submit(inbox_transactions.settle, thread, turn, notices, entries, now)
 
     async def told_by(self, turn: str, notices: Sequence[str], thread: str | None) -> Sequence[str]:
         # In the writer's queue: behind a settle of the same turn that is still on its way.
-        return await self._writer.submit(telling.told_by, turn, notices, thread, durable=False)
+        return await self._writer.submit(inbox_transactions.told_by, turn, notices, thread, durable=False)
 
     async def release(self, thread: str, turn: str, *, failed: bool, parks_after: int) -> Sequence[str]:
-        return await self._writer.submit(telling.release, thread, turn, failed, parks_after, durable=False)
+        return await self._writer.submit(
+            inbox_transactions.release, thread, turn, failed, parks_after, durable=False
+        )
 
     async def notices(
         self, thread: str | None, states: Iterable[NoticeState], limit: int, offset: int = 0
@@ -247,9 +249,9 @@ class SqliteStore:
         found: list[Notice] = []
         for row in self._rows(query, *chosen, limit, offset):
             try:
-                found.append(self._found(telling.compose(row)))
+                found.append(self._found(inbox_transactions.compose(row)))
             except BAD as problem:
-                self._unreadable.note(telling.key_of(row), str(problem))
+                self._unreadable.note(inbox_transactions.key_of(row), str(problem))
         return found
 
     async def count_notices(self, thread: str | None, states: Iterable[NoticeState]) -> int:
@@ -260,7 +262,7 @@ class SqliteStore:
 
     async def unread(self) -> Mapping[str, int]:
         # In the writer's queue: then it holds exactly the commits that were heard of before it.
-        return dict(await self._writer.submit(telling.rows, "unread_by_thread", durable=False))
+        return dict(await self._writer.submit(inbox_transactions.rows, "unread_by_thread", durable=False))
 
     async def owed(self, thread: str | None, limit: int) -> Sequence[Owed]:
         return await self._beside(self._owed, thread, limit)
@@ -279,19 +281,19 @@ class SqliteStore:
         return list(found.values())
 
     async def unpark(self, thread: str) -> int:
-        return await self._writer.submit(telling.changed, "unpark_all", thread)
+        return await self._writer.submit(inbox_transactions.changed, "unpark_all", thread)
 
     async def park_unclaimed(self, before: float, spare: Sequence[str]) -> int:
         spared = encode(spare).decode()
-        return await self._writer.submit(telling.changed, "park_unclaimed", before, spared)
+        return await self._writer.submit(inbox_transactions.changed, "park_unclaimed", before, spared)
 
     async def recover(self, parks_after: int) -> int:
-        return await self._writer.submit(telling.changed, "release_all", parks_after)
+        return await self._writer.submit(inbox_transactions.changed, "release_all", parks_after)
 
     # -- a transcript of our own
 
     async def append(self, thread: str, entries: Sequence[Entry]) -> None:
-        await self._writer.submit(telling.append, thread, entries)
+        await self._writer.submit(inbox_transactions.append, thread, entries)
 
     async def transcript(self, thread: str) -> Sequence[Entry]:
         entries: list[Entry] = []
@@ -326,7 +328,7 @@ class SqliteStore:
 
     async def forget(self, retention: Retention, now: float) -> int:
         await self._writer.submit(
-            telling.changed, "trim_events", max(1, retention.journal_events), durable=False
+            inbox_transactions.changed, "trim_events", max(1, retention.journal_events), durable=False
         )
         old = (now - retention.history_seconds, retention.history_tasks, _FORGET_AT_ONCE)
         gone = 0

@@ -17,9 +17,9 @@ from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.styles import Style
 
-from meantime.surfaces.cli.showing import coloured, wants_colour
+from meantime.surfaces.cli.task_format import coloured, wants_colour
 
-from .look import BOLD
+from .chat_format import BOLD
 
 REFRESH = 1.0  # seconds between two looks at the clock of what is waited for
 Options = Callable[[str], Iterable[tuple[str, str]]]

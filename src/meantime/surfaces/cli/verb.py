@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 
-from .speaking import Daemon
-from .streams import echo
+from .daemon_client import Daemon
+from .std_streams import echo
 
 TYPE_CHECKING = False  # to load `typing` takes 2 ms
 if TYPE_CHECKING:
@@ -70,8 +70,8 @@ def verb(name: str, *, starts: bool = True, **settings: Any) -> Callable[[Body],
 
 
 def option(*names: str, **settings: Any) -> Decorator:
-    """`names` are its flags, and the body's name for it where that is another. `type` is one of asking.py;
-    all else is as in click."""
+    """`names` are its flags, and the body's name for it where that is another. `type` is one of
+    parameter_types.py; all else is as in click."""
     return _declared(Parameter(names, settings, is_argument=False))
 
 

@@ -14,8 +14,8 @@ import stat
 from collections.abc import Mapping
 from typing import Any, cast
 
-from . import transcript
-from .moments import is_kept
+from . import transcript_search
+from .hook_events import is_kept
 
 MOST = 64 << 20  # bytes of its end
 ID = re.compile(rb'\{"id":"([^"\\]{1,200})"')  # how a message begins
@@ -24,7 +24,7 @@ ID = re.compile(rb'\{"id":"([^"\\]{1,200})"')  # how a message begins
 def found(path: str, since: Mapping[str, int], session: str = "") -> set[str] | None:
     """As transcript.found. All that counts for a notice stands behind the place where it was told."""
     if not path.endswith(".jsonl"):
-        return transcript.found(path, since)  # an older version's, which is written anew each time
+        return transcript_search.found(path, since)  # an older version's, which is written anew each time
     wanted = [id.encode() for id in since]
     messages: dict[bytes, set[bytes]] = {}  # in their order, with the ids that are in each
     try:
@@ -72,7 +72,7 @@ def _replace(messages: dict[bytes, set[bytes]], update: Any, wanted: list[bytes]
 
 
 def _seen(text: bytes, wanted: list[bytes]) -> set[bytes]:
-    return {id for id in wanted if transcript.has(text, id)}
+    return {id for id in wanted if transcript_search.has(text, id)}
 
 
 def _is_kept(message: dict[str, Any]) -> bool:

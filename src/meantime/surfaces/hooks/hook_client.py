@@ -15,10 +15,10 @@ import sys
 import time
 
 from meantime.home import BadHome, home
-from meantime.surfaces.cli.conversation import OURS, thread_of_session
+from meantime.surfaces.cli.caller_thread import OURS, thread_of_session
 
-from . import hook_wire
-from .moments import (
+from . import hook_http
+from .hook_events import (
     CLAUDE_CODE,
     CURSOR,
     EVENTS,
@@ -102,7 +102,7 @@ class Call:
         """For the daemon, as JSON."""
         asked = {"moment": self.moment, "session": self.session, "transcript": self._transcript}
         asked["host"] = self.host
-        return "{" + ",".join(f'"{name}":{hook_wire.quoted(value)}' for name, value in asked.items()) + "}"
+        return "{" + ",".join(f'"{name}":{hook_http.quoted(value)}' for name, value in asked.items()) + "}"
 
     @property
     def forgets(self) -> bool:
@@ -123,7 +123,7 @@ class Call:
             return  # Cursor runs its hook for the tools of every server
         import json  # at the start of a session, and before our own tools
 
-        from meantime.surfaces.cli.agent_process import AgentSessions
+        from meantime.surfaces.cli.agent_sessions import AgentSessions
 
         if self.moment == SESSION_START:
             AgentSessions().write(self.session)
@@ -135,13 +135,13 @@ class Call:
 
     def answer(self, text: str) -> str:
         """For stdout: the text as the host puts it into the conversation."""
-        quoted = hook_wire.quoted(text)
+        quoted = hook_http.quoted(text)
         if self.host == CURSOR:
             return f'{{"followup_message": {quoted}}}'
         if self.moment == STOP and self.host != CLAUDE_CODE:  # that would show a reason twice
             goes_on = "deny" if self.host == GEMINI else "block"
             return f'{{"decision": "{goes_on}", "reason": {quoted}}}'
-        event = hook_wire.quoted(self._event)
+        event = hook_http.quoted(self._event)
         return f'{{"hookSpecificOutput": {{"hookEventName": {event}, "additionalContext": {quoted}}}}}'
 
 
@@ -178,7 +178,7 @@ def _asked(words: list[str]) -> tuple[str, str]:
 
 def _said(data: bytes) -> dict[str, Any]:
     try:
-        found = hook_wire.parsed(data.decode())
+        found = hook_http.parsed(data.decode())
     except (ValueError, RecursionError):
         raise Trouble("What came on stdin is not JSON, so nobody was told.") from None
     if found is None:
@@ -199,7 +199,7 @@ def _told(call: Call) -> int:
     try:
         _mark(call)
         if os.path.exists(call.home.http_address):
-            text, turn, _ = hook_wire.told(call.home.http_address, call.thread, call.question, until)
+            text, turn, _ = hook_http.told(call.home.http_address, call.thread, call.question, until)
         else:
             _be_quiet(call)
     except Exception as problem:
@@ -215,13 +215,13 @@ def _woken(call: Call) -> int:
     until = time.monotonic() + RETURN
     if not os.path.exists(call.home.http_address):
         return 0
-    while os.getppid() == parent and hook_wire.is_read():
+    while os.getppid() == parent and hook_http.is_read():
         try:
-            text, turn, over = hook_wire.told(
+            text, turn, over = hook_http.told(
                 call.home.http_address, call.thread, call.question, None, parent
             )
             until = time.monotonic() + RETURN
-        except hook_wire.Gone:
+        except hook_http.Gone:
             if time.monotonic() > until:
                 raise
             time.sleep(PAUSE)
@@ -239,12 +239,12 @@ def _woken(call: Call) -> int:
 def _give_back(call: Call, turn: str, until: float) -> None:
     """It could not be printed."""
     if turn:
-        hook_wire.asked(call.home.http_address, f"/v1/turns/{turn}/release", "{}", until)
+        hook_http.asked(call.home.http_address, f"/v1/turns/{turn}/release", "{}", until)
 
 
 def _mark(call: Call) -> None:
-    """This conversation has hooks. Whoever serves its MCP tools looks for the file (surfaces/hooks/shown.py):
-    then it is told here, and not a second time there."""
+    """This conversation has hooks. Whoever serves its MCP tools looks for the file
+    (surfaces/hooks/shown_notices.py): then it is told here, and not a second time there."""
     place = os.path.dirname(call.home.http_address)
     if call.moment == SESSION_START:
         os.makedirs(place, 0o700, exist_ok=True)
@@ -287,7 +287,7 @@ def _printed(stream: TextIO, text: str) -> bool:
 
 
 def _nothing(problem: Exception) -> int:
-    known = isinstance(problem, (Trouble, BadHome, hook_wire.Gone, hook_wire.Refusal))
+    known = isinstance(problem, (Trouble, BadHome, hook_http.Gone, hook_http.Refusal))
     why = str(problem) if known else f"{type(problem).__name__}: {problem}"
     _printed(sys.stderr, f"meantime hook: {why}")
     return 0

@@ -8,7 +8,7 @@ from typing import Any
 from meantime.kernel.lifecycle import ACTIVE
 from meantime.ports.tasks import Tasks, ThreadCount
 
-from .telling import AT_ONCE, Boundary, Telling, Told
+from .hook_delivery import AT_ONCE, Boundary, Telling, Told
 
 ROUND = 5.0  # seconds without news after which it looks again
 LOOK = 0.5  # seconds between two looks into the transcript, while something in it is waited for

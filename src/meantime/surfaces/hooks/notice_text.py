@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 
 from meantime.kernel.notices import Notice
-from meantime.surfaces.cli import program
+from meantime.surfaces.cli import executable
 
 MOST_CHARACTERS = 9_000  # Claude Code takes 10,000 of a hook, and puts more into a file
 TAIL = 1_500  # of a long one, what is kept of its end
@@ -16,7 +16,7 @@ def text_of(notice: Notice) -> str:
     text = notice.message().text
     if len(text) <= MOST_CHARACTERS:
         return text
-    command = shlex.join([*program.path(), "result", notice.task_id])
+    command = shlex.join([*executable.path(), "result", notice.task_id])
     room = MOST_CHARACTERS - len(command) - 100  # for the words of the note, too
     begin, cut = text[: room - TAIL], len(text) - room
     note = f"[{cut} characters are left out here; `{command}` has all of it]"

@@ -13,8 +13,8 @@ from meantime.kernel.errors import InvalidInput
 from meantime.kernel.model import Chunk
 from meantime.log import Log
 
+from .client_limits import connection_of
 from .dependencies import Dependencies
-from .guard import connection_of
 from .long_polls import Polls
 from .message_history import half_character
 from .responses import encode

@@ -11,8 +11,8 @@ from meantime.ports.tasks import Tasks
 
 from .event_feed import Feed
 from .hook_notices import HookNotices
+from .http_settings import HttpSettings
 from .long_polls import Polls
-from .settings import HttpSettings
 
 
 @dataclass(slots=True)

@@ -12,8 +12,8 @@ from meantime.ports.tasks import Tasks
 
 from .event_encoding import deltas
 from .event_ring import Ring
+from .http_settings import HttpSettings
 from .responses import Refusal
-from .settings import HttpSettings
 
 LOG = logging.getLogger("meantime.http")
 AT_ONCE = 500  # events of the journal in one round

@@ -18,10 +18,10 @@ from .dependencies import Dependencies
 from .event_encoding import deltas, frame
 from .event_feed import Feed
 from .event_ring import Delta
+from .http_settings import HttpSettings
 from .long_polls import wait_disconnect
 from .responses import encode
 from .routing import RequestContext
-from .settings import HttpSettings
 from .snapshot import snapshot
 from .task_lookup import find, scope
 from .thread_requests import EventFilter

@@ -15,9 +15,9 @@ from typing import Any
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from .guard import TARGET, Connection, connection_of
+from .client_limits import TARGET, Connection, connection_of
+from .http_settings import HttpSettings
 from .responses import CORS, SAFE, Refusal, error_response
-from .settings import HttpSettings
 from .tokens import Caller, Tokens
 
 LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")

@@ -7,12 +7,12 @@ from starlette.types import Receive
 from meantime.kernel.errors import Refused
 from meantime.ports.owner import Owner
 from meantime.ports.tasks import Tasks
+from meantime.surfaces.hooks.hook_delivery import Boundary, Telling, Told
+from meantime.surfaces.hooks.hook_events import WAIT
 from meantime.surfaces.hooks.idle_wait import IdleWaits
-from meantime.surfaces.hooks.moments import WAIT
-from meantime.surfaces.hooks.telling import Boundary, Telling, Told
 
+from .http_settings import HttpSettings
 from .long_polls import Polls
-from .settings import HttpSettings
 
 
 class HookNotices:

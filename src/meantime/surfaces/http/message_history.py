@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from meantime.kernel.conversation import Line
 from meantime.kernel.durations import iso
 from meantime.kernel.errors import MeantimeError, Refused
+from meantime.kernel.lines import Line
 from meantime.kernel.model import Chunk, Completed, Failed, Task
 from meantime.kernel.notices import payload_text
 from meantime.kernel.payloads import as_text

@@ -8,7 +8,7 @@ import struct
 from pathlib import Path
 from typing import Any
 
-from meantime.link.unix import credentials
+from meantime.link.unix_address import credentials
 
 TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 

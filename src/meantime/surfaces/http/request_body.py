@@ -10,10 +10,10 @@ from starlette.requests import Request
 from meantime.kernel.errors import InvalidInput
 from meantime.ports.clock import Clock
 
-from .guard import connection_of
+from .client_limits import connection_of
+from .http_settings import HttpSettings
 from .responses import Refusal
 from .schemas import Body
-from .settings import HttpSettings
 
 DEPTH = 64
 T = TypeVar("T", bound=Body)

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from meantime.kernel.durations import iso
 from meantime.kernel.limits import Limits
 from meantime.ports.store import Query
-from meantime.surfaces.mcp.owner_works import OwnWorks
+from meantime.surfaces.mcp.owner_catalog import OwnWorks
 from meantime.surfaces.mcp.tool_list import listed
 from meantime.toolset.toolset import Toolset
 

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any, cast
 
+from meantime.dialect_lookup import dialect_of
 from meantime.kernel.durations import duration, iso
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Cancelled, Completed, Failed, Lost, Progress, Task, TimedOut
 from meantime.kernel.notices import payload_text
 from meantime.kernel.payloads import as_text, preview
 from meantime.kernel.questions import Question
-from meantime.wording import dialect_of
 
 from .task_schemas import WireChoice, WireProgress, WireQuestion, WireTask
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from meantime.kernel.conversation import Kind
+from meantime.kernel.lines import Kind
 from meantime.log import Stream
 from meantime.ports.store import Sort
 

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from meantime.dialect_lookup import OWN
 from meantime.kernel.notices import NoticeState
-from meantime.wording import OWN
 
 from .notice_schemas import MOST
 from .schemas import Body, Id, Params, described, refused

@@ -9,7 +9,7 @@ import contextlib
 from meantime.kernel.errors import Ambiguous, InvalidInput, NotFound
 from meantime.kernel.notices import notice_id
 from meantime.ports.tasks import Tasks
-from meantime.surfaces.hooks.telling import Boundary
+from meantime.surfaces.hooks.hook_delivery import Boundary
 
 from .dependencies import Dependencies
 from .notice_encoding import wire_notice

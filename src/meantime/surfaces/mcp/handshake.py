@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 
-from .client_shapes import are_capabilities, is_client, is_filter, is_meta, is_page, parsed
+from .client_messages import are_capabilities, is_client, is_filter, is_meta, is_page, parsed
 
 TYPE_CHECKING = False  # to load `typing` takes time, and the client waits
 if TYPE_CHECKING:

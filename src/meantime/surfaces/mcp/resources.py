@@ -8,9 +8,9 @@ from urllib.parse import quote, unquote
 from meantime.kernel.errors import NotFound
 from meantime.kernel.ids import crockford
 from meantime.kernel.lifecycle import ACTIVE, ENDED
-from meantime.toolset import words
+from meantime.toolset import task_text
 
-from .conversation import LISTED, Conversation
+from .client_conversation import LISTED, Conversation
 
 SCHEME = "task://"
 INBOX = SCHEME + "inbox"
@@ -33,7 +33,7 @@ async def listed(conversation: Conversation) -> list[tuple[str, str, str]]:
     """Address, name and description of each."""
     tasks = await conversation.tasks.list(conversation.thread, ACTIVE | ENDED, limit=LISTED)
     return [(INBOX, "inbox", "What this conversation was not told yet.")] + [
-        (uri(task.id), task.id, words.line(task, conversation.tasks.now())) for task in tasks
+        (uri(task.id), task.id, task_text.line(task, conversation.tasks.now())) for task in tasks
     ]
 
 
@@ -43,9 +43,9 @@ async def text(conversation: Conversation, uri: str) -> str:
         texts = [notice.message(dialect).text for notice in await conversation.unread()]
         return "\n\n".join(texts) or "Nothing is unread."
     task = await conversation.tasks.get(id_of(uri), conversation.thread)
-    head = words.line(task, conversation.tasks.now())
+    head = task_text.line(task, conversation.tasks.now())
     if task.work.kind == "shell":
         said = (await conversation.tasks.tail(task.id, conversation.thread, "both", TAIL, MOST)).text
     else:
         said = (await conversation.tasks.output(task.id, None)).text
-    return f"{head}\n{words.fenced(said, crockford(os.urandom(8)))}" if said else head
+    return f"{head}\n{task_text.fenced(said, crockford(os.urandom(8)))}" if said else head

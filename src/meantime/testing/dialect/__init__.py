@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .suite import DIALECT_CHECKS, exercise_dialect
+from .dialect_suite import DIALECT_CHECKS, exercise_dialect
 
 __all__ = ["DIALECT_CHECKS", "exercise_dialect"]

@@ -7,6 +7,6 @@ was made with `engine_runners()`.
 
 from __future__ import annotations
 
-from .suite import ENGINE_CHECKS, Check, engine_runners, exercise_engine
+from .engine_suite import ENGINE_CHECKS, Check, engine_runners, exercise_engine
 
 __all__ = ["ENGINE_CHECKS", "Check", "engine_runners", "exercise_engine"]

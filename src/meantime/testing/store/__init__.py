@@ -6,7 +6,7 @@ runner, parametrize over `STORE_CHECKS` instead and hand each one a fresh store 
 
 from __future__ import annotations
 
-from .bench import Check
-from .suite import STORE_CHECKS, exercise_store
+from .store_fixture import Check
+from .store_suite import STORE_CHECKS, exercise_store
 
 __all__ = ["STORE_CHECKS", "Check", "exercise_store"]

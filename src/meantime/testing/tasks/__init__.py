@@ -7,7 +7,7 @@ test runner, parametrize over `TASKS_CHECKS` and hand each one an implementation
 
 from __future__ import annotations
 
-from .suite import TASKS_CHECKS, exercise_tasks
-from .work import Check
+from .sample_work import Check
+from .tasks_suite import TASKS_CHECKS, exercise_tasks
 
 __all__ = ["TASKS_CHECKS", "Check", "exercise_tasks"]

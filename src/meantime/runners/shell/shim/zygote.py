@@ -16,8 +16,8 @@ import signal
 import time
 
 from . import cells
-from .command import Shim
 from .intake import Intake
+from .shim import Shim
 
 FORKS = 50  # tries, while the machine has no process to give
 PAUSE = 0.1

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from meantime.surfaces.cli import finding, showing
-from meantime.surfaces.cli.asking import one_task
-from meantime.surfaces.cli.speaking import part
-from meantime.surfaces.cli.streams import echo
+from meantime.surfaces.cli import task_format, task_search
+from meantime.surfaces.cli.daemon_client import part
+from meantime.surfaces.cli.parameter_types import one_task
+from meantime.surfaces.cli.std_streams import echo
 from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
 
 
@@ -22,11 +22,11 @@ def command(ref: str, words: tuple[str, ...], scope: str | None, as_json: bool) 
     "reject: why" tells the agent why.
     """
     with_daemon = daemon()
-    id = finding.task(with_daemon, ref)["id"]
+    id = task_search.task(with_daemon, ref)["id"]
     task = with_daemon.post(
         f"/v1/tasks/{part(id)}/answer", {"answer": " ".join(words), **({"scope": scope} if scope else {})}
     )
     if as_json:
         say_json(task)
     else:
-        echo(f"answered {showing.short(id)}")
+        echo(f"answered {task_format.short(id)}")

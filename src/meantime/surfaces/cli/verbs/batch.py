@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from meantime.surfaces.cli import finding, showing
-from meantime.surfaces.cli.bar import bar
-from meantime.surfaces.cli.safe import plain
-from meantime.surfaces.cli.speaking import part
-from meantime.surfaces.cli.streams import echo
-from meantime.surfaces.cli.trouble import NOT_FOUND, Refused, Trouble
+from meantime.surfaces.cli import task_format, task_search
+from meantime.surfaces.cli.daemon_client import part
+from meantime.surfaces.cli.errors import NOT_FOUND, Refused, Trouble
+from meantime.surfaces.cli.progress_line import bar
+from meantime.surfaces.cli.std_streams import echo
+from meantime.surfaces.cli.terminal_text import plain
 from meantime.surfaces.cli.verb import argument, as_json, daemon, say_json, verb
 
 
@@ -29,6 +29,8 @@ def command(id: str, as_json: bool) -> None:
         return
     failed = f"  ✗{count['failed']}" if count["failed"] else ""
     echo(f"{plain(id)}  {bar(count['ended'], count['total'])} {count['ended']}/{count['total']}{failed}")
-    tasks = list(finding.tasks(with_daemon, [*showing.ACTIVE, *finding.ENDED], batch=id, cleared="true"))
-    for line in showing.listing(tasks):
+    tasks = list(
+        task_search.tasks(with_daemon, [*task_format.ACTIVE, *task_search.ENDED], batch=id, cleared="true")
+    )
+    for line in task_format.listing(tasks):
         echo(line)

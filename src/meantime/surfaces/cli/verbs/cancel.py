@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from meantime.surfaces.cli import finding, showing
-from meantime.surfaces.cli.asking import TASK
-from meantime.surfaces.cli.showing import Wire
-from meantime.surfaces.cli.speaking import Daemon, part
-from meantime.surfaces.cli.streams import echo
-from meantime.surfaces.cli.trouble import USAGE, Trouble
+from meantime.surfaces.cli import task_format, task_search
+from meantime.surfaces.cli.daemon_client import Daemon, part
+from meantime.surfaces.cli.errors import USAGE, Trouble
+from meantime.surfaces.cli.parameter_types import TASK
+from meantime.surfaces.cli.std_streams import echo
+from meantime.surfaces.cli.task_format import Wire
 from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
 
 STOPPING = 90.0  # seconds for an answer that waits until everything is gone
@@ -27,7 +27,7 @@ def command(
     if not (refs or batch or thread):
         raise Trouble("Nothing to cancel.", "Name tasks, or use -b or --thread.", USAGE)
     with_daemon = daemon()
-    ids = [finding.task(with_daemon, ref)["id"] for ref in refs]  # all are known before one is stopped
+    ids = [task_search.task(with_daemon, ref)["id"] for ref in refs]  # all are known before one is stopped
     if batch or thread:
         ids += _members(with_daemon, batch, thread)
     answers = [
@@ -44,15 +44,15 @@ def command(
 
 
 def _members(with_daemon: Daemon, batch: str | None, thread: str | None) -> list[str]:
-    found = finding.tasks(with_daemon, showing.ACTIVE, batch=batch, thread=thread)
+    found = task_search.tasks(with_daemon, task_format.ACTIVE, batch=batch, thread=thread)
     return [task["id"] for task in found]
 
 
 def _said(answer: Wire) -> str:
     task = answer["task"]
-    name = f"{showing.short(task['id'])} ({showing.title(task)})"
+    name = f"{task_format.short(task['id'])} ({task_format.title(task)})"
     killed = answer.get("killed") or 0
     left = f"; ended {killed} processes that it had left running" if killed else ""
     if answer["disposition"] == "already_ended":
-        return f"{name} had ended already: {showing.status(task)}{left}"
-    return f"{name} {showing.paint(showing.status(task), task)}{left}"
+        return f"{name} had ended already: {task_format.status(task)}{left}"
+    return f"{name} {task_format.paint(task_format.status(task), task)}{left}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import ShellComplete, get_completion_class
 
-from meantime.surfaces.cli.trouble import USAGE, Trouble
+from meantime.surfaces.cli.errors import USAGE, Trouble
 from meantime.surfaces.cli.verb_table import COMPLETE
 
 SHELLS = ("bash", "zsh", "fish")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import signal
 
 from meantime.kernel.ids import display
-from meantime.leader import Owner, ask_to_end, owner
-from meantime.surfaces.cli import finding
-from meantime.surfaces.cli.asking import Number
-from meantime.surfaces.cli.safe import plain
-from meantime.surfaces.cli.showing import Wire
-from meantime.surfaces.cli.speaking import Daemon
-from meantime.surfaces.cli.streams import echo
-from meantime.surfaces.cli.trouble import FAILED, NOT_ALLOWED, Gone, Trouble
+from meantime.owner_process import Owner, ask_to_end, owner
+from meantime.surfaces.cli import task_search
+from meantime.surfaces.cli.daemon_client import Daemon
+from meantime.surfaces.cli.errors import FAILED, NOT_ALLOWED, Gone, Trouble
+from meantime.surfaces.cli.parameter_types import Number
+from meantime.surfaces.cli.std_streams import echo
+from meantime.surfaces.cli.task_format import Wire
+from meantime.surfaces.cli.terminal_text import plain
 from meantime.surfaces.cli.verb import as_json, daemon, option, say_json, verb
 
 ASKING = 5.0  # seconds for an answer of a daemon that may hang
@@ -63,10 +63,10 @@ def _looked_at(with_daemon: Daemon, lose_queued: bool) -> list[Wire]:
     """The agents that are at work."""
     try:
         if not lose_queued:
-            _keep_queued(list(finding.tasks(with_daemon, ("queued",), patience=ASKING)))
+            _keep_queued(list(task_search.tasks(with_daemon, ("queued",), patience=ASKING)))
         return [
             task
-            for task in finding.tasks(with_daemon, ("running",), patience=ASKING)
+            for task in task_search.tasks(with_daemon, ("running",), patience=ASKING)
             if task["kind"] == "agent"
         ]
     except Gone:

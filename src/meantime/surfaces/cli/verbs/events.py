@@ -6,14 +6,14 @@ import json
 import time
 from collections.abc import Iterator
 
-from meantime.surfaces.cli import finding, showing
-from meantime.surfaces.cli.asking import TASK, Whole, reconnect
-from meantime.surfaces.cli.connection import Arriving
-from meantime.surfaces.cli.following import patiently
-from meantime.surfaces.cli.showing import Wire
-from meantime.surfaces.cli.speaking import Daemon
-from meantime.surfaces.cli.streams import echo
-from meantime.surfaces.cli.trouble import Gone
+from meantime.surfaces.cli import task_format, task_search
+from meantime.surfaces.cli.daemon_client import Daemon
+from meantime.surfaces.cli.daemon_connection import Arriving
+from meantime.surfaces.cli.errors import Gone
+from meantime.surfaces.cli.parameter_types import TASK, Whole, reconnect
+from meantime.surfaces.cli.reconnection import patiently
+from meantime.surfaces.cli.std_streams import echo
+from meantime.surfaces.cli.task_format import Wire
 from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
 
 SILENCE = 90.0  # seconds: the daemon speaks at least every 30
@@ -34,7 +34,7 @@ def command(
     With --json, one object a line: event, id, data.
     """
     with_daemon = daemon()
-    task = finding.task(with_daemon, ref)["id"] if ref else None
+    task = task_search.task(with_daemon, ref)["id"] if ref else None
     watch = Watch(with_daemon, {"task": task, "thread": thread, "batch": batch}, count, as_json)
     patiently(with_daemon, watch.follow, reconnect)
 
@@ -77,13 +77,13 @@ class Watch:
 
 def _line(name: str, task: Wire) -> str:
     at = time.strftime("%H:%M:%S")
-    word = "created" if name == "task.created" else showing.status(task)
+    word = "created" if name == "task.created" else task_format.status(task)
     parts = [
         at,
-        showing.short(task["id"]),
-        showing.paint(word, task),
-        showing.title(task),
-        showing.doing(task),
+        task_format.short(task["id"]),
+        task_format.paint(word, task),
+        task_format.title(task),
+        task_format.doing(task),
     ]
     return "  ".join(part for part in parts if part)
 

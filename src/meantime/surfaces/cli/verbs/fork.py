@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from meantime.surfaces.cli import finding, showing
-from meantime.surfaces.cli.asking import DURATION, one_task
-from meantime.surfaces.cli.conversation import own_task
-from meantime.surfaces.cli.speaking import part
-from meantime.surfaces.cli.streams import echo
+from meantime.surfaces.cli import task_format, task_search
+from meantime.surfaces.cli.caller_thread import own_task
+from meantime.surfaces.cli.daemon_client import part
+from meantime.surfaces.cli.parameter_types import DURATION, one_task
+from meantime.surfaces.cli.std_streams import echo
 from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
 
 
@@ -19,11 +19,11 @@ from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_js
 def command(ref: str, words: tuple[str, ...], name: str | None, timeout: float | None, as_json: bool) -> None:
     """Start a new task with all that an agent knows: it has its own conversation from here on."""
     with_daemon = daemon()
-    id = finding.task(with_daemon, ref)["id"]
+    id = task_search.task(with_daemon, ref)["id"]
     given = {"prompt": " ".join(words), "description": name, "timeout": timeout, "parent": own_task()}
     body = {key: value for key, value in given.items() if value is not None}
     task = with_daemon.post(f"/v1/tasks/{part(id)}/fork", body)
     if as_json:
         say_json(task)
     else:
-        echo(f"forked {showing.short(id)}: started {task['id']} ({showing.title(task)})")
+        echo(f"forked {task_format.short(id)}: started {task['id']} ({task_format.title(task)})")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from meantime.surfaces.cli.verb import argument, option, verb
 from meantime.surfaces.hooks.hook_client import main
-from meantime.surfaces.hooks.moments import HOSTS, MOMENTS
+from meantime.surfaces.hooks.hook_events import HOSTS, MOMENTS
 
 
 @verb("hook", starts=False, ignore_unknown_options=True, allow_extra_args=True)

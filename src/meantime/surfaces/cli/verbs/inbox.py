@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from meantime.surfaces.cli import showing
-from meantime.surfaces.cli.conversation import own_thread
-from meantime.surfaces.cli.safe import plain, plain_lines
-from meantime.surfaces.cli.streams import echo
+from meantime.surfaces.cli import task_format
+from meantime.surfaces.cli.caller_thread import own_thread
+from meantime.surfaces.cli.std_streams import echo
+from meantime.surfaces.cli.terminal_text import plain, plain_lines
 from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
 
 
@@ -29,9 +29,13 @@ def command(thread: str | None, verbose: bool, as_json: bool) -> None:
     for notice in notices:
         state = "" if notice.get("state") in (None, "unread") else f" [{plain(notice['state'])}]"
         task = notice["task"]
-        parts = [showing.paint(showing.status(task), task) + state, showing.title(task), showing.doing(task)]
+        parts = [
+            task_format.paint(task_format.status(task), task) + state,
+            task_format.title(task),
+            task_format.doing(task),
+        ]
         line = "  ".join(part for part in parts if part)
-        echo(f"{notice['number']}.  {showing.short(notice['taskId'])}  {line}")
+        echo(f"{notice['number']}.  {task_format.short(notice['taskId'])}  {line}")
         if verbose:
             text = plain_lines(notice.get("text") or "").strip()
             echo("".join(f"    {line}\n" for line in text.splitlines()), nl=False)

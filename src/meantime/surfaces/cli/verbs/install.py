@@ -12,12 +12,12 @@ from pathlib import Path
 import click
 
 from meantime.home import home
-from meantime.surfaces.cli import program
-from meantime.surfaces.cli.safe import plain_lines
-from meantime.surfaces.cli.trouble import FAILED, USAGE, Trouble
-from meantime.surfaces.install.copies import Copies
-from meantime.surfaces.install.files import Change
-from meantime.surfaces.install.hosts import HOSTS, Host, Place
+from meantime.surfaces.cli import executable
+from meantime.surfaces.cli.errors import FAILED, USAGE, Trouble
+from meantime.surfaces.cli.terminal_text import plain_lines
+from meantime.surfaces.install.agent_configs import HOSTS, Host, Place
+from meantime.surfaces.install.config_copies import Copies
+from meantime.surfaces.install.file_change import Change
 
 
 @click.command("install")
@@ -46,7 +46,7 @@ def command(agent: str, scope: str, uninstall: bool, only_print: bool, yes: bool
     host = HOSTS[agent]
     # A project's files are for others, too: they have it elsewhere. For oneself, an agent may be started
     # with another PATH.
-    words = ["meantime"] if scope == "project" else program.path()
+    words = ["meantime"] if scope == "project" else executable.path()
     place = Place(Path.cwd() if scope == "project" else None, Path(os.path.expanduser("~")), os.environ)
     found = host.changes(place, words, not uninstall)
     ask = not (only_print or yes)
@@ -108,8 +108,8 @@ def _agreed(text: str, *, ask: bool) -> bool:
 
 def _warn_of_shells() -> None:
     """The agent itself has our path. Its model, which may run us in a shell, has only the name."""
-    path, *module = program.path()
-    if not module and not program.login_shell_finds(path, os.environ):
+    path, *module = executable.path()
+    if not module and not executable.login_shell_finds(path, os.environ):
         click.echo(
             "Your login shell does not find this `meantime`, and agents run commands in such a shell.\n"
             f"  Let your profile put its folder on the PATH, or let the agent call {shlex.quote(path)}.",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from meantime.surfaces.cli import finding
-from meantime.surfaces.cli.asking import Choice, Whole, one_task, reconnect
-from meantime.surfaces.cli.following import patiently
-from meantime.surfaces.cli.output import Copy, Sink, follow, sink
-from meantime.surfaces.cli.speaking import Daemon, part
-from meantime.surfaces.cli.trouble import Refused
+from meantime.surfaces.cli import task_search
+from meantime.surfaces.cli.daemon_client import Daemon, part
+from meantime.surfaces.cli.errors import Refused
+from meantime.surfaces.cli.output_sinks import Copy, Sink, follow, sink
+from meantime.surfaces.cli.parameter_types import Choice, Whole, one_task, reconnect
+from meantime.surfaces.cli.reconnection import patiently
 from meantime.surfaces.cli.verb import as_json, daemon, option, say_json, verb
 
 PIECE = 1 << 20
@@ -30,7 +30,7 @@ def command(
 ) -> None:  # fmt: skip
     """What a command said, also while it runs."""
     with_daemon = daemon()
-    id = finding.task(with_daemon, ref)["id"]
+    id = task_search.task(with_daemon, ref)["id"]
     path = f"/v1/tasks/{part(id)}/output"
     if as_json:
         say_json(with_daemon.get(path, stream=stream, offset=offset, tail=tail, limit=PIECE))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from meantime.surfaces.cli import finding
-from meantime.surfaces.cli.asking import TASK
-from meantime.surfaces.cli.speaking import part
-from meantime.surfaces.cli.streams import echo
-from meantime.surfaces.cli.trouble import Trouble
+from meantime.surfaces.cli import task_search
+from meantime.surfaces.cli.daemon_client import part
+from meantime.surfaces.cli.errors import Trouble
+from meantime.surfaces.cli.parameter_types import TASK
+from meantime.surfaces.cli.std_streams import echo
 from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
 
 
@@ -20,7 +20,7 @@ def command(ref: str | None, only_print: bool, as_json: bool) -> None:
     url = with_daemon.get("/v1/info").get("url")
     if not url:
         raise Trouble("The daemon has no address for browsers.", "See `meantime config`, http.enabled.")
-    where = url if ref is None else f"{url}/v1/tasks/{part(finding.task(with_daemon, ref)['id'])}"
+    where = url if ref is None else f"{url}/v1/tasks/{part(task_search.task(with_daemon, ref)['id'])}"
     if as_json:
         say_json({"url": where})
         return

@@ -6,12 +6,12 @@ import sys
 import time
 from collections.abc import Sequence
 
-from meantime.surfaces.cli import finding
-from meantime.surfaces.cli.asking import DURATION, confirmed
-from meantime.surfaces.cli.showing import ACTIVE, Wire, moment, span
-from meantime.surfaces.cli.speaking import Daemon
-from meantime.surfaces.cli.streams import echo
-from meantime.surfaces.cli.trouble import USAGE, Trouble
+from meantime.surfaces.cli import task_search
+from meantime.surfaces.cli.daemon_client import Daemon
+from meantime.surfaces.cli.errors import USAGE, Trouble
+from meantime.surfaces.cli.parameter_types import DURATION, confirmed
+from meantime.surfaces.cli.std_streams import echo
+from meantime.surfaces.cli.task_format import ACTIVE, Wire, moment, span
 from meantime.surfaces.cli.verb import as_json, daemon, option, say_json, verb
 
 PATIENCE = 300.0
@@ -25,7 +25,7 @@ AT_ONCE = 500
 @as_json
 def command(older_than: float, status: str | None, yes: bool, as_json: bool) -> int | None:
     """Delete tasks that ended long ago, with their output. Notices of them that nobody was told go, too."""
-    wanted = finding.states(status or "ended")
+    wanted = task_search.states(status or "ended")
     if any(state in ACTIVE for state in wanted):
         raise Trouble("Only what has ended can be deleted.", "`meantime cancel` stops what runs.", USAGE)
     with_daemon = daemon()
@@ -63,5 +63,5 @@ def _purged(with_daemon: Daemon, wanted: Sequence[str], before: float) -> int:
 
 
 def _old(with_daemon: Daemon, wanted: Sequence[str], before: float) -> list[str]:
-    found = finding.tasks(with_daemon, wanted, cleared="true")
+    found = task_search.tasks(with_daemon, wanted, cleared="true")
     return [task["id"] for task in found if (moment(task.get("completedAt")) or before) <= before]

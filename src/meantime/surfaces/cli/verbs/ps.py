@@ -6,11 +6,11 @@ import time
 from collections import Counter
 from itertools import islice
 
-from meantime.surfaces.cli import finding, showing
-from meantime.surfaces.cli.asking import Whole
-from meantime.surfaces.cli.showing import Wire
-from meantime.surfaces.cli.speaking import Daemon
-from meantime.surfaces.cli.streams import echo
+from meantime.surfaces.cli import task_format, task_search
+from meantime.surfaces.cli.daemon_client import Daemon
+from meantime.surfaces.cli.parameter_types import Whole
+from meantime.surfaces.cli.std_streams import echo
+from meantime.surfaces.cli.task_format import Wire
 from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
 
 TYPE_CHECKING = False  # to load `typing` takes 2 ms
@@ -37,16 +37,18 @@ def command(
 
     QUERY is text, with qualifiers: status:failed agent:review thread:main batch:b1 text
     """
-    asked = {**finding.searched(words), **{name: value for name, value in given.items() if value}}
-    wanted = finding.states(asked.pop("status", "") or ("active,ended" if everything or asked else "active"))
+    asked = {**task_search.searched(words), **{name: value for name, value in given.items() if value}}
+    wanted = task_search.states(
+        asked.pop("status", "") or ("active,ended" if everything or asked else "active")
+    )
     with_daemon = daemon()
-    active = [state for state in wanted if state in showing.ACTIVE]
-    ended = [state for state in wanted if state not in showing.ACTIVE]
+    active = [state for state in wanted if state in task_format.ACTIVE]
+    ended = [state for state in wanted if state not in task_format.ACTIVE]
     running = _active(with_daemon, active, asked)
     found = list(running)
     most = limit or None
     if ended and (most is None or len(found) <= most):
-        rest = finding.tasks(with_daemon, ended, **asked)
+        rest = task_search.tasks(with_daemon, ended, **asked)
         found += rest if most is None else islice(rest, most + 1 - len(found))
     shown, more = found[:most], most is not None and len(found) > most
     if as_json:
@@ -60,30 +62,30 @@ def command(
             [done_today(with_daemon, _midnight())] if plainly else []
         )
         note = "there are more: -n 0 shows all" if more else ""
-        _show(shown, counts, note if shown else finding.strange(words))
+        _show(shown, counts, note if shown else task_search.strange(words))
 
 
 def _active(with_daemon: Daemon, wanted: list[str], asked: dict[str, Any]) -> list[Wire]:
-    found = list(finding.tasks(with_daemon, wanted, **asked)) if wanted else []
+    found = list(task_search.tasks(with_daemon, wanted, **asked)) if wanted else []
     return sorted(found, key=lambda task: task["state"] == "queued")
 
 
 def _show(tasks: list[Wire], counts: list[str], more: str) -> None:
-    lines = showing.listing(tasks)
+    lines = task_format.listing(tasks)
     foot = " · ".join([*(counts or ["no tasks"]), *([more] if more else [])])
-    echo("\n".join([*lines, showing.coloured(foot, "2")]))
+    echo("\n".join([*lines, task_format.coloured(foot, "2")]))
 
 
 def _counts(tasks: list[Wire]) -> list[str]:
     found = Counter(str(task["state"]) for task in tasks)
-    return [f"{found[state]} {state.replace('_', ' ')}" for state in showing.LOOKS if found[state]]
+    return [f"{found[state]} {state.replace('_', ' ')}" for state in task_format.LOOKS if found[state]]
 
 
 def done_today(with_daemon: Daemon, midnight: float) -> str:
     """From one small page: a busy day is only `50+`."""
     asked = "completed,error,cancelled"
     page = with_daemon.get("/v1/tasks", status=asked, sort="updated", limit=RECENT)["tasks"]
-    count = sum((showing.moment(task.get("completedAt")) or 0) >= midnight for task in page)
+    count = sum((task_format.moment(task.get("completedAt")) or 0) >= midnight for task in page)
     return f"{count}{'+' if count >= RECENT else ''} done today"
 
 

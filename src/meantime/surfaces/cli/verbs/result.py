@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import sys
 
-from meantime.surfaces.cli import finding
-from meantime.surfaces.cli.asking import one_task
-from meantime.surfaces.cli.output import sink
-from meantime.surfaces.cli.showing import short
-from meantime.surfaces.cli.speaking import part
-from meantime.surfaces.cli.trouble import STILL_RUNNING, Refused
+from meantime.surfaces.cli import task_search
+from meantime.surfaces.cli.daemon_client import part
+from meantime.surfaces.cli.errors import STILL_RUNNING, Refused
+from meantime.surfaces.cli.output_sinks import sink
+from meantime.surfaces.cli.parameter_types import one_task
+from meantime.surfaces.cli.task_format import short
 from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
 
 
@@ -23,7 +23,7 @@ def command(ref: str, as_json: bool) -> None:
     Exit 8: it still runs. 6: it failed. 7: it was cancelled.
     """
     with_daemon = daemon()
-    id = finding.task(with_daemon, ref)["id"]
+    id = task_search.task(with_daemon, ref)["id"]
     try:
         answer = with_daemon.get(f"/v1/tasks/{part(id)}/result")
     except Refused as refused:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from meantime.surfaces.cli import finding, showing
-from meantime.surfaces.cli.asking import DURATION, one_task
-from meantime.surfaces.cli.speaking import part
-from meantime.surfaces.cli.streams import echo
+from meantime.surfaces.cli import task_format, task_search
+from meantime.surfaces.cli.daemon_client import part
+from meantime.surfaces.cli.parameter_types import DURATION, one_task
+from meantime.surfaces.cli.std_streams import echo
 from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
 
 
@@ -17,10 +17,10 @@ from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_js
 def command(ref: str, words: tuple[str, ...], timeout: float | None, as_json: bool) -> None:
     """Give an ended agent a follow-up: the same task, its next run."""
     with_daemon = daemon()
-    id = finding.task(with_daemon, ref)["id"]
+    id = task_search.task(with_daemon, ref)["id"]
     body = {"prompt": " ".join(words), **({} if timeout is None else {"timeout": timeout})}
     task = with_daemon.post(f"/v1/tasks/{part(id)}/resume", body)
     if as_json:
         say_json(task)
     else:
-        echo(f"resumed {task['id']} ({showing.title(task)}), run {task['resumeCount'] + 1}")
+        echo(f"resumed {task['id']} ({task_format.title(task)}), run {task['resumeCount'] + 1}")

@@ -6,15 +6,15 @@ import json
 import os
 import time
 
-from meantime.surfaces.cli import showing
-from meantime.surfaces.cli.asking import DURATION, FilePath
-from meantime.surfaces.cli.conversation import PERSON, own_task, own_thread
-from meantime.surfaces.cli.ending import own_code
-from meantime.surfaces.cli.safe import on_terminal, plain
-from meantime.surfaces.cli.showing import Wire
-from meantime.surfaces.cli.speaking import Daemon, part
-from meantime.surfaces.cli.streams import echo
-from meantime.surfaces.cli.trouble import INTERRUPTED, TASK_FAILED, USAGE, Gone, Refused, Trouble
+from meantime.surfaces.cli import task_format
+from meantime.surfaces.cli.caller_thread import PERSON, own_task, own_thread
+from meantime.surfaces.cli.daemon_client import Daemon, part
+from meantime.surfaces.cli.errors import INTERRUPTED, TASK_FAILED, USAGE, Gone, Refused, Trouble
+from meantime.surfaces.cli.exit_code import own_code
+from meantime.surfaces.cli.parameter_types import DURATION, FilePath
+from meantime.surfaces.cli.std_streams import echo
+from meantime.surfaces.cli.task_format import Wire
+from meantime.surfaces.cli.terminal_text import on_terminal, plain
 from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
 
 TYPE_CHECKING = False  # to load `typing` takes 2 ms
@@ -208,26 +208,26 @@ def _was_configured_since(with_daemon: Daemon) -> bool:
 
 def _say(task: Wire) -> None:
     state = "queued" if task["state"] == "queued" else "started"
-    echo(f"{state} {task['id']} ({showing.title(task)})")
+    echo(f"{state} {task['id']} ({task_format.title(task)})")
     if on_terminal():
-        short = showing.short(task["id"])
+        short = task_format.short(task["id"])
         for words, does in (
             (f"logs -f {short}", "follow output"),
             (f"wait {short}", "block until done"),
             (f"cancel {short}", "stop it"),
         ):
-            echo(f"  meantime {words:<17} {showing.coloured(does, '2')}")
+            echo(f"  meantime {words:<17} {task_format.coloured(does, '2')}")
 
 
 def _waited(with_daemon: Daemon, task: Wire, *, raw: bool, as_json: bool) -> int:
-    from meantime.surfaces.cli.attending import ended, live
+    from meantime.surfaces.cli.task_follower import ended, live
 
     try:
         if not as_json:
             live(with_daemon, task["id"], raw=raw)
         task = ended(with_daemon, task["id"])
     except KeyboardInterrupt:
-        short = showing.short(task["id"])
+        short = task_format.short(task["id"])
         echo(
             f"\nmeantime: {short} runs on.\n  `meantime logs -f {short}` follows it, "
             f"`meantime cancel {short}` stops it.",
@@ -238,5 +238,5 @@ def _waited(with_daemon: Daemon, task: Wire, *, raw: bool, as_json: bool) -> int
     if as_json:
         say_json(task)
     elif code and task.get("exitCode") is None:
-        echo(f"meantime: {plain(task.get('error') or showing.status(task))}", err=True)
+        echo(f"meantime: {plain(task.get('error') or task_format.status(task))}", err=True)
     return code if task["state"] != "lost" else TASK_FAILED

@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import os
 
-from meantime.surfaces.cli import finding
-from meantime.surfaces.cli.asking import one_task
-from meantime.surfaces.cli.speaking import part
-from meantime.surfaces.cli.streams import echo
-from meantime.surfaces.cli.trouble import USAGE, Trouble
+from meantime.surfaces.cli import task_search
+from meantime.surfaces.cli.daemon_client import part
+from meantime.surfaces.cli.errors import USAGE, Trouble
+from meantime.surfaces.cli.parameter_types import one_task
+from meantime.surfaces.cli.std_streams import echo
 from meantime.surfaces.cli.verb import argument, daemon, option, verb
 
 PIECE = 1 << 19
@@ -31,7 +31,7 @@ def command(ref: str, words: tuple[str, ...], eof: bool, no_newline: bool) -> No
     it is the follow-up that runs next.
     """
     with_daemon = daemon()
-    path = f"/v1/tasks/{part(finding.task(with_daemon, ref)['id'])}/send"
+    path = f"/v1/tasks/{part(task_search.task(with_daemon, ref)['id'])}/send"
     piped = words in ((), ("-",))
     if piped and eof and not words and os.isatty(0):
         with_daemon.post(path, {"data": "", "eof": True})

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import time
 
-from meantime.surfaces.cli import finding, showing
-from meantime.surfaces.cli.asking import one_task
-from meantime.surfaces.cli.safe import plain, plain_lines
-from meantime.surfaces.cli.showing import Wire
-from meantime.surfaces.cli.speaking import part
-from meantime.surfaces.cli.streams import echo
+from meantime.surfaces.cli import task_format, task_search
+from meantime.surfaces.cli.daemon_client import part
+from meantime.surfaces.cli.parameter_types import one_task
+from meantime.surfaces.cli.std_streams import echo
+from meantime.surfaces.cli.task_format import Wire
+from meantime.surfaces.cli.terminal_text import plain, plain_lines
 from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
 
 LINES = 20  # of a long text
@@ -22,7 +22,7 @@ LINES = 20  # of a long text
 def command(ref: str, as_json: bool) -> None:
     """Everything about one task."""
     with_daemon = daemon()
-    task = finding.task(with_daemon, ref)
+    task = task_search.task(with_daemon, ref)
     if as_json:
         say_json(task)
         return
@@ -35,16 +35,16 @@ def command(ref: str, as_json: bool) -> None:
         first, *rest = _shortened(value)
         echo("\n".join([f"{name:<{wide}}  {first}", *(" " * (wide + 2) + line for line in rest)]))
     if task.get("question"):
-        echo(f"  meantime answer {showing.short(task['id'])} TEXT")
+        echo(f"  meantime answer {task_format.short(task['id'])} TEXT")
 
 
 def _facts(task: Wire) -> dict[str, str]:
-    ended = task["state"] not in showing.ACTIVE
+    ended = task["state"] not in task_format.ACTIVE
     facts = {
         "id": task["id"],
-        "task": showing.title(task),
-        "status": showing.paint(showing.status(task), task),
-        "now": "" if ended else showing.doing(task),
+        "task": task_format.title(task),
+        "status": task_format.paint(task_format.status(task), task),
+        "now": "" if ended else task_format.doing(task),
         "asks": _question(task.get("question")),
         "next": plain_lines(task.get("followUp") or ""),
         "agent" if task["agent"] != task["kind"] else "kind": plain(task["agent"]),
@@ -55,7 +55,7 @@ def _facts(task: Wire) -> dict[str, str]:
         "created": _at(task.get("createdAt")),
         "started": _at(task.get("startedAt")) if task["state"] != "queued" else "",
         "ended": _at(task.get("completedAt")),
-        "took" if ended else "for": showing.span(showing.age(task)),
+        "took" if ended else "for": task_format.span(task_format.age(task)),
         "exit code": "" if task.get("exitCode") is None else str(task["exitCode"]),
         "error": plain_lines(task.get("error") or ""),
         "detail": plain_lines(task.get("errorDetail") or ""),
@@ -79,13 +79,12 @@ def _question(question: Wire | None) -> str:
 
 
 def _run(task: Wire) -> str:
-    return (
-        f"{showing.status(task)}  {showing.span(showing.age(task))}  {plain(task.get('prompt') or '')[:60]}"
-    )
+    took = task_format.span(task_format.age(task))
+    return f"{task_format.status(task)}  {took}  {plain(task.get('prompt') or '')[:60]}"
 
 
 def _at(iso: object) -> str:
-    moment = showing.moment(iso)
+    moment = task_format.moment(iso)
     return "" if moment is None else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from meantime.surfaces.cli import showing
-from meantime.surfaces.cli.safe import plain
-from meantime.surfaces.cli.streams import echo
+from meantime.surfaces.cli import task_format
+from meantime.surfaces.cli.std_streams import echo
+from meantime.surfaces.cli.terminal_text import plain
 from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
 
 
@@ -28,9 +28,9 @@ def command(as_json: bool) -> None:
     if not rows:
         echo("no threads")
         return
-    echo("\n".join(showing.table(("THREAD", "ACTIVE", "UNREAD", "PARKED", "LAST"), rows, shrink=0)))
+    echo("\n".join(task_format.table(("THREAD", "ACTIVE", "UNREAD", "PARKED", "LAST"), rows, shrink=0)))
 
 
 def _ago(iso: object) -> str:
-    moment = showing.moment(iso)
-    return "" if moment is None else f"{showing.span(max(0.0, time.time() - moment))} ago"
+    moment = task_format.moment(iso)
+    return "" if moment is None else f"{task_format.span(max(0.0, time.time() - moment))} ago"

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import time
 
-from meantime.surfaces.cli import finding, showing
-from meantime.surfaces.cli.asking import DURATION, TASK, reconnect
-from meantime.surfaces.cli.bar import Line, bar
-from meantime.surfaces.cli.conversation import own_thread
-from meantime.surfaces.cli.ending import exit_code, has_ended, worst
-from meantime.surfaces.cli.following import patiently
-from meantime.surfaces.cli.safe import plain
-from meantime.surfaces.cli.showing import Wire
-from meantime.surfaces.cli.speaking import Daemon
-from meantime.surfaces.cli.streams import echo
-from meantime.surfaces.cli.trouble import NOT_FOUND, STILL_RUNNING, TIMED_OUT, USAGE, Trouble
+from meantime.surfaces.cli import task_format, task_search
+from meantime.surfaces.cli.caller_thread import own_thread
+from meantime.surfaces.cli.daemon_client import Daemon
+from meantime.surfaces.cli.errors import NOT_FOUND, STILL_RUNNING, TIMED_OUT, USAGE, Trouble
+from meantime.surfaces.cli.exit_code import exit_code, has_ended, worst
+from meantime.surfaces.cli.parameter_types import DURATION, TASK, reconnect
+from meantime.surfaces.cli.progress_line import Line, bar
+from meantime.surfaces.cli.reconnection import patiently
+from meantime.surfaces.cli.std_streams import echo
+from meantime.surfaces.cli.task_format import Wire
+from meantime.surfaces.cli.terminal_text import plain
 from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
 
 TYPE_CHECKING = False  # to load `typing` takes 2 ms
@@ -57,7 +57,7 @@ def command(
     if tell:
         if refs or batch or first:
             raise Trouble("--tell is about a conversation.", "Use it with --thread, or alone.", USAGE)
-        from meantime.surfaces.cli.telling import Telling, told
+        from meantime.surfaces.cli.notice_printer import Telling, told
 
         to = Telling(quiet=quiet, as_json=as_json, confirm=confirm, settle=settle)
         return told(daemon(), thread or own_thread(), timeout, reconnect, to)
@@ -66,11 +66,11 @@ def command(
     with_daemon = daemon()
 
     def members() -> list[Wire]:
-        named = [finding.task(with_daemon, ref) for ref in refs]
+        named = [task_search.task(with_daemon, ref) for ref in refs]
         if not (batch or thread):
             return named
-        every = [*showing.ACTIVE, *finding.ENDED] if batch else showing.ACTIVE
-        return [*named, *finding.tasks(with_daemon, every, batch=batch, thread=thread)]
+        every = [*task_format.ACTIVE, *task_search.ENDED] if batch else task_format.ACTIVE
+        return [*named, *task_search.tasks(with_daemon, every, batch=batch, thread=thread)]
 
     waiting = Waiting(with_daemon, members, reconnect, plain(batch or thread or ""))
     if batch and not waiting.known:
@@ -129,7 +129,7 @@ class Waiting:
     def left(self) -> str:
         """What still runs."""
         tasks = [task for task in self.known.values() if not has_ended(task)]
-        names = [f"{showing.short(task['id'])} ({showing.title(task)})" for task in tasks[:NAMED]]
+        names = [f"{task_format.short(task['id'])} ({task_format.title(task)})" for task in tasks[:NAMED]]
         more = [f"and {len(tasks) - NAMED} more"] if len(tasks) > NAMED else []
         return f"{len(tasks)} of {len(self.known)} still active: {', '.join([*names, *more])}."
 
@@ -159,13 +159,17 @@ class Waiting:
     def _shown(self) -> str:
         tasks = list(self.known.values())
         ended = [task for task in tasks if has_ended(task)]
-        took = showing.span(time.monotonic() - self._began)
+        took = task_format.span(time.monotonic() - self._began)
         if len(tasks) == 1 and not self._name:
             task = tasks[0]
             progress: Wire = task.get("progress") or {}
             percent = progress.get("percent")
             drawn = f"  {bar(percent, 100)}" if percent is not None else ""
-            parts = [showing.title(task) + drawn, showing.doing(task), showing.span(showing.age(task))]
+            parts = [
+                task_format.title(task) + drawn,
+                task_format.doing(task),
+                task_format.span(task_format.age(task)),
+            ]
             return "  ".join(part for part in parts if part)
         bad = sum(exit_code(task) != 0 for task in ended)
         failed = f"  ✗{bad}" if bad else ""
@@ -175,10 +179,10 @@ class Waiting:
 
 def _ended(task: Wire) -> str:
     parts = [
-        showing.short(task["id"]),
-        showing.paint(showing.status(task), task),
-        showing.span(showing.age(task)),
-        showing.title(task),
-        showing.doing(task),
+        task_format.short(task["id"]),
+        task_format.paint(task_format.status(task), task),
+        task_format.span(task_format.age(task)),
+        task_format.title(task),
+        task_format.doing(task),
     ]
     return "  ".join(part for part in parts if part)

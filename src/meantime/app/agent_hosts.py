@@ -1,0 +1,92 @@
+"""Who works: agents by name, each with its settings and the host of its sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, cast
+
+from msgspec import structs
+
+from meantime.integrations.loops.python_agent import PythonAgent, is_agent
+from meantime.kernel.errors import InvalidInput
+from meantime.ports.agent_settings import settled
+from meantime.ports.clock import Clock
+from meantime.ports.commands import Commands
+from meantime.ports.session import AgentSettings, SessionHost
+from meantime.runners.agent.agent_run import Employed
+from meantime.runners.shell.lasting_commands import LastingCommands
+from meantime.runners.shell.runner import ShellRunner
+
+if TYPE_CHECKING:
+    from meantime.integrations.loops.session_host import PythonHost
+
+# Each has a function `host(clock)`; it is imported when the first agent of its kind is employed. Where the
+# abilities of its agents differ it has `variant(settings)`, too, and makes a host for each. Those that are
+# LASTING get the commands, too: what they start goes on without us.
+HOSTS = {
+    "acp": "meantime.integrations.acp",
+    "opencode": "meantime.integrations.opencode",
+    "cli": "meantime.integrations.cli_agents",
+    "python": "meantime.integrations.loops",
+}
+LASTING = {"cli"}
+
+
+def employ(
+    agents: Mapping[str, Any], clock: Clock, commands: Callable[[str], Commands]
+) -> dict[str, Employed]:
+    """An agent is given by AgentSettings, as the configuration has them; or, in Python, as itself: a
+    Pydantic AI agent, or an async function of a conversation; with settings, as PythonAgent(…)."""
+    hosts: dict[str, SessionHost] = {}
+    employed: dict[str, Employed] = {}
+    for name, given in agents.items():
+        one = given if isinstance(given, Employed) else _employed(name, given, hosts, clock, commands)
+        employed[name] = one
+    return employed
+
+
+def checked(tables: Mapping[str, Any]) -> dict[str, AgentSettings]:
+    """Agents as a configuration file names them."""
+    return {name: settled(table, f"the agent {name}") for name, table in tables.items()}
+
+
+def look_at(name: str, settings: AgentSettings, clock: Clock) -> None:
+    """Whether it can run here, as far as its host sees before it starts one. Raises InvalidInput."""
+    one = employ({name: settings}, clock, _no_commands)[name]
+    one.host.check(name, settings)
+
+
+def _no_commands(folder: str) -> Commands:
+    """For a host that is never opened."""
+    return LastingCommands(ShellRunner(None))
+
+
+def _employed(
+    name: str, given: Any, hosts: dict[str, SessionHost], clock: Clock, commands: Callable[[str], Commands]
+) -> Employed:
+    if isinstance(given, AgentSettings):
+        settings = settled(structs.asdict(given), f"the agent {name}")
+        return Employed(settings, _host(settings, hosts, clock, commands))
+    if isinstance(given, PythonAgent) or is_agent(given):
+        host = _host(AgentSettings(runner="python"), hosts, clock, commands)
+        return Employed(cast("PythonHost", host).add(name, given), host)
+    raise InvalidInput(
+        f"The agent {name} is {type(given).__name__}.",
+        hint="Give AgentSettings(…), a Pydantic AI agent, an async function, or PythonAgent(…).",
+    )
+
+
+def _host(
+    settings: AgentSettings, hosts: dict[str, SessionHost], clock: Clock, commands: Callable[[str], Commands]
+) -> SessionHost:
+    module: Any = import_module(HOSTS[settings.runner])
+    variant: Callable[[AgentSettings], str] | None = getattr(module, "variant", None)
+    own = (variant(settings),) if variant else ()
+    key = "/".join((settings.runner, *own))
+    if key not in hosts:
+        # Each has its own, so that no host takes another's commands for lost ones.
+        folder = "-".join(("commands", *own))
+        given = (commands(folder),) if settings.runner in LASTING else ()
+        hosts[key] = module.host(clock, *given, *own)
+    return hosts[key]

@@ -1,0 +1,108 @@
+"""The parts that Meantime.open joins, made from what it was given."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from meantime.kernel.argument_checks import check_all, check_flag, has_methods, shown
+from meantime.kernel.errors import InvalidInput
+from meantime.ports.clock import Clock
+from meantime.ports.owner import AgentAbout
+from meantime.ports.runner import Runner
+from meantime.ports.store import Store
+from meantime.runners.agent.runner import AgentRunner
+from meantime.runners.shell.lasting_commands import LastingCommands
+from meantime.runners.shell.runner import ShellRunner
+from meantime.runtime.settings import Settings, check_on_close
+from meantime.stores.memory import MemoryStore
+from meantime.stores.sqlite.store import SqliteStore
+
+from .agent_hosts import employ
+
+TURN_HEAD, TURN_RING = 16 << 20, 64 << 20  # bytes that are kept of one turn of a command-line agent
+MAX_STOP = 86_400.0  # seconds: also a number that is none, or endless, is no time to wait
+
+
+def check_settings(given: object) -> Settings:
+    if given is None:
+        return Settings()
+    if not isinstance(given, Settings):
+        raise InvalidInput(
+            f"settings must be a Settings, not {type(given).__name__}.",
+            hint="Write settings=Settings(max_wait=60).",
+        )
+    return given
+
+
+def check_ports(clock: object, store: object, runners: Iterable[Runner]) -> list[Runner]:
+    """What a caller brings in place of our own parts, or beside them: the runners, in a list."""
+    for what, one, methods in (
+        ("clock", clock, ("now", "monotonic", "call_later")),
+        ("store", store, ("open", "close", "commit", "load")),
+    ):
+        if one is not None and not has_methods(one, *methods):
+            raise InvalidInput(f"{what} has {', '.join(methods)}; {type(one).__name__} has not.")
+    given = check_all(runners, object, "runners")
+    for runner in given:
+        if not has_methods(runner, "run", "check"):
+            raise InvalidInput(f"A runner has run and check; {type(runner).__name__} has not.")
+    return cast("list[Runner]", given)
+
+
+def commands_of(path: str | os.PathLike[str], store: Store, settings: Settings) -> ShellRunner:
+    """Commands outlive a ledger that remembers them; they end with one that does not."""
+    check_on_close(settings.on_close)
+    sizes = (settings.output_head, settings.output_ring)
+    if any(type(size) is not int or not 0 <= size <= 1 << 40 for size in sizes):
+        raise InvalidInput("output_head and output_ring are numbers of bytes, from 0 up.")
+    if type(settings.umask) is not int or not -1 <= settings.umask <= 0o777:
+        raise InvalidInput("umask is a mode from 0 to 0o777, or -1 for that of this process.")
+    times = (settings.stop_grace, settings.stop_deadline)
+    if any(type(time) not in (int, float) or not 0 <= time < MAX_STOP for time in times):
+        raise InvalidInput("stop_grace and stop_deadline are seconds, from 0 up to a day.")
+    kept = not isinstance(store, MemoryStore)
+    root = Path(f"{Path(os.fsdecode(os.fspath(path))).resolve()}.commands") if kept else None
+    widest = [settings.inline, *settings.inline_by_name.values()]
+    return ShellRunner(
+        root,
+        grace=settings.stop_grace,
+        head=settings.output_head,
+        ring=settings.output_ring,
+        inline=max(limits.max_bytes for limits in widest),
+        umask=settings.umask,
+    )
+
+
+def agents_of(
+    path: str | os.PathLike[str], store: Store, agents: Mapping[str, Any], clock: Clock, settings: Settings
+) -> list[AgentRunner]:
+    """Their conversations are kept beside a ledger that remembers."""
+    if not agents:
+        return []
+    kept = not isinstance(store, MemoryStore)
+    root = Path(f"{Path(os.fsdecode(os.fspath(path))).resolve()}.agents") if kept else None
+
+    def commands(folder: str) -> LastingCommands:
+        """Where no command is looked for that is a task. More of what they say is kept than of a command:
+        an owner that takes one up must hear all of it."""
+        place = root / folder if root else None
+        grace, umask = settings.stop_grace, settings.umask
+        return LastingCommands(ShellRunner(place, grace=grace, head=TURN_HEAD, ring=TURN_RING, umask=umask))
+
+    return [AgentRunner(employ(agents, clock, commands), clock, root)]
+
+
+def about_agents(runners: Iterable[AgentRunner]) -> tuple[AgentAbout, ...]:
+    found = [(name, one.settings) for runner in runners for name, one in sorted(runner.agents.items())]
+    return tuple(AgentAbout(name, one.runner, one.description) for name, one in found)
+
+
+def store_of(path: str, durability: str, salvage: bool) -> Store:
+    if path == ":memory:":
+        return MemoryStore()
+    if os.path.isdir(path):
+        raise InvalidInput(f"{shown(path)} is a folder.", hint="Name a file in it, such as work.db.")
+    return SqliteStore(Path(path), durability, salvage=check_flag(salvage, "salvage"))

@@ -1,0 +1,41 @@
+"""What a configured value must be, where it is more than kernel/constraints.py knows."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from meantime.integrations.mcp.servers import checked
+from meantime.kernel.constraints import LIMIT, SIZE, Kind, seconds, table_of
+from meantime.kernel.errors import InvalidInput
+
+DAY = 86_400.0
+
+
+def _is_inline(value: Any) -> bool:
+    return table_of(SIZE, "").fits(value) and {"max_bytes", "max_lines"}.issuperset(value)
+
+
+def _are_servers(value: Any) -> bool:
+    try:
+        return isinstance(value, dict) and bool(checked(cast("dict[str, Any]", value)) or True)
+    except InvalidInput:
+        return False
+
+
+def _are_tables(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(one, dict) for one in cast("dict[str, Any]", value).values()
+    )
+
+
+LIMITS = table_of(LIMIT, "a table of kinds, each with a whole number above 0, or -1 for no limit")
+PAUSE = seconds(0.01, DAY)  # between two times that something is done: never none
+STOP = seconds(0, DAY - 1)
+AGENTS = Kind("a table of names, each with a table of settings", _are_tables)
+SERVERS = Kind(
+    "a table of names, each with a command (a list of texts) or a url, and what docs/mcp.md lists",
+    _are_servers,
+)
+INLINE_BY_NAME = table_of(
+    Kind("", _is_inline), "a table of names, each with max_bytes and max_lines as whole numbers"
+)

@@ -1,0 +1,246 @@
+"""Everything that can be configured: one struct a section, one line a key. The defaults are here alone.
+
+A key is `section.name`; its environment variable is MEANTIME_SECTION_NAME. How the values are found,
+and what is said about a wrong one, is in config_sources.py.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from meantime.kernel.constraints import (
+    AGE,
+    COUNT,
+    DEPTH,
+    FLAG,
+    LIMIT,
+    SIZE,
+    TEXT,
+    TEXTS,
+    TIMEOUT,
+    one_of,
+    seconds,
+    whole,
+)
+from meantime.kernel.limits import Limits, PluginDefaults
+from meantime.kernel.model import InlineLimits
+from meantime.kernel.retention import Retention
+from meantime.kernel.wake_budget import WakeBudget
+from meantime.runtime.settings import Settings
+from meantime.surfaces.http.http_settings import HttpSettings
+
+from .config_constraints import AGENTS, INLINE_BY_NAME, LIMITS, PAUSE, SERVERS, STOP
+
+
+class LimitsSection(Struct, frozen=True):
+    """How much may run at once."""
+
+    per_thread: Annotated[int, LIMIT, "running tasks of one kind in one thread"] = 10
+    total: Annotated[int, LIMIT, "running tasks in all"] = 50
+    per_kind: Annotated[
+        dict[str, int],
+        LIMITS,
+        "in place of per_thread for some kinds, such as { shell = 4 }",
+    ] = {}
+    queued: Annotated[int, LIMIT, "tasks that may wait for a slot"] = 100_000
+    on_limit: Annotated[str, one_of("queue", "reject"), "what happens to a start that is over a limit"] = (
+        "queue"
+    )
+    depth: Annotated[int, DEPTH, "how deep work may start work"] = -1
+
+
+class AgentsSection(Struct, frozen=True):
+    """Subagents. Each has a table of its own: [agents.NAME]."""
+
+    task_max_async: Annotated[int, LIMIT, "running subagents in one thread (task-max-async)"] = 5
+    named: Annotated[
+        dict[str, dict[str, Any]],
+        AGENTS,
+        "every [agents.NAME], with its runner and what docs/subagents.md lists",
+    ] = {}
+
+
+class TimeoutsSection(Struct, frozen=True):
+    """How long things may take."""
+
+    default: Annotated[float, TIMEOUT, "for a start that names no timeout"] = -1
+    maximum: Annotated[float, TIMEOUT, "no start gets more"] = -1
+    stop_grace: Annotated[float, STOP, "between asking a run to stop and killing it"] = 5.0
+    stop_deadline: Annotated[float, STOP, "after which a run that will not stop is left behind"] = 10.0
+    max_wait: Annotated[float, AGE, "the longest that reading an output waits"] = 600.0
+
+
+class InlineSection(Struct, frozen=True):
+    """What stays in a message; over it, a payload is put into a file."""
+
+    max_bytes: Annotated[int, SIZE, "bytes of a payload"] = 51_200
+    max_lines: Annotated[int, SIZE, "lines of a payload"] = 1_000
+    by_name: Annotated[
+        dict[str, dict[str, int]],
+        INLINE_BY_NAME,
+        "for work of some names, such as { crawl = { max_lines = 50 } }",
+    ] = {}
+
+
+class RetentionSection(Struct, frozen=True):
+    """What is kept. What was not told is never forgotten."""
+
+    hot: Annotated[int, SIZE, "ended tasks that a thread lists"] = 20
+    history_seconds: Annotated[float, AGE, "how long told endings stay in the ledger"] = 30 * 86_400.0
+    history_tasks: Annotated[int, COUNT, "and how many of them"] = 200_000
+    journal_events: Annotated[int, COUNT, "events in the journal"] = 100_000
+    unclaimed_seconds: Annotated[
+        float, AGE, "after which notices of a thread that nobody serves are parked"
+    ] = 7 * 86_400.0
+
+
+class OutputSection(Struct, frozen=True):
+    """What is kept of a command's stdout, and of its stderr."""
+
+    head: Annotated[int, SIZE, "bytes at the beginning"] = 1 << 20
+    ring: Annotated[int, SIZE, "bytes at the end"] = 4 << 20
+
+
+class LedgerSection(Struct, frozen=True):
+    """The database."""
+
+    durability: Annotated[str, one_of("full", "fast"), "full survives a power cut, fast a crash only"] = (
+        "full"
+    )
+
+
+class RuntimeSection(Struct, frozen=True):
+    """The heart."""
+
+    on_close: Annotated[
+        str,
+        one_of("keep", "stop"),
+        "what SIGTERM means for running commands; `meantime down` keeps or stops as you say",
+    ] = "keep"
+    parks_after: Annotated[int, COUNT, "failed deliveries after which a notice is parked"] = 5
+    reconcile_every: Annotated[float, PAUSE, "seconds: the longest that a missed wake lasts"] = 5.0
+    progress_every: Annotated[float, STOP, "seconds between two writes of one run's progress"] = 0.25
+    upkeep_every: Annotated[float, PAUSE, "seconds between two clean-ups"] = 3600.0
+    max_threads: Annotated[int, whole(1, 10_000), "worker threads for functions that are not async"] = 256
+
+
+class WakesSection(Struct, frozen=True):
+    """How often a thread is woken by work that it started when it was woken; a person's turn ends that."""
+
+    rounds: Annotated[int, LIMIT, "of being woken, starting something, and being woken by it"] = 120
+    seconds: Annotated[float, PAUSE, "in which so many may be; over it, each wake waits longer"] = 300.0
+    longest: Annotated[float, PAUSE, "seconds that one wake waits at most"] = 60.0
+
+
+class HttpSection(Struct, frozen=True):
+    """The door on a port. The socket in the home folder is always open."""
+
+    enabled: Annotated[bool, FLAG, "whether there is a door on a port"] = True
+    host: Annotated[str, TEXT, "the address it listens on"] = "127.0.0.1"
+    port: Annotated[int, whole(0, 65_535), "the first of ten to try; 0 is the system's choice"] = 5165
+    auth: Annotated[
+        str, one_of("peer", "strict"), "peer lets your own programs read without a token; strict does not"
+    ] = "peer"
+    hosts: Annotated[list[str], TEXTS, "more names that clients may know it by"] = []
+    allow_remote: Annotated[bool, FLAG, "allow an address that other machines can reach"] = False
+    clients: Annotated[int, COUNT, "event streams at once"] = 64
+    backlog: Annotated[int, COUNT, "events that a slow stream may be behind"] = 256
+    heartbeat: Annotated[float, PAUSE, "seconds of silence on a stream"] = 30.0
+    batch: Annotated[float, seconds(0, 60), "seconds in which changes of one task become one event"] = 0.1
+    header_seconds: Annotated[float, PAUSE, "for a request's head to arrive"] = 10.0
+    header_bytes: Annotated[int, whole(1024, 1 << 24), "the longest head of a request"] = 65_536
+    body_bytes: Annotated[int, whole(0, 1 << 30), "the longest body of a request"] = 1_000_000
+    body_seconds: Annotated[float, PAUSE, "for a request's body to arrive"] = 30.0
+    waiting: Annotated[int, COUNT, "requests that wait for something at once"] = 256
+    stall_seconds: Annotated[float, PAUSE, "that a client may take nothing of its answer"] = 30.0
+    connections: Annotated[int, COUNT, "connections at once"] = 512
+    stop_seconds: Annotated[float, seconds(0, 600), "that answers under way have when it stops"] = 5.0
+
+
+class ExecutorsSection(Struct, frozen=True):
+    """Processes that run work for the daemon."""
+
+    lease: Annotated[float, PAUSE, "seconds without a sign of life after which one counts as gone"] = 60.0
+    grace: Annotated[float, AGE, "seconds that one has to come back before its runs are lost"] = 30.0
+
+
+class McpSection(Struct, frozen=True):
+    """MCP servers whose tools can be started as tasks: [mcp.servers.NAME]."""
+
+    servers: Annotated[
+        dict[str, dict[str, Any]], SERVERS, 'by name, such as { files = { command = ["my-server"] } }'
+    ] = {}
+
+
+class PluginsSection(Struct, frozen=True):
+    """Tools of plugins: seed 003's BackgroundConfig."""
+
+    max_concurrent_tasks: Annotated[int, LIMIT, "running tasks over all plugins"] = 10
+    default_timeout_seconds: Annotated[float, TIMEOUT, "for a task that names no timeout"] = 300.0
+    completed_task_retention_seconds: Annotated[float, AGE, "how long ended tasks are kept"] = 3600.0
+    background_threshold_seconds: Annotated[
+        float, AGE, "estimates over this advise a model to use the background"
+    ] = 10.0
+
+
+class Config(Struct, frozen=True):
+    tools: Annotated[list[str], TEXTS, "modules whose @background functions can be started by name"] = []
+    limits: LimitsSection = LimitsSection()
+    agents: AgentsSection = AgentsSection()
+    timeouts: TimeoutsSection = TimeoutsSection()
+    inline: InlineSection = InlineSection()
+    output: OutputSection = OutputSection()
+    retention: RetentionSection = RetentionSection()
+    ledger: LedgerSection = LedgerSection()
+    runtime: RuntimeSection = RuntimeSection()
+    wakes: WakesSection = WakesSection()
+    http: HttpSection = HttpSection()
+    executors: ExecutorsSection = ExecutorsSection()
+    mcp: McpSection = McpSection()
+    plugins: PluginsSection = PluginsSection()
+
+
+def settings_of(config: Config) -> Settings:
+    """For Meantime.open."""
+    limits, inline = config.limits, config.inline
+    plain = InlineLimits(inline.max_bytes, inline.max_lines)
+    return Settings(
+        limits=Limits(
+            per_thread=limits.per_thread,
+            total=limits.total,
+            per_kind={**limits.per_kind, "agent": config.agents.task_max_async},
+            queued=limits.queued,
+            on_limit=limits.on_limit,
+            depth=limits.depth,
+        ),
+        default_timeout=config.timeouts.default,
+        max_timeout=config.timeouts.maximum,
+        inline=plain,
+        inline_by_name={
+            name: InlineLimits(own.get("max_bytes", plain.max_bytes), own.get("max_lines", plain.max_lines))
+            for name, own in inline.by_name.items()
+        },
+        retention=Retention(**_fields(config.retention)),
+        stop_grace=config.timeouts.stop_grace,
+        stop_deadline=config.timeouts.stop_deadline,
+        max_wait=config.timeouts.max_wait,
+        executor_lease=config.executors.lease,
+        executor_grace=config.executors.grace,
+        wakes=WakeBudget(**_fields(config.wakes)),
+        plugins=PluginDefaults(**_fields(config.plugins)),
+        output_head=config.output.head,
+        output_ring=config.output.ring,
+        **_fields(config.runtime),
+    )
+
+
+def http_of(config: Config) -> HttpSettings:
+    """For the door. Where it keeps its files is the caller's to add."""
+    return replace(HttpSettings(**_fields(config.http)), hosts=tuple(config.http.hosts))
+
+
+def _fields(section: Struct) -> dict[str, Any]:
+    return {name: getattr(section, name) for name in section.__struct_fields__}

@@ -1,0 +1,222 @@
+"""The host of agents that speak ACP: a process for each task, or for all of a folder."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import shutil
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from meantime.integrations.json_values import mappings
+from meantime.kernel.errors import InvalidInput, Refused
+from meantime.kernel.lines import Line
+from meantime.kernel.model import Failed
+from meantime.ports.clock import Clock
+from meantime.ports.session import AgentSettings, Brief, Hearer, Prompt, SessionAbilities, Turned
+
+from .agent_options import Options, mcp_servers, options_of
+from .agent_subprocess import Process, command_of, environment, where
+from .profiles import BY_NAME, asks, profile_of
+from .program import Program
+from .session_mode import choose
+from .session_records import Record, Records
+from .turn_result import AgentError
+from .turn_updates import Turn
+
+UNKNOWN_METHOD = -32601
+STEERS = 10.0  # seconds in which something said in a turn is taken
+
+
+class AcpHost:
+    """All agents of one profile."""
+
+    def __init__(self, clock: Clock, variant: str = "") -> None:
+        self.profile = BY_NAME[variant or "generic"]
+        self.abilities = SessionAbilities(fork=self.profile.fork, steer=bool(self.profile.steer))
+        self._clock = clock
+        self._folder: Path
+        self._records: Records
+        self._programs: dict[str, Program] = {}
+        self._starting: dict[str, asyncio.Lock] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+
+    def check(self, name: str, settings: AgentSettings) -> None:
+        if find_spec("acp") is None:
+            raise InvalidInput(
+                "ACP needs an extra.", hint="pip install 'meantime[acp]'", code="extra_missing"
+            )
+        if not settings.command:
+            raise InvalidInput(f"The agent {name} has no command.", hint='For example ["goose", "acp"].')
+        profile, options = profile_of(settings), options_of(name, settings)
+        path = environment(settings, settings.env).get("PATH")
+        if shutil.which(command_of(settings)[0], path=path) is None:
+            raise InvalidInput(
+                f"The program {settings.command[0]} of the agent {name} is not there.",
+                code="program_missing",
+                hint="Install it, or give its whole path.",
+            )
+        if settings.tools is not None:
+            raise InvalidInput(
+                "The tools of an ACP agent are its own.", hint="Use deny=… to refuse some of them."
+            )
+        if options.shared and not profile.shares:
+            raise InvalidInput(f"{profile.name} needs a process for each session: shared is not possible.")
+
+    def open(self, folder: Path) -> None:
+        self._folder = folder
+        self._records = Records(folder / f"sessions-{self.profile.name}.jsonl")
+
+    # -- sessions
+
+    async def begin(self, brief: Brief) -> str:
+        async with self._used(brief) as (program, options):
+            asked = {"cwd": where(brief), "mcpServers": mcp_servers(options, brief)}
+            return await self._made(program, "session/new", asked, brief, options)
+
+    async def fork(self, session: str, brief: Brief) -> str:
+        if not self.abilities.fork:
+            raise Refused(
+                "This agent cannot copy a session.",
+                code="cannot_fork",
+                hint="Give the conversation as context=[…] in its place.",
+            )
+        known = self._records.get(session)
+        if known is None:
+            raise Refused("The session to fork is gone.", code="session_gone")
+        async with self._used(brief) as (program, options):
+            asked = {"sessionId": session, "cwd": where(brief), "mcpServers": mcp_servers(options, brief)}
+            return await self._made(program, "session/fork", asked, brief, options)
+
+    async def _made(
+        self, program: Program, method: str, asked: dict[str, Any], brief: Brief, options: Options
+    ) -> str:
+        try:
+            answer = await program.request(method, asked, options.start)
+            session = str(answer["sessionId"])
+            await choose(program, session, answer, brief.settings, options)
+        except AgentError as problem:
+            code = "cannot_fork" if problem.code == UNKNOWN_METHOD else "agent_refused"
+            raise Refused(f"The agent did not make a session: {problem}.", code=code) from None
+        except KeyError:
+            raise Refused("The agent made a session without an id.", code="agent_refused") from None
+        if session in program.sessions:
+            raise Refused(f"The agent gave the session {session} twice.", code="agent_refused")
+        program.sessions.add(session)
+        self._records.add(Record(session, brief.agent, where(brief)))
+        return session
+
+    async def exists(self, session: str, settings: AgentSettings) -> bool:
+        """As far as we know: whether the agent still has it is seen when it is loaded."""
+        return self._records.get(session) is not None
+
+    async def lines(self, session: str, settings: AgentSettings) -> Sequence[Line]:
+        raise Refused("An ACP agent's history is kept with its task.", code="no_history")
+
+    async def steer(self, session: str, text: str) -> bool:
+        program = next((each for each in self._programs.values() if each.turns_in(session)), None)
+        return program is not None and await program.steer(session, text, STEERS)
+
+    async def _load(self, program: Program, session: str, brief: Brief, options: Options) -> None:
+        """What is replayed is heard by nobody: we have it already."""
+        if session in program.sessions:
+            return
+        known = self._records.get(session)
+        cwd = known.cwd if known else where(brief)
+        if self.profile.lists_first and not await self._listed(program, session, options):
+            raise Refused("The agent does not have this session any more.", code="session_gone")
+        how = "session/resume" if self.profile.resumes and program.can("resume") else "session/load"
+        if how == "session/load" and not program.can("load"):
+            raise Refused("This agent cannot go on with a session of a former process.", code="session_gone")
+        asked = {"sessionId": session, "cwd": cwd, "mcpServers": mcp_servers(options, brief)}
+        try:
+            answer = await program.request(how, asked, options.start)
+            await choose(program, session, answer, brief.settings, options)
+        except AgentError as problem:
+            raise Refused(f"The agent could not load its session: {problem}.", code="session_gone") from None
+        program.sessions.add(session)
+
+    async def _listed(self, program: Program, session: str, options: Options) -> bool:
+        cursor: Any = None
+        while True:
+            asked = {"cursor": cursor} if cursor else {}
+            answer = await program.request("session/list", asked, options.start)
+            listed = mappings(answer.get("sessions"))
+            if any(each.get("sessionId") == session for each in listed):
+                return True
+            cursor = answer.get("nextCursor")
+            if not cursor:
+                return False
+
+    # -- turns
+
+    async def prompt(self, session: str, prompt: Prompt, brief: Brief, hearer: Hearer) -> Turned:
+        try:
+            async with self._used(brief) as (program, options):
+                hearer.phase("starting")
+                await self._load(program, session, brief, options)
+                grace = self.profile.grace if options.grace is None else options.grace
+                turn = Turn(session, self.profile, hearer, last=prompt.last)
+                hearer.phase("thinking")
+                return await program.take_turn(session, turn, prompt.text, grace)
+        except Refused as problem:
+            return Turned(error=Failed(str(problem), problem.code))
+
+    # -- processes
+
+    @asynccontextmanager
+    async def _used(self, brief: Brief) -> AsyncGenerator[tuple[Program, Options]]:
+        """A running process for this task; it is not stopped meanwhile."""
+        options = options_of(brief.agent, brief.settings)
+        key = f"{brief.agent}\0{where(brief)}\0{'' if options.shared else brief.task}"
+        async with self._starting.setdefault(key, asyncio.Lock()):
+            program = self._programs.get(key)
+            if program is None or not program.alive:
+                program = await self._start(brief, options, key)
+                self._programs[key] = program
+            program.hold()
+        try:
+            yield program, options
+        finally:
+            program.release()
+
+    async def _start(self, brief: Brief, options: Options, key: str) -> Program:
+        settings = brief.settings
+        ours = {**self.profile.env, **(self.profile.asking if asks(settings) else {})}
+        env = environment(settings, ours, settings.env, {} if options.shared else brief.env)
+        command = command_of(settings)
+        log = brief.folder / "agent.stderr"  # it goes when its task is forgotten
+        if options.shared:
+            log = self._folder / f"{hashlib.sha256(key.encode()).hexdigest()[:16]}.stderr"
+        try:
+            process = await Process.start(command, env, where(brief), log)
+        except OSError as problem:
+            raise Refused(f"The agent could not be started: {problem}.", code="agent_not_started") from None
+        started = Program(self.profile, self._clock, self._on_idle)
+        try:
+            await started.start(process, options.start, options.idle)
+        except BaseException as problem:
+            process.kill()
+            await asyncio.shield(started.close())
+            if isinstance(problem, AgentError):
+                raise Refused(f"The agent did not start: {problem}.", code="agent_not_started") from None
+            raise
+        return started
+
+    def _on_idle(self, program: Program) -> None:
+        closing = asyncio.ensure_future(program.close())
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
+        for key in [key for key, kept in self._programs.items() if kept is program]:
+            del self._programs[key]
+            if not self._starting[key].locked():
+                del self._starting[key]
+
+    async def close(self) -> None:
+        programs, self._programs = list(self._programs.values()), {}
+        await asyncio.gather(
+            *(program.close() for program in programs), *self._closing, return_exceptions=True
+        )

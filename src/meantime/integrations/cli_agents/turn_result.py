@@ -1,0 +1,70 @@
+"""How a turn ended: by what the program said, and by how it went."""
+
+from __future__ import annotations
+
+import signal
+
+from meantime.kernel import provider_errors
+from meantime.kernel.model import Failed
+from meantime.kernel.payloads import clean
+from meantime.ports.commands import Ending
+from meantime.ports.session import Turned
+
+from .cli_adapter import Dialect
+from .turn_output import Hearing
+
+MOST = 4_000  # characters of an error
+
+
+def judge(dialect: Dialect, hearing: Hearing, ending: Ending, stderr: str) -> Turned:
+    reader = hearing.reader
+    if ending.error is not None:
+        return Turned(error=ending.error)
+    if ending.lost:
+        return Turned(lost=ending.lost)
+    well = ending.exit_code == 0
+    done = reader.done and not reader.error
+    if done and (well or (ending.stopped and ending.exit_code is None)):  # it was done, and lingered
+        return Turned(text=reader.text)
+    if ending.stopped:
+        return Turned(stopped=True)
+    if reader.error:
+        error = _short(reader.error)
+        return _failed(dialect, error, error, ending, reader.status)
+    if well and not hearing.whole and reader.text:
+        return Turned(text=reader.text)  # the end of it was said while nobody was there, and not kept
+    words = _short(stderr) or _short(hearing.noise)
+    return _failed(dialect, f"{_how(dialect.name, ending)} {words}".strip(), words, ending, 0)
+
+
+def _how(name: str, ending: Ending) -> str:
+    if ending.signal is not None:
+        try:
+            return f"{name} was killed by {signal.Signals(ending.signal).name}."
+        except ValueError:
+            return f"{name} was killed by signal {ending.signal}."
+    if ending.exit_code:
+        return f"{name} ended with exit code {ending.exit_code}:"
+    return f"{name} ended and did not say that its turn was over."
+
+
+def _failed(dialect: Dialect, why: str, words: str, ending: Ending, status: int) -> Turned:
+    """`why` is for people; `words` are the program's own, by which the error is judged."""
+    if dialect.is_gone(why):
+        text = f"{dialect.name} does not have this session any more: {why}"
+        return Turned(error=Failed(text, "session_gone"))
+    if ending.signal is not None:
+        return Turned(error=Failed(why, "signal", signal=ending.signal))
+    status = status or provider_errors.status_in(words)
+    passes, limited, after = provider_errors.judge(words, status)
+    code = f"http_{status}" if status else "rate_limited" if limited else "agent_failed"
+    return Turned(
+        error=Failed(why, code, exit_code=ending.exit_code or None),
+        retryable=passes,
+        rate_limited=limited,
+        retry_after=after,
+    )
+
+
+def _short(text: str) -> str:
+    return clean(text).strip()[-MOST:]

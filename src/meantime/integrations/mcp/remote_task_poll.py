@@ -1,0 +1,130 @@
+"""Follows a task of the server's to its end: by asking now and then, sooner when the server says that
+something happened, and over as many connections as it takes."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from meantime.kernel.outcomes import Report
+from meantime.ports.runner import Context
+
+from .errors import Refusal, Stale, Trouble
+from .remote_task import EXTENSION, SOONEST, Remote, ending_of, interval_of, is_over
+from .shared_connection import Link
+from .tool_results import INVALID_PARAMS, report_of, report_of_error
+
+if TYPE_CHECKING:
+    from .wire.server_connection import Connection
+
+PATIENCE = 8  # looks that fail in a row, each after a longer wait, until it is given up for lost
+CANCEL = 2.0  # seconds for telling the server that its task is not wanted any more
+
+
+class Following:
+    def __init__(self, link: Link, remote: Remote, tool: str, context: Context, patience: int) -> None:
+        self._link = link
+        self._remote = remote
+        self._tool = tool
+        self._context = context
+        self._patience = patience
+        self._failures = 0
+        self._stirred = asyncio.Event()
+        self._leaving = False
+        self._left = asyncio.Event()
+
+    async def run(self) -> Report:
+        try:
+            while not self._leaving:
+                try:
+                    async with self._link.connection() as connection:
+                        report = await self._watch(connection)
+                except Trouble as problem:
+                    report = await self._failed(problem)
+                if report is not None:
+                    return report
+            return Report(detached=True)
+        except asyncio.CancelledError:
+            await self._cancel()
+            raise
+        finally:
+            self._left.set()
+
+    async def leave(self) -> None:
+        """To the next owner, who finds it by its id."""
+        self._leaving = True
+        self._stirred.set()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._left.wait(), CANCEL)
+
+    async def _watch(self, connection: Connection) -> Report | None:
+        stop = connection.follow(self._remote.id, self._hear)
+        try:
+            while not self._leaving:
+                self._stirred.clear()
+                state = await connection.ask("tasks/get", {"taskId": self._remote.id})
+                self._failures = 0
+                self._link.answered()
+                self._tell(state)
+                if is_over(state):
+                    return await self._end(connection, state)
+                await self._pause(interval_of(state))
+        except Stale:
+            self._link.renounce(connection)
+            raise
+        finally:
+            stop()
+        return None
+
+    async def _pause(self, seconds: float) -> None:
+        """Until the next look. However much the server talks, we do not ask more often than that."""
+        began = asyncio.get_running_loop().time()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._stirred.wait(), seconds)
+        spent = asyncio.get_running_loop().time() - began
+        if not self._leaving and spent < SOONEST:
+            await asyncio.sleep(SOONEST - spent)
+
+    async def _end(self, connection: Connection, state: dict[str, Any]) -> Report:
+        report = ending_of(state, self._tool)
+        if state.get("status") == "input_required":
+            await self._cancel()
+        if report is not None:
+            return report
+        if self._remote.kind == EXTENSION:
+            return report_of_error({"message": "It ended, and does not say with what."}, self._tool)
+        try:
+            return report_of(await connection.ask("tasks/result", {"taskId": self._remote.id}))
+        except Refusal as problem:
+            return report_of_error(problem.error, self._tool)
+
+    async def _failed(self, problem: Trouble) -> Report | None:
+        if isinstance(problem, Refusal) and problem.code == INVALID_PARAMS:
+            return Report(
+                lost=f"The server does not know its task {self._remote.id} any more, so how it ended "
+                f"cannot be known: {problem}"
+            )
+        self._failures += 1
+        if self._failures >= self._patience:
+            return Report(
+                lost=f"The server has the work as its task {self._remote.id}, and could not be asked about "
+                f"it in {self._failures} tries. The last time: {problem}"
+            )
+        await self._pause(min(10.0, 0.1 * 2**self._failures))
+        return None
+
+    def _hear(self, state: dict[str, Any]) -> None:
+        self._tell(state)
+        self._stirred.set()
+
+    def _tell(self, state: dict[str, Any]) -> None:
+        message = state.get("statusMessage")
+        if isinstance(message, str) and message:
+            self._context.progress(message=message)
+
+    async def _cancel(self) -> None:
+        """A task that is not wanted any more. The server may ignore it; we do not wait for that."""
+        with suppress(Trouble, TimeoutError, asyncio.CancelledError):
+            async with asyncio.timeout(CANCEL), self._link.connection() as connection:
+                await connection.ask("tasks/cancel", {"taskId": self._remote.id})

@@ -1,0 +1,105 @@
+"""What a session asks: permissions and questions, put to our own doors, and answered once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from meantime.kernel.questions import PERMISSION, Choice, Question, Reply
+from meantime.ports.session import Hearer
+
+from .errors import Away, Denied, Unknown
+
+if TYPE_CHECKING:
+    from .wire.api_client import Client
+
+NO = "It was refused. Go on without it, if you can."
+
+
+class Asking:
+    def __init__(self, client: Client, directory: str, hearer: Hearer) -> None:
+        self._client = client
+        self._directory = directory
+        self._hearer = hearer
+        self._open: dict[str, asyncio.Task[None]] = {}
+
+    async def look(self, sessions: set[str]) -> None:
+        """For what was asked while nobody listened. What was answered elsewhere is open no longer."""
+        permissions = await self._client.permissions(self._directory)
+        questions = await self._client.questions(self._directory)
+        for request in permissions:
+            if request["sessionID"] in sessions:
+                self.permission(request)
+        for request in questions:
+            if request["sessionID"] in sessions:
+                self.question(request)
+        pending = {request["id"] for request in (*permissions, *questions)}
+        for id in [id for id, task in self._open.items() if id not in pending and not task.done()]:
+            self.settled(id)
+
+    def permission(self, request: dict[str, Any]) -> None:
+        self._ask(request["id"], lambda: self._permit(request))
+
+    def question(self, request: dict[str, Any]) -> None:
+        self._ask(request["id"], lambda: self._answer(request))
+
+    def settled(self, id: str) -> None:
+        """By us, or by somebody at OpenCode itself: then nobody else needs to answer."""
+        task = self._open.get(id)
+        if task is not None and task is not asyncio.current_task():
+            task.cancel()
+
+    def close(self) -> None:
+        for task in self._open.values():
+            task.cancel()
+
+    def _ask(self, id: str, how: Callable[[], Awaitable[None]]) -> None:
+        if id not in self._open:
+            self._open[id] = asyncio.ensure_future(self._once(how))
+
+    async def _once(self, how: Callable[[], Awaitable[None]]) -> None:
+        with suppress(Away, Denied, Unknown):  # answered elsewhere, or gone with its server
+            await how()
+
+    async def _permit(self, request: dict[str, Any]) -> None:
+        """Never "always": that would hold for every session of the folder. An answer for all of a task is
+        remembered by who asks for us."""
+        permission: str = request["permission"]
+        patterns: list[str] = request.get("patterns") or []
+        what = ", ".join(patterns)
+        question = Question(
+            id=request["id"],
+            kind="permission",
+            text=f"May it use {permission}{f': {what}' if what else ''}?",
+            choices=PERMISSION,
+            subject=permission,
+            arguments={"patterns": patterns, **(request.get("metadata") or {})},
+        )
+        reply = await self._hearer.ask(question)
+        if reply.allows:
+            await self._client.permit(request["id"], self._directory, "once")
+        else:  # with a message, or its turn would end here
+            await self._client.permit(request["id"], self._directory, "reject", reply.text or NO)
+
+    async def _answer(self, request: dict[str, Any]) -> None:
+        answers = list[list[str]]()
+        for number, asked in enumerate(request["questions"], 1):
+            options: list[dict[str, Any]] = asked.get("options") or []
+            question = Question(
+                id=f"{request['id']}.{number}",
+                text=asked["question"],
+                choices=tuple(Choice(option["label"], option.get("description", "")) for option in options),
+                several=bool(asked.get("multiple")),
+            )
+            reply = await self._hearer.ask(question)
+            if reply.by == "nobody" or reply.allows is False:
+                await self._client.decline(request["id"], self._directory)
+                return
+            answers.append(_words(reply))
+        await self._client.answer(request["id"], self._directory, answers)
+
+
+def _words(reply: Reply) -> list[str]:
+    return list(reply.choices) or [reply.text]

@@ -1,0 +1,131 @@
+"""One stream of a server's events, shared by all who listen to a session.
+
+Events are hints: the server keeps none, so whoever listens is told of every gap, and looks for himself."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Generator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from meantime.integrations.opencode.errors import Away, Denied
+
+from .api_client import Client
+
+GAP = "gap"  # something may have been missed: the stream has begun, broke, or was too much
+MOST = 10_000  # events that a listener may be behind
+SETTLE = 2.0  # seconds
+WAITS = (0.05, 0.2, 0.5, 1.0, 2.0)  # seconds before the first, second, … try to connect again
+
+
+class Event(NamedTuple):
+    type: str
+    session: str
+    data: dict[str, Any]
+
+
+class Ear:
+    """One who listens: to a session, and to those that it has started."""
+
+    def __init__(self, session: str) -> None:
+        self.sessions = {session}
+        self._events = list[Event]()
+        self._news = asyncio.Event()
+
+    def hear(self, event: Event) -> None:
+        if len(self._events) >= MOST:
+            self._events = [Event(GAP, "", {})]
+        self._events.append(event)
+        self._news.set()
+
+    async def wait(self, timeout: float) -> list[Event]:
+        """What has come; nothing if nothing comes for so long."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                await self._news.wait()
+        self._news.clear()
+        events, self._events = self._events, []
+        return events
+
+
+class Feed:
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._ears = set[Ear]()
+        self._stream: asyncio.Task[None] | None = None
+        self.connected = asyncio.Event()
+        self.breaks = 0  # how often the stream ended by itself
+
+    @contextlib.contextmanager
+    def listening(self, session: str) -> Generator[Ear]:
+        """Listens while it is open; the stream is opened with the first, and closed with the last."""
+        ear = Ear(session)
+        self._ears.add(ear)
+        if self._stream is None:
+            self._stream = asyncio.get_running_loop().create_task(self._run())
+        try:
+            yield ear
+        finally:
+            self._ears.discard(ear)
+            if not self._ears:
+                self._stream.cancel()
+                self._stream = None
+                self.connected.clear()
+
+    async def settle(self) -> None:
+        """Until all that comes is heard; but without a stream we do not wait for ever."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(SETTLE):
+                await self.connected.wait()
+
+    async def _run(self) -> None:
+        failures = 0
+        while True:
+            with contextlib.suppress(Away, Denied):
+                async with self._client.events() as events:
+                    async for data in events:
+                        if failures >= 0:  # the first says that it is connected: from now on we hear all
+                            failures = -1
+                            self.connected.set()
+                            self._tell_gap()
+                        self._hear(data)
+            self.connected.clear()
+            self.breaks += 1
+            self._tell_gap()
+            failures = max(failures, 0)
+            await asyncio.sleep(WAITS[min(failures, len(WAITS) - 1)])
+            failures += 1
+
+    def _tell_gap(self) -> None:
+        for ear in self._ears:
+            ear.hear(Event(GAP, "", {}))
+
+    def _hear(self, data: bytes) -> None:
+        event = _event(data)
+        if event is None:
+            return
+        for ear in self._ears:
+            if event.session in ear.sessions:
+                ear.hear(event)
+            elif event.type == "session.created" and _parent(event) in ear.sessions:
+                ear.sessions.add(event.session)
+
+
+def _event(data: bytes) -> Event | None:
+    """Where the session's id stands differs by event and by version."""
+    try:
+        said: dict[str, Any] = msgspec.json.decode(data)
+        payload: dict[str, Any] = said.get("payload", said)
+        properties: dict[str, Any] = payload["properties"]
+        about: dict[str, Any] = properties.get("info") or properties.get("part") or {}
+        session: str = properties.get("sessionID") or about.get("sessionID") or about.get("id") or ""
+        return Event(payload["type"], session, properties)
+    except (msgspec.MsgspecError, AttributeError, KeyError, TypeError):
+        return None  # of a kind that we do not know
+
+
+def _parent(event: Event) -> str:
+    return event.data.get("info", {}).get("parentID", "")

@@ -1,0 +1,220 @@
+"""Turns of a Pydantic AI agent: what happens in a run is kept, told and counted as it happens."""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic_ai import Agent, CallToolsNode
+from pydantic_ai.exceptions import AgentRunError, ModelAPIError, UserError
+from pydantic_ai.messages import (
+    FunctionToolCallEvent,
+    FunctionToolResultEvent,
+    ModelMessage,
+    ModelResponse,
+    TextPart,
+)
+from pydantic_ai.tools import DeferredToolResults
+from pydantic_ai.usage import UsageLimits
+from pydantic_core import to_json, to_jsonable_python
+
+from meantime.containment import Escape, contained, words
+from meantime.integrations.loops.python_agent import PythonAgent
+from meantime.kernel.errors import MeantimeError
+from meantime.kernel.lines import Line
+from meantime.kernel.model import Failed
+from meantime.kernel.payloads import jsonable
+from meantime.ports.clock import Clock
+from meantime.ports.session import Brief, Hearer, Prompt, Turned
+
+from . import model_lines
+from .message_log import Loaded, Record, write
+from .paced_model import Request
+from .run_capability import Ties
+
+UNLIMITED = UsageLimits(request_limit=None)  # the budget of the task is what limits it
+
+
+class AgentTurns:
+    """Its sessions are files of model messages."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._running: dict[str, Turn] = {}
+
+    def path(self, folder: Path, session: str) -> Path:
+        return folder / f"{session}.messages"
+
+    def begin(self, path: Path) -> None:
+        write(path, [])
+
+    def fork(self, path: Path, copy: Path) -> None:
+        write(copy, Record(path).load().whole())
+
+    def lines(self, path: Path) -> Sequence[Line]:
+        return list(model_lines.lines(Record(path).load().whole()))
+
+    def steer(self, session: str, text: str) -> bool:
+        turn = self._running.get(session)
+        return turn is not None and turn.steer(text)
+
+    async def prompt(
+        self, agent: PythonAgent, session: str, path: Path, prompt: Prompt, brief: Brief, hearer: Hearer
+    ) -> Turned:
+        turn = self._running[session] = Turn(agent, session, Record(path), prompt, brief, hearer, self._clock)
+        try:
+            return await turn.run()
+        finally:
+            del self._running[session]
+            await asyncio.to_thread(turn.record.sync)
+
+
+class Turn:
+    def __init__(
+        self,
+        agent: PythonAgent,
+        session: str,
+        record: Record,
+        prompt: Prompt,
+        brief: Brief,
+        hearer: Hearer,
+        clock: Clock,
+    ) -> None:
+        self.record = record
+        self._agent: Agent[Any, Any] = agent.agent
+        self._deps = agent.deps(brief) if callable(agent.deps) else agent.deps
+        self._prompt = prompt
+        self._hearer = hearer
+        self._model = _model_name(brief.settings.model)
+        tools = () if prompt.last else brief.settings.tools
+        self._request = Request(
+            hearer,
+            clock,
+            self._keep,
+            lambda kind: tools is None or kind in tools,
+            brief.settings.options,
+        )
+        self._ties = Ties(session, hearer, self._request, tools)
+        self._messages: list[ModelMessage] = []  # those of the run, as they grow
+        self._run: Any = None
+
+    async def run(self) -> Turned:
+        try:
+            with contained():
+                return await self._whole(self.record.load())
+        except asyncio.CancelledError:
+            return self._stopped()
+        except MeantimeError as problem:
+            return Turned(error=Failed(str(problem), problem.code, traceback.format_exc()))
+        except Exception as problem:
+            self._keep()
+            return Turned(error=_failure(problem))
+
+    async def _whole(self, loaded: Loaded) -> Turned:
+        text: str | None = self._prompt.text
+        history, results = await self._answered(loaded)
+        if results is not None or (self._prompt.again and _ends_with(history, text)):
+            text = None
+        async with self._agent.iter(
+            text,
+            message_history=history or None,
+            deferred_tool_results=results,
+            model=self._model,
+            deps=self._deps,
+            usage_limits=UNLIMITED,
+            capabilities=[self._ties],
+            infer_name=False,
+        ) as run:
+            self._run = run
+            async for node in run:
+                self._keep()
+                if isinstance(node, CallToolsNode):
+                    self._heard(node.model_response)
+                    await self._call_tools(run, node)
+            self._keep()
+        return self._result(run.result)
+
+    async def _answered(self, loaded: Loaded) -> tuple[list[ModelMessage], DeferredToolResults | None]:
+        """A prompt that brings the answer to a question from before a restart: the call that waited for it
+        is made now, and the model need not make it again."""
+        reply = self._prompt.reply
+        if reply is not None:
+            for call in loaded.open_calls:
+                results = await self._ties.resolved(len(loaded.messages), call, reply)
+                if results is not None:
+                    return loaded.waiting_for(call.tool_call_id), results
+        return loaded.whole(), None
+
+    # -- while it goes on
+
+    def _keep(self) -> None:
+        if self._run is not None:
+            self._messages = self._run.all_messages()
+            self.record.grow(self._messages)
+
+    def _heard(self, response: ModelResponse) -> None:
+        for line in model_lines.of_response(response):
+            self._hearer.line(line)
+        used = response.usage
+        self._hearer.spent(turns=1, tokens=used.total_tokens, cost=float(used.cost or 0.0))
+
+    async def _call_tools(self, run: Any, node: CallToolsNode[Any, Any]) -> None:
+        async with node.stream(run.ctx) as events:
+            async for event in events:
+                if isinstance(event, FunctionToolCallEvent):
+                    self._hearer.line(model_lines.of_call(event.part))
+                elif isinstance(event, FunctionToolResultEvent):
+                    self.record.answered(event.part)
+                    self._hearer.line(model_lines.of_result(event.part))
+
+    def steer(self, text: str) -> bool:
+        if self._run is None:
+            return False
+        try:
+            self._run.enqueue(text)
+        except UserError:  # it has just ended
+            return False
+        self.record.steered(text)
+        return True
+
+    # -- the end
+
+    def _result(self, result: Any) -> Turned:
+        output = result.output
+        if isinstance(output, str):
+            return Turned(text=output)
+        value = to_jsonable_python(output, fallback=str)
+        text = to_json(value).decode()
+        self._hearer.line(Line(role="assistant", text=text))
+        return Turned(text=text, result=jsonable(value))
+
+    def _stopped(self) -> Turned:
+        """What was said so far is kept, also of a response that did not end."""
+        self._keep()
+        said = self._request.partial
+        if said:
+            self._hearer.line(Line(role="assistant", text=said))
+            cut = ModelResponse(parts=[TextPart(said)], state="interrupted")
+            self.record.grow([*self._messages, cut])
+        return Turned(text=said, stopped=True)
+
+
+def _failure(problem: Exception) -> Failed:
+    if isinstance(problem, ModelAPIError):
+        code = "model_error"
+    else:
+        code = "agent_error" if isinstance(problem, AgentRunError | UserError | Escape) else "error"
+    return Failed(words(problem), code, "".join(traceback.format_exception(problem)))
+
+
+def _ends_with(history: list[ModelMessage], text: str) -> bool:
+    last = history[-1] if history else None
+    return last is not None and any(getattr(part, "content", None) == text for part in last.parts)
+
+
+def _model_name(name: str) -> str | None:
+    """Ours are "provider/model"; Pydantic AI's are "provider:model"."""
+    return (name if ":" in name else name.replace("/", ":", 1)) or None

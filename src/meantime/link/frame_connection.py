@@ -1,0 +1,100 @@
+"""One connection: frames in, frames out. What is sent within one round of the loop goes out together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from .frames import MAX_FRAME, Frame
+from .verb_messages import encode
+
+F = TypeVar("F")
+MAX_UNSENT = 2 * MAX_FRAME  # bytes that the other side may leave unread
+
+
+class Wire(asyncio.Protocol, Generic[F]):
+    def __init__(
+        self,
+        decode: Callable[[Any], F],
+        received: Callable[[F], object],
+        lost: Callable[[], object],
+        made: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._decode = decode
+        self._received = received
+        self._lost = lost
+        self._made = made
+        self._transport: asyncio.Transport | None = None
+        self._begun: list[bytes] = []  # a line that has not ended yet
+        self._size = 0
+        self._unsent: list[bytes] = []
+
+    @property
+    def is_open(self) -> bool:
+        return self._transport is not None and not self._transport.is_closing()
+
+    def peer(self, name: str) -> Any:
+        return None if self._transport is None else self._transport.get_extra_info(name)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._made()
+
+    def data_received(self, data: bytes) -> None:
+        *lines, rest = data.split(b"\n")
+        if lines and self._begun:
+            lines[0] = b"".join((*self._begun, lines[0]))
+            self._begun, self._size = [], 0
+        for line in lines:
+            if not self.is_open:
+                return
+            self._take(line)
+        if rest:
+            self._begun.append(rest)
+            self._size += len(rest)
+            if self._size > MAX_FRAME:
+                self.abort()
+
+    def _take(self, line: bytes) -> None:
+        try:
+            frame = self._decode(line)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            self.abort()  # not one of us, or another version: nothing it says can be believed
+            return
+        self._received(frame)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._unsent = []
+        self._lost()
+
+    def send(self, frame: Frame) -> None:
+        self.send_encoded(encode(frame))
+
+    def send_encoded(self, line: bytes) -> None:
+        if not self.is_open:
+            return
+        if not self._unsent:
+            asyncio.get_running_loop().call_soon(self.flush)
+        self._unsent.append(line)
+        self._unsent.append(b"\n")
+
+    def flush(self) -> None:
+        if self._unsent and self._transport is not None and self.is_open:
+            self._transport.write(b"".join(self._unsent))
+            if self._transport.get_write_buffer_size() > MAX_UNSENT:
+                self._transport.abort()
+        self._unsent = []
+
+    def close(self) -> None:
+        """After what was sent has gone out."""
+        self.flush()
+        if self._transport is not None:
+            self._transport.close()
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()

@@ -1,0 +1,137 @@
+"""The transactions of the inbox: lease, read, settle, release."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from meantime.kernel.lifecycle import ENDED, Status
+from meantime.kernel.model import BatchCount
+from meantime.kernel.notices import Notice, NoticeState
+from meantime.ports.store import Entry, Settled
+
+from .checksums import BAD, decode_task, of_notice, seal, verify
+from .commit import SQL, encode
+
+ALONE_AFTER = 2  # failed deliveries after which a notice is leased by itself
+
+
+def lease(cursor: sqlite3.Cursor, thread: str, turn: str, limit: int, now: float) -> Sequence[Notice]:
+    cursor.execute(SQL["unpark_unclaimed"], (thread,))
+    if cursor.execute(SQL["held_by_others"], (thread, turn)).fetchone():
+        return ()
+    while numbers := _choose(cursor.execute(SQL["unread_of"], (thread, limit)).fetchall()):
+        cursor.execute(SQL["lease_notices"], (turn, thread, numbers[-1]))
+        cursor.execute(SQL["touch_thread"], (now, thread))
+        rows = cursor.execute(SQL["leased_to"], (thread, turn, encode(numbers).decode())).fetchall()
+        if found := list(_readable(cursor, thread, rows)):
+            return found
+        if not rows:
+            return ()
+    return ()
+
+
+def _readable(cursor: sqlite3.Cursor, thread: str, rows: Sequence[Any]) -> Iterator[Notice]:
+    """A notice whose task cannot be read is parked: the thread must not wait for it for ever."""
+    for row in rows:
+        try:
+            yield compose(row)
+        except BAD:
+            cursor.execute(SQL["park_one_unreadable"], (thread, row[1]))
+
+
+def _choose(unread: Sequence[tuple[int, int]]) -> list[int]:
+    """In order; what failed twice goes alone, so that it cannot take its neighbours with it."""
+    chosen: list[int] = []
+    for number, failures in unread:
+        if failures >= ALONE_AFTER:
+            return chosen or [number]
+        chosen.append(number)
+    return chosen
+
+
+def compose(row: Sequence[Any]) -> Notice:
+    """Raises one of BAD where the notice, or its task, cannot be read."""
+    thread, number, seq, run, at, stored, nonce, deliveries, state, is_current, body, archived = row
+    verify(stored, of_notice(thread, number, seq, run, at))
+    task = decode_task(body if is_current else archived)
+    return Notice(task, number, nonce, deliveries, NoticeState(state))
+
+
+def key_of(row: Sequence[Any]) -> object:
+    """By which what cannot be read of it is counted: the notice itself, or its task."""
+    thread, number, seq, run, at, stored, _, _, _, is_current, body, archived = row
+    if stored not in (None, of_notice(thread, number, seq, run, at)):
+        return (thread, number)
+    return body if is_current else archived
+
+
+def batch_count(batch: str, rows: Sequence[tuple[str, int]]) -> BatchCount | None:
+    by_status = dict(rows)
+    if not by_status:
+        return None
+    ended = sum(count for status, count in by_status.items() if status in ENDED)
+    good = by_status.get(Status.COMPLETED, 0)
+    return BatchCount(batch, ended, sum(by_status.values()), ended - good)
+
+
+def read(cursor: sqlite3.Cursor, turn: str, task_id: str, run: int) -> bool:
+    cursor.execute(SQL["read_notice"], (turn, task_id, run))
+    return bool(cursor.rowcount)
+
+
+def settle(
+    cursor: sqlite3.Cursor,
+    thread: str,
+    turn: str,
+    notices: Sequence[str],
+    entries: Sequence[Entry],
+    now: float,
+) -> Settled:
+    held: dict[str, int] = dict(cursor.execute(SQL["held_by"], (thread, turn)).fetchall())
+    wanted = tuple(dict.fromkeys(notices or held))
+    told = [id for id in wanted if id in held]
+    if len(told) == len(held):
+        cursor.execute(SQL["tell_all"], (now, thread, turn))
+    else:
+        cursor.executemany(SQL["tell"], [(now, thread, held[id]) for id in told])
+    if told:
+        cursor.execute(SQL["count_settled"], (len(told), NoticeState.TOLD))
+    append(cursor, thread, entries)
+    ours = {*told, *told_by(cursor, turn, [id for id in wanted if id not in held], thread)}
+    return Settled(tuple(id for id in wanted if id in ours), tuple(id for id in wanted if id not in ours))
+
+
+def told_by(cursor: sqlite3.Cursor, turn: str, notices: Sequence[str], thread: str | None) -> list[str]:
+    return [id for id in dict.fromkeys(notices) if _is_told_by(cursor, id, turn, thread)]
+
+
+def _is_told_by(cursor: sqlite3.Cursor, notice: str, turn: str, thread: str | None) -> bool:
+    task_id, _, run = notice.rpartition(".")
+    if not (run.isascii() and run.isdigit() and len(run) < 10):
+        return False
+    return cursor.execute(SQL["told_by"], (task_id, int(run), turn, thread)).fetchone() is not None
+
+
+def release(cursor: sqlite3.Cursor, thread: str, turn: str, failed: bool, parks_after: int) -> Sequence[str]:
+    rows = cursor.execute(SQL["release_turn"], (1 if failed else 0, parks_after, thread, turn)).fetchall()
+    return [id for id, state in rows if state == NoticeState.UNREAD]
+
+
+def append(cursor: sqlite3.Cursor, thread: str, entries: Sequence[Entry]) -> None:
+    if not entries:
+        return
+    (position,) = cursor.execute(SQL["next_position"], (thread,)).fetchone()
+    for entry in entries:
+        cursor.execute(SQL["insert_entry"], (thread, position, entry.notice, seal(encode(entry.message))))
+        position += max(0, cursor.rowcount)
+
+
+def rows(cursor: sqlite3.Cursor, name: str) -> list[Any]:
+    return cursor.execute(SQL[name]).fetchall()
+
+
+def changed(cursor: sqlite3.Cursor, name: str, *args: object) -> int:
+    """Runs a named statement and says how many rows it changed."""
+    return cursor.execute(SQL[name], args).rowcount

@@ -1,0 +1,155 @@
+"""Slash commands: for the person, answered at once, and never seen by the agent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from meantime.api import Thread
+from meantime.kernel.errors import InvalidInput, MeantimeError
+from meantime.kernel.ids import display, shorten
+from meantime.kernel.model import Task
+from meantime.ports.asks import Read, SetLimit
+from meantime.ports.dialect import Dialect
+
+from . import chat_format
+from .chat_dialect import Speech
+from .chat_transcript import SETTING, Conversation
+from .followed_tasks import Following
+from .work_handoff import Hands
+
+MAX_ASYNC = "task-max-async"
+HELP = (
+    ("/tasks", "what runs and what has ended; also /tasks list"),
+    ("/task show <id>", "one task; the beginning of an id is enough"),
+    ("/task follow <id>", "its output, line by line, as it comes; again: no longer"),
+    ("/task end <id>", "stop it"),
+    (f"/set {MAX_ASYNC} <n>", "how many may run at once; -1: any number"),
+    ("/help", "this"),
+    ("/quit", "leave; what runs goes on (also: Ctrl+D)"),
+)
+KEYS = (
+    ("Ctrl+B", "sends what the agent waits for to the background"),
+    ("Ctrl+C", "interrupts the agent; what it started goes on"),
+)
+
+
+class Said(NamedTuple):
+    text: str
+    wrong: bool = False
+
+
+class Commands:
+    def __init__(
+        self, thread: Thread, hands: Hands, following: Following, conversation: Conversation
+    ) -> None:
+        self._thread = thread
+        self._hands = hands
+        self._following = following
+        self._conversation = conversation
+
+    async def do(self, line: str) -> Said:
+        """Never raises for what somebody typed."""
+        word, *rest = line.split()
+        try:
+            match word:
+                case "/tasks":
+                    return await self._list(rest)
+                case "/task":
+                    return await self._task(rest)
+                case "/set":
+                    return await self._set(rest)
+                case "/help":
+                    return Said(help_text())
+                case _:
+                    return Said(f"Unknown command: {word}\nUse /help to see the commands.", wrong=True)
+        except MeantimeError as problem:
+            return Said(str(problem), wrong=True)
+
+    async def _list(self, rest: list[str]) -> Said:
+        if rest not in ([], ["list"]):
+            return Said("Usage: /tasks [list]")
+        return await self._by_dialect("/tasks list")
+
+    async def _task(self, rest: list[str]) -> Said:
+        match rest:
+            case ["follow", ref, *_]:
+                return await self._follow(ref)
+            case ["end" | "show" as verb, *more]:
+                return await self._by_dialect(" ".join(["/task", verb, *more[:1]]))
+            case _:
+                verb = "follow" if rest == ["follow"] else "end|show|follow"
+                return Said(f"Usage: /task {verb} <task-id>\n\nUse /tasks list to see task IDs.")
+
+    async def _by_dialect(self, line: str) -> Said:
+        said = await self._hands.toolset.command(line)
+        return Said(said.text, wrong=bool(said.code))
+
+    async def _follow(self, ref: str) -> Said:
+        try:
+            task = await self._thread.get(ref)
+        except MeantimeError as problem:
+            said = await self._hands.toolset.refusal("/task follow", problem, Read(ref=ref))
+            return Said(said.text, wrong=True)
+        if task.work.kind != "shell":
+            return Said(f"{chat_format.name(task)} has no output to follow. /task show shows it.", wrong=True)
+        return Said(f"{self._following.toggle(task)} ({display(task.id)})")
+
+    async def _set(self, rest: list[str]) -> Said:
+        if len(rest) != 2:
+            return Said(f"Usage: /set {MAX_ASYNC} <n>\n\nIt is {self._hands.max_async} now.")
+        name, value = rest
+        if name != MAX_ASYNC:
+            return Said(f"Unknown setting: {name}\nThere is: {MAX_ASYNC}", wrong=True)
+        try:
+            most = limit(self._hands.speech, value)
+        except InvalidInput as problem:
+            return Said(problem.message, wrong=True)
+        self._hands.allow(most)
+        self._conversation.add(SETTING, f"{MAX_ASYNC} {most}")
+        await self._conversation.save()
+        return Said(f"{MAX_ASYNC} is {most} now.")
+
+
+def limit(dialect: Dialect, value: str) -> int:
+    """As the dialect checks it: its command would set it for everybody, and here it is one
+    conversation's."""
+    command = next(one for one in dialect.commands() if one.name == f"set {MAX_ASYNC}")
+    ask = command.ask(value)
+    assert isinstance(ask, SetLimit)
+    return ask.most
+
+
+def help_text() -> str:
+    width = max(len(left) for left, _ in (*HELP, *KEYS)) + 2
+    return "\n".join(f"{left:<{width}}{right}" for left, right in (*HELP, *KEYS))
+
+
+def completions(
+    line: str, speech: Speech, active: list[Task], ended: list[Task]
+) -> Iterator[tuple[str, str]]:
+    """What the last word may become, with what it is: commands, and ids of tasks as they are now."""
+    *before, word = line.split(" ")
+    match before:
+        case []:
+            known = [("/tasks", "list"), ("/task", "end, show or follow one"), ("/set", MAX_ASYNC)]
+            options = [*known, ("/help", "keys and commands"), ("/quit", "what runs goes on")]
+        case ["/tasks"]:
+            options = [("list", "all of them")]
+        case ["/task"]:
+            options = [("end", "stop it"), ("show", "all about it"), ("follow", "its output, as it comes")]
+        case ["/task", "end" | "follow"]:
+            options = _ids(speech, active)
+        case ["/task", "show"]:
+            options = _ids(speech, [*active, *reversed(ended)])
+        case ["/set"]:
+            options = [(MAX_ASYNC, "how many may run at once")]
+        case _:
+            options = []
+    yield from (option for option in options if option[0].startswith(word.removeprefix("t_")))
+
+
+def _ids(speech: Speech, tasks: list[Task]) -> list[tuple[str, str]]:
+    every = [task.id for task in tasks]
+    ids = shorten(every, every)
+    return [(ids[task.id], f"{chat_format.name(task)} ({speech.word(task)})") for task in tasks]

@@ -1,0 +1,58 @@
+"""Staying with one task until it has ended: its output, live, and how it ended."""
+
+from __future__ import annotations
+
+import sys
+
+from .daemon_client import Daemon, part
+from .errors import Refused, Trouble
+from .exit_code import has_ended
+from .output_sinks import Copy, Sink, follow, one_place, sink
+from .reconnection import patiently
+from .task_format import Wire
+
+STEP = 30  # seconds that the daemon is asked to wait at once
+RETURN = 30.0  # seconds that a daemon which went away is waited for
+
+
+def live(daemon: Daemon, id: str, *, raw: bool) -> None:
+    """What it says goes where it would go if it ran here."""
+    if one_place():
+        _copied(daemon, id, "both", sink(sys.stdout, raw=raw))
+        return
+    import threading
+
+    troubles: list[Trouble] = []
+
+    def errors() -> None:
+        try:
+            _copied(Daemon(daemon.home, start=False), id, "stderr", sink(sys.stderr, raw=raw), silent=True)
+        except Trouble as trouble:
+            troubles.append(trouble)
+
+    beside = threading.Thread(target=errors, daemon=True)  # Ctrl+C does not wait for it
+    beside.start()
+    _copied(daemon, id, "stdout", sink(sys.stdout, raw=raw))
+    beside.join()
+    if troubles:
+        raise troubles[0]
+
+
+def ended(daemon: Daemon, id: str) -> Wire:
+    """The task, when it has ended."""
+    path = f"/v1/tasks/{part(id)}/wait"
+    while True:
+        task = patiently(daemon, lambda: daemon.get(path, timeout=STEP, patience=STEP + 30.0), RETURN)
+        if has_ended(task):
+            return task
+
+
+def _copied(daemon: Daemon, id: str, stream: str, to: Sink, *, silent: bool = False) -> None:
+    copy = Copy(to)
+    try:
+        patiently(daemon, lambda: follow(daemon, id, stream, copy), RETURN, silent=silent)
+    except Refused as refused:
+        if refused.code != "no_log":
+            raise
+    finally:
+        copy.end()

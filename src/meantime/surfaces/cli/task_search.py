@@ -1,0 +1,130 @@
+"""Which tasks a person means: a search in words, or an id's prefix."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+
+from .daemon_client import Daemon, part
+from .errors import NOT_FOUND, USAGE, Refused, Trouble
+from .task_format import ACTIVE, Wire, short_ids, status, title
+from .terminal_text import plain
+
+TYPE_CHECKING = False  # to load `typing` takes 2 ms
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+CANDIDATES = 10  # that an ambiguous prefix is shown with
+LONGEST_NAME = 1_000  # characters that can be searched for
+PAGE = 200  # as many as the daemon gives at once
+ENDED = ("completed", "failed", "cancelled", "timed_out", "lost")
+_GROUPS: dict[str, tuple[str, ...]] = {
+    "active": ACTIVE,
+    "ended": ENDED,
+    "done": ENDED,
+    "error": ("failed", "timed_out", "lost"),
+    "timeout": ("timed_out",),
+}
+_ASKED = {  # the API's word that a state is found by
+    **dict.fromkeys(ACTIVE, "running,resumed"),
+    **dict.fromkeys(_GROUPS["error"], "error"),
+    "completed": "completed",
+    "cancelled": "cancelled",
+}
+QUALIFIERS = ("status", "agent", "thread", "batch")
+
+
+def searched(words: Sequence[str]) -> dict[str, str]:
+    """`status:failed agent:review text` taken apart; what is no qualifier is searched for."""
+    found: dict[str, str] = {}
+    rest: list[str] = []
+    for word in words:
+        name, colon, value = word.partition(":")
+        if colon and name in QUALIFIERS and value:
+            found[name] = f"{found[name]},{value}" if name == "status" and name in found else value
+        else:
+            rest.append(word)
+    return {**found, "search": " ".join(rest)} if rest else found
+
+
+def strange(words: Sequence[str]) -> str:
+    """What looks like a qualifier and is none. It may be a text (`build:prod`): so it is no error."""
+    names = [word.partition(":")[0] for word in words if re.fullmatch(r"[a-z]+:[^/\s].*", word)]
+    unknown = [f"{name}:" for name in names if name not in QUALIFIERS]
+    known = ", ".join(f"{name}:" for name in QUALIFIERS)
+    return f"{unknown[0]} is no qualifier, and was searched for; there are {known}" if unknown else ""
+
+
+def states(said: str) -> tuple[str, ...]:
+    """The states that a person's words mean."""
+    found: dict[str, None] = {}
+    for word in said.split(","):
+        word = word.strip().lower().replace("-", "_")
+        if word in _ASKED or word in _GROUPS:
+            found.update(dict.fromkeys(_GROUPS.get(word, (word,))))
+        elif word:
+            known = ", ".join([*ACTIVE, *ENDED, "active", "ended"])
+            raise Trouble(f"There is no status {word!r}.", f"Use one of: {known}.", USAGE)
+    return tuple(found)
+
+
+def tasks(daemon: Daemon, wanted: Sequence[str], **params: Any) -> Iterator[Wire]:
+    """Those in one of the states, newest first; read page by page, as far as somebody takes them."""
+    asked = ",".join(dict.fromkeys(",".join(_ASKED[state] for state in wanted).split(",")))
+    offset, seen = 0, set[str]()
+    while True:
+        page = daemon.get("/v1/tasks", status=asked, limit=PAGE, offset=offset, **params)
+        for task in page["tasks"]:
+            if task["state"] in wanted and task["id"] not in seen:  # pages move while tasks end
+                seen.add(task["id"])
+                yield task
+        offset += PAGE
+        if offset >= page["total"]:
+            return
+
+
+def task(daemon: Daemon, ref: str) -> Wire:
+    """By its id or a unique prefix of it; else by a name that no other task has, or no other active one:
+    what was run again is meant, not what it was before."""
+    try:
+        return daemon.get(f"/v1/tasks/{part(ref)}")
+    except Refused as refused:
+        if refused.code == "ambiguous":
+            raise _ambiguous(daemon, ref, refused) from refused
+        if refused.status == 404:
+            named = _named(daemon, ref)
+            meant = [one for one in named if one["state"] in ACTIVE] or named
+            if len(meant) == 1:
+                return daemon.get(f"/v1/tasks/{part(meant[0]['id'])}")
+            if named:
+                raise _several(daemon, ref, [one["id"] for one in named]) from refused
+            raise Trouble(f"No task {plain(ref)!r}.", "`meantime ps -a` lists them.", NOT_FOUND) from refused
+        raise
+
+
+def _ambiguous(daemon: Daemon, ref: str, refused: Refused) -> Trouble:
+    candidates: Any = refused.body.get("candidates") or []
+    return _several(daemon, ref, sorted(str(id) for id in candidates))
+
+
+def _named(daemon: Daemon, name: str) -> list[Wire]:
+    if not name.strip() or len(name) > LONGEST_NAME:
+        return []
+    found = tasks(daemon, [*ACTIVE, *ENDED], search=name)
+    return [one for one in islice(found, PAGE) if one["description"] == name]
+
+
+def _several(daemon: Daemon, ref: str, ids: list[str]) -> Trouble:
+    shown = short_ids(ids)
+    lines: list[str] = []
+    for id in ids[:CANDIDATES]:
+        try:
+            found = daemon.get(f"/v1/tasks/{part(id)}")
+        except Refused:
+            continue
+        lines.append(f"{shown[id]}  {status(found)}  {title(found)}".rstrip())
+    if len(ids) > CANDIDATES:
+        lines.append(f"… and {len(ids) - CANDIDATES} more")
+    what = f'"{plain(ref)}" matches {len(ids)} tasks, be more specific:'
+    return Trouble(what, "\n".join(lines), NOT_FOUND)

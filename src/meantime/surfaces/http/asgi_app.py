@@ -1,0 +1,94 @@
+"""The ASGI app: the routes of the table, behind the gate."""
+
+from __future__ import annotations
+
+import logging
+
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from meantime.kernel.errors import MeantimeError
+from meantime.ports.clock import Clock
+from meantime.ports.owner import Owner
+from meantime.ports.tasks import Tasks
+
+from .client_limits import Patience
+from .dependencies import Dependencies
+from .event_feed import Feed
+from .gate import Gate
+from .hook_notices import HookNotices
+from .http_settings import HttpSettings
+from .long_polls import Polls
+from .mcp_endpoint import McpEndpoint
+from .responses import Refusal, error_response
+from .routes import OPEN_PATHS, ROUTES
+from .routing import Endpoint, by_path
+from .tokens import Tokens
+
+LOG = logging.getLogger("meantime.http")
+
+
+class HttpApp:
+    """What `make_app` makes: call it as ASGI, close it to end its streams and whoever waits."""
+
+    def __init__(
+        self, tasks: Tasks, owner: Owner, settings: HttpSettings, clock: Clock, tokens: Tokens
+    ) -> None:
+        self.feed = Feed(tasks, settings, clock)
+        self.polls = Polls(clock, settings.waiting)
+        hooks = HookNotices(tasks, owner, settings, self.polls)
+        shared = Dependencies(tasks, owner, settings, clock, self.feed, self.polls, hooks)
+        self.routes = {path: Endpoint(found, shared) for path, found in by_path(ROUTES).items()}
+        self.mcp = McpEndpoint(shared)
+        routes = [Route(path, endpoint) for path, endpoint in self.routes.items()]
+        routes.append(Route("/mcp", self.mcp))
+        inside = _answering(Router(routes, redirect_slashes=False))
+        gate = Gate(inside, settings, tokens, OPEN_PATHS)
+        self._app: ASGIApp = Patience(gate, clock, settings.stall_seconds)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
+
+    async def close(self) -> None:
+        self.polls.close()
+        await self.mcp.close()
+        await self.feed.close()
+
+
+def make_app(tasks: Tasks, owner: Owner, settings: HttpSettings, clock: Clock, tokens: Tokens) -> HttpApp:
+    return HttpApp(tasks, owner, settings, clock, tokens)
+
+
+def _answering(app: ASGIApp) -> ASGIApp:
+    """Whatever goes wrong inside is an answer in JSON."""
+
+    async def answering(scope: Scope, receive: Receive, send: Send) -> None:
+        begun = False
+
+        async def noting(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await app({**scope, "app": app}, receive, noting)
+        except ClientDisconnect:
+            return  # it went away in the middle of its body: nobody is there to be answered
+        except Exception as error:
+            if begun:  # half an answer cannot be taken back: the connection is closed instead
+                LOG.exception("An answer broke off.")
+                return
+            await error_response(_translated(error))(scope, receive, send)
+
+    return answering
+
+
+def _translated(error: Exception) -> MeantimeError:
+    if isinstance(error, MeantimeError):
+        return error
+    if isinstance(error, HTTPException):
+        return Refusal(error.status_code, "not_found", "There is nothing here.", "See /v1/openapi.json.")
+    LOG.error("A request failed.", exc_info=error)
+    return Refusal(500, "internal", "The request failed; the log of this process says why.")

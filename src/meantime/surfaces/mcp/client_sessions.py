@@ -1,0 +1,87 @@
+"""Whose call it is, where an agent has one server for all of its sessions."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import mcp_types as types
+
+from meantime.surfaces.cli.caller_thread import ARGUMENT, GEMINI, thread_of_session
+
+from .client_conversation import Conversation
+from .client_thread import Whose
+
+# In a call's _meta: so Codex names who calls, and the session that this belongs to. A subagent of Codex calls
+# under a name of its own, and nobody tells it anything once it has ended; the session is the person's.
+CALLER, SESSION = "threadId", "sessionId"
+MOST = 1_000  # conversations, with our own: the daemon knows no more of one process by name
+
+
+class Sessions:
+    """A conversation for each session that the client names, and one for what comes without a name.
+
+    What is in `_meta` is the client's own word. An argument may be the model's: it counts only where
+    something of ours writes it into every call (`by_argument`). Where somebody has said which conversation
+    it is (not `named`), every call is of that one; the argument is in it all the same."""
+
+    def __init__(self, converse: Callable[[str], Conversation], whose: Whose) -> None:
+        self.own = converse(whose.thread)
+        self.by_argument = whose.by_argument
+        self.named = not whose.said
+        self._serves = whose.serves
+        self._noted = whose.noted
+        self._converse = converse
+        self._open: OrderedDict[str, Conversation] = OrderedDict()  # the others; last, who called last
+        self._beside: set[asyncio.Task[None]] = set()
+        self._serves([whose.thread])
+
+    def hear(self, request: types.JSONRPCRequest) -> None:
+        """Takes the name out of the arguments, before the server sees them. A hook's word counts before it:
+        where there is one, the argument is what the model wrote."""
+        params: Any = request.params
+        if not self.by_argument or request.method != "tools/call" or not isinstance(params, dict):
+            return
+        call = cast("dict[str, Any]", params)
+        arguments: Any = call.get("arguments")
+        noted = self._noted(str(call.get("name")), arguments)
+        named = cast("dict[str, Any]", arguments).pop(ARGUMENT, "") if isinstance(arguments, dict) else ""
+        meta: Any = call.get("_meta")
+        if (noted or named) and (meta is None or isinstance(meta, dict)):  # any other the server refuses
+            call["_meta"] = {**(meta or {}), CALLER: noted or named, SESSION: noted or named}
+            conversation = self.of(call)
+            conversation.is_named_by_us = True
+            # Gemini CLI has the results of its tools twice after a resume: its hooks alone tell it.
+            conversation.inbox.tells = not (noted and os.environ.get(GEMINI))
+
+    def of(self, params: Mapping[str, Any] | None) -> Conversation:
+        meta: Any = (params or {}).get("_meta")
+        said = cast("dict[str, Any]", meta) if isinstance(meta, dict) else {}
+        session: Any = said.get(CALLER) and (said.get(SESSION) or said[CALLER])
+        if not self.named or not isinstance(session, str) or not session:
+            return self.own
+        thread = thread_of_session(session)
+        return self.own if thread == self.own.thread else self._kept(thread)
+
+    def _kept(self, thread: str) -> Conversation:
+        if thread not in self._open:
+            self._open[thread] = self._converse(thread)
+            if len(self._open) >= MOST:
+                self._drop(next(iter(self._open)))
+            self._serves([self.own.thread, *self._open])
+        self._open.move_to_end(thread)
+        return self._open[thread]
+
+    def _drop(self, thread: str) -> None:
+        """It has not called for longest. What it may not have read is told when it calls again."""
+        closing = asyncio.get_running_loop().create_task(self._open.pop(thread).close())
+        self._beside.add(closing)
+        closing.add_done_callback(self._beside.discard)
+
+    async def close(self) -> None:
+        """All at once: each may wait for its last words."""
+        closing = (conversation.close() for conversation in (self.own, *self._open.values()))
+        await asyncio.gather(*closing, *self._beside)

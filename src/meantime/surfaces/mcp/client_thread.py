@@ -1,0 +1,68 @@
+"""Which conversation a client is. Where it gives nothing to hold on to, its process does."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from meantime.boot import boot
+from meantime.kernel.ids import check_id
+from meantime.procfs import BETWEEN, stat
+from meantime.surfaces.cli.caller_thread import OURS, session_of, thread_of_session
+
+THREAD = "This conversation is the thread {thread} of Meantime."
+
+
+class Whose(NamedTuple):
+    """Of which conversation the calls on stdin are."""
+
+    thread: str
+    said: bool  # somebody has said which; else a call may name its own
+    by_argument: bool  # also among its arguments
+    serves: Callable[[Sequence[str]], None]  # is told of all that there are, whenever there are others
+    noted: Callable[[str, object], str] = lambda tool, arguments: ""  # whose call it is, by a hook's word
+
+
+def is_said(given: str | None, environ: Mapping[str, str] = os.environ) -> bool:
+    return bool(given or environ.get(OURS))
+
+
+def own_thread(given: str | None, environ: Mapping[str, str] = os.environ) -> str:
+    """What the command line says, else the environment, else who started us, and where."""
+    said = given or environ.get(OURS)
+    if said:
+        return check_id(said, "thread")
+    session = session_of(environ)
+    if session:
+        return thread_of_session(session)
+    return f"mcp-{_mark(*_agent(os.getppid()), _folder())}"
+
+
+def instructions(guidance: str, thread: str, *, said: bool, by_argument: bool) -> str:
+    """What the server says of itself. Its thread is not in it where every call names its own."""
+    whose = "" if by_argument and not said else THREAD.format(thread=thread)
+    return f"{guidance} {whose}".strip()
+
+
+def _agent(pid: int) -> tuple[int, str]:
+    """The process that this is for, by its id and its start: the id alone will be another's one day."""
+    found = stat(pid)
+    for _ in range(5):
+        if found is None or found.name not in BETWEEN or found.parent <= 1:
+            break
+        pid = found.parent
+        found = stat(pid)
+    return pid, str(found.started) if found else ""
+
+
+def _folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
+
+
+def _mark(*parts: object) -> str:
+    return hashlib.sha256("\0".join(map(str, (boot(), *parts))).encode()).hexdigest()[:16]

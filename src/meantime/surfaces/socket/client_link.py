@@ -1,0 +1,238 @@
+"""One connected process: its questions, its executor, its turns."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from types import SimpleNamespace
+from typing import Any, cast
+
+import msgspec
+
+from meantime.kernel.errors import InvalidInput, Refused
+from meantime.kernel.ids import ID
+from meantime.link import wire_errors
+from meantime.link.frame_connection import MAX_FRAME, Wire
+from meantime.link.frames import (
+    PROTOCOL,
+    Answered,
+    Ask,
+    Asks,
+    Bye,
+    Ended,
+    Forget,
+    Frame,
+    FromClient,
+    Hello,
+    Hosting,
+    Ping,
+    Problem,
+    Refuse,
+    Saying,
+    Unknown,
+    Welcome,
+    Withdraws,
+)
+from meantime.link.unix_address import credentials
+from meantime.link.verb_messages import VERBS, Verb, encode, to_wire_answer
+from meantime.ports.clock import Alarm
+from meantime.ports.runner import CURRENT, Context
+from meantime.ports.tasks import OpenTurn, Tasks
+
+from .executor_table import Executor, ExecutorTable
+
+MAX_ASKED = 10_000  # questions of one process at once
+MAX_HOSTS = 1_000  # of one process, that are known by name
+HELLO_WITHIN = 10.0  # seconds
+OLDER = "The daemon is older than this program: meantime down --keep && meantime up"
+decode = msgspec.json.Decoder(FromClient).decode
+
+
+class Link:
+    """`instance` tells a client whether it speaks to the same owner as before."""
+
+    def __init__(
+        self, tasks: Tasks, executors: ExecutorTable, instance: str, version: str, full: str = ""
+    ) -> None:
+        self._tasks = tasks
+        self._executors = executors
+        self._instance = instance
+        self._version = version
+        self._full = full  # why nobody can be let in
+        self.wire: Wire[Any] = Wire(decode, self._received, self._lost, self._made)
+        self.executor: Executor | None = None
+        self._asked: dict[int, asyncio.Task[None]] = {}
+        self._outlasting: set[int] = set()  # calls of its own functions: they outlast a connection
+        self._paused = False
+        self._heard = 0.0
+        self._alarm: Alarm | None = None
+        self.closed = asyncio.get_running_loop().create_future()
+
+    # -- life
+
+    def _made(self) -> None:
+        self._pid, uid = credentials(self.wire.peer("socket"))
+        if uid not in (None, os.geteuid()):  # None: this system does not say; the file's mode decides
+            self.wire.abort()
+            return
+        if self._full:
+            self._refuse(self._full, "Close one first.", code="too_many")
+            return
+        self._alarm = self._executors.clock.call_later(HELLO_WITHIN, self._late)
+
+    def _late(self) -> None:
+        if self.executor is None:
+            self.wire.abort()
+
+    def _hello(self, hello: Hello) -> None:
+        if hello.protocol != PROTOCOL:
+            self._refuse(
+                f"This owner speaks version {PROTOCOL} of the link, and meantime {self._version}; "
+                f"the client speaks {hello.protocol}, and meantime {hello.version}.",
+                "Install the same version, then: meantime down && meantime up",
+                code="other_version",
+            )
+            return
+        if self.executor is not None or not ID.match(hello.executor):
+            self.wire.abort()
+            return
+        self.executor = self._executors.join(hello.executor, self.wire, self._pid, hello.turns)
+        lease = self._executors.lease
+        limits, plugins = self._tasks.limits(), self._tasks.plugin_defaults()
+        self.wire.send(Welcome(self._version, self._instance, lease, limits, plugins))
+        self._executors.welcome(self.executor)
+        self._check_lease()
+
+    def _refuse(self, message: str, hint: str, *, code: str) -> None:
+        error = wire_errors.to_wire(Refused(message, code=code, hint=hint))
+        self.wire.send(Refuse(error))
+        self.wire.close()
+
+    def _check_lease(self) -> None:
+        """A process that is stopped keeps its connection open, and runs nothing."""
+        clock, lease = self._executors.clock, self._executors.lease
+        if self._heard + lease <= clock.monotonic():
+            self.wire.abort()
+            return
+        self._alarm = clock.call_later(lease / 3, self._check_lease)
+
+    def _lost(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._drop_questions()
+        if self.executor is not None:
+            self._executors.leave(self.executor, self.wire)
+        if not self.closed.done():
+            self.closed.set_result(None)
+
+    def _drop_questions(self) -> None:
+        for id, asked in list(self._asked.items()):
+            if id not in self._outlasting:
+                asked.cancel()
+
+    def pause(self) -> None:
+        self._paused = True
+        self._drop_questions()
+
+    def close(self) -> None:
+        self.wire.send(Bye())
+        self.wire.close()
+
+    # -- what is said
+
+    def _received(self, frame: FromClient) -> None:
+        self._heard = self._executors.clock.monotonic()
+        if isinstance(frame, Hello):
+            self._hello(frame)
+            return
+        if self.executor is None:
+            self.wire.abort()
+            return
+        match frame:
+            case Ask():
+                self._ask(frame)
+            case Forget():
+                if asked := self._asked.get(frame.id):
+                    asked.cancel()
+            case Ended():
+                self._executors.ended(self.executor, frame)
+            case Saying():
+                self._executors.saying(self.executor, frame)
+            case Asks():
+                self._executors.asks(self.executor, frame)
+            case Withdraws():
+                self._executors.withdraws(self.executor, frame)
+            case Hosting():
+                self.executor.hosts = frame.hosts[:MAX_HOSTS]
+            case Unknown():
+                self._executors.unknown(self.executor, frame)
+            case Bye():
+                self._executors.gone(self.executor, failed=False)
+            case Ping():
+                self.wire.send(Ping())
+
+    def _ask(self, ask: Ask) -> None:
+        if self._paused:
+            return
+        verb = VERBS.get(ask.verb)
+        if verb is None or len(self._asked) >= MAX_ASKED:
+            text = f"There is no verb {ask.verb!r}." if verb is None else "Too many questions at once."
+            refused = Refused(text, hint=OLDER if verb is None else "")
+            self.wire.send(Problem(ask.id, wire_errors.to_wire(refused)))
+            return
+        answering = asyncio.get_running_loop().create_task(self._answer(ask, verb))
+        self._asked[ask.id] = answering
+        answering.add_done_callback(lambda _: self._answered(ask.id))
+
+    def _answered(self, id: int) -> None:
+        self._asked.pop(id, None)
+        self._outlasting.discard(id)
+
+    async def _answer(self, ask: Ask, verb: Verb) -> None:
+        if ask.work is not None:
+            CURRENT.set(cast("Context", SimpleNamespace(task_id=ask.work[0], depth=ask.work[1], children=-1)))
+        try:
+            value = encode(await self._perform(ask, verb))
+            if len(value) > MAX_FRAME - 1_000:
+                raise Refused(
+                    f"The answer has {len(value)} bytes; at most {MAX_FRAME} go over the socket.",
+                    code="too_big",
+                    hint="Read it in parts, or from its file.",
+                )
+        except Exception as problem:
+            self._say(Problem(ask.id, wire_errors.to_wire(problem)))
+            return
+        self._say(Answered(ask.id, msgspec.Raw(value)))
+
+    def _say(self, answer: Frame) -> None:
+        if not self._paused:
+            self.wire.send(answer)
+
+    async def _perform(self, ask: Ask, verb: Verb) -> Any:
+        try:
+            given = verb.decode(ask.arguments)
+        except msgspec.ValidationError as problem:
+            hint = OLDER if "unknown field" in str(problem) else ""
+            raise InvalidInput(f"{verb.name}: {problem}.", hint=hint) from None
+        if verb.name == "call" and given["options"].executor is not None:
+            self._outlasting.add(ask.id)
+        answer = await getattr(self._tasks, verb.name)(**given)
+        return self._noted(verb.name, given, answer)
+
+    def _noted(self, verb: str, given: dict[str, Any], answer: Any) -> Any:
+        """What the owner must know of its client: which turns it holds."""
+        assert self.executor is not None
+        match verb:
+            case "open_turn":
+                opened: OpenTurn = answer
+                if self.wire.is_open:
+                    self.executor.turns.add(opened.id)
+                else:  # nobody will ever know this turn
+                    self._executors.give_back(opened.id, failed=False)
+            case "close_turn":
+                self.executor.turns.discard(given["turn"])
+            case "call":
+                return to_wire_answer(answer)
+            case _:
+                pass
+        return answer

@@ -1,0 +1,71 @@
+"""The socket door of an open Meantime: a unix socket for processes of the same user."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from pathlib import Path
+
+from meantime.kernel.limits import Limits
+from meantime.link.frames import Limited
+from meantime.ports.tasks import Tasks
+from meantime.surfaces.unix_socket import UnixSocket, bind_unix
+
+from .client_link import Link
+from .executor_table import ExecutorTable
+
+MAX_LINKS = 1_000  # connected processes
+DRAIN = 1.0  # seconds that the last words of a closing door have
+
+
+class SocketDoor:
+    def __init__(self, tasks: Tasks, executors: ExecutorTable, path: Path, version: str) -> None:
+        self._tasks = tasks
+        self.executors = executors
+        self._path = path
+        self._version = version
+        self._instance = secrets.token_hex(8)
+        self._links: set[Link] = set()
+        self._server: asyncio.Server | None = None
+        self._socket: UnixSocket | None = None
+
+    async def open(self) -> None:
+        self.executors.serve(self._tasks)
+        self._socket = bind_unix(self._path)
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_unix_server(self._connected, sock=self._socket.listening)
+
+    def _connected(self) -> asyncio.Protocol:
+        full = f"{len(self._links)} processes are connected." if len(self._links) >= MAX_LINKS else ""
+        link = Link(self._tasks, self.executors, self._instance, self._version, full)
+        self._links.add(link)
+        link.closed.add_done_callback(lambda _: self._links.discard(link))
+        return link.wire
+
+    def tell_limits(self, limits: Limits) -> None:
+        """Whoever has changed them: all who are connected know them without asking."""
+        for link in self._links:
+            if link.executor is not None:
+                link.wire.send(Limited(limits))
+
+    def pause(self) -> None:
+        """No question is answered any more: the next owner will. Endings are still heard."""
+        if self._server is None or self._socket is None:
+            return
+        self._server.close()
+        self._server = None
+        self._socket.remove()
+        for link in list(self._links):
+            link.pause()
+
+    async def close(self) -> None:
+        """Everybody is told that we mean it. Runs of executors go on, and the next owner hears of them."""
+        self.pause()
+        links = list(self._links)
+        for link in links:
+            link.close()
+        if links:
+            await asyncio.wait([link.closed for link in links], timeout=DRAIN)
+        for link in list(self._links):
+            link.wire.abort()
+        self.executors.close()

@@ -1,0 +1,164 @@
+"""What a dialect says, without a runtime: all of it is values in, values out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+from meantime.kernel.errors import (
+    Ambiguous,
+    InvalidInput,
+    LimitReached,
+    MeantimeError,
+    NotFound,
+    NotResumable,
+)
+from meantime.kernel.lifecycle import Status
+from meantime.kernel.notices import Message
+from meantime.ports.dialect import Dialect, Offer, Problem, Standing, Tool
+from meantime.toolset.exports import FORMS
+
+from .sample_tasks import NOW, RAW, active_tasks, ended_tasks, notices
+
+OFFERS = [
+    Offer(agents=("explore", "review"), tools=("index",)),
+    Offer(agents=(), commands=False),
+    Offer(),
+]
+LONGEST_REMINDER = 20_000  # characters
+
+
+def assert_clean(text: str, where: str) -> None:
+    found = [mark for mark in RAW if mark in text]
+    assert not found, f"{where} lets {found} of a task's own text through: {text[:200]!r}"
+
+
+def assert_clean_data(value: Any, where: str) -> None:
+    if isinstance(value, str):
+        assert_clean(value, f"the data of {where}")
+    elif isinstance(value, dict):
+        for key, one in cast("dict[str, Any]", value).items():
+            assert_clean_data(key, where)
+            assert_clean_data(one, where)
+    elif isinstance(value, list | tuple):
+        for one in cast("list[Any]", value):
+            assert_clean_data(one, where)
+
+
+async def every_status_has_a_word(dialect: Dialect) -> None:
+    assert dialect.name
+    for status in Status:
+        for run in (1, 2, 7):
+            word = dialect.status(status, run)
+            assert isinstance(word, str), f"{status} in run {run} has no word"
+            assert word, f"{status} in run {run} has no word"
+
+
+async def every_schema_is_valid(dialect: Dialect) -> None:
+    """Needs jsonschema."""
+    from jsonschema import Draft202012Validator
+
+    for offer in OFFERS:
+        tools = dialect.tools(offer)
+        names = [tool.name for tool in tools]
+        assert len(set(names)) == len(names), f"two tools have the same name: {names}"
+        for tool in tools:
+            assert tool.name.replace("_", "").replace("-", "").isalnum(), f"{tool.name!r} is no tool's name"
+            assert tool.description, f"{tool.name} does not say what it does"
+            assert tool.schema.get("type") == "object", f"{tool.name} takes no object"
+            Draft202012Validator.check_schema(tool.schema)
+            assert "$ref" not in json.dumps(tool.schema), f"{tool.name}: models are shown no references"
+
+
+async def what_is_not_offered_is_gone(dialect: Dialect) -> None:
+    for offer in OFFERS:
+        off = Offer(
+            agents=offer.agents, tools=offer.tools, commands=offer.commands, background=False, cancel=False
+        )
+        for tool in dialect.tools(off):
+            assert not tool.starts, f"{tool.name} starts work where nothing may be handed off"
+            assert not tool.cancels, f"{tool.name} cancels where the model may not"
+    if not dialect.policy.model_cancels:
+        none = Offer(agents=(), cancel=False)
+        assert not [tool.name for tool in dialect.tools(none) if tool.cancels]
+
+
+async def exports_carry_the_same_tools(dialect: Dialect) -> None:
+    for offer in OFFERS:
+        for tool in dialect.tools(offer):
+            for form, export in FORMS.items():
+                carried = json.loads(json.dumps(export(tool)))
+                body = carried.get("function", carried)
+                assert (body["name"], body["description"]) == (tool.name, tool.description), form
+                schema = body.get("parameters") or body.get("input_schema") or body.get("inputSchema")
+                _same(schema, tool, form)
+
+
+def _same(schema: dict[str, object], tool: Tool, form: str) -> None:
+    for key in ("properties", "required"):
+        mine, theirs = tool.schema.get(key, {}), schema.get(key, {})
+        assert list(mine) == list(theirs), f"{tool.name} as {form} has other {key}"  # type: ignore[call-overload]
+    wanted = "OBJECT" if form == "gemini" else "object"
+    assert schema["type"] == wanted, f"{tool.name} as {form}"
+    if form != "gemini":
+        assert schema == tool.schema, f"{tool.name} as {form}"
+
+
+async def every_ending_has_a_message(dialect: Dialect) -> None:
+    for notice in notices():
+        message = dialect.message(notice)
+        where = f"the message for {notice.task.status} in run {notice.run}"
+        assert isinstance(message, Message), where
+        assert message.role in ("user", "assistant", "tool"), f"{where} has the role {message.role!r}"
+        assert message.visible.strip(), f"{where} shows people nothing"
+        for part in message.parts:
+            assert_clean(part.text, where)
+        assert dialect.message(notice) == message, f"{where} is another one the second time"
+
+
+async def the_reminder_says_what_there_is(dialect: Dialect) -> None:
+    assert dialect.reminder(Standing(now=NOW)) == "", "nothing to say is the empty string"
+    full = Standing(active=active_tasks(), untold=ended_tasks(), parked=1, now=NOW)
+    assert_clean(dialect.reminder(full), "the reminder")
+    many = Standing(active=active_tasks() * 100, untold=ended_tasks() * 100, parked=1, now=NOW)
+    said = len(dialect.reminder(many))
+    assert said <= LONGEST_REMINDER, f"the reminder of many tasks has {said} characters: it is in every turn"
+
+
+async def every_error_is_a_text_with_a_code(dialect: Dialect) -> None:
+    several = ended_tasks()[:2]
+    errors: list[MeantimeError] = [
+        NotFound.task("t_nothing", "conv-1"),
+        Ambiguous("t_", [task.id for task in several]),
+        InvalidInput("The arguments are not right."),
+        LimitReached("5 of at most 5 agent tasks are running in this thread.", running=5, limit=5),
+        NotResumable("This task is currently being resumed.", code="being_resumed"),
+        NotResumable("Only completed.", code="not_completed"),
+        NotResumable("The session of this task is gone.", code="session_gone"),
+        MeantimeError("The call failed.", code="internal"),
+    ]
+    tools = [tool.name for tool in dialect.tools(OFFERS[0])]
+    for error in errors:
+        for tool in (*tools, "no_such_tool"):
+            said = dialect.problem(Problem(tool=tool, error=error, candidates=several))
+            assert said.code, f"{error.code} has lost its code in {tool}"
+            assert said.text, f"{error.code} has no text in {tool}"
+            assert_clean(said.text, f"the problem {error.code} of {tool}")
+
+
+async def guidance_names_only_tools_that_are_there(dialect: Dialect) -> None:
+    every = [tool.name for tool in dialect.tools(OFFERS[0])]
+    assert dialect.guidance([]) == "", "an agent without tools needs no guidance"
+    assert isinstance(dialect.guidance(every), str)
+
+
+CHECKS = (
+    every_status_has_a_word,
+    every_schema_is_valid,
+    what_is_not_offered_is_gone,
+    exports_carry_the_same_tools,
+    every_ending_has_a_message,
+    the_reminder_says_what_there_is,
+    every_error_is_a_text_with_a_code,
+    guidance_names_only_tools_that_are_there,
+)

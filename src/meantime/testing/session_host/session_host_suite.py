@@ -1,0 +1,43 @@
+"""Every check, and how to run them all."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeAlias
+
+from meantime.ports.session import AgentSettings, SessionHost
+
+from . import ability_checks, turn_checks
+from .host_fixture import Bench, Middle, Script
+
+Check: TypeAlias = Callable[[Bench], Awaitable[None]]
+SESSION_HOST_CHECKS: tuple[Check, ...] = (*turn_checks.CHECKS, *ability_checks.CHECKS)
+
+
+async def exercise_session_host(
+    make: Callable[[], SessionHost],
+    settings: AgentSettings,
+    folder: Path,
+    *,
+    script: Script | None = None,
+    name: str = "agent",
+    middle: Middle | None = None,
+) -> None:
+    """Runs every check on a fresh host; the first that fails is named in the AssertionError.
+
+    settings: of the agent that the host runs, as its configuration has them.
+    folder: an empty one, for what the hosts keep.
+    script: other prompts, where the agent under test needs them.
+    middle: returns when the turn that was just begun is in its middle; else that is so after a moment.
+    """
+    for check in SESSION_HOST_CHECKS:
+        title = getattr(check, "__name__", repr(check))
+        bench = Bench(make, settings, folder / title, script, name, middle)
+        bench.host.check(name, settings)
+        try:
+            await check(bench)
+        except Exception as problem:
+            raise AssertionError(f"{title}: {problem or type(problem).__name__}") from problem
+        finally:
+            await bench.host.close()

@@ -1,0 +1,44 @@
+"""Every check, and how to run them all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from meantime.ports.store import Store
+
+from . import (
+    commit_checks,
+    lease_checks,
+    list_checks,
+    parking_checks,
+    retention_checks,
+    search_checks,
+    settle_checks,
+    transcript_checks,
+)
+from .store_fixture import Check
+
+STORE_CHECKS: tuple[Check, ...] = (
+    *commit_checks.CHECKS,
+    *list_checks.CHECKS,
+    *search_checks.CHECKS,
+    *lease_checks.CHECKS,
+    *settle_checks.CHECKS,
+    *parking_checks.CHECKS,
+    *transcript_checks.CHECKS,
+    *retention_checks.CHECKS,
+)
+
+
+async def exercise_store(make: Callable[[], Store]) -> None:
+    """Runs every check on a fresh store; the first that fails is named in the AssertionError."""
+    for check in STORE_CHECKS:
+        name = getattr(check, "__name__", repr(check))
+        store = make()
+        await store.open()
+        try:
+            await check(store)
+        except Exception as problem:
+            raise AssertionError(f"{name}: {problem or type(problem).__name__}") from problem
+        finally:
+            await store.close()
