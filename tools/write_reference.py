@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import meantime
-from meantime.kernel import change, errors, events, model
+from meantime.kernel import change, errors, model
 from meantime.ports import store, tasks
 from meantime.runners.background_function import BackgroundFunction
 
@@ -48,7 +48,7 @@ VALUES = [
     "BatchCount",
 ]
 VALUES += ["Said", "ToolInfo", "Notice", "Message", "Part", "Settled", "Entry", "Event", "Delivery"]
-HOMES = [meantime, model, tasks, store, events, change]  # where a value that is handed out may live
+HOMES = [meantime, model, tasks, store, change]  # where a value that is handed out may live
 SKIPPED = {  # public in the code, but not for who uses Meantime
     "Agent.order",
     "Shell.order",

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         TaskTimedOut,
     )
     from .kernel.lifecycle import Status
-    from .kernel.limits import Limits
+    from .kernel.limits import Limits, Retention
     from .kernel.model import (
         Cancelled,
         Chunk,
@@ -56,10 +56,8 @@ if TYPE_CHECKING:
         Work,
     )
     from .kernel.notices import Message, Notice, NoticePage, Part
-    from .kernel.retention import Retention
-    from .kernel.tools import ToolInfo
     from .kernel.wake_budget import WakeBudget
-    from .kernel.work import Agent, Call, Tool
+    from .kernel.work import Agent, Call, Tool, ToolInfo
     from .log import Log
     from .loop import Loop
     from .ports.dialect import Dialect, Said
@@ -79,7 +77,6 @@ _HOMES = {
     "handle": "Handle",
     "integrations.loops.python_agent": "PythonAgent",
     "integrations.mcp.servers": "HttpServer StdioServer",
-    "kernel.tools": "ToolInfo",
     "integrations.opencode.opencode_host": "OpenCodeHost",
     "turn": "Transcript Turn",
     "ports.runner": "Context Stopped current",
@@ -89,14 +86,13 @@ _HOMES = {
         "RetryNotSupported StillRunning TaskCancelled TaskEnded TaskFailed TaskLost TaskTimedOut"
     ),
     "kernel.lifecycle": "Status",
-    "kernel.limits": "Limits",
+    "kernel.limits": "Limits Retention",
     "kernel.model": (
         "Cancelled Chunk Completed Failed InlineLimits Lost Output Progress Run Task TimedOut Work"
     ),
     "kernel.notices": "Message Notice NoticePage Part",
-    "kernel.retention": "Retention",
     "kernel.wake_budget": "WakeBudget",
-    "kernel.work": "Agent Call Tool",
+    "kernel.work": "Agent Call Tool ToolInfo",
     "log": "Log",
     "loop": "Loop",
     "ports.dialect": "Dialect Said",

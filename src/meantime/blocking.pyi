@@ -11,13 +11,11 @@ from typing import Any, Generic, Literal, Never, TypeAlias, TypeVar
 from meantime.dialect_lookup import Wording
 from meantime.integrations.mcp.servers import HttpServer, StdioServer
 from meantime.kernel.errors import MeantimeError
-from meantime.kernel.events import Event
 from meantime.kernel.limits import Limits, PluginDefaults
 from meantime.kernel.lines import Line
-from meantime.kernel.model import BatchCount, Chunk, InlineLimits, Json, Output, Task
+from meantime.kernel.model import BatchCount, Chunk, Event, InlineLimits, Json, Output, Task
 from meantime.kernel.notices import Message, Notice, NoticePage, Renderer
-from meantime.kernel.tools import ToolInfo
-from meantime.kernel.work import Orderable
+from meantime.kernel.work import Orderable, ToolInfo
 from meantime.ports.clock import Clock
 from meantime.ports.dialect import Command, Dialect, Said, Tool
 from meantime.ports.host import Host

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from meantime.boot import boot
-from meantime.procfs import stat
+from meantime.procfs import boot, stat
 
 
 class Process(Struct, frozen=True):

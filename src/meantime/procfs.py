@@ -1,8 +1,22 @@
-"""What the kernel says of a process. Loads little: `meantime mcp` asks before its first answer."""
+"""What the kernel says of a process, and of this start of the machine. Loads little: `meantime mcp` asks
+before its first answer."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
+
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+
+def boot() -> str:
+    """Which start of the machine this is: process ids and the monotonic clock mean something within one only.
+    Empty where nobody says: then nothing is known to be of the same start."""
+    try:
+        with open(BOOT_ID) as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
 
 # What stands between an agent and what it starts is another process each time.
 BETWEEN = frozenset({"sh", "bash", "dash", "zsh", "fish", "env", "uv", "uvx", "pipx", "npx"})

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from meantime import Call, InvalidInput, Meantime, Refused, boot, current
+from meantime import Call, InvalidInput, Meantime, Refused, current, procfs
 from meantime.kernel.change import Change
 from meantime.kernel.questions import Choice, Question, posed, reply_to
 from meantime.ports.session import SessionAbilities
@@ -224,7 +224,7 @@ async def test_a_question_that_waited_too_long_while_nobody_owned_it_is_refused_
 async def test_over_a_restart_of_the_machine_the_clock_on_the_wall_counts(tmp_path: Path, monkeypatch):
     clock = FakeClock(quiet=0.02)
     left = await left_waiting(tmp_path, clock, 600.0)
-    monkeypatch.setattr(boot, "BOOT_ID", tmp_path / "another boot")
+    monkeypatch.setattr(procfs, "BOOT_ID", tmp_path / "another boot")
     clock = FakeClock(clock.now() + 200.0, quiet=0.02)  # its monotonic time begins anew
     async with working(left, kept(), clock=clock, answer_within=900.0) as mt:
         await clock.advance_to_alarm(100.0)

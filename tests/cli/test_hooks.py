@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from gates import open_gate
 from meantime.surfaces.cli import agent_sessions, caller_thread, executable
-from meantime.surfaces.hooks import hook_delivery, notice_text, transcript_search
+from meantime.surfaces.hooks import hook_delivery, transcript_search
 from meantime.surfaces.hooks.shown_notices import ShownFiles
 
 from .person import Person, eventually, running
@@ -201,7 +201,7 @@ def test_gemini_and_codex_have_their_own_forms(person: Person):
 def test_a_long_text_is_cut_in_the_middle(agent: Agent):
     id = agent.ended("head -c 30000 /dev/zero | tr '\\0' x; echo the end")
     text = agent.text("stop")
-    assert len(text) <= notice_text.MOST_CHARACTERS
+    assert len(text) <= hook_delivery.MOST_CHARACTERS
     assert f"`{shlex.join(executable.path())} result {id[:-2]}` has all of it" in text
     assert re.search(r"the end\n</\d{9}>\Z", text)
 

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from meantime import Agent, Call, Meantime, NotFound, Settings
-from meantime.kernel.limits import Limits
-from meantime.kernel.retention import Retention
+from meantime.kernel.limits import Limits, Retention
 from meantime.ports.store import Query
 from meantime.testing import FakeSessionRunner
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from meantime.kernel.retention import Retention
+from meantime.kernel.limits import Retention
 
 
 @pytest.mark.behaviour("I14")

@@ -5,25 +5,101 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from meantime.kernel.argument_checks import check_all, check_flag, has_methods, shown
+from msgspec.structs import replace
+
+from meantime.engines.local import LocalEngine
+from meantime.integrations.mcp.runner import McpRunner
+from meantime.integrations.mcp.servers import HttpServer, StdioServer
+from meantime.kernel.argument_checks import (
+    check_all,
+    check_choice,
+    check_flag,
+    check_map,
+    check_path,
+    check_text,
+    has_methods,
+    shown,
+)
 from meantime.kernel.errors import InvalidInput
 from meantime.ports.clock import Clock
-from meantime.ports.owner import AgentAbout
+from meantime.ports.owner import About, AgentAbout
 from meantime.ports.runner import Runner
 from meantime.ports.store import Store
 from meantime.runners.agent.runner import AgentRunner
+from meantime.runners.function import FunctionRunner
 from meantime.runners.shell.lasting_commands import LastingCommands
 from meantime.runners.shell.runner import ShellRunner
+from meantime.runtime.runtime import Runtime
 from meantime.runtime.settings import Settings, check_on_close
 from meantime.stores.memory import MemoryStore
 from meantime.stores.sqlite.store import SqliteStore
+from meantime.surfaces.http.http_settings import AUTH, HttpSettings
 
 from .agent_hosts import employ
+from .system_clock import SystemClock
+
+if TYPE_CHECKING:
+    from meantime.surfaces.socket.socket_door import SocketDoor
 
 TURN_HEAD, TURN_RING = 16 << 20, 64 << 20  # bytes that are kept of one turn of a command-line agent
 MAX_STOP = 86_400.0  # seconds: also a number that is none, or endless, is no time to wait
+
+
+class Joined(NamedTuple):
+    runtime: Runtime
+    about: About
+    folder: Path | None  # for what lies beside the ledger
+    link: SocketDoor | None
+
+
+def joined(
+    path: str | os.PathLike[str],
+    link: str | os.PathLike[str] | None,
+    *,
+    durability: str,
+    settings: Settings | None,
+    runners: Iterable[Runner],
+    servers: Mapping[str, StdioServer | HttpServer] | None,
+    agents: Mapping[str, Any] | None,
+    clock: Clock | None,
+    store: Store | None,
+    salvage: bool,
+) -> Joined:
+    """What `Meantime.open` was given, checked, and the components made from it. Nothing is opened."""
+    settings = check_settings(settings)
+    path = check_path(path, "path")
+    link = None if link is None else check_path(link, "link")
+    more = check_ports(clock, store, runners)
+    clock = clock or SystemClock()
+    if store is None:
+        store = store_of(path, durability, salvage)
+    functions = FunctionRunner(settings.max_threads)
+    own, shared = functions, None
+    if link is not None:
+        from .link_ends import share
+
+        shared = share(functions, clock, settings)
+        own = shared.runner
+    known = {} if agents is None else check_map(agents, "agents")
+    employed = agents_of(path, store, known, clock, settings)
+    commands = commands_of(path, store, settings)
+    peers = {} if servers is None else check_map(servers, "servers")
+    every = [own, commands, McpRunner(peers, clock), *employed, *more]
+    runtime = Runtime(store, LocalEngine(every), clock, settings)
+    listener = None
+    if shared is not None and link is not None:
+        listener = shared.door(runtime, link)
+        runtime.admission.limited = listener.tell_limits
+        shared.executors.keep_late = runtime.runs.keep_late
+    kinds = tuple(sorted(runner.kind for runner in every))
+    about, folder = About(runners=kinds, agents=about_agents(employed)), None
+    if not isinstance(store, MemoryStore):
+        ledger = Path(os.fsdecode(os.fspath(path))).resolve()
+        folder = Path(f"{ledger}.http")
+        about = replace(about, home=str(ledger.parent), ledger=str(ledger), durability=durability)
+    return Joined(runtime, about, folder, listener)
 
 
 def check_settings(given: object) -> Settings:
@@ -93,6 +169,18 @@ def agents_of(
         return LastingCommands(ShellRunner(place, grace=grace, head=TURN_HEAD, ring=TURN_RING, umask=umask))
 
     return [AgentRunner(employ(agents, clock, commands), clock, root)]
+
+
+def door_settings(
+    port: int | None, host: str, auth: str, hosts: Iterable[str], allow_remote: bool
+) -> HttpSettings:
+    return HttpSettings(
+        port=port,
+        host=check_text(host, "host", 255),
+        auth=check_choice(auth, "auth", AUTH),
+        hosts=tuple(check_all(hosts, str, "hosts")),
+        allow_remote=check_flag(allow_remote, "allow_remote"),
+    )
 
 
 def about_agents(runners: Iterable[AgentRunner]) -> tuple[AgentAbout, ...]:

@@ -25,9 +25,8 @@ from meantime.kernel.constraints import (
     seconds,
     whole,
 )
-from meantime.kernel.limits import Limits, PluginDefaults
+from meantime.kernel.limits import Limits, PluginDefaults, Retention
 from meantime.kernel.model import InlineLimits
-from meantime.kernel.retention import Retention
 from meantime.kernel.wake_budget import WakeBudget
 from meantime.runtime.settings import Settings
 from meantime.surfaces.http.http_settings import HttpSettings

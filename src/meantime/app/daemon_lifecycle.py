@@ -18,14 +18,13 @@ from meantime.containment import run_on
 from meantime.daemon_autostart import PAUSE
 from meantime.home import Home
 from meantime.integrations.mcp.servers import checked
-from meantime.kernel.errors import LedgerBusy, MeantimeError
+from meantime.kernel.errors import InvalidInput, LedgerBusy, MeantimeError
 from meantime.owner_process import READY, served_by_another
 
 from . import agent_hosts
-from .config_schema import Config, settings_of
+from .config_schema import Config, http_of, settings_of
 from .config_sources import load
 from .daemon_log import Logbook, begin, to_stderr
-from .doors import open_doors
 from .meantime import Meantime
 
 TRIES = 50
@@ -148,3 +147,16 @@ async def _until_asked(home: Home, asked: asyncio.Queue[str | None], book: loggi
             pass
         LOG.warning("%s is gone, or another one: we end.", home.folder)
         return None
+
+
+async def open_doors(mt: Meantime, home: Home, config: Config) -> None:
+    """The socket is what counts: an address that cannot be had is said, and does not stop the daemon."""
+    settings = http_of(config)
+    try:
+        door = await mt.serve(settings=settings, folder=home.folder, socket=home.http_socket)
+    except InvalidInput as problem:
+        if not settings.enabled:
+            raise
+        LOG.warning("There is no door on a port: %s", problem.message)
+        door = await mt.serve(settings=settings, folder=home.folder, socket=home.http_socket, tcp=False)
+    LOG.info("The door is at %s and %s.", door.url or "no port", door.socket)

@@ -4,36 +4,24 @@ Meantime.connect: another process owns it, and this one is connected to it."""
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Never
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from meantime import __version__
 from meantime.api import Thread, statuses_of
-from meantime.engines.local import LocalEngine
-from meantime.integrations.mcp.runner import McpRunner
 from meantime.integrations.mcp.servers import HttpServer, StdioServer
-from meantime.kernel.argument_checks import (
-    check_all,
-    check_choice,
-    check_flag,
-    check_kind,
-    check_map,
-    check_path,
-    check_text,
-)
+from meantime.kernel.argument_checks import check_flag, check_kind, check_path
 from meantime.kernel.errors import Closed, InvalidInput
-from meantime.kernel.events import Event
 from meantime.kernel.ids import check_id
 from meantime.kernel.limits import Limits, PluginDefaults
 from meantime.kernel.lines import Line
-from meantime.kernel.model import Output, Task
+from meantime.kernel.model import Event, Output, Task
 from meantime.kernel.notices import NoticePage
 from meantime.kernel.timeouts import check_age
-from meantime.kernel.tools import ToolInfo
+from meantime.kernel.work import ToolInfo
 from meantime.log import Log
 from meantime.ports.clock import Clock
 from meantime.ports.host import Host
@@ -41,17 +29,15 @@ from meantime.ports.owner import About, HostCount
 from meantime.ports.runner import Runner
 from meantime.ports.store import Store
 from meantime.ports.tasks import CancelAnswer
-from meantime.runners.function import FunctionRunner
 from meantime.runtime.runtime import Runtime
 from meantime.runtime.settings import Settings
-from meantime.stores.memory import MemoryStore
 from meantime.surfaces.http.http_door import HttpDoor
-from meantime.surfaces.http.http_settings import AUTH, HttpSettings
+from meantime.surfaces.http.http_settings import HttpSettings
 from meantime.turn import Transcripts
 
-from .components import about_agents, agents_of, check_ports, check_settings, commands_of, store_of
+from .components import door_settings, joined
 from .ledger_owner import LedgerOwner
-from .system_clock import SystemClock
+from .pending_open import Opening
 
 if TYPE_CHECKING:
     from meantime.client.client import Client
@@ -102,39 +88,12 @@ class Meantime:
 
         Raises LedgerBusy where another process owns the ledger, LedgerDamaged and LedgerTooNew.
         """
-        settings = check_settings(settings)
-        path = check_path(path, "path")
-        link = None if link is None else check_path(link, "link")
-        more = check_ports(clock, store, runners)
-        clock = clock or SystemClock()
-        if store is None:
-            store = store_of(path, durability, salvage)
-        functions = FunctionRunner(settings.max_threads)
-        own, shared = functions, None
-        if link is not None:
-            from .link_ends import share
-
-            shared = share(functions, clock, settings)
-            own = shared.runner
-        known = {} if agents is None else check_map(agents, "agents")
-        employed = agents_of(path, store, known, clock, settings)
-        commands = commands_of(path, store, settings)
-        peers = {} if servers is None else check_map(servers, "servers")
-        every = [own, commands, McpRunner(peers, clock), *employed, *more]
-        runtime = Runtime(store, LocalEngine(every), clock, settings)
-        opened = cls(runtime)
-        if shared is not None and link is not None:
-            opened._link = shared.door(runtime, link)
-            runtime.admission.limited = opened._link.tell_limits
-            shared.executors.keep_late = runtime.runs.keep_late
-        kinds = tuple(sorted(runner.kind for runner in every))
-        opened._standing = About(runners=kinds, agents=about_agents(employed))
-        if not isinstance(store, MemoryStore):
-            ledger = Path(os.fsdecode(os.fspath(path))).resolve()
-            opened._folder = Path(f"{ledger}.http")
-            opened._standing = replace(
-                opened._standing, home=str(ledger.parent), ledger=str(ledger), durability=durability
-            )
+        parts = joined(
+            path, link, durability=durability, settings=settings, runners=runners, servers=servers,
+            agents=agents, clock=clock, store=store, salvage=salvage,
+        )  # fmt: skip
+        opened = cls(parts.runtime)
+        opened._standing, opened._folder, opened._link = parts.about, parts.folder, parts.link
         return Opening(opened)
 
     @classmethod
@@ -204,16 +163,9 @@ class Meantime:
         tcp: False serves the unix socket alone.
         settings: in place of port, host, auth, hosts and allow_remote: these, and every cap there is.
         """
-        if settings is None:
-            settings = HttpSettings(
-                port=port,
-                host=check_text(host, "host", 255),
-                auth=check_choice(auth, "auth", AUTH),
-                hosts=tuple(check_all(hosts, str, "hosts")),
-                allow_remote=check_flag(allow_remote, "allow_remote"),
-            )
+        given = door_settings(port, host, auth, hosts, allow_remote) if settings is None else settings
         settings = replace(
-            check_kind(settings, HttpSettings, "settings"),
+            check_kind(given, HttpSettings, "settings"),
             folder=self._folder if folder is None else Path(check_path(folder, "folder")),
             version=__version__,
             socket=None if socket is None else Path(check_path(socket, "socket")).absolute(),
@@ -417,41 +369,3 @@ class Meantime:
     def detach(self, thread: str) -> None:
         """Ends what `attach` began: the thread's notices are no longer pushed."""
         self._runtime.detach(thread)
-
-
-class Opening:
-    """What Meantime.open returns: `async with` it, or await it."""
-
-    def __init__(self, meantime: Meantime) -> None:
-        self._meantime = meantime
-
-    async def _open(self) -> Meantime:
-        await self._meantime._open()  # pyright: ignore[reportPrivateUsage]  the other half of this file
-        return self._meantime
-
-    def __await__(self) -> Generator[Any, None, Meantime]:
-        return self._open().__await__()
-
-    async def __aenter__(self) -> Meantime:
-        return await self._open()
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._meantime.close()
-
-    if not TYPE_CHECKING:  # a type checker says it by itself
-
-        def __enter__(self) -> Never:
-            raise InvalidInput(
-                "Meantime.open(...) is asynchronous.",
-                hint="Write `async with`, or block: `from meantime.blocking import Meantime`.",
-            )
-
-        def __exit__(self, *_: object) -> None: ...
-
-        def __getattr__(self, name: str) -> Never:
-            what = f"{type(self).__name__!r} object has no attribute {name!r}"
-            if hasattr(Meantime, name):
-                what += " before it is open: use `async with … as mt` or `mt = await …`"
-            raise AttributeError(what, name=name, obj=self)

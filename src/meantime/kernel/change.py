@@ -8,12 +8,12 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .events import Event
 from .lifecycle import ENDED, Move, Status, after
 from .model import (
     Cancelled,
     CancelRequest,
     Completed,
+    Event,
     Failed,
     Json,
     Lost,

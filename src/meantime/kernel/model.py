@@ -283,3 +283,15 @@ class Output(Struct, frozen=True):
         from .payloads import as_text
 
         return as_text(self.value)
+
+
+class Event(Struct, frozen=True, omit_defaults=True, gc=False):
+    """A fact for observers. Never mixed with notices: an observer may miss one, a thread may not."""
+
+    kind: str  # submitted, started, cancelling, ended, resumed, progress, cleared, …
+    task_id: str
+    thread: str
+    run: int
+    status: Status
+    at: float
+    seq: int = 0  # given by the store

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
 from typing import Any
 
 from msgspec import Struct
@@ -14,6 +16,7 @@ from .plain_text import plain
 ONCE, TASK = "once", "task"  # how far an answer reaches
 MOST = 100_000  # characters of an answer
 ALLOW, REJECT = "allow", "reject"
+ASK = "ask"  # what a rule says where a person decides
 _YES = frozenset({"y", "yes", "ok", "allow", "once"})
 _ALWAYS = frozenset({"always", "all", "a"})
 _NO = frozenset({"n", "no", "deny", "reject"})
@@ -156,3 +159,19 @@ def allowed(question: Question, *, by: str, now: float) -> Reply:
         by=by,
         at=now,
     )
+
+
+def ruling(subject: str, allow: Iterable[str], deny: Iterable[str], otherwise: str) -> str:
+    """ "allow", "deny" or "ask". What is denied by name is denied, whatever else allows it."""
+    said = subject.casefold()
+    if any(fnmatchcase(said, pattern.casefold()) for pattern in deny):
+        return "deny"
+    if any(fnmatchcase(said, pattern.casefold()) for pattern in allow):
+        return "allow"
+    return otherwise
+
+
+def granted(subject: str, answers: Iterable[Reply]) -> bool | None:
+    """What the last answer for all of this task said; None where there is none."""
+    found = [reply.allows for reply in answers if reply.scope == TASK and reply.subject == subject]
+    return found[-1] if found else None

@@ -7,6 +7,7 @@ from inspect import isclass, isfunction
 from typing import Any, Generic, NamedTuple, ParamSpec, Protocol, TypeVar, cast, overload
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from .argument_checks import check_kind, has_methods, shown
@@ -222,3 +223,18 @@ def _text(value: object, what: str) -> str:
     if not is_unicode(value):
         raise InvalidInput(f"{what} holds a lone surrogate.", hint="It cannot be stored as UTF-8.")
     return value
+
+
+class ToolInfo(Struct, frozen=True):
+    """A tool of an MCP server, as an agent is told of it."""
+
+    server: str
+    name: str
+    description: str = ""
+    input_schema: Json = None
+    as_task: bool = False  # by the rules of 2025-11-25, it may be asked to answer with a task
+
+    @property
+    def full_name(self) -> str:
+        """What `Tool(…)` takes."""
+        return f"{self.server}/{self.name}"

@@ -10,8 +10,7 @@ from meantime.blocking import Meantime
 from meantime.dialects.jaato.background_config import check_threshold
 from meantime.kernel.errors import InvalidInput, TaskFailed
 from meantime.kernel.model import Completed, Failed
-from meantime.kernel.tools import ToolInfo
-from meantime.kernel.work import Orderable, Tool
+from meantime.kernel.work import Orderable, Tool, ToolInfo
 
 from .background_mixin import RunsInBackground
 from .plugin_hooks import Executors

@@ -16,10 +16,9 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from msgspec import Struct
 
 from meantime.kernel.errors import MeantimeError
-from meantime.kernel.events import Event
 from meantime.kernel.lifecycle import ENDED, Status
 from meantime.kernel.limits import PluginDefaults
-from meantime.kernel.model import Json, Task
+from meantime.kernel.model import Event, Json, Task
 from meantime.kernel.notices import Message, Notice
 
 from .asks import Answer, Ask

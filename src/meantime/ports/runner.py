@@ -14,7 +14,7 @@ from meantime.kernel.lines import Line
 from meantime.kernel.model import Chunk, Json, Task
 from meantime.kernel.outcomes import Report
 from meantime.kernel.questions import Question, Reply
-from meantime.kernel.tools import ToolInfo
+from meantime.kernel.work import ToolInfo
 
 
 class Stopped(Exception):

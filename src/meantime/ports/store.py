@@ -17,12 +17,11 @@ from msgspec.structs import replace
 
 from meantime.kernel.argument_checks import check_all, check_kind, check_text
 from meantime.kernel.change import Change
-from meantime.kernel.events import Event
 from meantime.kernel.ids import check_id
 from meantime.kernel.lifecycle import Status
-from meantime.kernel.model import BatchCount, Task
+from meantime.kernel.limits import Retention
+from meantime.kernel.model import BatchCount, Event, Task
 from meantime.kernel.notices import Message, Notice, NoticeState, Part
-from meantime.kernel.retention import Retention
 from meantime.kernel.stats import Statistics
 
 

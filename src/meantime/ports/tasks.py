@@ -12,15 +12,13 @@ from typing import NamedTuple, Protocol, cast
 from msgspec import Struct
 
 from meantime.kernel.change import Disposition
-from meantime.kernel.events import Event
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.limits import Limits, PluginDefaults
 from meantime.kernel.lines import Line
-from meantime.kernel.model import BatchCount, Chunk, Ending, InlineLimits, Json, Output, Task
+from meantime.kernel.model import BatchCount, Chunk, Ending, Event, InlineLimits, Json, Output, Task
 from meantime.kernel.notices import LEFT_RUNNING, Notice
 from meantime.kernel.stats import Statistics
-from meantime.kernel.tools import ToolInfo
-from meantime.kernel.work import Order
+from meantime.kernel.work import Order, ToolInfo
 
 from .store import Entry, Query, Settled
 

@@ -7,8 +7,10 @@ import contextvars
 import importlib
 import inspect
 import logging
+import threading
 from collections.abc import Callable
 from functools import partial
+from queue import SimpleQueue
 from types import FunctionType
 from typing import Any, cast
 
@@ -20,7 +22,6 @@ from meantime.kernel.payloads import jsonable, reprs_in
 from meantime.ports.runner import Abilities, Assignment, Context
 
 from .background_function import REGISTRY, BackgroundFunction
-from .threads import Threads
 
 LOG = logging.getLogger("meantime")
 MAX_LOGGED = 1_000
@@ -188,3 +189,29 @@ def _takes(target: Callable[..., Any], count: int) -> bool:
         return False
     most = target.__code__.co_argcount
     return most - len(target.__defaults__ or ()) <= count <= most
+
+
+class Threads:
+    """Worker threads. Daemon threads: one that never ends cannot keep the process.
+
+    They grow while nobody is idle, up to `most`; beyond that, jobs wait their turn.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._idle = threading.Semaphore(0)
+        self._count = 0
+
+    def submit(self, job: Callable[[], None]) -> None:
+        """From the event loop only, so the count needs no lock. A job must not raise."""
+        if not self._idle.acquire(blocking=False) and self._count < self._most:
+            name = f"meantime-{self._count + 1}"
+            threading.Thread(target=self._serve, name=name, daemon=True).start()  # or raises: no thread
+            self._count += 1
+        self._jobs.put(job)
+
+    def _serve(self) -> None:
+        while True:
+            self._jobs.get()()
+            self._idle.release()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from meantime.kernel.argument_checks import check_count
 from meantime.kernel.change import Change
 from meantime.kernel.errors import Closed
-from meantime.kernel.events import Event
+from meantime.kernel.model import Event
 from meantime.ports.store import Committed
 
 from .record import Record

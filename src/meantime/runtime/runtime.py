@@ -1,151 +1,38 @@
-"""The runtime joins the stages and gives them the shape of ports.tasks. It decides nothing itself."""
+"""The runtime gives its stages the shape of ports.tasks. It decides nothing itself."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from typing import cast
 
 from meantime.kernel.argument_checks import check_all, check_count, check_flag, check_scope
-from meantime.kernel.errors import Closed, InvalidInput, NotFound, RetryNotSupported
-from meantime.kernel.events import Event
+from meantime.kernel.errors import InvalidInput, NotFound, RetryNotSupported
 from meantime.kernel.ids import check_id
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.limits import Limits, PluginDefaults
 from meantime.kernel.lines import Line
-from meantime.kernel.model import BatchCount, Chunk, Json, Output, Task
+from meantime.kernel.model import BatchCount, Chunk, Event, Json, Output, Task
 from meantime.kernel.notices import Notice
 from meantime.kernel.stats import Statistics
-from meantime.kernel.tools import ToolInfo
-from meantime.kernel.work import Order
+from meantime.kernel.work import Order, ToolInfo
 from meantime.ports.clock import Clock
 from meantime.ports.engine import Engine
 from meantime.ports.event_loop import check_loop
 from meantime.ports.host import Host
-from meantime.ports.runner import Assignment, ServedRunner
+from meantime.ports.runner import ServedRunner
 from meantime.ports.store import Entry, Query, Settled, Store, check_entry
 from meantime.ports.tasks import Answer, CancelAnswer, OpenTurn, Options, Page, ThreadCount
 from meantime.push import Pushing
 
-from .admit import Admission
-from .adopt import Adoption
-from .announce import Announcing
-from .batches import Batches
-from .call import Calls
-from .clear import Clearing
-from .follow_ups import Following
 from .foreground_call import is_a_task
-from .observe import Observing
-from .open_questions import Asking
-from .queries import Looking
-from .record import Record
-from .run import Runs
-from .session_cleanup import Sessions
-from .settings import Settings, check_on_close
-from .stop import Stopping
-from .submit import Submission
-from .upkeep import Upkeep
-from .wake import Waking
-from .work_io import Hearing
+from .settings import Settings
+from .stages import Stages
 
 
-class Runtime:
+class Runtime(Stages):
     def __init__(self, store: Store, engine: Engine, clock: Clock, settings: Settings) -> None:
-        self.store = store
-        self.engine = engine
-        self.settings = settings
-        self.record = Record(store, clock)
-        self.asking = Asking(self.record)
-        self.runs = Runs(self.record, engine, settings, self.asking)
-        self.admission = Admission(self.record, settings.limits, self.runs.launch)
-        self.batches = Batches(self.record)
-        self.submission = Submission(self.record, self.admission, self.batches, engine, settings)
-        self.looking = Looking(self.record, self.runs, engine, settings)
-        self.following = Following(self.record, self.submission, engine)
-        self.hearing = Hearing(self.looking, self.following, engine)
-        self.stopping = Stopping(self.record, self.runs, self.admission, self.looking, engine, settings)
-        self.sessions = Sessions(self.record, engine)
-        self.clearing = Clearing(self.record, self.looking, engine, self.sessions)
-        self.waking = Waking(store, clock, settings.wakes)
-        self.announcing = Announcing(self.record, self.batches, self.waking, settings)
-        self.observing = Observing(self.record)
-        self.calling = Calls(
-            self.record, self.submission, self.batches, self.admission, self.runs, engine, settings
-        )
-        self.adoption = Adoption(
-            self.record, self.submission, self.batches, self.admission, self.runs, engine
-        )
+        super().__init__(store, engine, clock, settings)
         self.pushing = Pushing(self, self.record.sleep)
-        self.upkeep = Upkeep(
-            self.record,
-            self.admission,
-            self.batches,
-            self.announcing,
-            self.waking,
-            engine,
-            settings,
-            self.sessions,
-            self.runs.stop,
-            self.following.recover,
-        )
-        self.runs.requeue = self._requeue
-        stages = (
-            self.batches, self.admission, self.asking, self.looking, self.waking, self.observing,
-            self.following,
-        )  # fmt: skip
-        self.record.listeners += [stage.heard for stage in stages]
-        self._open = False
-        self._loop: asyncio.AbstractEventLoop | None = None
-
-    def _requeue(self, task: Task) -> None:
-        self.admission.give_up(task)
-        self.admission.enqueue(Assignment(task))
-
-    # -- life
-
-    async def open(self) -> None:
-        await self.store.open()
-        try:
-            await self.engine.open()
-            await self.announcing.open()
-            await self.upkeep.recover()
-            await self.following.recover()
-        except BaseException:
-            await self.engine.close()
-            await self.store.close()
-            raise
-        self.upkeep.start()
-        self._loop = asyncio.get_running_loop()
-        self._open = True
-
-    async def close(self, on_close: str | None = None) -> None:
-        """Stops what runs in this process and records it. What outlives us goes on, if it may, and what
-        is queued stays queued: both are for the next owner."""
-        keeps = check_on_close(self.settings.on_close if on_close is None else on_close) == "keep"
-        if not self._open:
-            return
-        check_loop(self._loop)
-        self._open = False
-        self.admission.closed = True
-        try:
-            await self.pushing.close()
-            await self.calling.close()
-            await self.following.close()
-            await self.stopping.everything(keeps=keeps)
-            self.looking.close()
-            self.waking.close()
-            self.observing.close()
-            await self.runs.close()
-            await self.announcing.close()
-            await self.upkeep.close()
-            await self.engine.close()
-        finally:
-            await self.store.close()
-
-    def _check_open(self) -> None:
-        if not self._open:
-            raise Closed
-        check_loop(self._loop)
 
     # -- starting
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from msgspec import Struct
 
 from meantime.kernel.argument_checks import check_choice
-from meantime.kernel.limits import Limits, PluginDefaults
+from meantime.kernel.limits import Limits, PluginDefaults, Retention
 from meantime.kernel.model import InlineLimits
-from meantime.kernel.retention import Retention
 from meantime.kernel.wake_budget import WakeBudget
 
 

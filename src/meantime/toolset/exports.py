@@ -36,6 +36,19 @@ def mcp(tool: Tool) -> dict[str, Any]:
     }
 
 
+def listed(tool: Tool, *, more: bool = False) -> dict[str, Any]:
+    """A tool as `tools/list` of MCP writes it. The SDK's server and the daemon's /v1/toolset both take it
+    from here, so a client gets the same list whichever of them answers. `more`: a call may have arguments
+    that the schema does not name."""
+    found = mcp(tool)
+    if more:
+        schema = found["inputSchema"]
+        found["inputSchema"] = {name: part for name, part in schema.items() if name != "additionalProperties"}
+    if tool.starts:
+        found["execution"] = {"taskSupport": "optional"}
+    return found
+
+
 def gemini(tool: Tool) -> dict[str, Any]:
     """A function declaration, as seed 003 writes them: types in upper case."""
     return {"name": tool.name, "description": tool.description, "parameters": _declared(tool.schema)}

@@ -13,11 +13,10 @@ from msgspec import Struct
 from meantime.dialect_lookup import OWN, Wording, configured, dialect_of
 from meantime.kernel.argument_checks import check_kind, check_text, shown
 from meantime.kernel.errors import Ambiguous, Closed, InvalidInput, MeantimeError, NotFound, Refused
-from meantime.kernel.events import Event
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.limits import NO_LIMIT
 from meantime.kernel.lines import Line
-from meantime.kernel.model import InlineLimits, Task
+from meantime.kernel.model import Event, InlineLimits, Task
 from meantime.kernel.plain_text import plain
 from meantime.ports import asks
 from meantime.ports.asks import Ask, Starting

@@ -14,7 +14,7 @@ from pydantic_ai.models.test import TestModel
 from meantime import Agent, Handle, Meantime, Refused, Settings
 from meantime.integrations.loops import Conversation
 from meantime.kernel.fork_context import COPIED
-from meantime.kernel.retention import Retention
+from meantime.kernel.limits import Retention
 from meantime.testing import FakeClock
 
 pytestmark = pytest.mark.anyio

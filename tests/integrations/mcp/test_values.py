@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from meantime import HttpServer, InvalidInput, Meantime, StdioServer, Tool
-from meantime.integrations.mcp import ages
+from meantime.integrations.mcp import remote_task
 from meantime.integrations.mcp.id_scan import IdScan
 from meantime.integrations.mcp.remote_task import EXTENSION, OLDER, Remote, interval_of, remembered, remote_of
+from meantime.integrations.mcp.runner import near
 from meantime.integrations.mcp.servers import checked
 from meantime.integrations.mcp.tool_results import report_of, report_of_error
-from meantime.integrations.mcp.tools import near
 from meantime.kernel.ids import check_id
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Run, Task, Work
@@ -136,14 +136,14 @@ def test_an_age_is_by_the_monotonic_clock(monkeypatch: pytest.MonkeyPatch):
     clock = FakeClock()
     work = Work(kind="tool", name="s/t")
     task = Task(id="t_1", thread="a", work=work, status=Status.RUNNING, run=Run(started_at=clock.now() - 40))
-    began = ages.beginning(clock)
+    began = remote_task.beginning(clock)
     clock.jump(3600)
-    assert ages.age(began, task, clock) == 0.0
+    assert remote_task.age_of(began, task, clock) == 0.0
     clock.jump(-3600)
-    for nothing in ("", "nonsense", f"{ages._start()}.x"):
-        assert ages.age(nothing, task, clock) == 40.0  # only the wall clock is left
-    monkeypatch.setattr(ages, "boot", lambda: "another")
-    assert ages.age(began, task, clock) == 40.0
+    for nothing in ("", "nonsense", f"{remote_task._this_boot()}.x"):
+        assert remote_task.age_of(nothing, task, clock) == 40.0  # only the wall clock is left
+    monkeypatch.setattr(remote_task, "boot", lambda: "another")
+    assert remote_task.age_of(began, task, clock) == 40.0
 
 
 @pytest.mark.parametrize("session", ["", "tasks:", "chat:1", "tasks:b:!!", "tasks:b:w"])

@@ -21,7 +21,7 @@ import pytest
 from integrations.agents.installed import OPENCODE, needs
 from integrations.agents.model import Model, script
 from meantime import Agent, Cancelled, Failed, Lost, Meantime
-from meantime.app.meantime import Opening
+from meantime.app.pending_open import Opening
 from meantime.integrations.opencode.server import Record
 from meantime.integrations.opencode.wire.api_client import Client
 from meantime.ports.session import AgentSettings

@@ -12,9 +12,9 @@ from meantime.kernel import model as kernel
 from meantime.kernel.bounds import values
 from meantime.kernel.change import Disposition
 from meantime.kernel.errors import InvalidInput, LimitReached, TaskEnded
-from meantime.kernel.events import Event
 from meantime.kernel.ids import display
 from meantime.kernel.lifecycle import Status
+from meantime.kernel.model import Event
 from meantime.kernel.notices import Message, Notice, Part
 from meantime.kernel.payloads import as_text, clean
 from meantime.ports import asks

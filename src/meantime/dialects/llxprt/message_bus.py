@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from meantime.kernel.events import Event
 from meantime.kernel.lifecycle import Status
-from meantime.kernel.model import Task
+from meantime.kernel.model import Event, Task
 
 from . import llxprt_texts
 

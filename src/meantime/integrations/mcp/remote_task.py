@@ -14,8 +14,10 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from meantime.kernel.model import Failed
+from meantime.kernel.model import Failed, Task
 from meantime.kernel.outcomes import Report
+from meantime.ports.clock import Clock
+from meantime.procfs import boot
 
 from .tool_results import report_of, report_of_error
 
@@ -113,3 +115,27 @@ def needs_input(tool: str) -> Failed:
         "input_required",
         detail="Call the tool with everything that it needs.",
     )
+
+
+def beginning(clock: Clock) -> str:
+    """Now, for an owner that did not begin the call: by the monotonic clock, which begins anew with every
+    start of the machine."""
+    return f"{_this_boot()}.{clock.monotonic():.3f}" if _this_boot() else ""
+
+
+def age_of(began: str, task: Task, clock: Clock) -> float:
+    """Seconds that a call has been under way. Where the machine was restarted, or nothing was written
+    down, only the wall clock is left."""
+    of, _, at = began.partition(".")
+    try:
+        if of and of == _this_boot():
+            return max(0.0, clock.monotonic() - float(at))
+    except ValueError:
+        pass
+    started = task.run.started_at
+    return 0.0 if started is None else max(0.0, clock.now() - started)
+
+
+def _this_boot() -> str:
+    """This start of the machine; short, because it lies beside the server's own id."""
+    return boot().replace("-", "")[:12]

@@ -4,6 +4,7 @@ makes a task of its own goes on there, and a later owner takes it up by its id."
 from __future__ import annotations
 
 import asyncio
+import difflib
 import importlib.util
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -14,22 +15,21 @@ from msgspec import structs
 from meantime.kernel.errors import InvalidInput, MeantimeError, NotFound, Refused
 from meantime.kernel.model import Failed, Task
 from meantime.kernel.outcomes import Report
-from meantime.kernel.tools import ToolInfo
+from meantime.kernel.work import ToolInfo
 from meantime.ports.clock import Clock
 from meantime.ports.runner import Abilities, Assignment, Context, Leftovers
 
-from . import ages
 from .errors import Gone, NotStarted, Refusal, Stale, Unanswered
-from .remote_task import Remote, needs_input, remembered, remote_of
+from .remote_task import Remote, age_of, beginning, needs_input, remembered, remote_of
 from .remote_task_poll import PATIENCE, Following
 from .servers import Server, checked
 from .shared_connection import Link
 from .tool_results import report_of, report_of_error
-from .tools import near
 
 LOG = logging.getLogger("meantime.mcp")
 CUT_OFF = "Meantime ended while the call was under way. Whether the tool did its work is not known."
 MOST_PROGRESS = 1e100  # beyond, and what is no number at all, is nonsense
+NAMED = 20  # tools that a hint lists
 UNKNOWN = "Whether the tool did its work is not known."
 
 
@@ -125,7 +125,7 @@ class McpRunner:
     async def _call(self, server: str, tool: str, assignment: Assignment, context: Context) -> Report:
         given = assignment.kwargs.get("arguments", assignment.task.work.input)
         name = f"{server}/{tool}"
-        began = ages.beginning(self._clock)
+        began = beginning(self._clock)
         try:
             answer = await self._ask(server, tool, given or {}, context)
         except NotStarted as problem:
@@ -206,7 +206,7 @@ class McpRunner:
 
     def age(self, task: Task) -> float:
         remote = remembered(task.session or "")
-        return ages.age(remote.began if remote else "", task, self._clock)
+        return age_of(remote.began if remote else "", task, self._clock)
 
     async def detach(self, task: Task) -> bool:
         following = self._following.get(task.id)
@@ -248,3 +248,15 @@ def _number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < MOST_PROGRESS:
         return None
     return float(value)
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """What somebody may have meant, else what there is, in words."""
+    names = sorted(known)
+    meant = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    if meant:
+        return f"Did you mean {' or '.join(meant)}?"
+    if not names:
+        return "There are none."
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"There are: {', '.join(names[:NAMED])}{more}."

@@ -1,7 +1,8 @@
-"""An OpenCode server of our own: started when it is needed, and found again by whoever comes after us.
+"""OpenCode servers: `Remote`, which somebody else runs, and `Server`, our own: started when it is needed, and
+found again by whoever comes after us.
 
-It has a session of its own, so it outlives us, and the turns in it go on. What is needed to find it lies in
-our folder. Nothing is asked of it before it says where it listens: such a question is never answered."""
+Our own has a session of its own, so it outlives us, and the turns in it go on. What is needed to find it lies
+in our folder. Nothing is asked of it before it says where it listens: such a question is never answered."""
 
 from __future__ import annotations
 
@@ -228,3 +229,26 @@ def _private(path: Path):
     """A new file that only we can read."""
     path.unlink(missing_ok=True)
     return open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND, 0o600), "wb")
+
+
+class Remote:
+    """A server that somebody else runs. While it is away, it is waited for."""
+
+    def __init__(self, url: str, password: str) -> None:
+        self._url = url
+        self._password = password
+        self._wire: tuple[Client, Feed] | None = None
+
+    async def reach(self) -> tuple[Client, Feed]:
+        if self._wire is None:
+            from .wire.api_client import Client
+            from .wire.server_events import Feed
+
+            client = Client(self._url, self._password)
+            self._wire = client, Feed(client)
+        await self._wire[0].wait()
+        return self._wire
+
+    async def close(self, *, keep: bool) -> None:
+        if self._wire is not None:
+            await self._wire[0].close()

@@ -17,8 +17,7 @@ from meantime.ports.session import AgentSettings, Brief, Hearer, Prompt, Session
 
 from .errors import Away, Unknown, check_extra
 from .message_lines import all_lines
-from .remote import Remote
-from .server import Server, end_left
+from .server import Remote, Server, end_left
 from .server_options import command, environ, rules
 from .session_turn import Turn
 

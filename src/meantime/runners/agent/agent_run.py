@@ -23,13 +23,22 @@ from meantime.ports.runner import Assignment, Context
 from meantime.ports.session import AgentSettings, Brief, Prompt, SessionHost, Turned
 
 from . import checkpoint, session_log
-from .checkpoint import Mark
-from .halt import TIMEOUT, Halt
+from .checkpoint import TIMEOUT, Halt, Mark
 from .run_monitor import Ear
 from .run_turns import Turns
 from .session_log import Journal
-from .words import ANSWERED, LAST_TURN, REFUSED, WARNING
 
+# What an agent is told by us, and not by whoever started it.
+LAST_TURN = (
+    "{reason} Do not call any more tools. Hand in now, in one message, what you have so far: what is done, "
+    "what you found, and what is left to do."
+)
+WARNING = "Note of the runtime: {text}. Come to an end in time."
+ANSWERED = "You were interrupted while you waited for an answer. {question}\nThe answer: {answer}\nGo on."
+REFUSED = (
+    "You were interrupted while you waited for an answer. {question}\nIt was refused. {answer}\n"
+    "Go on without it, if you can."
+)
 GONE = "The session of this task is gone."
 NEW_TASK = "Start a new task instead."
 RESUMABLE = f"{RESTARTED} {SESSION_KEPT}"

@@ -8,15 +8,22 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from meantime.boot import boot
 from meantime.kernel.model import Task
 from meantime.kernel.questions import Question
 from meantime.ports.clock import Clock
 from meantime.ports.session import Prompt
+from meantime.procfs import boot
 
-from .halt import Halt
-
+TIMEOUT = "timeout"
 _encode = msgspec.json.Encoder().encode
+
+
+class Halt(Struct, frozen=True):
+    """Why a run is to come to its end now."""
+
+    code: str
+    message: str
+    terminate_reason: str = "ERROR"
 
 
 class Mark(Struct, frozen=True, omit_defaults=True):

@@ -9,8 +9,7 @@ from contextlib import contextmanager
 
 from meantime.kernel.durations import duration
 from meantime.kernel.errors import MeantimeError
-from meantime.kernel.permissions import ASK, granted, ruling
-from meantime.kernel.questions import Question, Reply, allowed, posed, rejected
+from meantime.kernel.questions import ASK, Question, Reply, allowed, granted, posed, rejected, ruling
 from meantime.ports.clock import Clock
 from meantime.ports.runner import Context, Stopped
 from meantime.ports.session import AgentSettings, Gate

@@ -16,7 +16,7 @@ from meantime.ports.runner import Context
 from meantime.ports.session import AgentSettings, Gate
 
 from .budget_meter import Tally
-from .halt import Halt
+from .checkpoint import Halt
 from .message_buffer import Speech
 from .question_policy import Asker
 from .session_log import Journal

@@ -14,8 +14,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from meantime.boot import boot
 from meantime.kernel.model import Task
+from meantime.procfs import boot
 
 from . import provenance
 from .shim import cells

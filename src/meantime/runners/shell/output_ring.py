@@ -8,8 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from meantime.kernel.argument_checks import shown
+from meantime.kernel.errors import InvalidInput
+from meantime.kernel.model import Chunk
+
 from .shim import cells
 from .shim.cells import CHUNK
+from .utf8 import last_lines, trim
 
 OUT, ERR, BOTH = "stdout", "stderr", "both"
 STREAMS = (BOTH, OUT, ERR)
@@ -279,3 +284,26 @@ def _place(state: State, stream: str, offset: int) -> tuple[int, int]:
 
 def _cells_of(stream: str) -> tuple[int, int]:
     return (cells.OUT_TOTAL, cells.OUT_GAP_FROM) if stream == OUT else (cells.ERR_TOTAL, cells.ERR_GAP_FROM)
+
+
+def read(base: Path, stream: str, offset: int, most: int, *, ended: bool) -> Chunk:
+    if stream not in STREAMS:
+        raise InvalidInput(f"stream={shown(stream)} is unknown.", hint=f"Use one of: {', '.join(STREAMS)}.")
+    piece = Spool(base).read(stream, offset, most)
+    data, back = piece.data, 0
+    if not (ended and piece.next >= piece.total):
+        data, _, back = trim(piece.data, begin=False)
+        if not data and (ended or piece.next < piece.total):
+            data, back = piece.data, 0  # else the rest of the character is still to come
+    return Chunk(data, piece.offset, piece.next - back, piece.total, piece.lost)
+
+
+def tail(base: Path, stream: str, lines: int, most: int, *, ended: bool) -> Chunk:
+    total = read(base, stream, 0, 0, ended=ended).total
+    chunk = read(base, stream, max(0, total - most), most, ended=ended)
+    while chunk.next < total and (later := read(base, stream, chunk.next, most, ended=ended)).data:
+        chunk = later  # what lies before a gap is not the end
+    data, front, _ = trim(chunk.data, begin=chunk.offset > 0, end=False)
+    kept = last_lines(data, lines)
+    offset = chunk.offset + front + len(data) - len(kept)
+    return Chunk(kept, offset, offset + len(kept), total)

@@ -18,7 +18,7 @@ from meantime.kernel.notices import LEFT_RUNNING
 from meantime.kernel.outcomes import Report
 from meantime.ports.runner import Abilities, Assignment, Context, Leftovers
 
-from . import cgroup, exit_report, orphan_processes, reading, shim_order
+from . import cgroup, exit_report, orphan_processes, output_ring, shim_order
 from .command_paths import Places
 from .command_start import Starting, can_run
 from .launcher import Launcher
@@ -308,10 +308,10 @@ class ShellRunner:
     # -- what it says, and what it is told
 
     def read(self, task: Task, stream: str, offset: int, most: int) -> Chunk:
-        return reading.read(self._places.of(task), stream, offset, most, ended=task.ended)
+        return output_ring.read(self._places.of(task), stream, offset, most, ended=task.ended)
 
     def tail(self, task: Task, stream: str, lines: int, most: int) -> Chunk:
-        return reading.tail(self._places.of(task), stream, lines, most, ended=task.ended)
+        return output_ring.tail(self._places.of(task), stream, lines, most, ended=task.ended)
 
     async def changed(self, task: Task, stream: str, seen: int) -> bool:
         watch = self._watches.get(task.id)

@@ -7,21 +7,19 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
+from msgspec.structs import replace
+
 from meantime.kernel.change import Change
-from meantime.kernel.events import Event
-from meantime.kernel.model import BatchCount, Task
+from meantime.kernel.limits import Retention
+from meantime.kernel.model import BatchCount, Event, Task
 from meantime.kernel.notices import Notice, NoticeState, notice_id
-from meantime.kernel.retention import Retention
 from meantime.kernel.stats import Statistics
 from meantime.ports.store import CommitResult, Committed, Entry, Owed, Query, Settled
 
-from .fitting import statistics
 from .inboxes import Inbox
-from .journal import Journal
 from .records import NoticeRecord, TaskRecord
 from .spills import Spills
-from .task_index import Tasks
-from .transcript import Transcript
+from .task_index import Tasks, statistics
 
 
 class MemoryStore:
@@ -217,3 +215,45 @@ class MemoryStore:
 
 def _notice(kept: NoticeRecord) -> Notice:
     return Notice(kept.task, kept.number, kept.nonce, kept.deliveries, kept.state)
+
+
+class Journal:
+    """The events, in commit order."""
+
+    def __init__(self) -> None:
+        self.seq = 0
+        self._events: list[Event] = []
+
+    def write(self, event: Event | None) -> int:
+        """Returns its sequence number; 0 is no event."""
+        if event is None:
+            return 0
+        self.seq += 1
+        self._events.append(replace(event, seq=self.seq))
+        return self.seq
+
+    def after(self, seq: int, limit: int) -> Sequence[Event]:
+        trimmed = self.seq - len(self._events)  # sequence numbers have no gaps: the place is arithmetic
+        start = max(0, seq - trimmed)
+        return self._events[start : start + limit]
+
+    def trim(self, keep: int) -> None:
+        del self._events[: max(0, len(self._events) - keep)]
+
+
+class Transcript:
+    """The transcript of a thread: at most one entry a notice."""
+
+    __slots__ = ("entries", "notices")
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.notices: set[str] = set()
+
+    def append(self, entries: Iterable[Entry]) -> None:
+        for entry in entries:
+            if entry.notice is not None:
+                if entry.notice in self.notices:
+                    continue
+                self.notices.add(entry.notice)
+            self.entries.append(replace(entry, position=len(self.entries) + 1))

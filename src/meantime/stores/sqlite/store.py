@@ -13,12 +13,11 @@ import msgspec
 from meantime.kernel.argument_checks import check_choice
 from meantime.kernel.change import Change
 from meantime.kernel.errors import Closed
-from meantime.kernel.events import Event
 from meantime.kernel.ids import prefix_end
 from meantime.kernel.lifecycle import Status
-from meantime.kernel.model import BatchCount, Task
+from meantime.kernel.limits import Retention
+from meantime.kernel.model import BatchCount, Event, Task
 from meantime.kernel.notices import Notice, NoticeState
-from meantime.kernel.retention import Retention
 from meantime.kernel.stats import Statistics
 from meantime.ports.store import Committed, Entry, Owed, Query, Settled
 

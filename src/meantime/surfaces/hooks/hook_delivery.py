@@ -8,6 +8,7 @@ host shows no transcript, the next hook counts as its word.
 from __future__ import annotations
 
 import asyncio
+import shlex
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,10 +20,10 @@ from meantime.kernel.errors import LeaseLost, MeantimeError, NotFound, Refused
 from meantime.kernel.lifecycle import ACTIVE
 from meantime.kernel.notices import Notice
 from meantime.ports.tasks import Tasks
+from meantime.surfaces.cli import executable
 
 from . import gemini_transcript, transcript_search
 from .hook_events import GEMINI, SESSION_START, STOP
-from .notice_text import fitting, text_of
 from .quiet_files import QuietFiles
 from .shown_notices import Shown, ShownFiles
 
@@ -34,6 +35,8 @@ MOST = 20  # notices at once
 RECENT = 4 << 20  # bytes of a transcript's end, in which a notice is looked for that was never leased before
 SEARCH = 1.5  # seconds to look through a transcript
 SWEEP = 3_600.0  # seconds between two sweeps
+MOST_CHARACTERS = 9_000  # Claude Code takes 10,000 of a hook, and puts more into a file
+TAIL = 1_500  # of a long one, what is kept of its end
 AT_ONCE = 1_000  # tasks that are waited for
 
 
@@ -245,3 +248,25 @@ class Telling:
         self._beside.add(task)
         task.add_done_callback(self._beside.discard)
         return task
+
+
+def text_of(notice: Notice) -> str:
+    text = notice.message().text
+    if len(text) <= MOST_CHARACTERS:
+        return text
+    command = shlex.join([*executable.path(), "result", notice.task_id])
+    room = MOST_CHARACTERS - len(command) - 100  # for the words of the note, too
+    begin, cut = text[: room - TAIL], len(text) - room
+    note = f"[{cut} characters are left out here; `{command}` has all of it]"
+    return f"{begin}\n{note}\n{text[-TAIL:]}"
+
+
+def fitting(notices: Sequence[Notice]) -> Sequence[Notice]:
+    """As many as a host takes at once, and always the first. The others keep their place."""
+    count, size = 0, 0
+    for notice in notices:
+        size += len(text_of(notice)) + 2
+        if count and size > MOST_CHARACTERS:
+            break
+        count += 1
+    return notices[:count]

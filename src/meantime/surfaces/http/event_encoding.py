@@ -7,9 +7,8 @@ from collections.abc import AsyncIterator, Sequence
 from msgspec.structs import replace
 
 from meantime.kernel.errors import NotFound
-from meantime.kernel.events import Event
 from meantime.kernel.lifecycle import ENDED, Status
-from meantime.kernel.model import Task
+from meantime.kernel.model import Event, Task
 from meantime.ports.tasks import Tasks
 
 from .event_ring import Delta

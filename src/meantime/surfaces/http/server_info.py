@@ -13,7 +13,7 @@ from meantime.kernel.durations import iso
 from meantime.kernel.limits import Limits
 from meantime.ports.store import Query
 from meantime.surfaces.mcp.owner_catalog import OwnWorks
-from meantime.surfaces.mcp.tool_list import listed
+from meantime.toolset.exports import listed
 from meantime.toolset.toolset import Toolset
 
 from .dependencies import Dependencies

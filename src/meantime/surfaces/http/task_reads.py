@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from meantime.kernel.errors import InvalidInput, NotFound, Refused, StillRunning, TaskEnded
 from meantime.kernel.ids import ID, check_id
-from meantime.kernel.tools import ToolInfo
+from meantime.kernel.work import ToolInfo
 from meantime.ports.store import Query
 
 from .dependencies import Dependencies

@@ -7,9 +7,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from meantime.boot import boot
 from meantime.kernel.ids import check_id
-from meantime.procfs import BETWEEN, stat
+from meantime.procfs import BETWEEN, boot, stat
 from meantime.surfaces.cli.caller_thread import OURS, session_of, thread_of_session
 
 THREAD = "This conversation is the thread {thread} of Meantime."

@@ -14,13 +14,13 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from meantime.kernel.errors import MeantimeError
 from meantime.ports.dialect import Said
+from meantime.toolset.exports import listed
 
 from . import mcp_tasks, resources
 from .client_conversation import Conversation, shown
 from .notice_delivery import Ride
 from .subscriptions import Listening
 from .task_methods import TaskMethods, declares
-from .tool_list import listed
 
 Context = ServerRequestContext[Any, Any]
 CODE = "meantime/code"  # in a result's _meta: an error's stable code

@@ -6,8 +6,8 @@ import asyncio
 import os
 
 from meantime.kernel.change import submit
+from meantime.kernel.limits import Retention
 from meantime.kernel.model import Completed, Spill
-from meantime.kernel.retention import Retention
 from meantime.ports.store import CommitResult, Query, Store
 
 from .store_fixture import MANY, OPEN_STATES, Bench, Check, ids, same

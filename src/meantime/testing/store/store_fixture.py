@@ -6,9 +6,8 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 from meantime.kernel.change import Change, Facts, amend, decide, ending, submit
-from meantime.kernel.events import Event
 from meantime.kernel.lifecycle import Move, Status
-from meantime.kernel.model import Completed, Outcome, Run, Task, Work
+from meantime.kernel.model import Completed, Event, Outcome, Run, Task, Work
 from meantime.kernel.notices import Message, Notice, NoticeState, Part
 from meantime.ports.store import CommitResult, Committed, Entry, Settled, Store
 

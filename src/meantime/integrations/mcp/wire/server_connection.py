@@ -20,7 +20,7 @@ from meantime.integrations.mcp.errors import Gone, NotStarted, Refusal, Stale, U
 from meantime.integrations.mcp.remote_task import task_of
 from meantime.integrations.mcp.servers import Server, StdioServer
 from meantime.integrations.mcp.tool_results import UNREACHED
-from meantime.kernel.tools import ToolInfo
+from meantime.kernel.work import ToolInfo
 
 from .disconnect_reason import HOW_IT_ENDED, autopsy, in_words, why_not
 from .http_transport import CUT_OFF, FORGOTTEN, http_wire

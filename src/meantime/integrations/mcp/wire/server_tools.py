@@ -8,7 +8,7 @@ import mcp_types as types
 from mcp.client import ClientSession
 from mcp.shared.exceptions import MCPError
 
-from meantime.kernel.tools import ToolInfo
+from meantime.kernel.work import ToolInfo
 
 PAGES = 100  # of a list; a server that never ends it is not heard further
 REQUEST_TIMEOUT = 60.0  # seconds for what is no call of a tool
