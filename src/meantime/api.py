@@ -29,7 +29,7 @@ from meantime.kernel.plain_text import plain
 from meantime.kernel.work import Agent, Orderable, order_of
 from meantime.log import Log
 from meantime.loop import SETTLE, Loop
-from meantime.ports.adopted_future import Adopted
+from meantime.ports.adopted import Adopted
 from meantime.ports.runner import Context
 from meantime.ports.tasks import Answer, CancelAnswer, Options, Tasks
 from meantime.toolset.toolset import Toolset

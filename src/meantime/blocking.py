@@ -18,7 +18,6 @@ from typing import Any, TypeVar, cast
 
 from meantime import api, handle, log, loop, turn
 from meantime.app import meantime as app
-from meantime.app.pending_open import Opening
 from meantime.containment import run_on
 from meantime.kernel.errors import Closed, InvalidInput
 from meantime.surfaces.http import http_door
@@ -279,7 +278,7 @@ class Meantime(Proxy, of=app.Meantime):
         return cls._enter(app.Meantime.connect(*args, **kwargs))
 
     @classmethod
-    def _enter(cls, opening: Opening) -> Meantime:
+    def _enter(cls, opening: app.Opening) -> Meantime:
         portal = Portal()
         try:
             return cls(portal, portal.call(_invoke(lambda: opening)))
