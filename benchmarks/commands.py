@@ -12,7 +12,7 @@ from pathlib import Path
 
 from meantime import Meantime, Run, Shell, Status, Task
 from meantime.api import Thread
-from meantime.context import WorkContext
+from meantime.execution.context import WorkContext
 from meantime.ports.runner import Assignment
 from meantime.runners.shell.output_ring import look
 from meantime.runners.shell.runner import ShellRunner

@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from meantime.home import Home
-from meantime.surfaces.cli.daemon_client import Daemon
+from meantime.daemon.home import Home
+from meantime.surfaces.daemon_client.daemon_client import Daemon
 from meantime.surfaces.install.hook_lines import line
 
 from .measure import p50, ratio, table, verdict

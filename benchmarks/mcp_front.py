@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from meantime.daemon_autostart import ensure
-from meantime.home import Home
-from meantime.owner_process import ask_to_end, owner
+from meantime.daemon.daemon_autostart import ensure
+from meantime.daemon.home import Home
+from meantime.daemon.owner_process import ask_to_end, owner
 
 from .mcp_tools import SERVER
 from .measure import folder, p50, ratio, table, verdict

@@ -21,9 +21,9 @@ from mcp.server.mcpserver import MCPServer
 from mcp.shared._httpx_utils import create_mcp_http_client
 
 from meantime import Meantime
-from meantime.daemon_autostart import ensure
-from meantime.home import Home
-from meantime.owner_process import ask_to_end, owner
+from meantime.daemon.daemon_autostart import ensure
+from meantime.daemon.home import Home
+from meantime.daemon.owner_process import ask_to_end, owner
 
 from .mcp_tools import SERVER
 from .measure import UNLIMITED, folder, p50, ratio, table, us, verdict

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from meantime import Call, Meantime
-from meantime.daemon_autostart import answers
-from meantime.home import Home
+from meantime.daemon.daemon_autostart import answers
+from meantime.daemon.home import Home
 
 from .loading import PATHS, Line, noop
 from .measure import UNLIMITED, folder, p50, ratio, table, us, verdict

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from meantime.home import Home
-from meantime.surfaces.cli.daemon_client import Daemon
+from meantime.daemon.home import Home
+from meantime.surfaces.daemon_client.daemon_client import Daemon
 
 from .measure import p50, ratio, table, verdict
 

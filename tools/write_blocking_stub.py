@@ -17,9 +17,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-from meantime import api, handle, log, loop, turn
+from meantime import api
 from meantime.app import meantime as app
 from meantime.app import pending_open
+from meantime.conversation import handle, log, loop, turn
 from meantime.surfaces.http import http_door
 from meantime.toolset import toolset
 

@@ -8,11 +8,14 @@ if TYPE_CHECKING:
 
     from .api import Batch, Thread
     from .app.meantime import Meantime
+    from .conversation.handle import Handle
+    from .conversation.log import Log
+    from .conversation.loop import Loop
+    from .conversation.turn import Transcript, Turn
     from .dialects import dialect
-    from .handle import Handle
-    from .integrations.loops.python_agent import PythonAgent
     from .integrations.mcp.servers import HttpServer, StdioServer
     from .integrations.opencode.opencode_host import OpenCodeHost
+    from .integrations.python_agent import PythonAgent
     from .kernel.errors import (
         Ambiguous,
         Closed,
@@ -58,8 +61,6 @@ if TYPE_CHECKING:
     from .kernel.notices import Message, Notice, NoticePage, Part
     from .kernel.wake_budget import WakeBudget
     from .kernel.work import Agent, Call, Tool, ToolInfo
-    from .log import Log
-    from .loop import Loop
     from .ports.dialect import Dialect, Said
     from .ports.host import Delivery, Host
     from .ports.runner import Context, Stopped, current
@@ -68,17 +69,16 @@ if TYPE_CHECKING:
     from .runtime.settings import Settings
     from .surfaces.http.http_door import HttpDoor
     from .toolset.toolset import Toolset
-    from .turn import Transcript, Turn
 
 _HOMES = {
     "api": "Batch Thread",
     "app.meantime": "Meantime",
     "dialects": "dialect",
-    "handle": "Handle",
-    "integrations.loops.python_agent": "PythonAgent",
+    "conversation.handle": "Handle",
+    "integrations.python_agent": "PythonAgent",
     "integrations.mcp.servers": "HttpServer StdioServer",
     "integrations.opencode.opencode_host": "OpenCodeHost",
-    "turn": "Transcript Turn",
+    "conversation.turn": "Transcript Turn",
     "ports.runner": "Context Stopped current",
     "kernel.errors": (
         "Ambiguous Closed Degraded Disconnected Duplicate InvalidInput LeaseLost LedgerBusy LedgerDamaged "
@@ -93,8 +93,8 @@ _HOMES = {
     "kernel.notices": "Message Notice NoticePage Part",
     "kernel.wake_budget": "WakeBudget",
     "kernel.work": "Agent Call Tool ToolInfo",
-    "log": "Log",
-    "loop": "Loop",
+    "conversation.log": "Log",
+    "conversation.loop": "Loop",
     "ports.dialect": "Dialect Said",
     "ports.host": "Delivery Host",
     "runners.background_function": "background",

@@ -9,8 +9,11 @@ from typing import Any, Literal, Never, TypeVar
 
 from msgspec.structs import replace
 
-from meantime.dialect_lookup import OWN, Wording, reminder
-from meantime.handle import Handle, Ref, Until, ref_of
+from meantime.conversation.dialect_lookup import OWN, Wording, reminder
+from meantime.conversation.handle import Handle, Ref, Until, ref_of
+from meantime.conversation.log import Log
+from meantime.conversation.loop import SETTLE, Loop
+from meantime.conversation.turn import Transcript, Transcripts, Turn
 from meantime.kernel import timeouts
 from meantime.kernel.argument_checks import (
     check_all,
@@ -27,14 +30,11 @@ from meantime.kernel.lines import Line
 from meantime.kernel.model import BatchCount, InlineLimits, Json, Output, Task
 from meantime.kernel.plain_text import plain
 from meantime.kernel.work import Agent, Orderable, order_of
-from meantime.log import Log
-from meantime.loop import SETTLE, Loop
 from meantime.ports.adopted import Adopted
 from meantime.ports.runner import Context
 from meantime.ports.tasks import Answer, CancelAnswer, Options, Tasks
 from meantime.toolset.toolset import Toolset
 from meantime.toolset.work_catalog import GivenWorks
-from meantime.turn import Transcript, Transcripts, Turn
 
 T = TypeVar("T")
 

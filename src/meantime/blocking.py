@@ -16,9 +16,10 @@ import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any, TypeVar, cast
 
-from meantime import api, handle, log, loop, turn
+from meantime import api
 from meantime.app import meantime as app
-from meantime.containment import run_on
+from meantime.conversation import handle, log, loop, turn
+from meantime.execution.containment import run_on
 from meantime.kernel.errors import Closed, InvalidInput
 from meantime.surfaces.http import http_door
 from meantime.toolset import toolset

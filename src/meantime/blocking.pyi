@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Literal, Never, TypeAlias, TypeVar
 
-from meantime.dialect_lookup import Wording
+from meantime.conversation.dialect_lookup import Wording
 from meantime.integrations.mcp.servers import HttpServer, StdioServer
 from meantime.kernel.errors import MeantimeError
 from meantime.kernel.limits import Limits, PluginDefaults

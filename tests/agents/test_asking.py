@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from meantime import Call, InvalidInput, Meantime, Refused, current, procfs
+from meantime import Call, InvalidInput, Meantime, Refused, current
 from meantime.kernel.change import Change
 from meantime.kernel.questions import Choice, Question, posed, reply_to
 from meantime.ports.session import SessionAbilities
 from meantime.ports.store import Committed
+from meantime.system import procfs
 from meantime.testing import FakeClock
 from meantime.testing.scripted_host import LastingScriptedHost, ScriptedHost
 

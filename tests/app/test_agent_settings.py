@@ -11,8 +11,8 @@ import pytest
 from meantime import Meantime
 from meantime.app.agent_hosts import HOSTS
 from meantime.app.config_sources import BadConfig, load
-from meantime.home import Home
-from meantime.integrations.loops.python_agent import PythonAgent
+from meantime.daemon.home import Home
+from meantime.integrations.python_agent import PythonAgent
 from meantime.kernel.budgets import Budget
 from meantime.kernel.errors import InvalidInput
 from meantime.ports.agent_settings import BUDGET, KINDS, RUNNERS, settled

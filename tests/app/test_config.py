@@ -16,7 +16,7 @@ from meantime.app.config_sources import BadConfig, Configuration, load
 from meantime.app.config_text import beginning, toml
 from meantime.app.meantime import Meantime
 from meantime.app.verbs.config import discreet
-from meantime.home import Home
+from meantime.daemon.home import Home
 from meantime.kernel.errors import MeantimeError
 from meantime.plugins import BackgroundConfig
 from meantime.runtime.settings import Settings

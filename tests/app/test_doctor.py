@@ -17,7 +17,7 @@ import meantime
 from meantime import Meantime
 from meantime.app import doctor
 from meantime.app.doctor import BAD, OK, WARN, Patient, Row, examine, home_checks, machine_checks
-from meantime.home import Home
+from meantime.daemon.home import Home
 
 pytestmark = pytest.mark.anyio
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from meantime.daemon_autostart import NoDaemon, ensure
-from meantime.home import BadHome, Home, home
+from meantime.daemon.daemon_autostart import NoDaemon, ensure
+from meantime.daemon.home import BadHome, Home, home
 
 
 def test_named_by_the_environment() -> None:
@@ -97,13 +97,13 @@ def test_somebody_elses_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_path_that_no_socket_can_have_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the system has no short name for an open folder."""
     Home(tmp_path / ("x" * 100), tmp_path / "config.toml").make()
-    monkeypatch.setattr("meantime.home.FOLDERS", str(tmp_path / "none"))
+    monkeypatch.setattr("meantime.daemon.home.FOLDERS", str(tmp_path / "none"))
     with pytest.raises(BadHome, match="too long a path"):
         Home(tmp_path / ("x" * 100), tmp_path / "config.toml").make()
 
 
 def test_it_loads_nothing_that_is_not_needed() -> None:
     heavy = ("asyncio", "click", "dataclasses", "http.client", "inspect", "json", "msgspec", "subprocess")
-    code = f"import sys, meantime.daemon_autostart; print(sorted(set({heavy}) & set(sys.modules)))"
+    code = f"import sys, meantime.daemon.daemon_autostart; print(sorted(set({heavy}) & set(sys.modules)))"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert said == "[]\n"

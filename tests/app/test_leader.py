@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from meantime import owner_process
-from meantime.home import Home
-from meantime.owner_process import Owner, ask_to_end, listener, owner, served_by_another
+from meantime.daemon import owner_process
+from meantime.daemon.home import Home
+from meantime.daemon.owner_process import Owner, ask_to_end, listener, owner, served_by_another
 from meantime.stores.sqlite.side_files import Lock
 
 HOLD = """

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from meantime import Meantime, Thread
 from meantime.kernel.errors import Disconnected
 from meantime.ports.store import Entry
-from meantime.process import Process, process
 from meantime.surfaces.chat.chat_dialect import Speech
 from meantime.surfaces.chat.chat_transcript import Conversation
+from meantime.system.process import Process, process
 
 pytestmark = pytest.mark.anyio
 ME = process(os.getpid())

@@ -15,9 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from meantime.home import Home
-from meantime.surfaces.cli import caller_thread
-from meantime.surfaces.cli.daemon_client import Daemon
+from meantime.daemon.home import Home
+from meantime.surfaces.caller import caller_thread
+from meantime.surfaces.daemon_client.daemon_client import Daemon
 
 PATIENCE = 30.0  # seconds: the machine may be busy
 MEANTIME = [sys.executable, "-m", "meantime.app.main"]

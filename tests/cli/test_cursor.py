@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from meantime.surfaces.cli import agent_sessions
-from meantime.surfaces.cli.agent_sessions import Above
+from meantime.surfaces.caller import agent_sessions
+from meantime.surfaces.caller.agent_sessions import Above
 from meantime.surfaces.hooks import hook_delivery
 
 from .person import Person

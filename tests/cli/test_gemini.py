@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from meantime.surfaces.cli import agent_sessions
-from meantime.surfaces.cli.agent_sessions import AgentSessions
+from meantime.surfaces.caller import agent_sessions
+from meantime.surfaces.caller.agent_sessions import AgentSessions
 from meantime.surfaces.hooks.gemini_transcript import found
 
 from .person import MEANTIME, Person
@@ -166,7 +166,7 @@ def test_a_command_in_its_shell_belongs_to_its_session(person: Person):
 
 
 def test_a_command_of_an_agent_without_hooks_is_a_persons(tmp_path: Path):
-    whose = "from meantime.surfaces.cli.caller_thread import own_thread; print(own_thread())"
+    whose = "from meantime.surfaces.caller.caller_thread import own_thread; print(own_thread())"
     lonely = Person(tmp_path)
     assert below(lonely, f"{sys.executable} -c '{whose}'").strip() == "cli"
     assert below(lonely, f"{starts('here')} {sys.executable} -c '{whose}'").strip() == "mcp-here"

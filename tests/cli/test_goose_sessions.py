@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from meantime.surfaces.cli import goose_sessions
-from meantime.surfaces.cli.caller_thread import GOOSE, own_thread
+from meantime.surfaces.caller import goose_sessions
+from meantime.surfaces.caller.caller_thread import GOOSE, own_thread
 
 NOTICE = '[{"type":"text","text":"told: <task-notification id=\\"t_1.1\\" task=\\"t_1\\">"}]'
 

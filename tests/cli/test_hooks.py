@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gates import open_gate
-from meantime.surfaces.cli import agent_sessions, caller_thread, executable
+from meantime.surfaces.caller import agent_sessions, caller_thread, executable
 from meantime.surfaces.hooks import hook_delivery, transcript_search
 from meantime.surfaces.hooks.shown_notices import ShownFiles
 

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from meantime.home import Home
-from meantime.surfaces.cli import daemon_connection, http_response
-from meantime.surfaces.cli.daemon_client import Daemon, part
-from meantime.surfaces.cli.daemon_connection import Line
-from meantime.surfaces.cli.errors import Gone
-from meantime.surfaces.cli.http_response import Broken
+from meantime.daemon.home import Home
+from meantime.surfaces.daemon_client import daemon_connection, http_response
+from meantime.surfaces.daemon_client.daemon_client import Daemon, part
+from meantime.surfaces.daemon_client.daemon_connection import Line
+from meantime.surfaces.daemon_client.http_response import Broken
+from meantime.surfaces.terminal.errors import Gone
 
 Serve = Callable[[socket.socket], None]
 LENGTH = b'HTTP/1.1 200 OK\r\ndate: x\r\nContent-LENGTH:  11 \r\n\r\n{"a": "bc"}'

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from meantime.app.main import VERBS
-from meantime.surfaces.cli import executable
+from meantime.surfaces.caller import executable
 from meantime.surfaces.cli.invocation import run
 from meantime.surfaces.install import config_entries, hook_lines, jsonc
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from meantime.surfaces.cli.caller_thread import own_thread
+from meantime.surfaces.caller.caller_thread import own_thread
 
 
 def test_a_subagent_of_codex_hands_off_for_the_session_of_the_person():

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from meantime.surfaces.cli.caller_thread import thread_of_session
+from meantime.surfaces.caller.caller_thread import thread_of_session
 from meantime.surfaces.install.hook_lines import line
 
 from .person import MEANTIME, Person

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from meantime.home import Home
+from meantime.daemon.home import Home
 from meantime.surfaces.cli import task_search
-from meantime.surfaces.cli.daemon_client import Daemon
-from meantime.surfaces.cli.errors import Gone, Refused, Trouble
 from meantime.surfaces.cli.verbs.ps import done_today
 from meantime.surfaces.cli.verbs.run import started
+from meantime.surfaces.daemon_client.daemon_client import Daemon
+from meantime.surfaces.terminal.errors import Gone, Refused, Trouble
 
 Request = tuple[str, str, Any]
 

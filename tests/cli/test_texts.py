@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from meantime.surfaces.cli import task_format, task_search
-from meantime.surfaces.cli.errors import USAGE, Trouble
-from meantime.surfaces.cli.exit_code import own_code, worst
+from meantime.surfaces.cli import task_search
 from meantime.surfaces.cli.output_sinks import Copy, Harmless
 from meantime.surfaces.cli.parameter_types import DURATION
-from meantime.surfaces.cli.terminal_text import columns, fitted, plain, plain_lines
+from meantime.surfaces.terminal import task_format
+from meantime.surfaces.terminal.errors import USAGE, Trouble
+from meantime.surfaces.terminal.exit_code import own_code, worst
+from meantime.surfaces.terminal.terminal_text import columns, fitted, plain, plain_lines
 
 HOSTILE = [
     ("\x1b[2J\x1b[31mred\x1b[0m", "red"),

@@ -13,7 +13,7 @@ import pytest
 
 from jobs import eventually
 from meantime import Call, Meantime, Settings, TaskTimedOut, TimedOut, current
-from meantime.context import LOOK
+from meantime.execution.context import LOOK
 from meantime.testing import FakeClock
 
 from .pair import PATIENCE, Pair, until

@@ -17,9 +17,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from meantime.daemon_autostart import ensure
-from meantime.home import Home
-from meantime.owner_process import ask_to_end, owner
+from meantime.daemon.daemon_autostart import ensure
+from meantime.daemon.home import Home
+from meantime.daemon.owner_process import ask_to_end, owner
 
 PATIENCE = 60.0  # seconds: the machine may be busy
 

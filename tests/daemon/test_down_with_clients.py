@@ -9,7 +9,7 @@ import signal
 import pytest
 
 from meantime import LeaseLost, Meantime, Shell
-from meantime.owner_process import owner
+from meantime.daemon.owner_process import owner
 
 from .conftest import PATIENCE, Place
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from meantime.daemon_autostart import NoDaemon, answers, ensure
-from meantime.owner_process import ask_to_end, owner
+from meantime.daemon.daemon_autostart import NoDaemon, answers, ensure
+from meantime.daemon.owner_process import ask_to_end, owner
 
 from .conftest import Place, eventually
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from meantime.owner_process import owner
+from meantime.daemon.owner_process import owner
 
 from .conftest import PATIENCE, Place
 from .test_upgrade import is_alive, started

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from meantime.daemon_autostart import answers
+from meantime.daemon.daemon_autostart import answers
 
 from .conftest import PATIENCE, Place, eventually
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from meantime.daemon_autostart import NoDaemon, ensure
-from meantime.owner_process import listener, owner
+from meantime.daemon.daemon_autostart import NoDaemon, ensure
+from meantime.daemon.owner_process import listener, owner
 
 from .conftest import Place, eventually
 

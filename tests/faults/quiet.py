@@ -19,10 +19,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from meantime.home import Home
-from meantime.surfaces.cli.daemon_client import Daemon
-from meantime.surfaces.cli.errors import Trouble
+from meantime.daemon.home import Home
+from meantime.surfaces.daemon_client.daemon_client import Daemon
 from meantime.surfaces.install.hook_lines import line
+from meantime.surfaces.terminal.errors import Trouble
 
 from . import strace
 from .hooked import SESSION, THREAD

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from meantime import Meantime
-from meantime.daemon_autostart import answers
-from meantime.home import Home
+from meantime.daemon.daemon_autostart import answers
+from meantime.daemon.home import Home
 from meantime.kernel.notices import notice_id
 
 from . import strace

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from meantime.process import Process, process
+from meantime.system.process import Process, process
 
 from .flatness import Flatness, Sample, flatness, told
 from .judge import Verdict

@@ -7,7 +7,8 @@ import inspect
 import pytest
 
 import meantime
-from meantime import api, turn
+from meantime import api
+from meantime.conversation import turn
 from meantime.kernel import argument_checks
 
 from . import verbs

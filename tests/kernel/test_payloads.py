@@ -29,7 +29,7 @@ from meantime.kernel.payloads import (
     preview,
     spill_record,
 )
-from meantime.surfaces.cli import terminal_text
+from meantime.surfaces.terminal import terminal_text
 
 
 @dataclass

@@ -13,7 +13,7 @@ import pytest
 
 from meantime import Call, Meantime
 from meantime.client.executor import Executor
-from meantime.context import WorkContext
+from meantime.execution.context import WorkContext
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Progress, Task
 from meantime.kernel.model import Run as Rounds

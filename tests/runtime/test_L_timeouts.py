@@ -23,7 +23,7 @@ from meantime import (
     TimedOut,
     current,
 )
-from meantime.context import LOOK
+from meantime.execution.context import LOOK
 from meantime.testing import FakeClock, FakeSessionRunner, Reply
 
 pytestmark = pytest.mark.anyio

@@ -14,8 +14,8 @@ import pytest
 from escaping import WAYS, escape, works
 
 from meantime import Call, InvalidInput, Meantime, TaskFailed, Thread
-from meantime.containment import Escape, contained, run_on, words
-from meantime.integrations.loops.python_agent import found
+from meantime.execution.containment import Escape, contained, run_on, words
+from meantime.integrations.python_agent import found
 from meantime.runners.function import find
 
 ROOT = Path(__file__).parents[2]

@@ -16,8 +16,8 @@ from meantime import InlineLimits, Meantime, Said, Settings, Shell, StdioServer
 from meantime.app.ledger_owner import LedgerOwner
 from meantime.dialects.jaato import AUTO_APPROVED, BackgroundConfig, Jaato
 from meantime.ports.owner import About
-from meantime.surfaces.mcp.owner_catalog import OwnWorks
 from meantime.testing import FakeClock, FakeSessionRunner
+from meantime.toolset.owner_catalog import OwnWorks
 from meantime.toolset.toolset import Toolset
 
 pytestmark = pytest.mark.anyio

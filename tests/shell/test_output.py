@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from meantime import Call, Completed, InvalidInput, Limits, Meantime, Refused, Settings, Shell, Thread
-from meantime.log import Log
+from meantime.conversation.log import Log
 from meantime.runners.shell.output_ring import Spool, State
 from meantime.runners.shell.shim import cells
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import structs
 
-from meantime.integrations.loops.python_agent import PythonAgent, is_agent
+from meantime.integrations.python_agent import PythonAgent, is_agent
 from meantime.kernel.errors import InvalidInput
 from meantime.ports.agent_settings import settled
 from meantime.ports.clock import Clock

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple, cast, get_origin, get_type_hints
 
-from meantime.home import Home
+from meantime.daemon.home import Home
 from meantime.kernel.constraints import shown
 from meantime.kernel.errors import InvalidInput
 from meantime.ports.agent_settings import Unfit, settled

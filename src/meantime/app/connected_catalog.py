@@ -15,9 +15,9 @@ from meantime.kernel.model import Task
 from meantime.kernel.work import Order
 from meantime.ports.owner import About
 from meantime.ports.tasks import Options, Tasks
-from meantime.surfaces.cli.caller_thread import own_task
-from meantime.surfaces.cli.daemon_client import Daemon
-from meantime.surfaces.cli.errors import Refused, Trouble
+from meantime.surfaces.caller.caller_thread import own_task
+from meantime.surfaces.daemon_client.daemon_client import Daemon
+from meantime.surfaces.terminal.errors import Refused, Trouble
 
 _OPTIONS = {"timeout", "description", "batch", "id", "meta"}  # of those that a tool here can be given
 

@@ -12,9 +12,9 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
-from meantime.daemon_autostart import DIED
-from meantime.home import BadHome, Home, home
-from meantime.owner_process import READY, served_by_another
+from meantime.daemon.daemon_autostart import DIED
+from meantime.daemon.home import BadHome, Home, home
+from meantime.daemon.owner_process import READY, served_by_another
 
 from .reaper import step_aside
 

@@ -14,12 +14,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from meantime import __version__
-from meantime.containment import run_on
-from meantime.daemon_autostart import PAUSE
-from meantime.home import Home
+from meantime.daemon.daemon_autostart import PAUSE
+from meantime.daemon.home import Home
+from meantime.daemon.owner_process import READY, served_by_another
+from meantime.execution.containment import run_on
 from meantime.integrations.mcp.servers import checked
 from meantime.kernel.errors import InvalidInput, LedgerBusy, MeantimeError
-from meantime.owner_process import READY, served_by_another
 
 from . import agent_hosts
 from .config_schema import Config, http_of, settings_of

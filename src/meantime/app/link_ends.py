@@ -10,16 +10,16 @@ from typing import NamedTuple
 
 from meantime import __version__
 from meantime.client.client import Client
-from meantime.daemon_autostart import NoDaemon, ensure
+from meantime.daemon.daemon_autostart import NoDaemon, ensure
+from meantime.daemon.home import Home, home
 from meantime.engines.local import LocalEngine
-from meantime.home import Home, home
 from meantime.kernel.errors import Disconnected
 from meantime.ports.clock import Clock
 from meantime.ports.tasks import Tasks
 from meantime.runners.function import FunctionRunner
 from meantime.runners.shared_functions import SharedFunctionRunner
 from meantime.runtime.settings import Settings
-from meantime.surfaces.cli.caller_thread import own_task
+from meantime.surfaces.caller.caller_thread import own_task
 from meantime.surfaces.socket.executor_table import ExecutorTable
 from meantime.surfaces.socket.socket_door import SocketDoor
 

@@ -12,11 +12,11 @@ from typing import Any
 from meantime import __version__
 from meantime.app.connected_catalog import ConnectedWorks
 from meantime.app.link_ends import client
-from meantime.dialect_lookup import dialect_of
+from meantime.conversation.dialect_lookup import dialect_of
 from meantime.kernel.errors import Disconnected, MeantimeError
-from meantime.surfaces.cli.agent_sessions import AgentSessions
-from meantime.surfaces.cli.errors import NO_DAEMON, USAGE, Trouble
+from meantime.surfaces.caller.agent_sessions import AgentSessions
 from meantime.surfaces.mcp.client_thread import Whose
+from meantime.surfaces.terminal.errors import NO_DAEMON, USAGE, Trouble
 
 PATIENCE = 30.0  # seconds that a lost daemon is waited for; it may be restarted meanwhile
 

@@ -13,12 +13,12 @@ from importlib import import_module
 from importlib.machinery import PathFinder
 
 from meantime import __version__
-from meantime.surfaces.cli.daemon_client import Daemon
-from meantime.surfaces.cli.errors import INTERRUPTED, NO_DAEMON, Trouble
+from meantime.surfaces.daemon_client.daemon_client import Daemon
 from meantime.surfaces.mcp.client_thread import instructions
 from meantime.surfaces.mcp.front import Front
 from meantime.surfaces.mcp.handshake import Handshake
 from meantime.surfaces.mcp.standard_streams import open_closed, own_streams
+from meantime.surfaces.terminal.errors import INTERRUPTED, NO_DAEMON, Trouble
 
 TYPE_CHECKING = False  # to load `typing` takes time
 if TYPE_CHECKING:
@@ -72,8 +72,8 @@ def _summon() -> None:
         return
     import threading
 
-    from meantime.daemon_autostart import NoDaemon, ensure
-    from meantime.home import BadHome, home
+    from meantime.daemon.daemon_autostart import NoDaemon, ensure
+    from meantime.daemon.home import BadHome, home
 
     def summon() -> None:
         with suppress(NoDaemon, BadHome):

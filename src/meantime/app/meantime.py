@@ -12,6 +12,8 @@ from msgspec.structs import replace
 
 from meantime import __version__
 from meantime.api import Thread, statuses_of
+from meantime.conversation.log import Log
+from meantime.conversation.turn import Transcripts
 from meantime.integrations.mcp.servers import HttpServer, StdioServer
 from meantime.kernel.argument_checks import check_flag, check_kind, check_path
 from meantime.kernel.errors import Closed, InvalidInput
@@ -22,7 +24,6 @@ from meantime.kernel.model import Event, Output, Task
 from meantime.kernel.notices import NoticePage
 from meantime.kernel.timeouts import check_age
 from meantime.kernel.work import ToolInfo
-from meantime.log import Log
 from meantime.ports.clock import Clock
 from meantime.ports.host import Host
 from meantime.ports.owner import About, HostCount
@@ -33,7 +34,6 @@ from meantime.runtime.runtime import Runtime
 from meantime.runtime.settings import Settings
 from meantime.surfaces.http.http_door import HttpDoor
 from meantime.surfaces.http.http_settings import HttpSettings
-from meantime.turn import Transcripts
 
 from .components import door_settings, joined
 from .ledger_owner import LedgerOwner

@@ -12,7 +12,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from meantime.containment import Escape, is_raisable
+from meantime.conversation.push import Pushing
+from meantime.execution.containment import Escape, is_raisable
 from meantime.kernel.errors import Disconnected, Duplicate, NotFound, Refused, TaskFailed, TaskTimedOut
 from meantime.kernel.ids import ENTROPY, check_id, crockford, task_id
 from meantime.kernel.lifecycle import Status
@@ -30,7 +31,6 @@ from meantime.ports.engine import Engine
 from meantime.ports.host import Host
 from meantime.ports.runner import CURRENT, Assignment
 from meantime.ports.tasks import Answer, OpenTurn, Options, Tasks
-from meantime.push import Pushing
 
 from .executor import Executor, Held
 from .owner_connection import Asked, Connection

@@ -11,7 +11,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from meantime.context import LOOK, WorkContext
+from meantime.execution.context import LOOK, WorkContext
 from meantime.kernel.model import Failed, Task
 from meantime.kernel.outcomes import Report
 from meantime.kernel.questions import Question, Reply

@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Iterable
 from typing import cast
 
-from meantime.containment import Escape, is_ours_to_keep, words
+from meantime.execution.containment import Escape, is_ours_to_keep, words
 from meantime.kernel.bounds import DETAIL
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.model import Failed, Task

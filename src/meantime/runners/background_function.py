@@ -11,7 +11,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
 import msgspec
 
-from meantime.context import UnrecordedContext
+from meantime.execution.context import UnrecordedContext
 from meantime.kernel.argument_checks import check_text, shown
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.work import Call, function_name

@@ -14,7 +14,7 @@ from queue import SimpleQueue
 from types import FunctionType
 from typing import Any, cast
 
-from meantime.containment import contained, tasks_contained
+from meantime.execution.containment import contained, tasks_contained
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.model import Task
 from meantime.kernel.outcomes import Report

@@ -6,7 +6,7 @@ import asyncio
 
 from msgspec.structs import replace
 
-from meantime.context import WorkContext
+from meantime.execution.context import WorkContext
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.model import Task
 from meantime.kernel.outcomes import Report

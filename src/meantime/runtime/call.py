@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, cast
 
-from meantime.context import LOOK
+from meantime.execution.context import LOOK
 from meantime.kernel.errors import Duplicate
 from meantime.kernel.ids import check_id
 from meantime.kernel.model import Task

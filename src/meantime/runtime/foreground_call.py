@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from meantime.containment import is_raisable
-from meantime.context import WorkContext
+from meantime.execution.containment import is_raisable
+from meantime.execution.context import WorkContext
 from meantime.kernel.change import ending
 from meantime.kernel.errors import (
     Ambiguous,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import cast
 
+from meantime.conversation.push import Pushing
 from meantime.kernel.argument_checks import check_all, check_count, check_flag, check_scope
 from meantime.kernel.errors import InvalidInput, NotFound, RetryNotSupported
 from meantime.kernel.ids import check_id
@@ -22,7 +23,6 @@ from meantime.ports.host import Host
 from meantime.ports.runner import ServedRunner
 from meantime.ports.store import Entry, Query, Settled, Store, check_entry
 from meantime.ports.tasks import Answer, CancelAnswer, OpenTurn, Options, Page, ThreadCount
-from meantime.push import Pushing
 
 from .foreground_call import is_a_task
 from .settings import Settings

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from meantime.conversation.push import Pushing
 from meantime.kernel.errors import Closed
 from meantime.kernel.model import Task
 from meantime.ports.clock import Clock
@@ -11,7 +12,6 @@ from meantime.ports.engine import Engine
 from meantime.ports.event_loop import check_loop
 from meantime.ports.runner import Assignment
 from meantime.ports.store import Store
-from meantime.push import Pushing
 
 from .admit import Admission
 from .adopt import Adoption

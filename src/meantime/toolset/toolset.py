@@ -10,7 +10,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from meantime.dialect_lookup import OWN, Wording, configured, dialect_of
+from meantime.conversation.dialect_lookup import OWN, Wording, configured, dialect_of
+from meantime.conversation.turn import Turn
 from meantime.kernel.argument_checks import check_kind, check_text, shown
 from meantime.kernel.errors import Ambiguous, Closed, InvalidInput, MeantimeError, NotFound, Refused
 from meantime.kernel.lifecycle import Status
@@ -27,7 +28,6 @@ from meantime.toolset.arguments import parsed
 from meantime.toolset.exports import Form, exported
 from meantime.toolset.performer import Beat, Forking, Performer, silent
 from meantime.toolset.work_catalog import Works, names_of
-from meantime.turn import Turn
 
 LOG = logging.getLogger("meantime.toolset")
 MOST_LINE = 100_000  # characters of what a person types

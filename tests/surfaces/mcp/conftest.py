@@ -16,8 +16,8 @@ from meantime import Meantime, Settings
 from meantime.app.ledger_owner import LedgerOwner
 from meantime.surfaces.mcp.client_conversation import Conversation
 from meantime.surfaces.mcp.notice_delivery import Ride
-from meantime.surfaces.mcp.owner_catalog import OwnWorks
 from meantime.surfaces.mcp.sdk_server import Context, Door
+from meantime.toolset.owner_catalog import OwnWorks
 
 PATIENCE = 30.0  # seconds: the machine may be busy
 MODERN, OLDER = "auto", "legacy"  # how the SDK calls its two ways to begin

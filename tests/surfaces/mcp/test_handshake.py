@@ -27,9 +27,9 @@ from meantime.surfaces.mcp.client_conversation import Conversation
 from meantime.surfaces.mcp.client_sessions import Sessions
 from meantime.surfaces.mcp.client_thread import Whose, instructions
 from meantime.surfaces.mcp.handshake import CAPABILITIES, CLIENT, NEWEST, OLDER, VERSION, Handshake
-from meantime.surfaces.mcp.owner_catalog import OwnWorks
 from meantime.surfaces.mcp.stdio_server import StdioDoor
 from meantime.testing import FakeSessionRunner, Reply
+from meantime.toolset.owner_catalog import OwnWorks
 
 from .conftest import PATIENCE, QUICK
 

@@ -17,7 +17,7 @@ from meantime.surfaces.mcp import client_sessions
 from meantime.surfaces.mcp.client_conversation import Conversation
 from meantime.surfaces.mcp.client_sessions import Sessions
 from meantime.surfaces.mcp.client_thread import Whose
-from meantime.surfaces.mcp.owner_catalog import OwnWorks
+from meantime.toolset.owner_catalog import OwnWorks
 
 from .conftest import PATIENCE, until_async
 from .speaking import HELLO, Raw

@@ -12,7 +12,7 @@ import pytest
 
 from meantime import InvalidInput
 from meantime.kernel.lifecycle import Status
-from meantime.surfaces.cli.caller_thread import named
+from meantime.surfaces.caller.caller_thread import named
 from meantime.surfaces.mcp import mcp_tasks
 from meantime.surfaces.mcp.client_thread import own_thread
 from meantime.surfaces.mcp.pipes import Lines, Out, TooLong, _writer

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from contextlib import aclosing
 
 from meantime.api import Thread
+from meantime.conversation.turn import Turn
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Task
 from meantime.kernel.notices import Notice
-from meantime.turn import Turn
 
 from .demo_screen import Screen
 from .demo_work import Piece

@@ -9,8 +9,8 @@ from collections.abc import AsyncGenerator, Iterable
 from typing import Any, TextIO
 
 from meantime.kernel.model import Task
-from meantime.surfaces.cli.task_format import LOOKS, coloured, room
-from meantime.surfaces.cli.terminal_text import fitted
+from meantime.surfaces.terminal.task_format import LOOKS, coloured, room
+from meantime.surfaces.terminal.terminal_text import fitted
 
 BOLD = "1"
 MARKED = 28  # characters within which a row has its glyph

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from meantime.kernel.ids import display
 from meantime.kernel.model import Cancelled, Failed, Task
 from meantime.kernel.notices import Notice
-from meantime.surfaces.cli.task_format import LOOKS, span, table
-from meantime.surfaces.cli.terminal_text import fitted, plain
+from meantime.surfaces.terminal.task_format import LOOKS, span, table
+from meantime.surfaces.terminal.terminal_text import fitted, plain
 
 LONGEST = 120  # characters of what came of a task
 NOW = 40  # characters of what it does now

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 
-from meantime.surfaces.cli.terminal_text import columns
+from meantime.surfaces.terminal.terminal_text import columns
 
 END = "\x04"  # Ctrl+D on an empty line: what comes out instead of a line
 LONGEST = 1_000

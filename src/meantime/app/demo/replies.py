@@ -8,7 +8,7 @@ from meantime.app.meantime import Meantime
 from meantime.kernel.errors import MeantimeError, NotFound
 from meantime.kernel.ids import display
 from meantime.kernel.model import Task
-from meantime.surfaces.cli.terminal_text import plain, plain_lines
+from meantime.surfaces.terminal.terminal_text import plain, plain_lines
 
 from .layout import last_lines, overview, took
 

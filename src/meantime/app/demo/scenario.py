@@ -15,7 +15,7 @@ from meantime.app.meantime import Meantime
 from meantime.kernel.errors import MeantimeError
 from meantime.kernel.ids import display
 from meantime.runtime.settings import Settings
-from meantime.surfaces.cli.errors import Trouble
+from meantime.surfaces.terminal.errors import Trouble
 
 from . import demo_texts
 from .demo_agent import ScriptedAgent

@@ -16,7 +16,7 @@ from typing import Any, TextIO
 
 from meantime.kernel.ids import display
 from meantime.kernel.model import Task
-from meantime.surfaces.cli.task_format import room
+from meantime.surfaces.terminal.task_format import room
 
 from .demo_screen import YOU, Screen
 from .demo_texts import MEANWHILE

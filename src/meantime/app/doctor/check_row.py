@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from meantime.home import Home
+from meantime.daemon.home import Home
 
 OK, WARN, BAD = "ok", "warn", "bad"
 

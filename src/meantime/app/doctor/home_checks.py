@@ -12,15 +12,15 @@ from pathlib import Path
 from meantime import __version__
 from meantime.app.config_sources import load
 from meantime.app.read_only_ledger import LedgerTooOld, check_schema, read_only, size
-from meantime.daemon_autostart import answers
-from meantime.home import BadHome, Home
+from meantime.daemon.daemon_autostart import answers
+from meantime.daemon.home import BadHome, Home
+from meantime.daemon.owner_process import listener, owner
 from meantime.kernel.errors import LedgerTooNew, MeantimeError
-from meantime.owner_process import listener, owner
 from meantime.stores.sqlite.checkpoints import number_in
 from meantime.stores.sqlite.contents import find_all
 from meantime.stores.sqlite.salvage import last_set_aside
 from meantime.stores.sqlite.side_files import checkpoints_seen, was_made
-from meantime.surfaces.cli.daemon_client import Daemon
+from meantime.surfaces.daemon_client.daemon_client import Daemon
 
 from .check_row import BAD, OK, WARN, Patient, Row
 

@@ -14,11 +14,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 from meantime import __version__
+from meantime.daemon.owner_process import LOCKS
 from meantime.kernel.errors import MeantimeError
-from meantime.owner_process import LOCKS
 from meantime.runners.shell.cgroup import check as check_cgroup
-from meantime.surfaces.cli.errors import Trouble
 from meantime.surfaces.install.agent_configs import HOSTS, Place
+from meantime.surfaces.terminal.errors import Trouble
 
 from .check_row import BAD, OK, WARN, Patient, Row
 

@@ -6,13 +6,13 @@ import time
 from typing import Any
 
 from meantime.app.ledger_audit import Audit, Finding, audit
+from meantime.daemon.owner_process import owner
 from meantime.kernel.durations import duration
 from meantime.kernel.errors import MeantimeError
-from meantime.owner_process import owner
-from meantime.surfaces.cli.errors import Trouble
-from meantime.surfaces.cli.std_streams import echo
-from meantime.surfaces.cli.task_format import coloured
 from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
+from meantime.surfaces.terminal.errors import Trouble
+from meantime.surfaces.terminal.std_streams import echo
+from meantime.surfaces.terminal.task_format import coloured
 
 
 @verb("audit", starts=False)

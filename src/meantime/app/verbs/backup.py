@@ -9,11 +9,11 @@ from pathlib import Path
 
 from meantime.app.ledger_backup import Account, back_up
 from meantime.app.ledger_restore import restore
-from meantime.home import BadHome
+from meantime.daemon.home import BadHome
 from meantime.kernel.errors import MeantimeError
-from meantime.surfaces.cli.errors import Trouble
-from meantime.surfaces.cli.std_streams import echo
 from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
+from meantime.surfaces.terminal.errors import Trouble
+from meantime.surfaces.terminal.std_streams import echo
 
 _ledger = option("--ledger", metavar="PATH", help="A ledger of your own program instead.")
 _file = argument("file", metavar="FILE")

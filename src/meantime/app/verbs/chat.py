@@ -14,11 +14,11 @@ import click
 
 from meantime.app.connected_catalog import ConnectedWorks
 from meantime.app.meantime import Meantime
-from meantime.home import BadHome, home
+from meantime.daemon.home import BadHome, home
 from meantime.kernel.errors import Disconnected, MeantimeError
 from meantime.runners.shell.shell_work import Shell
-from meantime.surfaces.cli.caller_thread import OURS
-from meantime.surfaces.cli.errors import FAILED, NO_DAEMON, USAGE, Trouble
+from meantime.surfaces.caller.caller_thread import OURS
+from meantime.surfaces.terminal.errors import FAILED, NO_DAEMON, USAGE, Trouble
 from meantime.toolset.work_catalog import GivenWorks
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ import click
 
 from meantime.app.config_sources import DEFAULT, load
 from meantime.app.config_text import beginning, toml
-from meantime.home import Home
+from meantime.daemon.home import Home
 from meantime.kernel.errors import InvalidInput
-from meantime.surfaces.cli.errors import FAILED, USAGE, Trouble
-from meantime.surfaces.cli.task_format import coloured
 from meantime.surfaces.cli.verb import daemon, say_json
+from meantime.surfaces.terminal.errors import FAILED, USAGE, Trouble
+from meantime.surfaces.terminal.task_format import coloured
 
 
 @click.group("config", invoke_without_command=True)

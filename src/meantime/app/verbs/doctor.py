@@ -6,9 +6,9 @@ import os
 import time
 
 from meantime.app.doctor import BAD, OK, WARN, Patient, examine
-from meantime.surfaces.cli.std_streams import echo
-from meantime.surfaces.cli.task_format import coloured
 from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
+from meantime.surfaces.terminal.std_streams import echo
+from meantime.surfaces.terminal.task_format import coloured
 
 COLOURS = {OK: "32", WARN: "33", BAD: "31"}
 

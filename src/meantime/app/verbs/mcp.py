@@ -9,9 +9,9 @@ import os
 
 from meantime.app.mcp_startup import begin
 from meantime.kernel.errors import MeantimeError
-from meantime.surfaces.cli.errors import USAGE, Trouble
 from meantime.surfaces.cli.verb import option, verb
 from meantime.surfaces.mcp.client_thread import is_said, own_thread
+from meantime.surfaces.terminal.errors import USAGE, Trouble
 
 
 @verb("mcp", starts=False)

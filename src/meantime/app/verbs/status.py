@@ -6,14 +6,14 @@ from typing import Any
 
 from meantime import __version__
 from meantime.app.read_only_ledger import size
-from meantime.daemon_autostart import answers
-from meantime.home import Home
-from meantime.owner_process import owner
-from meantime.surfaces.cli import task_format
-from meantime.surfaces.cli.daemon_client import Daemon
-from meantime.surfaces.cli.errors import NO_DAEMON, Refused
-from meantime.surfaces.cli.std_streams import echo
+from meantime.daemon.daemon_autostart import answers
+from meantime.daemon.home import Home
+from meantime.daemon.owner_process import owner
 from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
+from meantime.surfaces.daemon_client.daemon_client import Daemon
+from meantime.surfaces.terminal import task_format
+from meantime.surfaces.terminal.errors import NO_DAEMON, Refused
+from meantime.surfaces.terminal.std_streams import echo
 
 
 @verb("status", starts=False)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 
-from meantime.daemon_autostart import NoDaemon, answers, ensure
-from meantime.owner_process import owner
-from meantime.surfaces.cli.errors import FAILED, NO_DAEMON, USAGE, Trouble
+from meantime.daemon.daemon_autostart import NoDaemon, answers, ensure
+from meantime.daemon.owner_process import owner
 from meantime.surfaces.cli.parameter_types import Number
-from meantime.surfaces.cli.std_streams import echo
 from meantime.surfaces.cli.verb import as_json, daemon, option, say_json, verb
+from meantime.surfaces.terminal.errors import FAILED, NO_DAEMON, USAGE, Trouble
+from meantime.surfaces.terminal.std_streams import echo
 
 
 @verb("up", starts=False)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from meantime.integrations.python_agent import PythonAgent
 from meantime.ports.clock import Clock
 
 from .loop_conversation import Conversation, TryAgain
-from .python_agent import PythonAgent
 from .session_host import PythonHost
 
 __all__ = ["Conversation", "PythonAgent", "PythonHost", "TryAgain", "host"]

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 import msgspec
 
+from meantime.integrations.append_log import Kept
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.lines import Kind, Line
 from meantime.kernel.model import Json
 from meantime.kernel.questions import PERMISSION, Choice, Question, Reply
 from meantime.ports.session import AgentSettings, Brief, Hearer
-
-from .append_log import Kept
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Line).decode

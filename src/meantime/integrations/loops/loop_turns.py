@@ -11,16 +11,16 @@ from typing import Any
 
 import msgspec
 
-from meantime.containment import contained, words
+from meantime.execution.containment import contained, words
+from meantime.integrations.append_log import Kept
+from meantime.integrations.python_agent import PythonAgent
 from meantime.kernel.errors import MeantimeError
 from meantime.kernel.lines import Kind, Line
 from meantime.kernel.model import Failed
 from meantime.kernel.payloads import as_text, jsonable
 from meantime.ports.session import Brief, Hearer, Prompt, Turned
 
-from .append_log import Kept
 from .loop_conversation import Conversation, TryAgain, as_line, lines_of
-from .python_agent import PythonAgent
 
 
 class LoopTurns:

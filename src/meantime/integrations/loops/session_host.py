@@ -11,13 +11,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
+from meantime.integrations.python_agent import PythonAgent, found, is_pydantic
 from meantime.kernel.errors import InvalidInput, Refused
 from meantime.kernel.lines import Line
 from meantime.ports.clock import Clock
 from meantime.ports.session import AgentSettings, Brief, Hearer, Prompt, SessionAbilities, Turned
 
 from .loop_turns import LoopTurns
-from .python_agent import PythonAgent, found, is_pydantic
 
 SESSION = re.compile(r"py-[0-9a-f]{20}")
 

@@ -17,7 +17,7 @@ from msgspec import Struct
 from meantime.kernel.model import Failed, Task
 from meantime.kernel.outcomes import Report
 from meantime.ports.clock import Clock
-from meantime.procfs import boot
+from meantime.system.procfs import boot
 
 from .tool_results import report_of, report_of_error
 

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from meantime.process import Process, process
+from meantime.system.process import Process, process
 
 
 def signal_group(of: Process, number: signal.Signals) -> None:

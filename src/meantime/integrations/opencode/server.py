@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from meantime.origin import ELSEWHERE, Origin
-from meantime.process import Process, process
+from meantime.system.origin import ELSEWHERE, Origin
+from meantime.system.process import Process, process
 
 from .errors import Away, Denied, NotStarted
 from .marked_processes import end_marked, signal_group

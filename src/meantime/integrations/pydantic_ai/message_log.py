@@ -23,7 +23,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_core import from_json, to_json
 
-from meantime.integrations.loops.append_log import Kept
+from meantime.integrations.append_log import Kept
 
 
 class Record:

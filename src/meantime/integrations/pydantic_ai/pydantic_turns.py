@@ -21,8 +21,8 @@ from pydantic_ai.tools import DeferredToolResults
 from pydantic_ai.usage import UsageLimits
 from pydantic_core import to_json, to_jsonable_python
 
-from meantime.containment import Escape, contained, words
-from meantime.integrations.loops.python_agent import PythonAgent
+from meantime.execution.containment import Escape, contained, words
+from meantime.integrations.python_agent import PythonAgent
 from meantime.kernel.errors import MeantimeError
 from meantime.kernel.lines import Line
 from meantime.kernel.model import Failed

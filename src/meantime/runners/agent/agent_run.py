@@ -9,7 +9,7 @@ from typing import Any, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from meantime.containment import contained
+from meantime.execution.containment import contained
 from meantime.kernel.errors import MeantimeError
 from meantime.kernel.fork_context import COPIED
 from meantime.kernel.lifecycle import Status

@@ -12,7 +12,7 @@ from meantime.kernel.model import Task
 from meantime.kernel.questions import Question
 from meantime.ports.clock import Clock
 from meantime.ports.session import Prompt
-from meantime.procfs import boot
+from meantime.system.procfs import boot
 
 TIMEOUT = "timeout"
 _encode = msgspec.json.Encoder().encode

@@ -8,7 +8,7 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from meantime.containment import Escape, contained
+from meantime.execution.containment import Escape, contained
 from meantime.kernel.model import Failed
 from meantime.ports.clock import Clock
 from meantime.ports.runner import Stopped

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from meantime.kernel.model import Task
-from meantime.procfs import boot
+from meantime.system.procfs import boot
 
 from . import provenance
 from .shim import cells

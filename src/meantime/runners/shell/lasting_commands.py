@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 
 from msgspec.structs import replace
 
-from meantime.context import WorkContext
+from meantime.execution.context import WorkContext
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Run, Task, Work
 from meantime.kernel.outcomes import Report

@@ -12,7 +12,7 @@ from enum import Enum
 from pathlib import Path
 from struct import Struct
 
-from meantime.procfs import boot
+from meantime.system.procfs import boot
 
 from .output_ring import State
 from .shim import cells, process_tree

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from meantime.kernel.errors import LedgerBusy, LedgerError
 from meantime.kernel.model import Task
-from meantime.origin import ELSEWHERE, Origin
+from meantime.system.origin import ELSEWHERE, Origin
 
 DAMAGE = 300  # characters that are kept of what is said of it
 _CREATE = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW

@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from meantime.procfs import boot
+from meantime.system.procfs import boot
 
 LOOKED = 0.1  # seconds between two looks for the name of the WAL
 WAL_HEADER = 32

@@ -8,7 +8,7 @@ from typing import Annotated
 from msgspec import Meta, field
 from msgspec.structs import replace
 
-from meantime.dialect_lookup import dialect_of
+from meantime.conversation.dialect_lookup import dialect_of
 from meantime.kernel.errors import TaskEnded
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Task

@@ -10,8 +10,8 @@ from meantime.kernel.ids import display
 from meantime.kernel.model import Cancelled, Failed, Lost, Task, TimedOut
 from meantime.kernel.notices import partial_text, payload_text
 from meantime.ports.dialect import Said
-from meantime.surfaces.cli.task_format import LOOKS, coloured, room, span
-from meantime.surfaces.cli.terminal_text import fitted, plain, plain_lines
+from meantime.surfaces.terminal.task_format import LOOKS, coloured, room, span
+from meantime.surfaces.terminal.terminal_text import fitted, plain, plain_lines
 from meantime.toolset.task_text import flat
 
 DIM, BOLD, RED, CYAN = "2", "1", "31", "36"

@@ -9,13 +9,13 @@ from contextlib import aclosing, suppress
 from typing import Any, Protocol
 
 from meantime.api import Thread
+from meantime.conversation.turn import Turn
 from meantime.kernel.errors import InvalidInput, LeaseLost, NotFound
 from meantime.kernel.ids import display
 from meantime.ports.store import Entry
 from meantime.ports.tasks import Tasks
-from meantime.surfaces.cli.task_format import span
+from meantime.surfaces.terminal.task_format import span
 from meantime.toolset.work_catalog import Works
-from meantime.turn import Turn
 
 from . import chat_format
 from .chat_transcript import ASSISTANT, USER, Conversation

@@ -10,7 +10,7 @@ from meantime.api import Thread
 from meantime.kernel.errors import MeantimeError
 from meantime.kernel.ids import display
 from meantime.kernel.model import Task
-from meantime.surfaces.cli.terminal_text import plain_lines
+from meantime.surfaces.terminal.terminal_text import plain_lines
 
 from . import chat_format
 

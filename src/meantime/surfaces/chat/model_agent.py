@@ -25,10 +25,10 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import Model, infer_model
 
+from meantime.conversation.turn import Turn
 from meantime.kernel.errors import InvalidInput, MeantimeError
 from meantime.ports.dialect import Tool as Offered
 from meantime.ports.store import Entry
-from meantime.turn import Turn
 
 from . import chat_format
 from .chat_tools import ChatTools

@@ -17,7 +17,7 @@ from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.styles import Style
 
-from meantime.surfaces.cli.task_format import coloured, wants_colour
+from meantime.surfaces.terminal.task_format import coloured, wants_colour
 
 from .chat_format import BOLD
 

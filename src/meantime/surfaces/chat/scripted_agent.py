@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from meantime.conversation.turn import Turn
 from meantime.kernel.errors import NotFound
 from meantime.kernel.ids import display
-from meantime.surfaces.cli.terminal_text import fitted
-from meantime.turn import Turn
+from meantime.surfaces.terminal.terminal_text import fitted
 
 from . import chat_format, folder_survey
 from .chat_transcript import ASSISTANT, Conversation

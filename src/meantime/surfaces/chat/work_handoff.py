@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from meantime.api import Thread
-from meantime.handle import Handle
+from meantime.conversation.handle import Handle
 from meantime.kernel.errors import NotFound, Refused
 from meantime.ports.dialect import Said
 from meantime.ports.tasks import Tasks

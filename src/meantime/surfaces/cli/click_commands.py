@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 from click.shell_completion import CompletionItem, shell_complete
 
-from .errors import USAGE, Trouble
+from meantime.surfaces.terminal.errors import USAGE, Trouble
+
 from .parameter_types import Choice, Duration, FilePath, Number, TaskRef, Whole
 from .verb import Parameter, Verb
 from .verb_table import COMPLETE, loaded, places

@@ -6,10 +6,11 @@ import contextlib
 import os
 import sys
 
-from .errors import BROKEN_PIPE, FAILED, INTERRUPTED, Trouble
+from meantime.surfaces.terminal.errors import BROKEN_PIPE, FAILED, INTERRUPTED, Trouble
+from meantime.surfaces.terminal.std_streams import echo, let_go_of_stdout, open_streams
+from meantime.surfaces.terminal.terminal_text import plain, plain_lines
+
 from .plain_argv import read
-from .std_streams import echo, let_go_of_stdout, open_streams
-from .terminal_text import plain, plain_lines
 from .verb import Verb
 from .verb_table import COMPLETE, loaded, places
 
@@ -60,7 +61,7 @@ def _performed(table: Table, arguments: Sequence[str], version: str) -> int:
 
 
 def _told(what: str, hint: str, code: int) -> int:
-    from .executable import named
+    from meantime.surfaces.caller.executable import named
 
     first = next((line for line in what.splitlines() if line.strip()), "It failed.")
     hints = plain_lines(named(hint)).split("\n")

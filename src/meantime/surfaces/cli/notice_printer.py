@@ -9,14 +9,23 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
-from meantime.surfaces.cli.caller_thread import PERSON
+from meantime.surfaces.caller.caller_thread import PERSON
+from meantime.surfaces.daemon_client.daemon_client import Daemon, part
+from meantime.surfaces.daemon_client.reconnection import patiently
+from meantime.surfaces.daemon_client.unread_wait import Thread, is_read, wait_unread
+from meantime.surfaces.terminal.errors import (
+    BROKEN_PIPE,
+    FAILED,
+    NOT_FOUND,
+    OK,
+    TIMED_OUT,
+    Gone,
+    Refused,
+    Trouble,
+)
+from meantime.surfaces.terminal.std_streams import echo
+from meantime.surfaces.terminal.terminal_text import plain, plain_lines
 
-from .daemon_client import Daemon, part
-from .errors import BROKEN_PIPE, FAILED, NOT_FOUND, OK, TIMED_OUT, Gone, Refused, Trouble
-from .reconnection import patiently
-from .std_streams import echo
-from .terminal_text import plain, plain_lines
-from .unread_wait import Thread, is_read, wait_unread
 from .verb import say_json
 
 LEASE = 60.0  # seconds in which it is printed; a reader that hangs longer is told again

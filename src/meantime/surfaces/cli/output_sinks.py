@@ -9,9 +9,9 @@ import os
 import re
 import sys
 
-from .daemon_client import Daemon, part
-from .std_streams import echo
-from .terminal_text import STRAY_JOINER
+from meantime.surfaces.daemon_client.daemon_client import Daemon, part
+from meantime.surfaces.terminal.std_streams import echo
+from meantime.surfaces.terminal.terminal_text import STRAY_JOINER
 
 TYPE_CHECKING = False  # to load `typing` takes 2 ms
 if TYPE_CHECKING:

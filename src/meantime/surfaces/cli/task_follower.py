@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from .daemon_client import Daemon, part
-from .errors import Refused, Trouble
-from .exit_code import has_ended
+from meantime.surfaces.daemon_client.daemon_client import Daemon, part
+from meantime.surfaces.daemon_client.reconnection import patiently
+from meantime.surfaces.terminal.errors import Refused, Trouble
+from meantime.surfaces.terminal.exit_code import has_ended
+from meantime.surfaces.terminal.task_format import Wire
+
 from .output_sinks import Copy, Sink, follow, one_place, sink
-from .reconnection import patiently
-from .task_format import Wire
 
 STEP = 30  # seconds that the daemon is asked to wait at once
 RETURN = 30.0  # seconds that a daemon which went away is waited for

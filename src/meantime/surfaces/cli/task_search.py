@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from itertools import islice
 
-from .daemon_client import Daemon, part
-from .errors import NOT_FOUND, USAGE, Refused, Trouble
-from .task_format import ACTIVE, Wire, short_ids, status, title
-from .terminal_text import plain
+from meantime.surfaces.daemon_client.daemon_client import Daemon, part
+from meantime.surfaces.terminal.errors import NOT_FOUND, USAGE, Refused, Trouble
+from meantime.surfaces.terminal.task_format import ACTIVE, Wire, short_ids, status, title
+from meantime.surfaces.terminal.terminal_text import plain
 
 TYPE_CHECKING = False  # to load `typing` takes 2 ms
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 
-from .daemon_client import Daemon
-from .std_streams import echo
+from meantime.surfaces.daemon_client.daemon_client import Daemon
+from meantime.surfaces.terminal.std_streams import echo
 
 TYPE_CHECKING = False  # to load `typing` takes 2 ms
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from .errors import Trouble
+from meantime.surfaces.terminal.errors import Trouble
 
 TYPE_CHECKING = False  # to load `typing` takes 2 ms
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ import os
 import sys
 import time
 
-from meantime.home import BadHome, home
-from meantime.surfaces.cli.caller_thread import OURS, thread_of_session
+from meantime.daemon.home import BadHome, home
+from meantime.surfaces.caller.caller_thread import OURS, thread_of_session
 
 from . import hook_http
 from .hook_events import (
@@ -123,7 +123,7 @@ class Call:
             return  # Cursor runs its hook for the tools of every server
         import json  # at the start of a session, and before our own tools
 
-        from meantime.surfaces.cli.agent_sessions import AgentSessions
+        from meantime.surfaces.caller.agent_sessions import AgentSessions
 
         if self.moment == SESSION_START:
             AgentSessions().write(self.session)
@@ -157,7 +157,7 @@ def _database(host: str, environ: Mapping[str, str]) -> str:
     """goose keeps all sessions in one, and names it nowhere."""
     if host != "goose":
         return ""
-    from meantime.surfaces.cli.goose_sessions import database
+    from meantime.surfaces.caller.goose_sessions import database
 
     return database(environ)
 

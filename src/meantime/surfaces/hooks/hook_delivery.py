@@ -20,7 +20,7 @@ from meantime.kernel.errors import LeaseLost, MeantimeError, NotFound, Refused
 from meantime.kernel.lifecycle import ACTIVE
 from meantime.kernel.notices import Notice
 from meantime.ports.tasks import Tasks
-from meantime.surfaces.cli import executable
+from meantime.surfaces.caller import executable
 
 from . import gemini_transcript, transcript_search
 from .hook_events import GEMINI, SESSION_START, STOP

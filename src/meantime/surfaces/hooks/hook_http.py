@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from meantime.home import reach
+from meantime.daemon.home import reach
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import re
 import stat
 from collections.abc import Mapping
 
-from meantime.surfaces.cli import goose_sessions
+from meantime.surfaces.caller import goose_sessions
 
 # What stands before an id in a notice, up to its opening quote. Hosts escape that quote as JSON or as HTML,
 # once or several times, and the bracket too (Claude Code writes `<\\task-notification`): so between `id` and

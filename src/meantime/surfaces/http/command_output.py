@@ -9,9 +9,9 @@ from msgspec import UNSET
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from meantime.conversation.log import Log
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.model import Chunk
-from meantime.log import Log
 
 from .client_limits import connection_of
 from .dependencies import Dependencies

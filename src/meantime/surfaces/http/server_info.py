@@ -12,8 +12,8 @@ from starlette.responses import Response
 from meantime.kernel.durations import iso
 from meantime.kernel.limits import Limits
 from meantime.ports.store import Query
-from meantime.surfaces.mcp.owner_catalog import OwnWorks
 from meantime.toolset.exports import listed
+from meantime.toolset.owner_catalog import OwnWorks
 from meantime.toolset.toolset import Toolset
 
 from .dependencies import Dependencies

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any, cast
 
-from meantime.dialect_lookup import dialect_of
+from meantime.conversation.dialect_lookup import dialect_of
 from meantime.kernel.durations import duration, iso
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Cancelled, Completed, Failed, Lost, Progress, Task, TimedOut

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from meantime.conversation.log import Stream
 from meantime.kernel.lines import Kind
-from meantime.log import Stream
 from meantime.ports.store import Sort
 
 from .schemas import (

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from meantime.dialect_lookup import OWN
+from meantime.conversation.dialect_lookup import OWN
 from meantime.kernel.notices import NoticeState
 
 from .notice_schemas import MOST

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from meantime.surfaces.cli.errors import FAILED, Trouble
+from meantime.surfaces.terminal.errors import FAILED, Trouble
 
 from .config_entries import NAME, Groups, with_json, with_toml, without_json, without_toml
 from .file_change import Change, read

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from meantime.home import BadHome, Home
-from meantime.surfaces.cli.errors import FAILED, Trouble
+from meantime.daemon.home import BadHome, Home
+from meantime.surfaces.terminal.errors import FAILED, Trouble
 
 from .file_change import COPY, Change, read, replaced
 

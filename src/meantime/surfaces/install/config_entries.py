@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterator
 from typing import Any, cast
 
-from meantime.surfaces.cli.errors import FAILED, Trouble
+from meantime.surfaces.terminal.errors import FAILED, Trouble
 
 from . import jsonc
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from meantime.surfaces.cli.errors import FAILED, Trouble
+from meantime.surfaces.terminal.errors import FAILED, Trouble
 
 MOST = 50_000_000  # bytes
 COPY = ".before-meantime"  # the end of the copy's name

@@ -9,8 +9,9 @@ import shlex
 from collections.abc import Sequence
 
 GUARDED = ("user-prompt", "post-tool", "stop")  # the others do more than to tell
-# As meantime/home.py finds it. Where that comes to another folder, there is no such file here, and Python
-# starts. `-` and not `:-`: Gemini CLI replaces the latter by itself when it reads its settings, and wrongly.
+# As meantime/daemon/home.py finds it. Where that comes to another folder, there is no such file here, and
+# Python starts. `-` and not `:-`: Gemini CLI replaces the latter by itself when it reads its settings, and
+# wrongly.
 HOME = 'h="${MEANTIME_HOME-${XDG_STATE_HOME-$HOME/.local/state}/meantime}"'
 # A file, not anything: a thread may be called "..".
 GUARD = '[ -f "$h/quiet/${{MEANTIME_THREAD-mcp-{session}}}" ] || {hook}'

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 
-from meantime.dialect_lookup import OWN, Wording
+from meantime.conversation.dialect_lookup import OWN, Wording
 from meantime.kernel.errors import MeantimeError, NotFound
 from meantime.kernel.lifecycle import ACTIVE, ENDED
 from meantime.kernel.model import InlineLimits, Task

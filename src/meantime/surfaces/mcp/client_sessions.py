@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import mcp_types as types
 
-from meantime.surfaces.cli.caller_thread import ARGUMENT, GEMINI, thread_of_session
+from meantime.surfaces.caller.caller_thread import ARGUMENT, GEMINI, thread_of_session
 
 from .client_conversation import Conversation
 from .client_thread import Whose

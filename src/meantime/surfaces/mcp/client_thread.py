@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from meantime.kernel.ids import check_id
-from meantime.procfs import BETWEEN, boot, stat
-from meantime.surfaces.cli.caller_thread import OURS, session_of, thread_of_session
+from meantime.surfaces.caller.caller_thread import OURS, session_of, thread_of_session
+from meantime.system.procfs import BETWEEN, boot, stat
 
 THREAD = "This conversation is the thread {thread} of Meantime."
 

@@ -13,8 +13,8 @@ import mcp_types as types
 from mcp.shared.message import SessionMessage
 from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
 
-from meantime.dialect_lookup import OWN
-from meantime.home import home
+from meantime.conversation.dialect_lookup import OWN
+from meantime.daemon.home import home
 from meantime.ports.tasks import Tasks
 from meantime.surfaces.hooks.shown_notices import has_hooks
 from meantime.toolset.work_catalog import Works

@@ -15,20 +15,20 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
-from meantime.dialect_lookup import OWN, dialect_of
+from meantime.conversation.dialect_lookup import OWN, dialect_of
 from meantime.kernel.ids import check_id
 from meantime.ports.owner import HostCount, Owner
 from meantime.ports.tasks import Tasks
-from meantime.surfaces.cli.caller_thread import named
+from meantime.surfaces.caller.caller_thread import named
 from meantime.surfaces.hooks.shown_notices import has_hooks
 from meantime.surfaces.http.gate import LOCAL_NAMES
 from meantime.surfaces.http.http_settings import HttpSettings
 from meantime.surfaces.http.tokens import Caller
+from meantime.toolset.owner_catalog import OwnWorks
 from meantime.toolset.toolset import Toolset
 
 from .client_conversation import Conversation
 from .notice_delivery import Inbox, Ride
-from .owner_catalog import OwnWorks
 from .sdk_server import Context, Door
 
 RIDING = "meantime.riding"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from meantime.dialect_lookup import Wording, dialect_of
+from meantime.conversation.dialect_lookup import Wording, dialect_of
 from meantime.ports.dialect import Dialect
 
 from . import text_checks, tool_call_checks

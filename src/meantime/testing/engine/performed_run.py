@@ -7,7 +7,7 @@ import threading
 import time
 from typing import Any
 
-from meantime.context import WorkContext
+from meantime.execution.context import WorkContext
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Run, Task
 from meantime.kernel.outcomes import Report

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from meantime.surfaces.cli import task_format, task_search
-from meantime.surfaces.cli.daemon_client import part
+from meantime.surfaces.cli import task_search
 from meantime.surfaces.cli.parameter_types import one_task
-from meantime.surfaces.cli.std_streams import echo
 from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
+from meantime.surfaces.daemon_client.daemon_client import part
+from meantime.surfaces.terminal import task_format
+from meantime.surfaces.terminal.std_streams import echo
 
 
 @verb("answer")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from meantime.surfaces.cli import task_format, task_search
-from meantime.surfaces.cli.daemon_client import part
-from meantime.surfaces.cli.errors import NOT_FOUND, Refused, Trouble
-from meantime.surfaces.cli.progress_line import bar
-from meantime.surfaces.cli.std_streams import echo
-from meantime.surfaces.cli.terminal_text import plain
+from meantime.surfaces.cli import task_search
 from meantime.surfaces.cli.verb import argument, as_json, daemon, say_json, verb
+from meantime.surfaces.daemon_client.daemon_client import part
+from meantime.surfaces.terminal import task_format
+from meantime.surfaces.terminal.errors import NOT_FOUND, Refused, Trouble
+from meantime.surfaces.terminal.progress_line import bar
+from meantime.surfaces.terminal.std_streams import echo
+from meantime.surfaces.terminal.terminal_text import plain
 
 
 @verb("batch")

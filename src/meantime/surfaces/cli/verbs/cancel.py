@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from meantime.surfaces.cli import task_format, task_search
-from meantime.surfaces.cli.daemon_client import Daemon, part
-from meantime.surfaces.cli.errors import USAGE, Trouble
+from meantime.surfaces.cli import task_search
 from meantime.surfaces.cli.parameter_types import TASK
-from meantime.surfaces.cli.std_streams import echo
-from meantime.surfaces.cli.task_format import Wire
 from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
+from meantime.surfaces.daemon_client.daemon_client import Daemon, part
+from meantime.surfaces.terminal import task_format
+from meantime.surfaces.terminal.errors import USAGE, Trouble
+from meantime.surfaces.terminal.std_streams import echo
+from meantime.surfaces.terminal.task_format import Wire
 
 STOPPING = 90.0  # seconds for an answer that waits until everything is gone
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 from click.shell_completion import ShellComplete, get_completion_class
 
-from meantime.surfaces.cli.errors import USAGE, Trouble
 from meantime.surfaces.cli.verb_table import COMPLETE
+from meantime.surfaces.terminal.errors import USAGE, Trouble
 
 SHELLS = ("bash", "zsh", "fish")
 

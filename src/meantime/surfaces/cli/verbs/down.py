@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import signal
 
+from meantime.daemon.owner_process import Owner, ask_to_end, owner
 from meantime.kernel.ids import display
-from meantime.owner_process import Owner, ask_to_end, owner
 from meantime.surfaces.cli import task_search
-from meantime.surfaces.cli.daemon_client import Daemon
-from meantime.surfaces.cli.errors import FAILED, NOT_ALLOWED, Gone, Trouble
 from meantime.surfaces.cli.parameter_types import Number
-from meantime.surfaces.cli.std_streams import echo
-from meantime.surfaces.cli.task_format import Wire
-from meantime.surfaces.cli.terminal_text import plain
 from meantime.surfaces.cli.verb import as_json, daemon, option, say_json, verb
+from meantime.surfaces.daemon_client.daemon_client import Daemon
+from meantime.surfaces.terminal.errors import FAILED, NOT_ALLOWED, Gone, Trouble
+from meantime.surfaces.terminal.std_streams import echo
+from meantime.surfaces.terminal.task_format import Wire
+from meantime.surfaces.terminal.terminal_text import plain
 
 ASKING = 5.0  # seconds for an answer of a daemon that may hang
 SIGNALS = {"keep": signal.SIGUSR2, "stop": signal.SIGUSR1}

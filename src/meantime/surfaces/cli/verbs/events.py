@@ -6,15 +6,16 @@ import json
 import time
 from collections.abc import Iterator
 
-from meantime.surfaces.cli import task_format, task_search
-from meantime.surfaces.cli.daemon_client import Daemon
-from meantime.surfaces.cli.daemon_connection import Arriving
-from meantime.surfaces.cli.errors import Gone
+from meantime.surfaces.cli import task_search
 from meantime.surfaces.cli.parameter_types import TASK, Whole, reconnect
-from meantime.surfaces.cli.reconnection import patiently
-from meantime.surfaces.cli.std_streams import echo
-from meantime.surfaces.cli.task_format import Wire
 from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
+from meantime.surfaces.daemon_client.daemon_client import Daemon
+from meantime.surfaces.daemon_client.daemon_connection import Arriving
+from meantime.surfaces.daemon_client.reconnection import patiently
+from meantime.surfaces.terminal import task_format
+from meantime.surfaces.terminal.errors import Gone
+from meantime.surfaces.terminal.std_streams import echo
+from meantime.surfaces.terminal.task_format import Wire
 
 SILENCE = 90.0  # seconds: the daemon speaks at least every 30
 

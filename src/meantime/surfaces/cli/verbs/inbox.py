@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from meantime.surfaces.cli import task_format
-from meantime.surfaces.cli.caller_thread import own_thread
-from meantime.surfaces.cli.std_streams import echo
-from meantime.surfaces.cli.terminal_text import plain, plain_lines
+from meantime.surfaces.caller.caller_thread import own_thread
 from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
+from meantime.surfaces.terminal import task_format
+from meantime.surfaces.terminal.std_streams import echo
+from meantime.surfaces.terminal.terminal_text import plain, plain_lines
 
 
 @verb("inbox")

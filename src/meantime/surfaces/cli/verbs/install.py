@@ -11,13 +11,13 @@ from pathlib import Path
 
 import click
 
-from meantime.home import home
-from meantime.surfaces.cli import executable
-from meantime.surfaces.cli.errors import FAILED, USAGE, Trouble
-from meantime.surfaces.cli.terminal_text import plain_lines
+from meantime.daemon.home import home
+from meantime.surfaces.caller import executable
 from meantime.surfaces.install.agent_configs import HOSTS, Host, Place
 from meantime.surfaces.install.config_copies import Copies
 from meantime.surfaces.install.file_change import Change
+from meantime.surfaces.terminal.errors import FAILED, USAGE, Trouble
+from meantime.surfaces.terminal.terminal_text import plain_lines
 
 
 @click.command("install")

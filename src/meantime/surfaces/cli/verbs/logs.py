@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 
 from meantime.surfaces.cli import task_search
-from meantime.surfaces.cli.daemon_client import Daemon, part
-from meantime.surfaces.cli.errors import Refused
 from meantime.surfaces.cli.output_sinks import Copy, Sink, follow, sink
 from meantime.surfaces.cli.parameter_types import Choice, Whole, one_task, reconnect
-from meantime.surfaces.cli.reconnection import patiently
 from meantime.surfaces.cli.verb import as_json, daemon, option, say_json, verb
+from meantime.surfaces.daemon_client.daemon_client import Daemon, part
+from meantime.surfaces.daemon_client.reconnection import patiently
+from meantime.surfaces.terminal.errors import Refused
 
 PIECE = 1 << 20
 

@@ -7,12 +7,12 @@ import time
 from collections.abc import Sequence
 
 from meantime.surfaces.cli import task_search
-from meantime.surfaces.cli.daemon_client import Daemon
-from meantime.surfaces.cli.errors import USAGE, Trouble
 from meantime.surfaces.cli.parameter_types import DURATION, confirmed
-from meantime.surfaces.cli.std_streams import echo
-from meantime.surfaces.cli.task_format import ACTIVE, Wire, moment, span
 from meantime.surfaces.cli.verb import as_json, daemon, option, say_json, verb
+from meantime.surfaces.daemon_client.daemon_client import Daemon
+from meantime.surfaces.terminal.errors import USAGE, Trouble
+from meantime.surfaces.terminal.std_streams import echo
+from meantime.surfaces.terminal.task_format import ACTIVE, Wire, moment, span
 
 PATIENCE = 300.0
 AT_ONCE = 500

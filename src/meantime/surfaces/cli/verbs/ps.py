@@ -6,12 +6,13 @@ import time
 from collections import Counter
 from itertools import islice
 
-from meantime.surfaces.cli import task_format, task_search
-from meantime.surfaces.cli.daemon_client import Daemon
+from meantime.surfaces.cli import task_search
 from meantime.surfaces.cli.parameter_types import Whole
-from meantime.surfaces.cli.std_streams import echo
-from meantime.surfaces.cli.task_format import Wire
 from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
+from meantime.surfaces.daemon_client.daemon_client import Daemon
+from meantime.surfaces.terminal import task_format
+from meantime.surfaces.terminal.std_streams import echo
+from meantime.surfaces.terminal.task_format import Wire
 
 TYPE_CHECKING = False  # to load `typing` takes 2 ms
 if TYPE_CHECKING:

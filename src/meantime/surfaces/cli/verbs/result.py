@@ -6,12 +6,12 @@ import json
 import sys
 
 from meantime.surfaces.cli import task_search
-from meantime.surfaces.cli.daemon_client import part
-from meantime.surfaces.cli.errors import STILL_RUNNING, Refused
 from meantime.surfaces.cli.output_sinks import sink
 from meantime.surfaces.cli.parameter_types import one_task
-from meantime.surfaces.cli.task_format import short
 from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
+from meantime.surfaces.daemon_client.daemon_client import part
+from meantime.surfaces.terminal.errors import STILL_RUNNING, Refused
+from meantime.surfaces.terminal.task_format import short
 
 
 @verb("result")

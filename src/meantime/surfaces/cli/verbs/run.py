@@ -6,16 +6,16 @@ import json
 import os
 import time
 
-from meantime.surfaces.cli import task_format
-from meantime.surfaces.cli.caller_thread import PERSON, own_task, own_thread
-from meantime.surfaces.cli.daemon_client import Daemon, part
-from meantime.surfaces.cli.errors import INTERRUPTED, TASK_FAILED, USAGE, Gone, Refused, Trouble
-from meantime.surfaces.cli.exit_code import own_code
+from meantime.surfaces.caller.caller_thread import PERSON, own_task, own_thread
 from meantime.surfaces.cli.parameter_types import DURATION, FilePath
-from meantime.surfaces.cli.std_streams import echo
-from meantime.surfaces.cli.task_format import Wire
-from meantime.surfaces.cli.terminal_text import on_terminal, plain
 from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
+from meantime.surfaces.daemon_client.daemon_client import Daemon, part
+from meantime.surfaces.terminal import task_format
+from meantime.surfaces.terminal.errors import INTERRUPTED, TASK_FAILED, USAGE, Gone, Refused, Trouble
+from meantime.surfaces.terminal.exit_code import own_code
+from meantime.surfaces.terminal.std_streams import echo
+from meantime.surfaces.terminal.task_format import Wire
+from meantime.surfaces.terminal.terminal_text import on_terminal, plain
 
 TYPE_CHECKING = False  # to load `typing` takes 2 ms
 if TYPE_CHECKING:

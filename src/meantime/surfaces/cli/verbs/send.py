@@ -6,11 +6,11 @@ import base64
 import os
 
 from meantime.surfaces.cli import task_search
-from meantime.surfaces.cli.daemon_client import part
-from meantime.surfaces.cli.errors import USAGE, Trouble
 from meantime.surfaces.cli.parameter_types import one_task
-from meantime.surfaces.cli.std_streams import echo
 from meantime.surfaces.cli.verb import argument, daemon, option, verb
+from meantime.surfaces.daemon_client.daemon_client import part
+from meantime.surfaces.terminal.errors import USAGE, Trouble
+from meantime.surfaces.terminal.std_streams import echo
 
 PIECE = 1 << 19
 SAID = {

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import time
 
-from meantime.surfaces.cli import task_format, task_search
-from meantime.surfaces.cli.daemon_client import part
+from meantime.surfaces.cli import task_search
 from meantime.surfaces.cli.parameter_types import one_task
-from meantime.surfaces.cli.std_streams import echo
-from meantime.surfaces.cli.task_format import Wire
-from meantime.surfaces.cli.terminal_text import plain, plain_lines
 from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
+from meantime.surfaces.daemon_client.daemon_client import part
+from meantime.surfaces.terminal import task_format
+from meantime.surfaces.terminal.std_streams import echo
+from meantime.surfaces.terminal.task_format import Wire
+from meantime.surfaces.terminal.terminal_text import plain, plain_lines
 
 LINES = 20  # of a long text
 

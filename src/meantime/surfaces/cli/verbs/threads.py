@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 
-from meantime.surfaces.cli import task_format
-from meantime.surfaces.cli.std_streams import echo
-from meantime.surfaces.cli.terminal_text import plain
 from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
+from meantime.surfaces.terminal import task_format
+from meantime.surfaces.terminal.std_streams import echo
+from meantime.surfaces.terminal.terminal_text import plain
 
 
 @verb("threads")

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import time
 
-from meantime.surfaces.cli import task_format, task_search
-from meantime.surfaces.cli.caller_thread import own_thread
-from meantime.surfaces.cli.daemon_client import Daemon
-from meantime.surfaces.cli.errors import NOT_FOUND, STILL_RUNNING, TIMED_OUT, USAGE, Trouble
-from meantime.surfaces.cli.exit_code import exit_code, has_ended, worst
+from meantime.surfaces.caller.caller_thread import own_thread
+from meantime.surfaces.cli import task_search
 from meantime.surfaces.cli.parameter_types import DURATION, TASK, reconnect
-from meantime.surfaces.cli.progress_line import Line, bar
-from meantime.surfaces.cli.reconnection import patiently
-from meantime.surfaces.cli.std_streams import echo
-from meantime.surfaces.cli.task_format import Wire
-from meantime.surfaces.cli.terminal_text import plain
 from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
+from meantime.surfaces.daemon_client.daemon_client import Daemon
+from meantime.surfaces.daemon_client.reconnection import patiently
+from meantime.surfaces.terminal import task_format
+from meantime.surfaces.terminal.errors import NOT_FOUND, STILL_RUNNING, TIMED_OUT, USAGE, Trouble
+from meantime.surfaces.terminal.exit_code import exit_code, has_ended, worst
+from meantime.surfaces.terminal.progress_line import Line, bar
+from meantime.surfaces.terminal.std_streams import echo
+from meantime.surfaces.terminal.task_format import Wire
+from meantime.surfaces.terminal.terminal_text import plain
 
 TYPE_CHECKING = False  # to load `typing` takes 2 ms
 if TYPE_CHECKING:

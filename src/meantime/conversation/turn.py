@@ -9,8 +9,8 @@ from types import TracebackType
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
-from meantime.dialect_lookup import Wording, reminder
-from meantime.handle import Ref, Until, ref_of
+from meantime.conversation.dialect_lookup import Wording, reminder
+from meantime.conversation.handle import Ref, Until, ref_of
 from meantime.kernel.argument_checks import check_all, check_flag, check_kind
 from meantime.kernel.errors import InvalidInput, LeaseLost
 from meantime.kernel.ids import check_id

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from meantime.containment import contained
+from meantime.execution.containment import contained
 from meantime.kernel.argument_checks import has_methods
 from meantime.kernel.errors import Closed, InvalidInput
 from meantime.kernel.ids import check_id

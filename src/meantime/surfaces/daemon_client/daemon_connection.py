@@ -6,9 +6,9 @@ import time
 from _socket import AF_UNIX, MSG_PEEK, SOCK_STREAM, socket  # `socket` would load `selectors`
 from contextlib import contextmanager
 
-from meantime.home import reach
+from meantime.daemon.home import reach
+from meantime.surfaces.terminal.errors import Gone
 
-from .errors import Gone
 from .http_response import PIECE, Answer, Broken
 
 TYPE_CHECKING = False  # to load `typing` takes 2 ms, and every verb loads this file

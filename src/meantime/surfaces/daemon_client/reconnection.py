@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 
+from meantime.surfaces.terminal.errors import Gone
+from meantime.surfaces.terminal.std_streams import echo
+
 from .daemon_client import Daemon
-from .errors import Gone
-from .std_streams import echo
 
 TYPE_CHECKING = False  # to load `typing` takes 2 ms
 if TYPE_CHECKING:

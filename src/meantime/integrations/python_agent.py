@@ -6,7 +6,7 @@ import importlib
 import inspect
 from typing import Any
 
-from meantime.containment import contained, words
+from meantime.execution.containment import contained, words
 from meantime.kernel.errors import InvalidInput
 from meantime.ports.agent_settings import settled
 

@@ -17,8 +17,8 @@ from contextlib import suppress
 from itertools import islice, takewhile
 from typing import NamedTuple
 
-from meantime.home import home
-from meantime.procfs import BETWEEN, boot, stat
+from meantime.daemon.home import home
+from meantime.system.procfs import BETWEEN, boot, stat
 
 FOLDER = "sessions"  # in the home
 SESSION, CALL = ".session", ".call"

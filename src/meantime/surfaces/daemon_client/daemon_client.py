@@ -6,15 +6,16 @@ import json
 import os
 from contextlib import contextmanager
 
+from meantime.surfaces.terminal.errors import NO_DAEMON, NOT_ALLOWED, Gone, Refused, Trouble
+
 from .daemon_connection import Arriving, Line, going, gone
-from .errors import NO_DAEMON, NOT_ALLOWED, Gone, Refused, Trouble
 
 TYPE_CHECKING = False  # to load `typing` takes 2 ms
 if TYPE_CHECKING:
     from collections.abc import Generator
     from typing import Any
 
-    from meantime.home import Home
+    from meantime.daemon.home import Home
 
 PATIENCE = 30.0  # seconds for an answer that waits for nothing
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
@@ -111,7 +112,7 @@ class Daemon:
             raise Gone
         if not self.start:
             raise Trouble("The daemon is not running.", "Start it with `meantime up`.", NO_DAEMON)
-        from meantime.daemon_autostart import NoDaemon, ensure
+        from meantime.daemon.daemon_autostart import NoDaemon, ensure
 
         try:
             ensure(self.home)
@@ -120,7 +121,7 @@ class Daemon:
 
 
 def _home() -> Home:
-    from meantime.home import BadHome, home
+    from meantime.daemon.home import BadHome, home
 
     try:
         return home()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
 
+from meantime.conversation.log import Log
 from meantime.kernel.model import Output, Task
 from meantime.kernel.plain_text import plain
-from meantime.log import Log
 from meantime.ports.tasks import CancelAnswer, Tasks
 
 T_co = TypeVar("T_co", covariant=True)

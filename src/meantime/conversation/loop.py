@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
+from meantime.conversation.turn import Turn
 from meantime.kernel.errors import Closed, InvalidInput
 from meantime.kernel.lifecycle import ACTIVE
 from meantime.kernel.plain_text import plain
 from meantime.ports.tasks import Tasks
-from meantime.turn import Turn
 
 SETTLE = 0.05  # seconds: what ends together is told together, and costs a model one question
 AT_ONCE = 1_000
