@@ -25,6 +25,7 @@ from . import agent_hosts
 from .config_schema import Config, http_of, settings_of
 from .config_sources import load
 from .daemon_log import Logbook, begin, to_stderr
+from .heap import limit_heap
 from .meantime import Meantime
 
 TRIES = 50
@@ -43,6 +44,7 @@ def lead(home: Home, report: Callable[[str], None], umask: int, *, foreground: b
         return 1
     begin(book)
     faulthandler.enable()  # a crash in C code leaves its last words
+    limit_heap()
     try:
         return _run(_live(home, report, umask, book))
     except MeantimeError as problem:
