@@ -21,6 +21,9 @@ from meantime.stores.sqlite.sql import APPLICATION, _statements, migrations
 
 pytestmark = pytest.mark.anyio
 AT = 1_700_000_000.0
+UNCOUNTED = (
+    4  # the last schema without counters: those of later ones are what the migration counts in these rows
+)
 WORK = {"kind": "call", "name": "shop:order", "input": {"args": ["ü", 2**53]}}
 
 
@@ -58,9 +61,7 @@ def ledger(path: Path, schema: int) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute("PRAGMA journal_mode=WAL")
         search_columns.teach(db)
-        for number in range(1, schema + 1):
-            for statement in _statements(migrations()[number]):
-                db.execute(statement)
+        _migrate(db, range(1, min(schema, UNCOUNTED) + 1))
         db.execute(f"PRAGMA application_id = {APPLICATION}")
         db.execute(f"PRAGMA user_version = {schema}")
         for seq, task in enumerate(TASKS, 1):
@@ -69,7 +70,14 @@ def ledger(path: Path, schema: int) -> None:
         db.execute("INSERT INTO threads VALUES ('conv', ?, ?)", [len(NOTICES), AT])
         said = b'{"role":"user","parts":[{"text":"hello"}]}'
         db.execute("INSERT INTO transcripts VALUES ('conv', 1, 'told.1', ?)", [said])
+        _migrate(db, range(UNCOUNTED + 1, schema + 1))
     path.with_name(f"{path.name}.lock").write_text('{"clean": true, "made": true}')
+
+
+def _migrate(db: sqlite3.Connection, numbers: range) -> None:
+    for number in numbers:
+        for statement in _statements(migrations()[number]):
+            db.execute(statement)
 
 
 def _insert_task(db: sqlite3.Connection, schema: int, seq: int, task: dict[str, Any]) -> None:
