@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import AsyncIterator, Callable
 
@@ -107,8 +108,17 @@ class LastingCommand:
                 await asyncio.wait({self._running})
             except asyncio.CancelledError:
                 hard = True
-        await self._runner.end_leftovers(self._task)  # what it ended with an interrupt may have left
+        await self._end_leftovers()
         return self._ended()
+
+    async def _end_leftovers(self) -> None:
+        """Processes that a program leaves behind when an interrupt ends it. A further stop changes nothing any
+        more: nobody is told that it is over before they are gone."""
+        ending = asyncio.ensure_future(self._runner.end_leftovers(self._task))
+        while not ending.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait({ending})
+        ending.result()
 
     def _ended(self) -> Ending:
         return Ending(stopped=True) if self._running.cancelled() else _ending(self._running.result())

@@ -1,0 +1,59 @@
+"""Programs that an integration starts as commands of its own, beside the tasks (ports/commands.py)."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from meantime.ports.commands import Command
+from meantime.runners.shell import orphan_processes
+from meantime.runners.shell.lasting_commands import LastingCommands
+from meantime.runners.shell.runner import ShellRunner
+
+pytestmark = pytest.mark.anyio
+# It ends when it is interrupted, and leaves a process that is not.
+LEAVES = "(trap '' INT; echo; exec sleep 300 >/dev/null 2>&1) & trap 'exit 0' INT; wait"
+
+
+@pytest.mark.behaviour("P8")
+async def test_a_second_stop_does_not_hurry_past_the_processes_that_are_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    looking, go_on = threading.Event(), threading.Event()
+    hunt = orphan_processes.hunt
+    killed: list[int] = []
+
+    def slow(*given: Any, **more: Any) -> Any:
+        looking.set()
+        assert go_on.wait(60)
+        found = hunt(*given, **more)
+        killed.append(found.killed)
+        return found
+
+    runner = ShellRunner(tmp_path / "commands", grace=0.5)
+    commands = LastingCommands(runner)
+    commands.open()
+    try:
+        commands.prepare("one")
+        command = Command(("sh", "-c", LEAVES), str(tmp_path), {}, b"", "keep")
+        program = commands.follow("one", command)
+        async for piece in program.stdout():
+            assert piece.data
+            break
+        monkeypatch.setattr(orphan_processes, "hunt", slow)
+        stopping = asyncio.create_task(program.stop())
+        assert await asyncio.to_thread(looking.wait, 60)
+        for _ in range(2):
+            stopping.cancel()
+            await asyncio.wait({stopping}, timeout=0.05)
+        assert not stopping.done()
+        go_on.set()
+        await asyncio.wait_for(asyncio.shield(stopping), 60)
+    finally:
+        go_on.set()
+        await commands.close()
+    assert killed == [1]
