@@ -8,6 +8,7 @@ import fcntl
 import os
 import random
 import shutil
+import signal
 import struct
 import subprocess
 import time
@@ -132,10 +133,32 @@ def _live_and_lose_power(folder: Path, seed: int, seconds: float) -> None:
         _until_busy(folder, victim)
         time.sleep(seconds)  # the moment of the cut is what is random here
         assert victim.poll() is None, (folder / "said").read_text()[-2_000:]
+        _freeze(victim.pid)
         _cut(folder)
     finally:
         victim.kill()
         victim.wait()
+
+
+def _freeze(pid: int) -> None:
+    """No thread says anything from now on; those in the middle of a write or a sync stay in it.
+
+    ext4 answers a sync that meets its shutdown with success, and loses the data: a plain program that appends,
+    syncs and notes it outside was caught by that in its second cut. After a real power cut nobody is there to
+    hear that answer, so nobody may hear it here.
+    """
+    os.kill(pid, signal.SIGSTOP)
+    end = time.monotonic() + 10
+    while any(_state(thread) not in "TD" for thread in Path(f"/proc/{pid}/task").iterdir()):
+        assert time.monotonic() < end, "it cannot be frozen"
+
+
+def _state(thread: Path) -> str:
+    """T is stopped, D is in the middle of a system call that cannot be interrupted."""
+    try:
+        return (thread / "stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "T"  # it has ended
 
 
 def _until_busy(folder: Path, victim: subprocess.Popen[bytes]) -> None:
