@@ -238,15 +238,38 @@ def hops(calls: Iterable[Call], room: Callable[[str], str] = room_of) -> list[Ca
     return [call for call in calls if call.caller is not None and room(call.caller[0]) != room(call.file)]
 
 
+def parents(calls: Sequence[Call]) -> list[int | None]:
+    """The place of each call's caller among the calls. None for a call that begins its path, and for one
+    whose caller was entered before."""
+    running: dict[str, list[int]] = {}
+    found: list[int | None] = []
+    for place, call in enumerate(calls):
+        above = running.setdefault(call.path, [])
+        while above and (calls[above[-1]].file, calls[above[-1]].name) != call.caller:
+            above.pop()
+        found.append(above[-1] if above else None)
+        above.append(place)
+    return found
+
+
+def without(calls: Sequence[Call], is_avoided: Callable[[Call], bool]) -> list[Call]:
+    """The calls that are left, if some of them are not made; what they call is not called either."""
+    gone: set[int] = set()
+    for place, (call, parent) in enumerate(zip(calls, parents(calls), strict=True)):
+        if is_avoided(call) or parent in gone:
+            gone.add(place)
+    return [call for place, call in enumerate(calls) if place not in gone]
+
+
 def gains(calls: Sequence[Call]) -> dict[str, int]:
-    """How many changes of room each function saves, if it is called no more outside of its room: best first.
-    The gains of two functions do not add up where their calls are neighbours."""
+    """How many changes of room each function saves if no other room calls it: best first. The gains of two
+    functions do not add up where their calls are neighbours."""
     whole = changes(calls)
-    called = {(call.file, call.name) for call in hops(calls)}
+    crossing = set(hops(calls))
     found: dict[str, int] = {}
-    for file, name in called:
-        kept = [call for call in calls if (call.file, call.name) != (file, name) or call not in hops([call])]
-        if (saved := whole - changes(kept)) > 0:
+    for file, name in {(call.file, call.name) for call in crossing}:
+        left = without(calls, lambda call, one=(file, name): call in crossing and call[2:4] == one)
+        if (saved := whole - changes(left)) > 0:
             found[f"{file}:{name}"] = saved
     return dict(sorted(found.items(), key=lambda each: (-each[1], each[0])))
 
@@ -342,8 +365,8 @@ def report(found: dict[str, Any], *, files: bool = False, hops: bool = False, ga
     ]
     for what, walk in found.get("walk", {}).items():
         lines.append(
-            f"{what:22} {walk['files']} files, {walk['changes of room']} changes of room, "
-            f"{walk['hops']} hops ({walk['different hops']} different), {walk['calls']} calls on {walk['paths']} paths"
+            f"{what:22} {walk['files']} files, {walk['changes of room']} changes of room, {walk['hops']} hops"
+            f" ({walk['different hops']} different), {walk['calls']} calls on {walk['paths']} paths"
         )
         for title, wanted in (("by file", files), ("by hop", hops), ("gains", gains)):
             lines += [f"  {count:4} {name}" for name, count in walk[title].items() if wanted]
