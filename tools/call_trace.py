@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import dis
 import json
+import socket
 import sys
 import threading
 import time
@@ -80,11 +81,10 @@ class Recorder:
         elif event == "return":
             if code.co_name in _SCHEDULES and "asyncio" in code.co_filename and arg is not None:
                 self._scheduled.setdefault(id(arg), (arg, self._caller(frame)))
-        elif event == "c_call" and arg.__name__ in _SENDS:
-            known = self._known(code)
-            if known is not None and hasattr(arg.__self__, "fileno"):
-                caller = (known.file, known.name)
-                self._keep(Call(time.monotonic_ns(), "", known.file, known.name, caller, "sends"))
+        elif event == "c_call" and arg.__name__ in _SENDS and isinstance(arg.__self__, socket.socket):
+            sender = self._sender(frame)
+            if sender is not None:
+                self._keep(Call(time.monotonic_ns(), "", *sender, sender, "sends"))
 
     def _known(self, code: CodeType) -> _Known | None:
         try:
@@ -93,10 +93,17 @@ class Recorder:
             found = self._codes[code] = _known(code, self._package)
             return found
 
+    def _sender(self, frame: FrameType) -> tuple[str, str] | None:
+        if frame.f_code.co_name == "_write_to_self":  # the event loop wakes itself
+            return None
+        known = self._known(frame.f_code)
+        return self._caller(frame) if known is None else (known.file, known.name)
+
     def _caller(self, frame: FrameType) -> tuple[str, str] | None:
-        """The nearest function of the package that is waiting for this frame."""
+        """The nearest function of the package that is waiting for this frame. What runs the event loop
+        waits for nothing in particular."""
         outer = frame.f_back
-        while outer is not None:
+        while outer is not None and not _is_turn_of_loop(outer):
             known = self._known(outer.f_code)
             if known is not None:
                 return known.file, known.name
@@ -173,11 +180,16 @@ def _running_task() -> asyncio.Task[Any] | None:
         return None
 
 
+def _is_turn_of_loop(frame: FrameType) -> bool:
+    code = frame.f_code
+    return code.co_name == "_run" and code.co_filename.endswith("asyncio/events.py")
+
+
 def _handle(frame: FrameType) -> object | None:
     """The event loop's own name for the callback that this frame belongs to."""
     outer: FrameType | None = frame
     while outer is not None:
-        if outer.f_code.co_name == "_run" and outer.f_code.co_filename.endswith("asyncio/events.py"):
+        if _is_turn_of_loop(outer):
             return outer.f_locals.get("self")
         outer = outer.f_back
     return None

@@ -22,6 +22,7 @@ from traced_process import FOLDER
 
 TOOLS = Path(__file__).resolve().parent
 THREAD = "conversation-1"
+QUIET = 0.3  # seconds
 PATIENCE = 60.0  # seconds: the machine may be busy
 OWNER, CALLER, SERVER = "owner", "caller", "meantime mcp"  # processes
 
@@ -31,10 +32,23 @@ class Step(NamedTuple):
     call: Call
 
 
+class Mark(NamedTuple):
+    """Something that the caller asks for, or has got."""
+
+    at: int  # on the clock of the calls
+    text: str
+    is_answer: bool
+
+
 class Walk(NamedTuple):
     way: str
     steps: list[Step]  # of all processes, in the order of time
-    started: int  # when the caller had its task, on the clock of the calls
+    marks: list[Mark]
+
+    @property
+    def started(self) -> int:
+        """When the caller had its task."""
+        return next(mark.at for mark in self.marks if mark.is_answer)
 
     @property
     def calls(self) -> list[Call]:
@@ -53,36 +67,55 @@ def embedded() -> Walk:
     recorder.install()  # before the threads of the store begin
     try:
         with tempfile.TemporaryDirectory() as folder:
-            began, started, ended = asyncio.run(_embedded(recorder, Path(folder)))
+            marks = asyncio.run(_embedded(recorder, Path(folder)))
     finally:
         recorder.remove()
-    return _walk("embedded", {OWNER: recorder.calls}, began, started, ended)
+    return _walk("embedded", {OWNER: recorder.calls}, marks)
 
 
-async def _embedded(recorder: Recorder, folder: Path) -> tuple[int, int, int]:
+async def _embedded(recorder: Recorder, folder: Path) -> list[Mark]:
     from meantime import Meantime
 
     async with asyncio.timeout(PATIENCE), Meantime.open(folder / "work.db") as mt:
         await _start_and_ack(mt)
         recorder.is_recording = True
+        await _settled(recorder)
         found = await _start_and_ack(mt)
         recorder.is_recording = False
         return found
 
 
-async def _start_and_ack(mt: Any) -> tuple[int, int, int]:
+async def _settled(recorder: Recorder) -> None:
+    """What the start before has left to do is done when nothing was called for a while."""
+    size = -1
+    while size != len(recorder.calls):
+        size = len(recorder.calls)
+        await asyncio.sleep(QUIET)
+
+
+async def _start_and_ack(mt: Any) -> list[Mark]:
     from meantime import Shell
 
     thread = mt.thread(THREAD)
-    began = time.monotonic_ns()
+    marks = [_asks('thread.start(Shell("true"))')]
     await thread.start(Shell("true"))
-    started = time.monotonic_ns()
+    marks += [_has("a Handle"), _asks("thread.wakeups()")]
     async for _ in thread.wakeups():
         break
+    marks += [_has("woken"), _asks("thread.turn()")]
     async with thread.turn() as turn:
         assert len(turn.notices) == 1
+        marks += [_has("the notice"), _asks("turn.ack()")]
         await turn.ack()
-    return began, started, time.monotonic_ns()
+    return [*marks, _has("told")]
+
+
+def _asks(text: str) -> Mark:
+    return Mark(time.monotonic_ns(), text, False)
+
+
+def _has(text: str) -> Mark:
+    return Mark(time.monotonic_ns(), text, True)
 
 
 # -- through a daemon
@@ -125,6 +158,15 @@ class Daemon:
             finally:
                 self.process.kill()
 
+    def settle(self) -> None:
+        """Until nothing was called for a while: what an earlier request left to do is done."""
+        size, since = -1, time.monotonic()
+        while time.monotonic() - since < QUIET:
+            now = sum(path.stat().st_size for path in self.traces.iterdir())
+            if now != size:
+                size, since = now, time.monotonic()
+            time.sleep(QUIET / 10)
+
     def calls(self, pid: int | None = None) -> list[Call]:
         assert self.process is not None
         with (self.traces / f"{pid or self.process.pid}.jsonl").open(encoding="utf-8") as lines:
@@ -155,14 +197,14 @@ def over_link() -> Walk:
     with daemon() as served:
         recorder.install()
         try:
-            began, started, ended = asyncio.run(_linked(recorder, served.link_socket))
+            marks = asyncio.run(_linked(recorder, served.link_socket))
         finally:
             recorder.remove()
         calls = {CALLER: recorder.calls, OWNER: served.calls()}
-    return _walk("over the link", calls, began, started, ended)
+    return _walk("over the link", calls, marks)
 
 
-async def _linked(recorder: Recorder, link: Path) -> tuple[int, int, int]:
+async def _linked(recorder: Recorder, link: Path) -> list[Mark]:
     from meantime import Meantime
 
     async with asyncio.timeout(PATIENCE), Meantime.connect(link) as mt:
@@ -182,27 +224,34 @@ def over_http() -> Walk:
             timeout=PATIENCE,
         ) as client:  # fmt: skip
             _asked(client)
-            began, started, ended = _asked(client)
+            served.settle()
+            marks = _asked(client)
         calls = {OWNER: served.calls()}
-    return _walk("over HTTP", calls, began, started, ended)
+    return _walk("over HTTP", calls, marks)
 
 
-def _asked(client: Any) -> tuple[int, int, int]:
-    def answer(method: str, path: str, body: Any = None) -> Any:
+def _asked(client: Any) -> list[Mark]:
+    marks: list[Mark] = []
+
+    def answer(route: str, body: Any = None, **ids: str) -> Any:
+        marks.append(_asks(route))
+        method, path = route.split()
+        for name, id in ids.items():
+            path = path.replace(f":{name}", id)
         said = client.request(method, path, json=body)
         said.raise_for_status()
+        marks.append(_has(str(said.status_code)))
         return said.json() if said.content else None
 
-    began = time.monotonic_ns()
-    answer("POST", "/v1/tasks", {"thread": THREAD, "command": "true"})
-    started = time.monotonic_ns()
-    answer("GET", f"/v1/threads/{THREAD}/wake")
-    turn = answer("POST", f"/v1/threads/{THREAD}/turns", {})
+    answer("POST /v1/tasks", {"thread": THREAD, "command": "true"})
+    answer("GET /v1/threads/:id/wake", id=THREAD)
+    turn = answer("POST /v1/threads/:id/turns", {}, id=THREAD)
     ids = [notice["id"] for notice in turn["notices"]]
     assert len(ids) == 1
-    answer("POST", f"/v1/turns/{turn['turn']}/ack", {"notices": ids})
-    answer("POST", f"/v1/turns/{turn['turn']}/release", {})
-    return began, started, time.monotonic_ns()
+    answer("POST /v1/turns/:turn/ack", {"notices": ids}, turn=turn["turn"])
+    walked = list(marks)
+    answer("POST /v1/turns/:turn/release", {}, turn=turn["turn"])
+    return walked
 
 
 # -- through an MCP server that is connected to a daemon
@@ -261,27 +310,29 @@ def mcp_client(served: Daemon) -> Generator[McpClient]:
 def over_mcp() -> Walk:
     with daemon() as served, mcp_client(served) as client:
         _told(client)
-        began, started, ended = _told(client)
+        served.settle()
+        marks = _told(client)
         calls = {SERVER: served.calls(client.process.pid), OWNER: served.calls()}
-    return _walk("over MCP", calls, began, started, ended)
+    return _walk("over MCP", calls, marks)
 
 
-def _told(client: McpClient) -> tuple[int, int, int]:
+def _told(client: McpClient) -> list[Mark]:
     """The result of `wait` takes the notice along; the next call says that the client has it."""
-    began = time.monotonic_ns()
+    marks = [_asks("start")]
     client.call("start", command="true")
-    started = time.monotonic_ns()
+    marks += [_has("the id"), _asks("wait")]
     client.call("wait")
+    marks += [_has("the notice"), _asks("list")]
     client.call("list")
-    return began, started, time.monotonic_ns()
+    return [*marks, _has("the list")]
 
 
-def _walk(way: str, calls: dict[str, list[Call]], began: int, started: int, ended: int) -> Walk:
+def _walk(way: str, calls: dict[str, list[Call]], marks: list[Mark]) -> Walk:
     steps: list[Step] = []
     for process, found in calls.items():
         named = (call._replace(path=f"{process}: {call.path}") for call in found)
-        steps += [Step(process, call) for call in named if began <= call.at <= ended]
-    return Walk(way, sorted(steps, key=lambda step: step.call.at), started)
+        steps += [Step(process, call) for call in named if marks[0].at <= call.at <= marks[-1].at]
+    return Walk(way, sorted(steps, key=lambda step: step.call.at), marks)
 
 
 WAYS: dict[str, Callable[[], Walk]] = {
