@@ -17,6 +17,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
+from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
 from call_trace import Call, room_of
@@ -225,6 +226,23 @@ def module_name(file: str) -> str:
     """A module as people call it; a package is called by its folder."""
     *folders, name = file.removesuffix(".py").split("/")
     return folders[-1] if name == "__init__" and folders else name
+
+
+def stages(walk: Walk) -> set[str]:
+    """The stages of the runtime that a walk enters. Tasks that ran before it, such as the upkeep, are not a
+    part of it."""
+    first: dict[str, Call] = {}
+    for call in walk.calls:
+        first.setdefault(call.path, call)
+    before = {path for path, call in first.items() if call.how == "call" and ": task" in path}
+    entered = {call.file for call in walk.calls if call.path not in before}
+    return {module_name(file) for file in entered if room_of(file) == "runtime"}
+
+
+def named(picture: str) -> set[str]:
+    """The modules that a picture names."""
+    texts = ElementTree.fromstring(picture).iter("{http://www.w3.org/2000/svg}text")
+    return {word for text in texts if text.get("class") == "module" for word in (text.text or "").split()}
 
 
 def rows_of(walk: Walk, picture: Picture) -> list[Row]:

@@ -5,6 +5,7 @@ python tools/measure_structure.py --files    and the files of the walk, with the
 python tools/measure_structure.py --hops     and the calls that enter another room
 python tools/measure_structure.py --gains    and how many changes of room each function would save
 python tools/measure_structure.py --json F   and writes everything to the file F
+python tools/measure_structure.py --shared   lists the base names that several files have
 python tools/measure_structure.py --no-walk  reads the source only, which takes a second
 
 Rooms. A room is a folder, at most two levels deep (`surfaces/cli`, `runners/shell`, `kernel`). Between rooms
@@ -66,15 +67,26 @@ def percentile(values: Sequence[int], share: float) -> int:
     return sorted(values)[math.ceil(len(values) * share) - 1]
 
 
+def statements(node: ast.AST, is_deferred: bool = False) -> Iterator[tuple[ast.AST, bool]]:
+    """All statements below a node, and whether loading the module leaves them out: those of functions, and
+    those for type checkers. Expressions are passed over: nothing that is measured is in one."""
+    deferred = is_deferred or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    deferred = deferred or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))
+    for part in ("body", "handlers", "orelse", "finalbody", "cases"):
+        for each in getattr(node, part, ()):
+            yield each, deferred
+            yield from statements(each, deferred)
+
+
 def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(tree):
+    for node, _ in statements(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
 
 
 def docstring_lines(tree: ast.Module) -> int:
     found = 0
-    for node in ast.walk(tree):
+    for node in (tree, *(node for node, _ in statements(tree))):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             text = _docstring(node)
             found += 0 if text is None else (text.end_lineno or text.lineno) - text.lineno + 1
@@ -152,7 +164,7 @@ def imports(found: Sequence[Source], package: str = PACKAGE.name) -> list[Import
     modules = {_module(each.path, package): each.path for each in found}
     edges: set[Import] = set()
     for source in found:
-        for node, is_deferred in _import_nodes(source.tree.body, False):
+        for node, is_deferred in statements(source.tree):
             for target in _targets(node, _module(source.path, package), source.path):
                 name = target if target in modules else target.rpartition(".")[0]
                 if name in modules and modules[name] != source.path:
@@ -165,20 +177,12 @@ def _module(path: str, package: str) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def _import_nodes(body: Iterable[ast.AST], deferred: bool) -> Iterator[tuple[ast.AST, bool]]:
-    for node in body:
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            yield node, deferred
-        inner = deferred or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        inner = inner or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))
-        yield from _import_nodes(ast.iter_child_nodes(node), inner)
-
-
 def _targets(node: ast.AST, module: str, path: str) -> list[str]:
-    """Each name that is imported, whole; it may be a module or something in one."""
+    """Each name that a statement imports, whole; it may be a module or something in one."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
-    assert isinstance(node, ast.ImportFrom)
+    if not isinstance(node, ast.ImportFrom):
+        return []
     base = node.module or ""
     if node.level:
         up = node.level - 1 if path.endswith("__init__.py") else node.level
@@ -383,9 +387,14 @@ def main() -> None:
     parser.add_argument("--files", action="store_true", help="list the files of the walk with their calls")
     parser.add_argument("--hops", action="store_true", help="list the calls that enter another room")
     parser.add_argument("--gains", action="store_true", help="list what avoiding a call would save")
+    parser.add_argument("--shared", action="store_true", help="only list base names that files share")
     parser.add_argument("--no-walk", action="store_true", help="read the source only")
     given = parser.parse_args()
     found = figures()
+    if given.shared:
+        names = found["shared base names"]["names"]
+        print("\n".join(f"{count} {name}" for name, count in names.items()))  # noqa: T201  what it is for
+        return
     if not given.no_walk:
         found["walk"] = walked()
     if given.json is not None:
