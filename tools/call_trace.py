@@ -2,7 +2,7 @@
 
 A path is what runs in one line: an asyncio task, one callback of the event loop, or a thread. Calls of
 different paths interleave, so an order is read along one path only. A coroutine counts once, when it is first
-entered: that it goes on after an await is not another call. Comprehensions, class bodies and the bodies of
+entered: going on after an await is not another call. Comprehensions, class bodies and the bodies of
 modules are not calls.
 
 `Recorder` works inside a process; `traced_process.py` installs one in another process.
@@ -56,8 +56,6 @@ class Recorder:
         self._codes: dict[CodeType, _Known | None] = {}
         self._scheduled: dict[int, tuple[Any, tuple[str, str] | None]] = {}  # by id, with the object itself
         self._paths: dict[int, tuple[Any, str]] = {}
-        self._seen_threads: set[int] = set()
-        self._count = 0
         self._lock = threading.Lock()
         self.is_recording = False
 
@@ -81,8 +79,9 @@ class Recorder:
         elif event == "return":
             if code.co_name in _SCHEDULES and "asyncio" in code.co_filename and arg is not None:
                 self._scheduled.setdefault(id(arg), (arg, self._caller(frame)))
-        elif event == "c_call" and arg.__name__ in _SENDS and isinstance(arg.__self__, socket.socket):
-            sender = self._sender(frame)
+        elif event == "c_call" and getattr(arg, "__name__", "") in _SENDS:
+            is_socket = isinstance(getattr(arg, "__self__", None), socket.socket)
+            sender = self._sender(frame) if is_socket else None
             if sender is not None:
                 self._keep(Call(time.monotonic_ns(), "", *sender, sender, "sends"))
 
@@ -100,8 +99,8 @@ class Recorder:
         return self._caller(frame) if known is None else (known.file, known.name)
 
     def _caller(self, frame: FrameType) -> tuple[str, str] | None:
-        """The nearest function of the package that is waiting for this frame. What runs the event loop
-        waits for nothing in particular."""
+        """The nearest function of the package that is waiting for this frame. The functions that run
+        the event loop are not: they wait for everything."""
         outer = frame.f_back
         while outer is not None and not _is_turn_of_loop(outer):
             known = self._known(outer.f_code)
@@ -143,7 +142,7 @@ class Recorder:
 
 
 def read(lines: Iterable[str]) -> list[Call]:
-    """What a stream was given. A line that is not finished yet is left out."""
+    """The calls that a stream was given. A line that is not finished yet is left out."""
     found: list[Call] = []
     for line in lines:
         if line.endswith("\n"):

@@ -86,7 +86,7 @@ async def _embedded(recorder: Recorder, folder: Path) -> list[Mark]:
 
 
 async def _settled(recorder: Recorder) -> None:
-    """What the start before has left to do is done when nothing was called for a while."""
+    """Waits until nothing was called for a while: the start before has left nothing to do."""
     size = -1
     while size != len(recorder.calls):
         size = len(recorder.calls)

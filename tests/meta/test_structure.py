@@ -10,9 +10,11 @@ from types import ModuleType
 from typing import Any
 
 import draw_start
+import measure_link
 import measure_structure as measure
 import pytest
 import traced_starts
+import walk_figures
 from call_trace import Call, Recorder, room_of
 
 # Rooms that import each other today. None may be added; those that are mended are taken off the list.
@@ -55,7 +57,9 @@ def test_no_more_files_share_their_base_name(figures: dict[str, Any]):
 
 def test_the_figures_can_be_printed(figures: dict[str, Any], capsys: pytest.CaptureFixture[str]):
     walk = [call("api.py", "start"), call("kernel/a.py", "check", ("api.py", "start"))]
-    text = measure.report({**figures, "walk": {"start": measure.walk_figures(walk)}}, files=True, gains=True)
+    text = measure.report(
+        {**figures, "walk": {"start": walk_figures.walk_figures(walk)}}, files=True, gains=True
+    )
     assert "2 files, 1 changes of room, 1 hops" in text
     assert f"max {figures['module lines']['max']}" in text
 
@@ -76,6 +80,14 @@ def test_the_picture_names_every_stage_that_a_start_enters():
     assert len(entered) > 5
     shown = draw_start.named(draw_start.picture_file("embedded").read_text("utf-8"))
     assert entered <= shown, "stale: run `python tools/draw_start.py`"
+
+
+@pytest.mark.slow
+def test_a_start_over_mcp_takes_no_more_requests_than_it_did():
+    """With an empty inbox: the start, and a turn that is opened and closed in vain."""
+    asked = [frame.verb for frame in measure_link.frames_of_a_start() if frame.tag == "ask"]
+    assert asked[0] == "start"
+    assert len(asked) <= 3, asked
 
 
 # -- what measures
@@ -150,9 +162,9 @@ def test_changes_of_room_are_counted_along_each_path():
         call("runtime/a.py", "on", ("runtime/a.py", "go"), path="task 2"),
         call("turn.py", "more", start),
     ]
-    assert measure.changes(calls) == 2
-    assert [one.name for one in measure.hops(calls)] == ["check"]
-    assert measure.gains(calls) == {"kernel/b.py:check": 2}, "what it calls is not called either"
+    assert walk_figures.changes(calls) == 2
+    assert [one.name for one in walk_figures.hops(calls)] == ["check"]
+    assert walk_figures.gains(calls) == {"kernel/b.py:check": 2}, "what it calls is not called either"
 
 
 def test_a_coroutine_is_one_call_and_says_who_scheduled_it(tmp_path: Path):
