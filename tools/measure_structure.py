@@ -288,8 +288,9 @@ def report(found: dict[str, Any], *, files: bool = False, hops: bool = False, ga
     ]
     for what, walk in found.get("walk", {}).items():
         lines.append(
-            f"{what:22} {walk['files']} files, {walk['changes of room']} changes of room, {walk['hops']} hops"
-            f" ({walk['different hops']} different), {walk['calls']} calls on {walk['paths']} paths"
+            f"{what:22} {walk['files']} files, {walk['changes of file']} changes of file, "
+            f"{walk['changes of room']} of room, {walk['hops']} hops "
+            f"({walk['different hops']} different), {walk['calls']} calls on {walk['paths']} paths"
         )
         for title, wanted in (("by file", files), ("by hop", hops), ("gains", gains)):
             lines += [f"  {count:4} {name}" for name, count in walk[title].items() if wanted]

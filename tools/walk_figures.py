@@ -7,6 +7,7 @@ the owner count; the process of the shim does not.
 - files: distinct files of the package with a call.
 - changes of room: along each path, in the order of its calls, how often a call is in another room than the
   call before it. So a function that calls a neighbour, and then a helper of its own, changes twice.
+- changes of file: the same, where each file is a room of its own.
 - hops: calls whose caller is in another room. So that function makes one.
 - gains: how many changes of room are saved if a function is not called from outside of its room.
 """
@@ -76,6 +77,7 @@ def walk_figures(calls: Sequence[Call]) -> dict[str, Any]:
     return {
         "calls": len(calls),
         "files": len({call.file for call in calls}),
+        "changes of file": changes(calls, lambda file: file),
         "changes of room": changes(calls),
         "hops": len(crossing),
         "different hops": len({(call.caller, call.file, call.name) for call in crossing}),

@@ -60,7 +60,7 @@ def test_the_figures_can_be_printed(figures: dict[str, Any], capsys: pytest.Capt
     text = measure.report(
         {**figures, "walk": {"start": walk_figures.walk_figures(walk)}}, files=True, gains=True
     )
-    assert "2 files, 1 changes of room, 1 hops" in text
+    assert "2 files, 1 changes of file, 1 of room, 1 hops" in text
     assert f"max {figures['module lines']['max']}" in text
 
 
