@@ -22,7 +22,7 @@ def in_the_shims(code: str) -> str:
 
 GROUP_ONLY = """
 import os, signal
-from shim import tree
+from shim import process_tree as tree
 def strike(of, number):
     for pid, (_, group) in tree.descendants(of).items():
         if pid == group and tree.stat(pid)[1] == str(of).encode() and tree.stat(pid)[3] == tree.stat(pid)[2]:

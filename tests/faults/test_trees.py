@@ -14,7 +14,7 @@ LEADERLESS = ("leader", "fork leader", "leader fork", "fork setsid leader fork i
 BARE = ("bare", "fork bare", "ignore bare fork bare", "env -i", "env -i &")
 BLIND = """
 import sys; sys.path.insert(0, sys.argv[1])
-from shim import tree
+from shim import process_tree as tree
 looks, look = [0], tree.descendants
 def descendants(of):
     looks[0] += 1
