@@ -1,8 +1,8 @@
 """The daemon's heap: memory that its threads have freed goes back to the system.
 
-glibc gives each thread an arena of its own, and keeps what was freed in it. Under a steady load the objects of
-a daemon need the same memory all the time, and yet its resident memory grew: from 44 to 61 MB in 12 minutes,
-where a daemon beside it with these limits stayed at 50 MB.
+glibc gives each thread an arena of its own, and keeps what was freed in it. Under a steady load the objects
+of a daemon need the same memory all the time, and yet its resident memory grew: from 44 to 61 MB in 12
+minutes, where a daemon beside it with these limits stayed at 50 MB.
 """
 
 from __future__ import annotations

@@ -112,8 +112,8 @@ class LastingCommand:
         return self._ended()
 
     async def _end_leftovers(self) -> None:
-        """Processes that a program leaves behind when an interrupt ends it. A further stop changes nothing any
-        more: nobody is told that it is over before they are gone."""
+        """Processes that a program leaves behind when an interrupt ends it. A further stop changes nothing
+        any more: nobody is told that it is over before they are gone."""
         ending = asyncio.ensure_future(self._runner.end_leftovers(self._task))
         while not ending.done():
             with contextlib.suppress(asyncio.CancelledError):
