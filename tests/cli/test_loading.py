@@ -15,7 +15,7 @@ HEAVY = {
     "typing", "dataclasses", "inspect", "difflib", "subprocess", "threading", "logging", "sqlite3", "secrets",
     "hashlib", "base64", "signal", "starlette", "uvicorn",
 }  # fmt: skip
-ROOMS = {"app", "surfaces", "home"}  # of ours, whatever else there is
+ROOMS = {"app", "daemon", "surfaces"}  # of ours, whatever else there is
 CALLS = {
     "ps": ["ps"],
     "ps of all": ["ps", "-a"],

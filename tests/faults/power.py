@@ -143,7 +143,7 @@ def _live_and_lose_power(folder: Path, seed: int, seconds: float) -> None:
 def _freeze(pid: int) -> None:
     """No thread says anything from now on; those in the middle of a write or a sync stay in it.
 
-    ext4 answers a sync that meets its shutdown with success, and loses the data. A plain program that appends,
+    ext4 answers a sync that meets its shutdown with success, and loses the data. A program that only appends,
     syncs and notes it outside was caught by that in its second cut. After a real power cut nobody is there to
     read that answer, so nobody may read it here.
     """
