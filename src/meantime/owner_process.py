@@ -92,7 +92,7 @@ def served_by_another(home: Home, wait: float = PATIENCE) -> str | None:
     return None
 
 
-def ask_to_end(home: Home, pid: int, number: signal.Signals, wait: float) -> bool:
+def terminate(home: Home, pid: int, number: signal.Signals, wait: float) -> bool:
     """True when that process is gone. Nobody else is ever signalled, should it end on its own meanwhile."""
     try:
         handle = os.pidfd_open(pid)

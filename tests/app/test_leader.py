@@ -14,7 +14,7 @@ import pytest
 
 from meantime import owner_process
 from meantime.home import Home
-from meantime.owner_process import Owner, ask_to_end, listener, owner, served_by_another
+from meantime.owner_process import Owner, listener, owner, served_by_another, terminate
 from meantime.stores.sqlite.side_files import Lock
 
 HOLD = """
@@ -87,19 +87,19 @@ def test_a_lock_of_another_file_with_the_same_number(
 
 
 def test_only_the_owner_is_signalled(home: Home, stranger: subprocess.Popen[bytes]) -> None:
-    assert ask_to_end(home, stranger.pid, signal.SIGKILL, 5)  # it is no owner: nothing to wait for
+    assert terminate(home, stranger.pid, signal.SIGKILL, 5)  # it is no owner: nothing to wait for
     with holding(home) as held:
-        assert ask_to_end(home, stranger.pid, signal.SIGKILL, 5)
+        assert terminate(home, stranger.pid, signal.SIGKILL, 5)
         assert stranger.poll() is None
-        assert ask_to_end(home, held.pid, signal.SIGKILL, 30)
+        assert terminate(home, held.pid, signal.SIGKILL, 30)
     assert stranger.poll() is None
     assert held.returncode == -signal.SIGKILL
-    assert ask_to_end(home, held.pid, signal.SIGKILL, 5)  # it is gone
+    assert terminate(home, held.pid, signal.SIGKILL, 5)  # it is gone
 
 
 def test_one_that_does_not_end_is_said(home: Home) -> None:
     with holding(home) as held:
-        assert not ask_to_end(home, held.pid, signal.SIGCONT, 0.05)
+        assert not terminate(home, held.pid, signal.SIGCONT, 0.05)
         held.communicate("")
 
 

@@ -30,7 +30,7 @@ def strike(of, number):
     try: os.killpg(first[0], number)
     except (OSError, IndexError): pass
 first = []
-tree.ask_to_stop = lambda of: strike(of, signal.SIGTERM)
+tree.terminate = lambda of: strike(of, signal.SIGTERM)
 tree.kill = lambda of: strike(of, signal.SIGKILL) or {}
 tree.alone = lambda: True
 """

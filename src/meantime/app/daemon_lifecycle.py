@@ -78,7 +78,7 @@ async def _live(home: Home, report: Callable[[str], None], umask: int, book: log
         await open_doors(mt, home, config)
         LOG.info("Meantime %s serves %s, process %s.", __version__, home.folder, os.getpid())
         report(READY)
-        on_close = await _until_asked(home, asked, book)
+        on_close = await _wait_for_signal(home, asked, book)
     except BaseException:
         await mt.close()
         raise
@@ -130,7 +130,7 @@ def _listen_to_signals() -> asyncio.Queue[str | None]:
     return asked
 
 
-async def _until_asked(home: Home, asked: asyncio.Queue[str | None], book: logging.Handler) -> str | None:
+async def _wait_for_signal(home: Home, asked: asyncio.Queue[str | None], book: logging.Handler) -> str | None:
     """Or until our home is gone: nobody could find us any more, and a new one would be served twice."""
     own = os.stat(home.folder)
     while True:

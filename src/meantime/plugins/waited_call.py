@@ -62,7 +62,7 @@ class Calling(ABC):
     # -- by hand: somebody asks, and who waits for the call does it, so that there is one answer
 
     @property
-    def is_asked(self) -> bool:
+    def promotion_requested(self) -> bool:
         return self._promotion is not None
 
     def promote(self) -> TaskHandle:

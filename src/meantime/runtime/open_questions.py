@@ -25,7 +25,7 @@ STOPPED = "This run was asked to stop while it waited for an answer."
 PERSON, AGENT = "user", "agent"  # who may answer
 
 
-class Asking:
+class OpenQuestions:
     def __init__(self, record: Record) -> None:
         self._record = record
         self._turns: dict[str, asyncio.Lock] = {}  # one question at a time per task

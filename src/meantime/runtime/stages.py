@@ -21,7 +21,7 @@ from .call import Calls
 from .clear import Clearing
 from .follow_ups import Following
 from .observe import Observing
-from .open_questions import Asking
+from .open_questions import OpenQuestions
 from .queries import Looking
 from .record import Record
 from .run import Runs
@@ -44,7 +44,7 @@ class Stages:
         self.engine = engine
         self.settings = settings
         self.record = Record(store, clock)
-        self.asking = Asking(self.record)
+        self.asking = OpenQuestions(self.record)
         self.runs = Runs(self.record, engine, settings, self.asking)
         self.admission = Admission(self.record, settings.limits, self.runs.launch)
         self.batches = Batches(self.record)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from meantime import InvalidInput
 from meantime.integrations.cli_agents import programs
-from meantime.integrations.cli_agents.cli_adapter import Ask
+from meantime.integrations.cli_agents.cli_adapter import TurnRequest
 from meantime.integrations.cli_agents.turn_output import Hearing
 from meantime.integrations.cli_agents.turn_result import judge
 from meantime.kernel.lines import Line
@@ -65,7 +65,7 @@ def settings(**more: Any) -> AgentSettings:
 
 def arguments(name: str, **more: Any) -> list[str]:
     given = {key: more.pop(key) for key in ("source", "resumes", "last") if key in more}
-    return programs.KNOWN[name].arguments(Ask(settings(**more), "S", **given))
+    return programs.KNOWN[name].arguments(TurnRequest(settings(**more), "S", **given))
 
 
 # -- how it is asked
@@ -100,7 +100,7 @@ def test_rules_become_flags_or_configuration():
     assert "--allowedTools=Bash(git *),Read" in said
     assert "--disallowedTools=Write" in said
     assert said[said.index("--tools") + 1] == "Bash,Read"
-    ask = Ask(settings(allow=("bash",), deny=("edit",), tools=("bash",)), "S")
+    ask = TurnRequest(settings(allow=("bash",), deny=("edit",), tools=("bash",)), "S")
     config = json.loads(programs.KNOWN["opencode"].environment(ask)["OPENCODE_CONFIG_CONTENT"])
     assert config == {
         "tools": {"*": False, "bash": True},
@@ -113,7 +113,7 @@ def test_everything_is_allowed_only_where_it_is_said(name: str):
     dialect = programs.KNOWN[name]
 
     def asked(**more: Any) -> tuple[list[str], dict[str, str]]:
-        ask = Ask(settings(**more), "S")
+        ask = TurnRequest(settings(**more), "S")
         return dialect.arguments(ask), dialect.environment(ask)
 
     assert asked(otherwise="allow") == asked(allow=("*",)) != asked() == asked(otherwise="deny")
@@ -122,7 +122,7 @@ def test_everything_is_allowed_only_where_it_is_said(name: str):
 @pytest.mark.parametrize("name", KNOWN)
 def test_a_last_turn_cannot_do_anything_any_more(name: str):
     dialect, free = programs.KNOWN[name], settings(otherwise="allow")
-    last, other = Ask(free, "S", resumes=True, last=True), Ask(free, "S", resumes=True)
+    last, other = TurnRequest(free, "S", resumes=True, last=True), TurnRequest(free, "S", resumes=True)
     said = (dialect.arguments(last), dialect.environment(last))
     assert said != (dialect.arguments(other), dialect.environment(other))
 

@@ -29,7 +29,7 @@ class Listener(Protocol):
         """session/update. Quick, and never raises."""
         ...
 
-    async def asked(self, params: dict[str, Any]) -> dict[str, Any]:
+    async def on_request(self, params: dict[str, Any]) -> dict[str, Any]:
         """session/request_permission: its outcome."""
         ...
 
@@ -65,7 +65,7 @@ class Wire:
             self._listener.heard(mapping(params))
             return None
         if method == PERMISSION:
-            return await self._listener.asked(mapping(params))
+            return await self._listener.on_request(mapping(params))
         if is_notification:
             return None  # extensions of agents, which nobody needs to know
         raise RequestError.method_not_found(method)

@@ -150,7 +150,7 @@ class Program:
             if turn is not None and more > 0:
                 turn.hearer.spent(cost=more)
 
-    async def asked(self, params: dict[str, Any]) -> dict[str, Any]:
+    async def on_request(self, params: dict[str, Any]) -> dict[str, Any]:
         turn = self._turns.get(str(params.get("sessionId") or ""))
         if turn is None:
             return {"outcome": {"outcome": "cancelled"}}

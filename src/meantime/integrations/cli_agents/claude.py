@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from meantime.kernel.lines import Line
 
-from .cli_adapter import Ask, Dialect, Ear, Event, Reader, number, part, several, table, words
+from .cli_adapter import Dialect, Ear, Event, Reader, TurnRequest, number, part, several, table, words
 
 COUNTED = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
-def arguments(ask: Ask) -> list[str]:
+def arguments(ask: TurnRequest) -> list[str]:
     settings = ask.settings
     said = ["-p", "--output-format", "stream-json", "--verbose"]
     if ask.resumes:

@@ -18,7 +18,7 @@ from meantime.ports.session import AgentSettings
 Event = dict[str, Any]
 
 
-class Ask(Struct, frozen=True):
+class TurnRequest(Struct, frozen=True):
     """One turn, as its program is to be asked for it. The prompt goes to its stdin."""
 
     settings: AgentSettings
@@ -109,7 +109,7 @@ class Reader(ABC):
 
 class Dialect(Struct, frozen=True):
     name: str  # of the program
-    arguments: Callable[[Ask], list[str]]
+    arguments: Callable[[TurnRequest], list[str]]
     reader: type[Reader]
     takes_ids: bool = False  # a session has the id that we give it
     forks: bool = True
@@ -117,7 +117,7 @@ class Dialect(Struct, frozen=True):
     allows: bool = False  # which it may use without asking,
     denies: bool = False  # and which it may not use
     gone: str = r"\b\B"  # what it says of a session that it does not have
-    environment: Callable[[Ask], dict[str, str]] = lambda ask: {}
+    environment: Callable[[TurnRequest], dict[str, str]] = lambda ask: {}
 
     def is_gone(self, why: str) -> bool:
         return re.search(self.gone, why, re.IGNORECASE) is not None

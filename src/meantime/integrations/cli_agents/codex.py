@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .cli_adapter import Ask, Dialect, Event, Reader, number, part, table, words
+from .cli_adapter import Dialect, Event, Reader, TurnRequest, number, part, table, words
 
 
-def arguments(ask: Ask) -> list[str]:
+def arguments(ask: TurnRequest) -> list[str]:
     said = ["exec", "--json", "--skip-git-repo-check"]
     said += ["-m", ask.settings.model] if ask.settings.model else []
     if ask.last:

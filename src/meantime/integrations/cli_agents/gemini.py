@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .cli_adapter import Ask, Dialect, Event, Reader, number, part, words
+from .cli_adapter import Dialect, Event, Reader, TurnRequest, number, part, words
 
 
-def arguments(ask: Ask) -> list[str]:
+def arguments(ask: TurnRequest) -> list[str]:
     settings = ask.settings
     said = ["-o", "stream-json", "--resume" if ask.resumes else "--session-id", ask.session]
     said += ["-m", settings.model] if settings.model else []

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .cli_adapter import Ask, Dialect, Event, Reader, number, part, table, words
+from .cli_adapter import Dialect, Event, Reader, TurnRequest, number, part, table, words
 
 
-def arguments(ask: Ask) -> list[str]:
+def arguments(ask: TurnRequest) -> list[str]:
     said = ["run", "--format", "json"]
     said += ["-m", ask.settings.model] if ask.settings.model else []
     said += ["--agent", ask.settings.agent] if ask.settings.agent else []
@@ -19,7 +19,7 @@ def arguments(ask: Ask) -> list[str]:
     return said + (["--auto"] if ask.free else [])
 
 
-def environment(ask: Ask) -> dict[str, str]:
+def environment(ask: TurnRequest) -> dict[str, str]:
     """What no flag says goes into its configuration, on top of the project's."""
     settings = ask.settings
     name = "OPENCODE_CONFIG_CONTENT"

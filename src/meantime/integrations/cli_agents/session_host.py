@@ -18,7 +18,7 @@ from meantime.ports.commands import Command, Commands, Ending, Following
 from meantime.ports.session import AgentSettings, Brief, Hearer, Prompt, SessionAbilities, Turned
 
 from . import programs
-from .cli_adapter import Ask
+from .cli_adapter import TurnRequest
 from .session_files import Session, Sessions
 from .turn_output import Hearing
 from .turn_result import judge
@@ -153,7 +153,7 @@ class CommandLineHost:
         settings = brief.settings
         dialect = programs.dialect_of(brief.agent, settings)
         source = "" if session.begun else session.source
-        ask = Ask(settings, session.native, source, resumes=session.begun, last=prompt.last)
+        ask = TurnRequest(settings, session.native, source, resumes=session.begun, last=prompt.last)
         return Command(
             (*settings.command, *dialect.arguments(ask)),
             session.cwd,

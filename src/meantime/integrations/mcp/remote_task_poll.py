@@ -63,7 +63,7 @@ class Following:
         try:
             while not self._leaving:
                 self._stirred.clear()
-                state = await connection.ask("tasks/get", {"taskId": self._remote.id})
+                state = await connection.request("tasks/get", {"taskId": self._remote.id})
                 self._failures = 0
                 self._link.answered()
                 self._tell(state)
@@ -95,7 +95,7 @@ class Following:
         if self._remote.kind == EXTENSION:
             return report_of_error({"message": "It ended, and does not say with what."}, self._tool)
         try:
-            return report_of(await connection.ask("tasks/result", {"taskId": self._remote.id}))
+            return report_of(await connection.request("tasks/result", {"taskId": self._remote.id}))
         except Refusal as problem:
             return report_of_error(problem.error, self._tool)
 
@@ -127,4 +127,4 @@ class Following:
         """A task that is not wanted any more. The server may ignore it; we do not wait for that."""
         with suppress(Trouble, TimeoutError, asyncio.CancelledError):
             async with asyncio.timeout(CANCEL), self._link.connection() as connection:
-                await connection.ask("tasks/cancel", {"taskId": self._remote.id})
+                await connection.request("tasks/cancel", {"taskId": self._remote.id})

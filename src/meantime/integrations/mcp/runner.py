@@ -127,7 +127,7 @@ class McpRunner:
         name = f"{server}/{tool}"
         began = beginning(self._clock)
         try:
-            answer = await self._ask(server, tool, given or {}, context)
+            answer = await self._request(server, tool, given or {}, context)
         except NotStarted as problem:
             why = f"The server {server} could not be reached. {problem}"
             hint = "Start it by hand to see what is wrong, or correct its configuration."
@@ -148,7 +148,7 @@ class McpRunner:
             return Report(error=needs_input(name))
         return report_of(answer)
 
-    async def _ask(
+    async def _request(
         self, server: str, tool: str, arguments: dict[str, Any], context: Context, again: bool = False
     ) -> dict[str, Any] | Report:
         link = self._link(server)
@@ -180,7 +180,7 @@ class McpRunner:
             else:
                 link.answered()
                 return answer
-        return await self._ask(server, tool, arguments, context, again=True)
+        return await self._request(server, tool, arguments, context, again=True)
 
     async def _follow(self, server: str, remote: Remote, task: Task, context: Context) -> Report:
         following = Following(self._link(server), remote, task.work.name, context, self._patience)

@@ -20,7 +20,7 @@ from .server_options import rules
 from .turn_result import Open, verdict
 
 if TYPE_CHECKING:
-    from .session_questions import Asking
+    from .session_questions import SessionQuestions
     from .wire.api_client import Client
     from .wire.server_events import Ear, Event, Feed
 
@@ -91,11 +91,11 @@ class Turn:
                 return Turned(error=Failed(str(problem), problem.code))
 
     async def _follow(self, client: Client, feed: Feed) -> Turned:
-        from .session_questions import Asking
+        from .session_questions import SessionQuestions
 
         about = await client.session(self._session)
         self._directory = about["directory"]
-        asking = Asking(client, self._directory, self._hearer)
+        asking = SessionQuestions(client, self._directory, self._hearer)
         self._quiet_since = self._breaks = None
         try:
             with feed.listening(self._session) as ear:
@@ -167,7 +167,7 @@ class Turn:
 
     # -- hearing
 
-    async def _listen(self, ear: Ear, asking: Asking, sees: bool) -> bool:
+    async def _listen(self, ear: Ear, asking: SessionQuestions, sees: bool) -> bool:
         """Until it should be looked at; whether something may have been missed."""
         loop = asyncio.get_running_loop()
         blind = not sees or self._quiet_since is not None or self._problem is not None
@@ -181,7 +181,7 @@ class Turn:
                 return GAP in hints
         return True
 
-    def _hear(self, event: Event, asking: Asking) -> None:
+    def _hear(self, event: Event, asking: SessionQuestions) -> None:
         data = event.data
         if event.type == "permission.asked":
             asking.permission(data)

@@ -79,7 +79,7 @@ class Drive:
         self._me: asyncio.Task[Any] | None = None
         self._left = False
         self._warning: asyncio.Future[Any] | None = None
-        ear.asked = self._asked
+        ear.asked = self._question_opened
         ear.remember(self._task.answers)
         if self._task.question is not None:
             waited = checkpoint.waited(mark, self._task, clock)
@@ -170,7 +170,7 @@ class Drive:
         await asyncio.to_thread(_keep, self._brief.folder, self._journal, mark)
         return prompt
 
-    def _asked(self, question: Question | None, when: float) -> None:
+    def _question_opened(self, question: Question | None, when: float) -> None:
         self._mark = replace(self._mark, question=question, asked=when)
         with self._ear.keeping():
             checkpoint.save(self._brief.folder, self._mark)

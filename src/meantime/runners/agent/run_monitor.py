@@ -18,13 +18,13 @@ from meantime.ports.session import AgentSettings, Gate
 from .budget_meter import Tally
 from .checkpoint import Halt
 from .message_buffer import Speech
-from .question_policy import Asker
+from .question_policy import QuestionPolicy
 from .session_log import Journal
 
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
-class Ear(Asker):
+class Ear(QuestionPolicy):
     """The Hearer of one run."""
 
     def __init__(

@@ -125,7 +125,7 @@ class SqliteStore:
 
     async def count(self, query: Query) -> int:
         if not is_narrow(query):
-            return self._asked(lambda db: counters.count(db, query))
+            return self._query(lambda db: counters.count(db, query))
         sql, values = counting(query)
         if not is_scan(query) and self._is_small():
             return self._rows(sql, *values)[0][0]
@@ -139,7 +139,7 @@ class SqliteStore:
 
     async def statistics(self, thread: str | None) -> Statistics:
         if thread is None:
-            return self._asked(counters.statistics)
+            return self._query(counters.statistics)
         return search_columns.gather(await self._beside(self._read, SQL["statistics_of"], [thread]))
 
     def _read(self, sql: str, values: Sequence[object]) -> list[Any]:
@@ -165,7 +165,7 @@ class SqliteStore:
         return inbox_transactions.batch_count(id, self._rows(SQL["batch_count"], id, thread))
 
     async def counts(self) -> Mapping[str, int]:
-        found = dict(self._asked(counters.counts))
+        found = dict(self._query(counters.counts))
         if self._reserve.spent or self._writer.failed_sync or self._writer.removed:
             found["degraded"] = 1  # no room for a new reserve yet, no sync since one failed, or no ledger
         if self._unreadable:
@@ -183,9 +183,9 @@ class SqliteStore:
         return [self._beside_ledger.found(task) for task in self._unreadable.readable(bodies)]
 
     def _rows(self, sql: str, *values: Any) -> list[Any]:
-        return self._asked(lambda db: db.execute(sql, values).fetchall())
+        return self._query(lambda db: db.execute(sql, values).fetchall())
 
-    def _asked(self, read: Callable[[sqlite3.Connection], T]) -> T:
+    def _query(self, read: Callable[[sqlite3.Connection], T]) -> T:
         try:
             return read(self._reader)
         except sqlite3.ProgrammingError:

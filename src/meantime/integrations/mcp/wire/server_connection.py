@@ -157,7 +157,7 @@ class Connection:
         params: dict[str, Any] = {"name": name, "arguments": arguments, "_meta": {"progressToken": token}}
         task: str | None = None
         try:
-            answer = await self._ask(self._calling(tool, params))
+            answer = await self._request(self._calling(tool, params))
             task = task_of(answer)
         finally:
             self._hearing.end_call(token, task)
@@ -173,13 +173,13 @@ class Connection:
         # Not through the session: it takes an answer with a task of 2025-11-25 for a broken one.
         return self._dispatcher.send_raw_request("tools/call", params, {"headers": headers})
 
-    async def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    async def request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         request = TaskRequest(method=method, params=params)
-        return await self._ask(
+        return await self._request(
             self._session.send_request(request, _ANY, request_read_timeout_seconds=REQUEST_TIMEOUT)
         )
 
-    async def _ask(self, asking: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
+    async def _request(self, asking: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
         try:
             return await asking
         except MCPError as problem:
@@ -213,7 +213,7 @@ class Connection:
                 return self._tools
             asking: Any = list_tools(self._session, self.name)
             try:
-                found = cast("dict[str, ToolInfo]", await self._ask(asking))
+                found = cast("dict[str, ToolInfo]", await self._request(asking))
             except Refusal:
                 return None
             self._tools, self._listed_at = found, changes

@@ -227,7 +227,7 @@ class Shim:
         if not self._stopping:
             self._stopping = by
             if grace:
-                process_tree.ask_to_stop(self._me)
+                process_tree.terminate(self._me)
         self._deadline = NEVER
         self._kill_at = min(self._kill_at, time.monotonic() + grace)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 
 from meantime.kernel.ids import display
-from meantime.owner_process import Owner, ask_to_end, owner
+from meantime.owner_process import Owner, owner, terminate
 from meantime.surfaces.cli import task_search
 from meantime.surfaces.cli.daemon_client import Daemon
 from meantime.surfaces.cli.errors import FAILED, NOT_ALLOWED, Gone, Trouble
@@ -98,7 +98,7 @@ def _end(leader: Owner, meaning: str, wait: float) -> None:
             "Only its own program can close it.",
             NOT_ALLOWED,
         )
-    if not ask_to_end(home, leader.pid, SIGNALS[meaning], wait):
+    if not terminate(home, leader.pid, SIGNALS[meaning], wait):
         raise Trouble(
             f"The daemon (pid {leader.pid}) has not ended within {wait:g} seconds.",
             f"See {home.log}. If it hangs: kill -9 {leader.pid}; nothing that was accepted is lost.",
