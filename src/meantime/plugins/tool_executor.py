@@ -14,7 +14,7 @@ from meantime.kernel.model import Json
 from meantime.ports.runner import CURRENT
 
 from .background_mixin import check_arguments
-from .call_context import Link
+from .call_context import CallContext
 from .estimates import alike
 from .permission import Decision, Permission, check_permission, denied, kept
 from .protocol import TaskHandle
@@ -144,7 +144,7 @@ class ToolExecutor:
         is that of the work."""
         if CURRENT.get(None) is not None:
             return run_tool(tool, arguments)
-        before = CURRENT.set(Link(new_id(), self._registry.workshop.thread_id))
+        before = CURRENT.set(CallContext(new_id(), self._registry.workshop.thread_id))
         try:
             return run_tool(tool, arguments)
         finally:

@@ -48,7 +48,7 @@ OLDER = "The daemon is older than this program: meantime down --keep && meantime
 decode = msgspec.json.Decoder(FromClient).decode
 
 
-class Link:
+class ClientLink:
     """`instance` tells a client whether it speaks to the same owner as before."""
 
     def __init__(
