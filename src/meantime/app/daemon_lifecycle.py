@@ -75,7 +75,7 @@ async def _live(home: Home, report: Callable[[str], None], umask: int, book: log
     if isinstance(book, Logbook):
         book.turns = True
     try:
-        await open_doors(mt, home, config)
+        await _open_http(mt, home, config)
         LOG.info("Meantime %s serves %s, process %s.", __version__, home.folder, os.getpid())
         report(READY)
         on_close = await _wait_for_signal(home, asked, book)
@@ -149,7 +149,7 @@ async def _wait_for_signal(home: Home, asked: asyncio.Queue[str | None], book: l
         return None
 
 
-async def open_doors(mt: Meantime, home: Home, config: Config) -> None:
+async def _open_http(mt: Meantime, home: Home, config: Config) -> None:
     """The socket is what counts: an address that cannot be had is said, and does not stop the daemon."""
     settings = http_of(config)
     try:

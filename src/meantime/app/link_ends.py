@@ -21,7 +21,7 @@ from meantime.runners.shared_functions import SharedFunctionRunner
 from meantime.runtime.settings import Settings
 from meantime.surfaces.cli.caller_thread import own_task
 from meantime.surfaces.socket.executor_table import ExecutorTable
-from meantime.surfaces.socket.socket_door import SocketDoor
+from meantime.surfaces.socket.link_server import LinkServer
 
 from .system_clock import SystemClock
 
@@ -32,8 +32,8 @@ class SharedLedger(NamedTuple):
     runner: SharedFunctionRunner
     executors: ExecutorTable
 
-    def door(self, tasks: Tasks, path: str | os.PathLike[str]) -> SocketDoor:
-        return SocketDoor(tasks, self.executors, Path(os.fsdecode(path)).absolute(), __version__)
+    def link_server(self, tasks: Tasks, path: str | os.PathLike[str]) -> LinkServer:
+        return LinkServer(tasks, self.executors, Path(os.fsdecode(path)).absolute(), __version__)
 
 
 def share(functions: FunctionRunner, clock: Clock, settings: Settings) -> SharedLedger:

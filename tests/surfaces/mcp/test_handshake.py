@@ -28,7 +28,7 @@ from meantime.surfaces.mcp.client_sessions import Sessions
 from meantime.surfaces.mcp.client_thread import Whose, instructions
 from meantime.surfaces.mcp.handshake import CAPABILITIES, CLIENT, NEWEST, OLDER, VERSION, Handshake
 from meantime.surfaces.mcp.owner_catalog import OwnWorks
-from meantime.surfaces.mcp.stdio_server import StdioDoor
+from meantime.surfaces.mcp.stdio_server import StdioTransport
 from meantime.testing import FakeSessionRunner, Reply
 
 from .conftest import PATIENCE, QUICK
@@ -74,7 +74,7 @@ def listen(id: Any, **wanted: Any) -> dict[str, Any]:
 class Served:
     """One conversation, by both: the SDK's server, and the answers that need no SDK."""
 
-    def __init__(self, door: StdioDoor, toolset: dict[str, Any], said: str) -> None:
+    def __init__(self, door: StdioTransport, toolset: dict[str, Any], said: str) -> None:
         self._server = door._door.server
         self._toolset = toolset
         self._said = said
@@ -129,7 +129,7 @@ async def serving(mt: Meantime) -> AsyncIterator[Callable[..., Awaitable[Served]
         opened.append(sessions)
         given = {"dialect": dialect, "bySession": "true" if by_session else "false"}
         toolset = (await http.get("/v1/toolset", params=given)).raise_for_status().json()
-        door = StdioDoor(sessions, toolset["version"], await sessions.own.toolset.guidance())
+        door = StdioTransport(sessions, toolset["version"], await sessions.own.toolset.guidance())
         text = instructions(toolset["guidance"], "conv-1", said=said, by_argument=by_session)
         return Served(door, toolset, text)
 

@@ -26,7 +26,7 @@ from .checksums import BAD, decode_message, of_event, seal, verify
 from .commit import SQL, encode
 from .contents import Bad
 from .examination import Examination
-from .ledger_file import Door
+from .ledger_file import LedgerFile
 from .pages import counting, is_narrow, is_scan, page
 from .reader_pool import Readers
 from .unreadable_rows import Unreadable, park
@@ -46,17 +46,17 @@ class SqliteStore:
     def __init__(self, path: Path, durability: str = "full", *, salvage: bool = False) -> None:
         durability = check_choice(durability, "durability", ("full", "fast"))
         self.path = Path(path).resolve()  # the lock must be the same, whichever link one comes by
-        self._door = Door(self.path, salvages=salvage)
+        self._file = LedgerFile(self.path, salvages=salvage)
         self._reserve = side_files.Reserve(self.path)
         self._spills = side_files.Spills(Path(f"{self.path}.files"))
         self._beside_ledger = side_files.Beside(self.path)
         self._unreadable = Unreadable(self.path)
         self._changes = commit.Changes()
-        doors = (self._door.translate, self._door.checkpointed)
+        doors = (self._file.translate, self._file.checkpointed)
         self._writer = Writer(self.path, self._reserve, self._changes, *doors, threaded=durability == "full")
 
     async def open(self) -> None:
-        await self._door.open(self._writer)
+        await self._file.open(self._writer)
         self._reserve.keep()
         self._readers = Readers(self.path)
         try:
@@ -64,36 +64,36 @@ class SqliteStore:
         except sqlite3.Error as problem:  # a disk that fails just now: nothing is held, and it says so
             await self._writer.close()
             self._reserve.drop()
-            self._door.close()
-            raise self._door.translate(problem) from problem
+            self._file.close()
+            raise self._file.translate(problem) from problem
         self._examination = Examination(
-            self.path, self._unreadable, self._with_reader, self._park, self._door.remember
+            self.path, self._unreadable, self._with_reader, self._park, self._file.remember
         )
-        if self._door.examines == "now":
+        if self._file.examines == "now":
             await self._examination.now()
-        elif self._door.examines:
+        elif self._file.examines:
             self._examination.begin()
 
     @property
     def is_copy(self) -> bool:
-        return self._door.is_copy
+        return self._file.is_copy
 
     async def own(self) -> None:
-        await asyncio.to_thread(self._door.own)
+        await asyncio.to_thread(self._file.own)
 
     @property
     def saved(self) -> dict[str, int]:
         """Rows that a salvage brought over, by table."""
-        return self._door.saved
+        return self._file.saved
 
     async def close(self) -> None:
         if not await self._examination.stop():
-            self._door.remember("")  # the next owner reads on
+            self._file.remember("")  # the next owner reads on
         self._readers.close()
         self._reader.close()  # before the writer: the last connection takes SQLite's side files away
         await self._writer.close()
         self._reserve.drop()
-        self._door.close()
+        self._file.close()
 
     def commit(self, change: Change) -> asyncio.Future[Committed]:
         archived = None if change.archives is None else seal(encode(change.archives))
@@ -191,14 +191,14 @@ class SqliteStore:
         except sqlite3.ProgrammingError:
             raise Closed from None
         except sqlite3.Error as problem:
-            raise self._door.translate(problem) from problem
+            raise self._file.translate(problem) from problem
 
     async def _beside(self, read: Callable[..., T], *args: Any) -> T:
         """For what may read the whole history: off the loop, on a connection of its own."""
         try:
             return await asyncio.to_thread(read, *args)
         except sqlite3.Error as problem:
-            raise self._door.translate(problem) from problem
+            raise self._file.translate(problem) from problem
 
     async def _with_reader(self, read: Callable[..., T], *args: Any) -> T:
         def reading() -> T:

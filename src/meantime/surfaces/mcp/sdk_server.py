@@ -50,7 +50,7 @@ class MeantimeServer(Server[Any]):
         return found
 
 
-class Door:
+class ToolServer:
     def __init__(self, carrier: Carrier, version: str, instructions: str, *, more: bool = False) -> None:
         """`more`: a call may have arguments that no schema names. The carrier takes them out."""
         self._carrier = carrier

@@ -18,7 +18,7 @@ MAX_LINKS = 1_000  # connected processes
 DRAIN = 1.0  # seconds that the last words of a closing door have
 
 
-class SocketDoor:
+class LinkServer:
     def __init__(self, tasks: Tasks, executors: ExecutorTable, path: Path, version: str) -> None:
         self._tasks = tasks
         self.executors = executors
