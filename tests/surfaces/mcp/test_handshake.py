@@ -27,7 +27,7 @@ from meantime.surfaces.mcp.client_conversation import Conversation
 from meantime.surfaces.mcp.client_sessions import Sessions
 from meantime.surfaces.mcp.client_thread import Whose, instructions
 from meantime.surfaces.mcp.handshake import CAPABILITIES, CLIENT, NEWEST, OLDER, VERSION, Handshake
-from meantime.surfaces.mcp.owner_catalog import OwnWorks
+from meantime.surfaces.mcp.owner_catalog import OwnerCatalog
 from meantime.surfaces.mcp.stdio_server import StdioTransport
 from meantime.testing import FakeSessionRunner, Reply
 
@@ -121,7 +121,7 @@ class Served:
 async def serving(mt: Meantime) -> AsyncIterator[Callable[..., Awaitable[Served]]]:
     """What makes a conversation in one dialect; all of them are closed at the end."""
     tasks, opened = mt._runtime, list[Sessions]()
-    works = OwnWorks(tasks, LedgerOwner(mt._about))
+    works = OwnerCatalog(tasks, LedgerOwner(mt._about))
 
     async def serve(dialect: str = "meantime", *, by_session: bool = False, said: bool = False) -> Served:
         whose = Whose("conv-1", said, by_session, lambda threads: None)

@@ -28,7 +28,7 @@ from meantime.toolset.toolset import Toolset
 
 from .client_conversation import Conversation
 from .notice_delivery import Inbox, Ride
-from .owner_catalog import OwnWorks
+from .owner_catalog import OwnerCatalog
 from .sdk_server import Context, ToolServer
 
 RIDING = "meantime.riding"
@@ -113,7 +113,7 @@ class Sessions:
 class HttpMcp:
     def __init__(self, tasks: Tasks, owner: Owner, settings: HttpSettings) -> None:
         self._tasks = tasks
-        self._works = OwnWorks(tasks, owner)
+        self._works = OwnerCatalog(tasks, owner)
         self._settings = settings
         self._conversations: OrderedDict[tuple[str, str, str], Conversation] = OrderedDict()
         self._beside: set[asyncio.Task[None]] = set()

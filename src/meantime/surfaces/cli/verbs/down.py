@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 
 from meantime.kernel.ids import display
-from meantime.owner_process import Owner, owner, terminate
+from meantime.owner_process import OwnerProcess, owner, terminate
 from meantime.surfaces.cli import task_search
 from meantime.surfaces.cli.daemon_client import Daemon
 from meantime.surfaces.cli.errors import FAILED, NOT_ALLOWED, Gone, Trouble
@@ -90,7 +90,7 @@ def _keep_queued(queued: list[Wire]) -> None:
         )
 
 
-def _end(leader: Owner, meaning: str, wait: float) -> None:
+def _end(leader: OwnerProcess, meaning: str, wait: float) -> None:
     home = daemon().home
     if not leader.is_daemon:
         raise Trouble(
