@@ -19,11 +19,11 @@ from meantime.surfaces.cli.caller_thread import OURS, thread_of_session
 
 from . import hook_http
 from .hook_events import (
+    AGENTS,
     CLAUDE_CODE,
     CURSOR,
     EVENTS,
     GEMINI,
-    HOSTS,
     MOMENTS,
     PRE_TOOL,
     PROMPT,
@@ -163,7 +163,7 @@ def _database(host: str, environ: Mapping[str, str]) -> str:
 
 
 def _call_of(words: list[str]) -> tuple[str, str]:
-    moment, host, rest = "", HOSTS[0], iter(words)
+    moment, host, rest = "", AGENTS[0], iter(words)
     for word in rest:
         if word == "--host":
             host = next(rest, "")
@@ -171,7 +171,7 @@ def _call_of(words: list[str]) -> tuple[str, str]:
             host = word[len("--host=") :]
         elif not moment and not word.startswith("-"):
             moment = word
-    if moment not in MOMENTS or host not in HOSTS:
+    if moment not in MOMENTS or host not in AGENTS:
         raise Trouble(f"There is no hook {moment!r} for {host!r}.")
     return moment, host
 
