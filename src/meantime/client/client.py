@@ -23,7 +23,7 @@ from meantime.kernel.plain_text import is_unicode
 from meantime.kernel.timeouts import check_age
 from meantime.kernel.work import Order
 from meantime.link import frames
-from meantime.link.frames import FromOwner, Heard, Limited, Stop, Welcome
+from meantime.link.frames import EndingAcknowledged, FromOwner, Limited, Stop, Welcome
 from meantime.link.verb_messages import VERBS, Verb, from_wire_answer
 from meantime.ports.clock import Clock
 from meantime.ports.engine import Engine
@@ -124,14 +124,14 @@ class Client(Tasks):
         if self.pushing.hosts or self._serving:
             self._say_hosts()
 
-    def heard(self, frame: FromOwner) -> None:
+    def on_frame(self, frame: FromOwner) -> None:
         match frame:
             case frames.Run():
                 self._executor.run(frame)
             case Stop():
                 self._executor.stop(frame)
-            case Heard():
-                self._executor.heard(frame)
+            case EndingAcknowledged():
+                self._executor.acknowledged(frame)
             case frames.Replied():
                 self._executor.replied(frame)
             case Limited():
@@ -294,12 +294,12 @@ class Client(Tasks):
             closing = asyncio.get_running_loop().create_task(self.close_turn(opened.id, failed=False))
             self._beside.add(closing)
             closing.add_done_callback(self._beside.discard)
-            closing.add_done_callback(_heard)  # where it fails, the next connection gives it back
+            closing.add_done_callback(_consume_error)  # where it fails, the next connection gives it back
 
     async def close_turn(self, turn: str, *, failed: bool, thread: str | None = None) -> None:
         verb = VERBS["close_turn"]
         asked = PendingRequest(verb, verb.encode(check_id(turn, "turn"), failed=failed, thread=thread))
-        asked.unclaimed = _heard  # it is done, also where nobody waits for it
+        asked.unclaimed = _consume_error  # it is done, also where nobody waits for it
         try:
             await self._answer(asked)
         finally:
@@ -348,7 +348,7 @@ def _id_of(options: Options) -> str:
     return task_id(os.urandom(ENTROPY)) if options.id is None else check_id(options.id, "id")
 
 
-def _heard(done: asyncio.Future[Any]) -> None:
+def _consume_error(done: asyncio.Future[Any]) -> None:
     """So that nobody complains of an error that nobody waits for."""
     _ = done.cancelled() or done.exception()
 

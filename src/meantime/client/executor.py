@@ -19,8 +19,8 @@ from meantime.kernel.work import Order
 from meantime.link.frame_connection import MAX_FRAME
 from meantime.link.frames import (
     Ended,
+    EndingAcknowledged,
     Frame,
-    Heard,
     QuestionAsked,
     Replied,
     Run,
@@ -193,7 +193,7 @@ class Executor:
             if held.timed_out:
                 self._leave_behind(held)
 
-    def heard(self, frame: Heard) -> None:
+    def acknowledged(self, frame: EndingAcknowledged) -> None:
         held = self._held.get(frame.task)
         if held is None or held.awaited or held.ending is None:
             return

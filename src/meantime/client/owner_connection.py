@@ -54,7 +54,7 @@ class Listener(Protocol):
 
     def welcomed(self, welcome: Welcome, *, same: bool) -> None: ...
 
-    def heard(self, frame: FromOwner) -> None: ...
+    def on_frame(self, frame: FromOwner) -> None: ...
 
 
 class PendingRequest:
@@ -271,7 +271,7 @@ class Connection:
             case Ping():
                 pass
             case _:
-                self._listener.heard(frame)
+                self._listener.on_frame(frame)
 
     # -- losing it
 

@@ -163,7 +163,7 @@ class Stop(Frame, frozen=True, tag="stop"):
     fence: Fence
 
 
-class Heard(Frame, frozen=True, tag="heard"):
+class EndingAcknowledged(Frame, frozen=True, tag="heard"):
     """The ending is on record: it need not be said again."""
 
     task: str
@@ -188,7 +188,7 @@ FromClient: TypeAlias = (
     Hello | Request | Forget | Ended | Saying | QuestionAsked | Withdraws | Hosting | Unknown | Ping | Bye
 )
 FromOwner: TypeAlias = (
-    Welcome | Refuse | Answered | Problem | Run | Stop | Heard | Replied | Limited | Ping | Bye
+    Welcome | Refuse | Answered | Problem | Run | Stop | EndingAcknowledged | Replied | Limited | Ping | Bye
 )
 
 

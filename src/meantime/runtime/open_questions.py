@@ -113,7 +113,7 @@ class OpenQuestions:
             raise _not_waiting(moved.task)
         return moved.task
 
-    def heard(self, change: Change, committed: Committed) -> None:
+    def on_commit(self, change: Change, committed: Committed) -> None:
         """The commit of an answer is what the work hears, whoever gave it."""
         task = change.task
         if change.ends:

@@ -25,7 +25,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Listener(Protocol):
-    def heard(self, params: dict[str, Any]) -> None:
+    def on_update(self, params: dict[str, Any]) -> None:
         """session/update. Quick, and never raises."""
         ...
 
@@ -62,7 +62,7 @@ class Wire:
 
     async def _handle(self, method: str, params: Any, is_notification: bool) -> Any:
         if method == UPDATE:
-            self._listener.heard(mapping(params))
+            self._listener.on_update(mapping(params))
             return None
         if method == PERMISSION:
             return await self._listener.on_request(mapping(params))

@@ -136,13 +136,13 @@ class Program:
 
     # -- what the agent says
 
-    def heard(self, params: dict[str, Any]) -> None:
+    def on_update(self, params: dict[str, Any]) -> None:
         """Outside of a turn it is a history that we have ourselves, or not for us."""
         session = str(params.get("sessionId") or "")
         update = mapping(params.get("update"))
         turn = self._turns.get(session)
         if turn is not None:
-            turn.hear(update)
+            turn.on_update(update)
         if cost := mapping(update.get("cost")):  # of the whole session, so far
             amount = float(cost.get("amount") or 0.0)
             more = amount - self._costs.get(session, 0.0)

@@ -43,7 +43,7 @@ class Turn:
 
     # -- what is said
 
-    def hear(self, update: dict[str, Any]) -> None:
+    def on_update(self, update: dict[str, Any]) -> None:
         kind = update.get("sessionUpdate")
         if kind == "agent_message_chunk":
             self._piece(Kind.TEXT, update)

@@ -21,7 +21,7 @@ def environment(ask: TurnRequest) -> dict[str, str]:
 
 
 class Events(Reader):
-    def hear(self, event: Event) -> None:
+    def read(self, event: Event) -> None:
         kind = event.get("type")
         if kind == "message":
             for block in several(part(event, "message", "content")):
@@ -32,7 +32,7 @@ class Events(Reader):
         elif kind == "complete":
             self.flush()
             self.done = True
-            self.ear.spent(turns=1, tokens=number(event.get("total_tokens")))
+            self.sink.spent(turns=1, tokens=number(event.get("total_tokens")))
             if self.text.startswith("Ran into this error"):  # it ends well, and says so as its answer
                 self.fail(self.text)
 

@@ -34,12 +34,12 @@ def environment(ask: TurnRequest) -> dict[str, str]:
 
 
 class Events(Reader):
-    def hear(self, event: Event) -> None:
+    def read(self, event: Event) -> None:
         kind, told = event.get("type"), part(event, "part")
         self.session = words(event.get("sessionID")) or self.session
         if kind == "step_start":
             self.done = False
-            self.ear.phase("thinking")
+            self.sink.phase("thinking")
         elif kind == "text":
             self.say(words(part(told, "text")))
         elif kind == "reasoning":
@@ -64,7 +64,7 @@ class Events(Reader):
         tokens, cost = part(step, "tokens"), part(step, "cost")
         counts = [number(part(tokens, name)) for name in ("input", "output", "reasoning")]
         counts += [number(part(tokens, "cache", name)) for name in ("read", "write")]
-        self.ear.spent(turns=1, tokens=sum(counts), cost=cost if isinstance(cost, int | float) else 0.0)
+        self.sink.spent(turns=1, tokens=sum(counts), cost=cost if isinstance(cost, int | float) else 0.0)
 
 
 DIALECT = Dialect(

@@ -61,7 +61,7 @@ class Following:
             await asyncio.wait_for(self._left.wait(), CANCEL)
 
     async def _watch(self, connection: Connection) -> Report | None:
-        stop = connection.follow(self._remote.id, self._hear)
+        stop = connection.follow(self._remote.id, self._on_state)
         try:
             while not self._leaving:
                 self._stirred.clear()
@@ -116,7 +116,7 @@ class Following:
         await self._pause(min(10.0, 0.1 * 2**self._failures))
         return None
 
-    def _hear(self, state: dict[str, Any]) -> None:
+    def _on_state(self, state: dict[str, Any]) -> None:
         self._tell(state)
         self._stirred.set()
 

@@ -24,7 +24,7 @@ from .session_log import Journal
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
-class Ear(QuestionPolicy):
+class RunMonitor(QuestionPolicy):
     """The Hearer of one run."""
 
     def __init__(

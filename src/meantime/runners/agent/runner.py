@@ -30,7 +30,7 @@ from . import checkpoint, session_log
 from .agent_run import Drive, Employed
 from .budget_meter import Tally
 from .concurrency_limit import Capacities
-from .run_monitor import Ear
+from .run_monitor import RunMonitor
 from .segmented_log import Segments
 from .session_log import Journal
 
@@ -142,9 +142,11 @@ class AgentRunner:
         tally = self._tally(task, settings, began)
         key = settings.model or settings.url or task.work.name
         gate = self._capacities.of(key, beside=task.above in self._drives)
-        ear = Ear(settings, journal, context, gate, self._clock, tally, lambda text: drive.warn(text))
+        monitor = RunMonitor(
+            settings, journal, context, gate, self._clock, tally, lambda text: drive.warn(text)
+        )
         brief = self._brief(task, employed)
-        drive = Drive(employed, assignment, context, brief, mark, journal, ear, self._clock)
+        drive = Drive(employed, assignment, context, brief, mark, journal, monitor, self._clock)
         self._journals[task.id], self._tallies[task.id], self._drives[task.id] = journal, tally, drive
         try:
             return await drive.run(await self._seed(task, employed))

@@ -84,7 +84,7 @@ class Watch:
         fcntl.flock(self._state, fcntl.LOCK_UN)
         return free
 
-    def hear(self, said: bytes) -> None:
+    def on_event(self, said: bytes) -> None:
         """What was said is only a reason to look: it may be of a former life of the same command."""
         if said == cells.OUTPUT:
             self._wake()

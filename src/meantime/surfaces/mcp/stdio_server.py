@@ -96,7 +96,7 @@ class StdioTransport:
                     await _refuse(out, "This line is not a message of JSON-RPC.")
                     continue
                 if isinstance(message, types.JSONRPCRequest):
-                    self._sessions.hear(message)
+                    self._sessions.note_session(message)
                     if message.method != LISTEN:  # which is answered when it is over, and not before
                         self._asked.add(message.id)
                 await to_server.send(SessionMessage(message))

@@ -17,8 +17,8 @@ from meantime.link import wire_errors
 from meantime.link.frame_connection import Wire
 from meantime.link.frames import (
     Ended,
+    EndingAcknowledged,
     Fence,
-    Heard,
     QuestionAsked,
     Replied,
     Run,
@@ -264,7 +264,7 @@ class ExecutorTable:
             if is_late:
                 await self.keep_late(frame.task, executor.id, frame.fence, from_wire(frame.report))
         if executor.wire is not None:
-            executor.wire.send(Heard(frame.task, frame.fence))
+            executor.wire.send(EndingAcknowledged(frame.task, frame.fence))
 
     def give_back(self, turn: str, *, failed: bool) -> None:
         assert self._tasks is not None

@@ -134,7 +134,7 @@ class Shim:
         while plumbing.streams or self._lingers or self.state[cells.PHASE] != cells.ENDED:
             for fd, event in self._poll.poll(self._pause()):
                 if fd in plumbing.streams:
-                    plumbing.hear(fd, event)
+                    plumbing.read_output(fd, event)
                     self._wake_followers()
                 elif fd == self._woken:
                     os.read(fd, 512)
