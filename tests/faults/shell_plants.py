@@ -38,7 +38,7 @@ tree.alone = lambda: True
 
 def no_hunt() -> None:
     """When a shim is gone, its command is believed to be gone, too."""
-    orphan_processes.hunt = lambda *args: (0, [])  # type: ignore[assignment]
+    orphan_processes.kill_orphans = lambda *args: (0, [])  # type: ignore[assignment]
 
 
 def starts_again() -> None:

@@ -17,7 +17,7 @@ from meantime.ports.session import AgentSettings, Gate
 
 from .budget_meter import Tally
 from .checkpoint import Halt
-from .message_buffer import Speech
+from .message_buffer import MessageBuffer
 from .question_policy import QuestionPolicy
 from .session_log import Journal
 
@@ -41,7 +41,7 @@ class RunMonitor(QuestionPolicy):
         self.halt: Halt | None = None
         self.halted = asyncio.Event()
         self.last = False  # the last turn: it is not counted, and not watched
-        self.speech = Speech()
+        self.speech = MessageBuffer()
         self._journal = journal
         self._tally = tally
         self._warn = warn

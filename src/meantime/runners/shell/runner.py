@@ -274,7 +274,7 @@ class ShellRunner:
         killed, left = 0, set[int]()
         for attempt in range(1, task.run.attempt + 1):
             base = self._places.of(task, attempt)
-            hunted = await asyncio.to_thread(orphan_processes.hunt, base, look(base))
+            hunted = await asyncio.to_thread(orphan_processes.kill_orphans, base, look(base))
             killed += hunted.killed - len(hunted.left)
             left.update(hunted.left)
         return Leftovers(killed, tuple(sorted(left)))
@@ -356,14 +356,14 @@ def _vanished(base: Path, problem: OSError) -> Report:
     state = look(base)
     if state is not None:
         orphan_processes.put_down(base, state)
-    count = orphan_processes.hunt(base, state).killed
+    count = orphan_processes.kill_orphans(base, state).killed
     return Report(lost=why + (f" {count} of its processes still ran and were killed." if count else ""))
 
 
 def _abandoned(watch: Watch, state: State, asked: int, inline: int | None) -> Report:
     """The shim was killed. What it left behind is nobody's any more, so it is ended, and that is said."""
     base = watch.base
-    hunted = orphan_processes.hunt(base, state, followed=watch.followed)
+    hunted = orphan_processes.kill_orphans(base, state, followed=watch.followed)
     if hunted.spared:
         return exit_report.copied(base, state, inline)
     why = exit_report.GONE
