@@ -15,7 +15,7 @@ from typing import Any
 
 from meantime.daemon.daemon_autostart import ensure
 from meantime.daemon.home import Home
-from meantime.daemon.owner_process import ask_to_end, owner
+from meantime.daemon.owner_process import owner, terminate
 
 from .mcp_tools import SERVER
 from .measure import folder, p50, ratio, table, verdict
@@ -47,7 +47,7 @@ async def run() -> None:
         finally:
             leader = owner(home)
             if leader is not None:
-                await asyncio.to_thread(ask_to_end, home, leader.pid, signal.SIGUSR1, 30.0)
+                await asyncio.to_thread(terminate, home, leader.pid, signal.SIGUSR1, 30.0)
 
 
 def _measure(server: Path) -> None:

@@ -23,7 +23,7 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 from meantime import Meantime
 from meantime.daemon.daemon_autostart import ensure
 from meantime.daemon.home import Home
-from meantime.daemon.owner_process import ask_to_end, owner
+from meantime.daemon.owner_process import owner, terminate
 
 from .mcp_tools import SERVER
 from .measure import UNLIMITED, folder, p50, ratio, table, us, verdict
@@ -50,7 +50,7 @@ async def run() -> None:
         finally:
             leader = owner(home)
             if leader is not None:
-                await asyncio.to_thread(ask_to_end, home, leader.pid, signal.SIGUSR1, 30.0)
+                await asyncio.to_thread(terminate, home, leader.pid, signal.SIGUSR1, 30.0)
         await _many(path)
 
 

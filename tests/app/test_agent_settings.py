@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from meantime import Meantime
-from meantime.app.agent_hosts import HOSTS
+from meantime.app.agent_hosts import SESSION_HOSTS
 from meantime.app.config_sources import BadConfig, load
 from meantime.daemon.home import Home
 from meantime.integrations.python_agent import PythonAgent
@@ -109,7 +109,7 @@ def test_what_fits_is_kept_as_it_is_meant() -> None:
 def test_every_setting_has_a_kind_and_every_runner_a_host() -> None:
     assert tuple(KINDS) == AgentSettings.__struct_fields__
     assert tuple(BUDGET) == Budget.__struct_fields__
-    assert set(RUNNERS) == set(HOSTS)
+    assert set(RUNNERS) == set(SESSION_HOSTS)
 
 
 def test_a_python_agent_has_its_own_runner() -> None:

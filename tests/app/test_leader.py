@@ -14,7 +14,7 @@ import pytest
 
 from meantime.daemon import owner_process
 from meantime.daemon.home import Home
-from meantime.daemon.owner_process import Owner, ask_to_end, listener, owner, served_by_another
+from meantime.daemon.owner_process import OwnerProcess, listener, owner, served_by_another, terminate
 from meantime.stores.sqlite.side_files import Lock
 
 HOLD = """
@@ -87,19 +87,19 @@ def test_a_lock_of_another_file_with_the_same_number(
 
 
 def test_only_the_owner_is_signalled(home: Home, stranger: subprocess.Popen[bytes]) -> None:
-    assert ask_to_end(home, stranger.pid, signal.SIGKILL, 5)  # it is no owner: nothing to wait for
+    assert terminate(home, stranger.pid, signal.SIGKILL, 5)  # it is no owner: nothing to wait for
     with holding(home) as held:
-        assert ask_to_end(home, stranger.pid, signal.SIGKILL, 5)
+        assert terminate(home, stranger.pid, signal.SIGKILL, 5)
         assert stranger.poll() is None
-        assert ask_to_end(home, held.pid, signal.SIGKILL, 30)
+        assert terminate(home, held.pid, signal.SIGKILL, 30)
     assert stranger.poll() is None
     assert held.returncode == -signal.SIGKILL
-    assert ask_to_end(home, held.pid, signal.SIGKILL, 5)  # it is gone
+    assert terminate(home, held.pid, signal.SIGKILL, 5)  # it is gone
 
 
 def test_one_that_does_not_end_is_said(home: Home) -> None:
     with holding(home) as held:
-        assert not ask_to_end(home, held.pid, signal.SIGCONT, 0.05)
+        assert not terminate(home, held.pid, signal.SIGCONT, 0.05)
         held.communicate("")
 
 
@@ -128,13 +128,13 @@ def test_one_that_does_not_answer_is_said(home: Home) -> None:
 
 
 def test_a_daemon_is_known_by_its_command_line() -> None:
-    assert Owner(1, "/usr/bin/python3 -P -m meantime.app.daemon").is_daemon
-    assert not Owner(1, "/usr/bin/python3 agent.py").is_daemon
+    assert OwnerProcess(1, "/usr/bin/python3 -P -m meantime.app.daemon").is_daemon
+    assert not OwnerProcess(1, "/usr/bin/python3 agent.py").is_daemon
 
 
 def test_an_owner_that_is_being_killed_is_waited_for(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel takes its command line away before its locks."""
-    found: Iterator[Owner | None] = iter([Owner(1, ""), Owner(1, ""), None])
+    found: Iterator[OwnerProcess | None] = iter([OwnerProcess(1, ""), OwnerProcess(1, ""), None])
     monkeypatch.setattr(owner_process, "owner", lambda home: next(found))
     assert served_by_another(home) is None
 
@@ -142,5 +142,5 @@ def test_an_owner_that_is_being_killed_is_waited_for(home: Home, monkeypatch: py
 def test_an_owner_without_a_command_line_that_stays_is_named(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(owner_process, "owner", lambda home: Owner(1, ""))
+    monkeypatch.setattr(owner_process, "owner", lambda home: OwnerProcess(1, ""))
     assert "Process 1 has the ledger and does not answer." in str(served_by_another(home, 0.05))

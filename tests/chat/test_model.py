@@ -29,7 +29,7 @@ from meantime.runners.shell.shell_work import Shell
 from meantime.surfaces.chat.chat_tools import ChatTools
 from meantime.surfaces.chat.chat_transcript import Conversation
 from meantime.surfaces.chat.model_agent import CUT_OFF, ModelAgent
-from meantime.surfaces.chat.work_handoff import Hands
+from meantime.surfaces.chat.work_handoff import WorkHandoff
 from meantime.testing import FakeSessionRunner, Reply
 from meantime.toolset.work_catalog import GivenWorks
 
@@ -43,7 +43,7 @@ class Talker:
         tasks: Any = thread._tasks
         self.thread = thread
         self.shown: list[str] = []
-        self.hands = Hands(tasks, thread, GivenWorks(tasks, agents, commands=Shell))
+        self.hands = WorkHandoff(tasks, thread, GivenWorks(tasks, agents, commands=Shell))
         self.model = model
         self.conversation = Conversation(thread, self.hands.speech)
 

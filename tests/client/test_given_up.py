@@ -79,11 +79,11 @@ async def test_nobody_elses_word_is_kept(pair: Pair):
 async def test_an_ending_that_is_said_twice_is_not_late(pair: Pair):
     """Only the word that it was heard was lost: the same result is not kept a second time."""
     job, handle = await start(pair.mt.thread("a"))
-    heard = pair.client._executor.heard
-    pair.client._executor.heard = lambda frame: None
+    heard = pair.client._executor.acknowledged
+    pair.client._executor.acknowledged = lambda frame: None
     job.finish(5)
     await handle.wait()
-    pair.client._executor.heard = heard
+    pair.client._executor.acknowledged = heard
     await pair.cut_and_back()
     await until(lambda: not pair.held())
     task = await handle.get()

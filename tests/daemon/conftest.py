@@ -19,7 +19,7 @@ import pytest
 
 from meantime.daemon.daemon_autostart import ensure
 from meantime.daemon.home import Home
-from meantime.daemon.owner_process import ask_to_end, owner
+from meantime.daemon.owner_process import owner, terminate
 
 PATIENCE = 60.0  # seconds: the machine may be busy
 
@@ -59,12 +59,12 @@ class Place:
     def down(self, number: signal.Signals = signal.SIGTERM) -> None:
         leader = owner(self.home)
         assert leader is not None
-        assert ask_to_end(self.home, leader.pid, number, PATIENCE)
+        assert terminate(self.home, leader.pid, number, PATIENCE)
 
     def kill(self) -> int:
         leader = owner(self.home)
         assert leader is not None
-        assert ask_to_end(self.home, leader.pid, signal.SIGKILL, PATIENCE)
+        assert terminate(self.home, leader.pid, signal.SIGKILL, PATIENCE)
         return leader.pid
 
     def daemon(self, *arguments: str, **options: Any) -> subprocess.Popen[str]:
@@ -132,7 +132,7 @@ def place_in(folder: Path) -> Iterator[Place]:
         yield made
         leader = owner(made.home)
         if leader is not None and leader.pid != os.getpid():
-            ask_to_end(made.home, leader.pid, signal.SIGUSR1, PATIENCE)
+            terminate(made.home, leader.pid, signal.SIGUSR1, PATIENCE)
         eventually(lambda: not made.processes(), "nothing is left behind")
     finally:
         for pid in made.processes():

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from meantime.daemon.daemon_autostart import NoDaemon, answers, ensure
-from meantime.daemon.owner_process import ask_to_end, owner
+from meantime.daemon.owner_process import owner, terminate
 
 from .conftest import Place, eventually
 
@@ -62,7 +62,7 @@ def test_one_that_hangs_is_said(place: Place) -> None:
         with pytest.raises(NoDaemon, match=r"did not answer within 0\.2 seconds") as caught:
             ensure(place.home, wait=0.2)
         assert str(place.home.log) in caught.value.hint
-        assert not ask_to_end(place.home, pid, signal.SIGTERM, 0.1)
+        assert not terminate(place.home, pid, signal.SIGTERM, 0.1)
     finally:
         os.kill(pid, signal.SIGCONT)
     eventually(lambda: owner(place.home) is None)

@@ -38,7 +38,7 @@ def follow_up_in_memory() -> None:
         said[task.id] = str(text)
         return QUEUED
 
-    def heard(self: Following, change: Any, committed: Any) -> None:
+    def on_commit(self: Following, change: Any, committed: Any) -> None:
         if change.ends and change.task.id in said:
             task = replace(change.task, follow_up=said.pop(change.task.id))
             following = asyncio.get_running_loop().create_task(self._go_on(task))
@@ -46,7 +46,7 @@ def follow_up_in_memory() -> None:
             following.add_done_callback(self._beside.discard)
 
     Following.say = say  # type: ignore[method-assign]
-    Following.heard = heard  # type: ignore[method-assign]
+    Following.on_commit = on_commit  # type: ignore[method-assign]
 
 
 def prompt_before_mark() -> None:

@@ -11,14 +11,14 @@ from typing import Any
 
 def heard_before_recorded() -> None:
     """The owner says that it has an ending before it has one: who said it forgets it."""
-    from meantime.link.frames import Ended, Heard
+    from meantime.link.frames import Ended, EndingAcknowledged
     from meantime.surfaces.socket.executor_table import Executor, ExecutorTable
 
     ended = ExecutorTable.ended
 
     def at_once(self: ExecutorTable, executor: Executor, frame: Ended) -> None:
         if executor.wire is not None:
-            executor.wire.send(Heard(frame.task, frame.fence))
+            executor.wire.send(EndingAcknowledged(frame.task, frame.fence))
         asyncio.get_running_loop().call_later(0.3, ended, self, executor, frame)
 
     ExecutorTable.ended = at_once  # type: ignore[method-assign]

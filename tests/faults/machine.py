@@ -85,7 +85,7 @@ class Life:
         writer._db.close()
         writer._mark.close()
         self.world.store._reader.close()
-        self.world.store._door._lock.drop()
+        self.world.store._file._lock.drop()
 
     def end(self) -> None:
         self.abandon()

@@ -30,7 +30,7 @@ def strike(of, number):
     try: os.killpg(first[0], number)
     except (OSError, IndexError): pass
 first = []
-tree.ask_to_stop = lambda of: strike(of, signal.SIGTERM)
+tree.terminate = lambda of: strike(of, signal.SIGTERM)
 tree.kill = lambda of: strike(of, signal.SIGKILL) or {}
 tree.alone = lambda: True
 """
@@ -38,7 +38,7 @@ tree.alone = lambda: True
 
 def no_hunt() -> None:
     """When a shim is gone, its command is believed to be gone, too."""
-    orphan_processes.hunt = lambda *args: (0, [])  # type: ignore[assignment]
+    orphan_processes.kill_orphans = lambda *args: (0, [])  # type: ignore[assignment]
 
 
 def starts_again() -> None:

@@ -17,7 +17,7 @@ from meantime.execution.context import WorkContext
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Progress, Task
 from meantime.kernel.model import Run as Rounds
-from meantime.link.frames import Heard, Run
+from meantime.link.frames import EndingAcknowledged, Run
 from meantime.runtime.submit import Submission
 
 pytestmark = pytest.mark.anyio
@@ -122,15 +122,15 @@ async def test_an_ending_is_said_again_when_it_is_asked_for(mt: Meantime):
     heard: list[Any] = []
     gate = asyncio.Event()
     handle = await mt.thread("t").start(Call(gate.wait))
-    executor.heard = lambda frame: None  # type: ignore[method-assign]  the owner's word is lost
+    executor.acknowledged = lambda frame: None  # type: ignore[method-assign]  the owner's word is lost
     gate.set()
     await handle.wait()
     executor._say = heard.append
     task = await mt.get(handle.id)
     executor.run(Run(task, True, False))
     assert [type(frame).__name__ for frame in heard] == ["Ended"]
-    del executor.heard
-    executor.heard(Heard(task.id, (1, 1)))
+    del executor.acknowledged
+    executor.acknowledged(EndingAcknowledged(task.id, (1, 1)))
 
 
 async def test_a_start_that_is_still_on_its_way_is_not_started_again(

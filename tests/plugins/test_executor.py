@@ -148,14 +148,14 @@ def test_a_call_that_ends_at_the_very_threshold_has_one_answer(
     mt: Meantime, executor: ToolExecutor, files: Files, monkeypatch: pytest.MonkeyPatch
 ):
     """The time is over, and it ends before the hand-off looks: the result, and no task."""
-    looks = FunctionCall.is_asked.fget
+    looks = FunctionCall.promotion_requested.fget
 
     def ends_now(call: FunctionCall) -> bool:
         files.gate.open()
         call.future.exception(PATIENCE)
         return looks(call)
 
-    monkeypatch.setattr(FunctionCall, "is_asked", property(ends_now))
+    monkeypatch.setattr(FunctionCall, "promotion_requested", property(ends_now))
     assert executor.execute("slow", {"value": "just in time"}) == "just in time"
     assert mt.list("all") == []
     assert files.gate.executions == 1

@@ -17,7 +17,7 @@ from meantime.app.ledger_owner import LedgerOwner
 from meantime.dialects.jaato import AUTO_APPROVED, BackgroundConfig, Jaato
 from meantime.ports.owner import About
 from meantime.testing import FakeClock, FakeSessionRunner
-from meantime.toolset.owner_catalog import OwnWorks
+from meantime.toolset.owner_catalog import OwnerCatalog
 from meantime.toolset.toolset import Toolset
 
 pytestmark = pytest.mark.anyio
@@ -256,7 +256,7 @@ async def test_start_starts_a_servers_tool_by_the_servers_name(tmp_path: Path):
     async with Meantime.open(":memory:", settings=SETTINGS, servers={"wiki": server}) as mt:
         agent = Agent(mt)
         tasks = agent.thread._tasks
-        agent.toolset = Toolset(tasks, OwnWorks(tasks, LedgerOwner(About)), "conv-1", "jaato")
+        agent.toolset = Toolset(tasks, OwnerCatalog(tasks, LedgerOwner(About)), "conv-1", "jaato")
         started = await agent.start("wiki", "add", {"a": 1, "b": 2})
         assert (started["plugin_name"], started["tool_name"]) == ("wiki", "add")
         assert (await agent.result(started["task_id"]))["result"] == {"sum": 3}
@@ -430,7 +430,7 @@ async def test_the_tools_of_servers_are_listed_as_capable(tmp_path: Path):
     async with Meantime.open(":memory:", settings=SETTINGS, servers=servers) as mt:
         agent = Agent(mt)
         tasks = agent.thread._tasks
-        agent.toolset = Toolset(tasks, OwnWorks(tasks, LedgerOwner(About)), "conv-1", "jaato")
+        agent.toolset = Toolset(tasks, OwnerCatalog(tasks, LedgerOwner(About)), "conv-1", "jaato")
         listed = (await agent.call("listBackgroundCapableTools"))["tools"]
         offered = [tool.name for tool in await mt.tools("wiki")]
         assert [one["tool_name"] for one in listed if one["plugin_name"] == "wiki"] == offered

@@ -148,7 +148,9 @@ async def test_a_leftover_that_cannot_be_killed_is_reported(tmp_path: Path, monk
     async with Meantime.open(tmp_path / "work.db") as mt:
         await ended(mt, tmp_path, BARE)
         with monkeypatch.context() as patched:
-            patched.setattr(orphan_processes, "hunt", lambda *_, **__: orphan_processes.Hunted(2, (4711,)))
+            patched.setattr(
+                orphan_processes, "hunt", lambda *_, **__: orphan_processes.KillResult(2, (4711,))
+            )
             with pytest.raises(Refused, match=r"1 of the processes .* cannot be killed: 4711") as problem:
                 await mt.cancel("one")
             assert problem.value.code == "still_running"
@@ -171,11 +173,11 @@ async def test_a_second_stop_does_not_interrupt_the_conclusion(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """Its supervisor was killed, and what it left is being ended, when the stop after the grace comes."""
-    began, real = asyncio.Event(), orphan_processes.hunt
+    began, real = asyncio.Event(), orphan_processes.kill_orphans
     loop = asyncio.get_running_loop()
     monkeypatch.setattr(shell_runner, "UNANSWERED", 0.0)
 
-    def slow(*given: object, **more: object) -> orphan_processes.Hunted:
+    def slow(*given: object, **more: object) -> orphan_processes.KillResult:
         loop.call_soon_threadsafe(began.set)
         asyncio.run_coroutine_threadsafe(asyncio.sleep(0.5), loop).result()  # until the grace is long over
         return real(*given, **more)  # type: ignore[arg-type]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # Each has a function `host(clock)`; it is imported when the first agent of its kind is employed. Where the
 # abilities of its agents differ it has `variant(settings)`, too, and makes a host for each. Those that are
 # LASTING get the commands, too: what they start goes on without us.
-HOSTS = {
+SESSION_HOSTS = {
     "acp": "meantime.integrations.acp",
     "opencode": "meantime.integrations.opencode",
     "cli": "meantime.integrations.cli_agents",
@@ -38,10 +38,10 @@ def employ(
 ) -> dict[str, Employed]:
     """An agent is given by AgentSettings, as the configuration has them; or, in Python, as itself: a
     Pydantic AI agent, or an async function of a conversation; with settings, as PythonAgent(…)."""
-    hosts: dict[str, SessionHost] = {}
+    session_hosts: dict[str, SessionHost] = {}
     employed: dict[str, Employed] = {}
     for name, given in agents.items():
-        one = given if isinstance(given, Employed) else _employed(name, given, hosts, clock, commands)
+        one = given if isinstance(given, Employed) else _employed(name, given, session_hosts, clock, commands)
         employed[name] = one
     return employed
 
@@ -63,13 +63,17 @@ def _no_commands(folder: str) -> Commands:
 
 
 def _employed(
-    name: str, given: Any, hosts: dict[str, SessionHost], clock: Clock, commands: Callable[[str], Commands]
+    name: str,
+    given: Any,
+    session_hosts: dict[str, SessionHost],
+    clock: Clock,
+    commands: Callable[[str], Commands],
 ) -> Employed:
     if isinstance(given, AgentSettings):
         settings = settled(structs.asdict(given), f"the agent {name}")
-        return Employed(settings, _host(settings, hosts, clock, commands))
+        return Employed(settings, _session_host(settings, session_hosts, clock, commands))
     if isinstance(given, PythonAgent) or is_agent(given):
-        host = _host(AgentSettings(runner="python"), hosts, clock, commands)
+        host = _session_host(AgentSettings(runner="python"), session_hosts, clock, commands)
         return Employed(cast("PythonHost", host).add(name, given), host)
     raise InvalidInput(
         f"The agent {name} is {type(given).__name__}.",
@@ -77,16 +81,19 @@ def _employed(
     )
 
 
-def _host(
-    settings: AgentSettings, hosts: dict[str, SessionHost], clock: Clock, commands: Callable[[str], Commands]
+def _session_host(
+    settings: AgentSettings,
+    session_hosts: dict[str, SessionHost],
+    clock: Clock,
+    commands: Callable[[str], Commands],
 ) -> SessionHost:
-    module: Any = import_module(HOSTS[settings.runner])
+    module: Any = import_module(SESSION_HOSTS[settings.runner])
     variant: Callable[[AgentSettings], str] | None = getattr(module, "variant", None)
     own = (variant(settings),) if variant else ()
     key = "/".join((settings.runner, *own))
-    if key not in hosts:
+    if key not in session_hosts:
         # Each has its own, so that no host takes another's commands for lost ones.
         folder = "-".join(("commands", *own))
         given = (commands(folder),) if settings.runner in LASTING else ()
-        hosts[key] = module.host(clock, *given, *own)
-    return hosts[key]
+        session_hosts[key] = module.host(clock, *given, *own)
+    return session_hosts[key]

@@ -41,7 +41,7 @@ from .agent_hosts import employ
 from .system_clock import SystemClock
 
 if TYPE_CHECKING:
-    from meantime.surfaces.socket.socket_door import SocketDoor
+    from meantime.surfaces.socket.link_server import LinkServer
 
 TURN_HEAD, TURN_RING = 16 << 20, 64 << 20  # bytes that are kept of one turn of a command-line agent
 MAX_STOP = 86_400.0  # seconds: also a number that is none, or endless, is no time to wait
@@ -51,7 +51,7 @@ class Joined(NamedTuple):
     runtime: Runtime
     about: About
     folder: Path | None  # for what lies beside the ledger
-    link: SocketDoor | None
+    link: LinkServer | None
 
 
 def joined(
@@ -90,7 +90,7 @@ def joined(
     runtime = Runtime(store, LocalEngine(every), clock, settings)
     listener = None
     if shared is not None and link is not None:
-        listener = shared.door(runtime, link)
+        listener = shared.link_server(runtime, link)
         runtime.admission.limited = listener.tell_limits
         shared.executors.keep_late = runtime.runs.keep_late
     kinds = tuple(sorted(runner.kind for runner in every))

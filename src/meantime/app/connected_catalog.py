@@ -48,7 +48,7 @@ class ConnectedWorks:
     async def _info(self) -> dict[str, Any] | None:
         def found() -> dict[str, Any] | None:
             try:
-                return _asked(lambda daemon: daemon.get("/v1/info"))
+                return _request(lambda daemon: daemon.get("/v1/info"))
             except MeantimeError:
                 return None
 
@@ -66,11 +66,11 @@ class ConnectedWorks:
         given = {key: value for key, value in structs.asdict(options).items() if key in _OPTIONS}
         body = {**given, "thread": thread, "tool": name, "arguments": arguments, "parent": own_task()}
         body = {key: value for key, value in body.items() if value not in (None, "")}
-        made = await asyncio.to_thread(_asked, lambda daemon: daemon.post("/v1/tasks", body))
+        made = await asyncio.to_thread(_request, lambda daemon: daemon.post("/v1/tasks", body))
         return await self._tasks.get(made["id"], thread)
 
 
-def _asked(question: Callable[[Daemon], Any]) -> dict[str, Any]:
+def _request(question: Callable[[Daemon], Any]) -> dict[str, Any]:
     """Over HTTP: the link carries no functions but those of the process at its end."""
     try:
         with_daemon = Daemon(start=False)

@@ -77,10 +77,10 @@ async def _live(home: Home, report: Callable[[str], None], umask: int, book: log
     if isinstance(book, Logbook):
         book.turns = True
     try:
-        await open_doors(mt, home, config)
+        await _open_http(mt, home, config)
         LOG.info("Meantime %s serves %s, process %s.", __version__, home.folder, os.getpid())
         report(READY)
-        on_close = await _until_asked(home, asked, book)
+        on_close = await _wait_for_signal(home, asked, book)
     except BaseException:
         await mt.close()
         raise
@@ -132,7 +132,7 @@ def _listen_to_signals() -> asyncio.Queue[str | None]:
     return asked
 
 
-async def _until_asked(home: Home, asked: asyncio.Queue[str | None], book: logging.Handler) -> str | None:
+async def _wait_for_signal(home: Home, asked: asyncio.Queue[str | None], book: logging.Handler) -> str | None:
     """Or until our home is gone: nobody could find us any more, and a new one would be served twice."""
     own = os.stat(home.folder)
     while True:
@@ -151,7 +151,7 @@ async def _until_asked(home: Home, asked: asyncio.Queue[str | None], book: loggi
         return None
 
 
-async def open_doors(mt: Meantime, home: Home, config: Config) -> None:
+async def _open_http(mt: Meantime, home: Home, config: Config) -> None:
     """The socket is what counts: an address that cannot be had is said, and does not stop the daemon."""
     settings = http_of(config)
     try:

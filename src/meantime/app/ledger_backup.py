@@ -116,14 +116,14 @@ def held(folder: Path) -> Generator[None]:
 
 
 def _copied(ledger: Path, stage: Path) -> Account:
-    _link_files(ledger, stage)
+    _hard_link_files(ledger, stage)
     _copy_database(ledger, stage / LEDGER)
     _copy_states(ledger, stage)
-    _link_files(ledger, stage)
+    _hard_link_files(ledger, stage)
     return account_of(stage / LEDGER)
 
 
-def _link_files(ledger: Path, stage: Path) -> None:
+def _hard_link_files(ledger: Path, stage: Path) -> None:
     """Those that the stage does not have yet."""
     for ending in BESIDE:
         folder = Path(f"{ledger}{ending}")
@@ -133,10 +133,10 @@ def _link_files(ledger: Path, stage: Path) -> None:
             link = stage / f"{LEDGER}{ending}" / file.relative_to(folder)
             link.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with contextlib.suppress(FileExistsError, FileNotFoundError):
-                _link(file, link)
+                _hard_link(file, link)
 
 
-def _link(file: Path, link: Path) -> None:
+def _hard_link(file: Path, link: Path) -> None:
     try:
         os.link(file, link, follow_symlinks=False)
     except OSError as problem:

@@ -21,24 +21,24 @@ from meantime.runners.shared_functions import SharedFunctionRunner
 from meantime.runtime.settings import Settings
 from meantime.surfaces.caller.caller_thread import own_task
 from meantime.surfaces.socket.executor_table import ExecutorTable
-from meantime.surfaces.socket.socket_door import SocketDoor
+from meantime.surfaces.socket.link_server import LinkServer
 
 from .system_clock import SystemClock
 
 
-class Shared(NamedTuple):
+class SharedLedger(NamedTuple):
     """What an owner needs that others are connected to."""
 
     runner: SharedFunctionRunner
     executors: ExecutorTable
 
-    def door(self, tasks: Tasks, path: str | os.PathLike[str]) -> SocketDoor:
-        return SocketDoor(tasks, self.executors, Path(os.fsdecode(path)).absolute(), __version__)
+    def link_server(self, tasks: Tasks, path: str | os.PathLike[str]) -> LinkServer:
+        return LinkServer(tasks, self.executors, Path(os.fsdecode(path)).absolute(), __version__)
 
 
-def share(functions: FunctionRunner, clock: Clock, settings: Settings) -> Shared:
+def share(functions: FunctionRunner, clock: Clock, settings: Settings) -> SharedLedger:
     executors = ExecutorTable(clock, lease=settings.executor_lease, grace=settings.executor_grace)
-    return Shared(SharedFunctionRunner(functions, executors), executors)
+    return SharedLedger(SharedFunctionRunner(functions, executors), executors)
 
 
 def client(link: str | os.PathLike[str] | None, patience: float, *, start: bool) -> Client:
@@ -51,12 +51,12 @@ def client(link: str | os.PathLike[str] | None, patience: float, *, start: bool)
         version=__version__,
         patience=patience,
         waits=link is not None,  # nobody else starts this user's daemon
-        summon=summoning(own) if own and start else None,
+        summon=starting_daemon(own) if own and start else None,
         parent=own_task(),
     )
 
 
-def summoning(own: Home) -> Callable[[], Awaitable[None]]:
+def starting_daemon(own: Home) -> Callable[[], Awaitable[None]]:
     async def summon() -> None:
         try:
             await asyncio.to_thread(ensure, own)

@@ -41,7 +41,7 @@ from .pending_open import Opening
 
 if TYPE_CHECKING:
     from meantime.client.client import Client
-    from meantime.surfaces.socket.socket_door import SocketDoor
+    from meantime.surfaces.socket.link_server import LinkServer
 
 
 class Meantime:
@@ -55,7 +55,7 @@ class Meantime:
         self._folder: Path | None = None  # for what lies beside the ledger
         self._doors: list[HttpDoor] = []
         self._standing = About()
-        self._link: SocketDoor | None = None
+        self._link: LinkServer | None = None
 
     @classmethod
     def open(

@@ -24,7 +24,7 @@ from meantime.kernel.plain_text import is_unicode
 from meantime.kernel.timeouts import check_age
 from meantime.kernel.work import Order
 from meantime.link import frames
-from meantime.link.frames import FromOwner, Heard, Limited, Stop, Welcome
+from meantime.link.frames import EndingAcknowledged, FromOwner, Limited, Stop, Welcome
 from meantime.link.verb_messages import VERBS, Verb, from_wire_answer
 from meantime.ports.clock import Clock
 from meantime.ports.engine import Engine
@@ -33,7 +33,7 @@ from meantime.ports.runner import CURRENT, Assignment
 from meantime.ports.tasks import Answer, OpenTurn, Options, Tasks
 
 from .executor import Executor, Held
-from .owner_connection import Asked, Connection
+from .owner_connection import Connection, PendingRequest
 
 # Asked twice, these could be done twice.
 _ONCE = frozenset({"call", "resume", "send", "answer", "append", "promote"})
@@ -99,16 +99,16 @@ class Client(Tasks):
     def _stop(self, id: str) -> Awaitable[Any]:
         return self.cancel(id, None, by="shutdown", reason="its process closed its connection", wait=True)
 
-    async def _ask(self, verb: Verb, *args: Any, **kwargs: Any) -> Any:
+    async def _request(self, verb: Verb, *args: Any, **kwargs: Any) -> Any:
         return await self._answer(
-            Asked(verb, verb.encode(*args, **kwargs), is_repeatable=verb.name not in _ONCE)
+            PendingRequest(verb, verb.encode(*args, **kwargs), is_repeatable=verb.name not in _ONCE)
         )
 
-    async def _answer(self, asked: Asked) -> Any:
+    async def _answer(self, asked: PendingRequest) -> Any:
         inside = CURRENT.get(None)
         if inside is not None:
             asked.work = (inside.task_id, getattr(inside, "depth", 0))
-        return asked.verb.decode_answer(await self._connection.ask(asked))
+        return asked.verb.decode_answer(await self._connection.request(asked))
 
     # -- what the connection wants to know, and to say
 
@@ -124,14 +124,14 @@ class Client(Tasks):
         if self.pushing.hosts or self._serving:
             self._say_hosts()
 
-    def heard(self, frame: FromOwner) -> None:
+    def on_frame(self, frame: FromOwner) -> None:
         match frame:
             case frames.Run():
                 self._executor.run(frame)
             case Stop():
                 self._executor.stop(frame)
-            case Heard():
-                self._executor.heard(frame)
+            case EndingAcknowledged():
+                self._executor.acknowledged(frame)
             case frames.Replied():
                 self._executor.replied(frame)
             case Limited():
@@ -165,7 +165,7 @@ class Client(Tasks):
     async def _handed_over(self, verb: Verb, arguments: bytes, id: str, thread: str) -> Task:
         sent = 0
         while True:
-            asked = Asked(verb, arguments)
+            asked = PendingRequest(verb, arguments)
             asked.sent = sent
             asked.unclaimed = partial(self._unclaimed, asked, id)
             try:
@@ -176,16 +176,16 @@ class Client(Tasks):
                     raise
             sent = asked.sent
             with contextlib.suppress(NotFound):  # else the owner is still writing it down
-                return await self._ask(VERBS["get"], id, thread)
+                return await self._request(VERBS["get"], id, thread)
             await asyncio.sleep(ON_ITS_WAY)
 
-    def _unclaimed(self, asked: Asked, id: str, answer: asyncio.Future[Any]) -> None:
+    def _unclaimed(self, asked: PendingRequest, id: str, answer: asyncio.Future[Any]) -> None:
         if answer.cancelled():
             self._executor.let_go(id)
         elif (problem := answer.exception()) is not None:
             self._refused(asked, id, problem)
 
-    def _refused(self, asked: Asked, id: str, problem: BaseException) -> None:
+    def _refused(self, asked: PendingRequest, id: str, problem: BaseException) -> None:
         """Where the owner was lost, it may have been taken: the next one will ask for it then."""
         in_doubt = isinstance(problem, Disconnected) and asked.sent
         if not in_doubt and not _is_own(asked, id, problem):
@@ -205,7 +205,7 @@ class Client(Tasks):
         options = self._ours(options)
         if order.target is None:
             order = _for_owner(order, options)
-            return from_wire_answer(await self._ask(VERBS["call"], thread, order, options, threshold))
+            return from_wire_answer(await self._request(VERBS["call"], thread, order, options, threshold))
         id = _id_of(options)
         held = self._hold(id, thread, order)
         held.awaited = True
@@ -225,7 +225,7 @@ class Client(Tasks):
         self, thread: str, order: Order, options: Options, threshold: float | None, held: Held
     ) -> Answer:
         try:
-            return from_wire_answer(await self._ask(VERBS["call"], thread, order, options, threshold))
+            return from_wire_answer(await self._request(VERBS["call"], thread, order, options, threshold))
         except TaskFailed:
             own = None if held.performing is None or held.is_running else held.performing.result().exception
             if own is None or not is_raisable(own):
@@ -271,7 +271,7 @@ class Client(Tasks):
             try:
                 for verb in ("get", "promote"):
                     with contextlib.suppress(NotFound):
-                        return await self._ask(VERBS[verb], id, thread)
+                        return await self._request(VERBS[verb], id, thread)
                 return None
             except (Disconnected, Refused) as problem:
                 if problem.code not in ("in_doubt", "already_a_task"):
@@ -281,7 +281,7 @@ class Client(Tasks):
 
     async def open_turn(self, thread: str, *, lease: float | None, limit: int) -> OpenTurn:
         verb = VERBS["open_turn"]
-        asked = Asked(verb, verb.encode(thread, lease=lease, limit=limit))
+        asked = PendingRequest(verb, verb.encode(thread, lease=lease, limit=limit))
         asked.unclaimed = self._give_back
         opened: OpenTurn = await self._answer(asked)
         self._turns.add(opened.id)
@@ -294,12 +294,12 @@ class Client(Tasks):
             closing = asyncio.get_running_loop().create_task(self.close_turn(opened.id, failed=False))
             self._beside.add(closing)
             closing.add_done_callback(self._beside.discard)
-            closing.add_done_callback(_heard)  # where it fails, the next connection gives it back
+            closing.add_done_callback(_consume_error)  # where it fails, the next connection gives it back
 
     async def close_turn(self, turn: str, *, failed: bool, thread: str | None = None) -> None:
         verb = VERBS["close_turn"]
-        asked = Asked(verb, verb.encode(check_id(turn, "turn"), failed=failed, thread=thread))
-        asked.unclaimed = _heard  # it is done, also where nobody waits for it
+        asked = PendingRequest(verb, verb.encode(check_id(turn, "turn"), failed=failed, thread=thread))
+        asked.unclaimed = _consume_error  # it is done, also where nobody waits for it
         try:
             await self._answer(asked)
         finally:
@@ -309,7 +309,7 @@ class Client(Tasks):
         """Every owner counts anew: what was seen of a former one is nothing to this one."""
         verb, owner = VERBS["wait_wake"], self._owners
         known = seen & ((1 << _OWNER) - 1) if seen >= 0 and seen >> _OWNER == owner else -1
-        asked = Asked(verb, verb.encode(thread, known))
+        asked = PendingRequest(verb, verb.encode(thread, known))
         asked.fresh = verb.encode(thread, -1)
         return await self._answer(asked) | self._owners << _OWNER
 
@@ -348,12 +348,12 @@ def _id_of(options: Options) -> str:
     return task_id(os.urandom(ENTROPY)) if options.id is None else check_id(options.id, "id")
 
 
-def _heard(done: asyncio.Future[Any]) -> None:
+def _consume_error(done: asyncio.Future[Any]) -> None:
     """So that nobody complains of an error that nobody waits for."""
     _ = done.cancelled() or done.exception()
 
 
-def _is_own(asked: Asked, id: str, problem: BaseException) -> bool:
+def _is_own(asked: PendingRequest, id: str, problem: BaseException) -> bool:
     """Asked again, it is there already: only the first answer was lost."""
     return asked.sent > 1 and isinstance(problem, Duplicate) and problem.existing == id
 
@@ -382,7 +382,7 @@ def _inline(report: Report, held: Held) -> Answer:
 
 def _plain(verb: Verb) -> Callable[..., Awaitable[Any]]:
     async def method(self: Client, *args: Any, **kwargs: Any) -> Any:
-        return await self._ask(verb, *args, **kwargs)  # pyright: ignore[reportPrivateUsage]  its own method
+        return await self._request(verb, *args, **kwargs)  # pyright: ignore[reportPrivateUsage]  its own method
 
     method.__name__ = verb.name
     return method

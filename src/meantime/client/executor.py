@@ -18,10 +18,10 @@ from meantime.kernel.questions import Question, Reply
 from meantime.kernel.work import Order
 from meantime.link.frame_connection import MAX_FRAME
 from meantime.link.frames import (
-    Asks,
     Ended,
+    EndingAcknowledged,
     Frame,
-    Heard,
+    QuestionAsked,
     Replied,
     Run,
     Said,
@@ -84,7 +84,7 @@ class Held:
         return Said(self.context.said, self.context.emitted, self.context.session)
 
 
-class _Asks:
+class _OwnerQuestions:
     """The questions of one function, asked of the owner."""
 
     def __init__(self, held: Held, say: Callable[[Frame], None]) -> None:
@@ -95,7 +95,7 @@ class _Asks:
         assert self._held.task is not None
         answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._held.asked[question.id] = (question, answer)
-        self._say(Asks(self._held.task.id, self._held.fence, question))
+        self._say(QuestionAsked(self._held.task.id, self._held.fence, question))
         try:
             return await answer
         finally:
@@ -149,7 +149,7 @@ class Executor:
             self._tell(held)
         for question, _ in held.asked.values():
             assert held.task is not None
-            self._say(Asks(held.task.id, held.fence, question, again=True))
+            self._say(QuestionAsked(held.task.id, held.fence, question, again=True))
 
     def left(self, id: str) -> None:
         """Its caller waits no longer: what has not ended goes on until it has, and until that was heard."""
@@ -180,7 +180,7 @@ class Executor:
 
     def stop_held(self, held: Held) -> None:
         if held.context is not None and held.task is not None:
-            held.context.ask_to_stop()
+            held.context.request_stop()
             self._engine.stop(held.task)
             self._clock.call_later(LOOK, lambda: self._after_stop(held))
 
@@ -193,7 +193,7 @@ class Executor:
             if held.timed_out:
                 self._leave_behind(held)
 
-    def heard(self, frame: Heard) -> None:
+    def acknowledged(self, frame: EndingAcknowledged) -> None:
         held = self._held.get(frame.task)
         if held is None or held.awaited or held.ending is None:
             return
@@ -220,7 +220,11 @@ class Executor:
         if held.began is None:
             held.began = self._clock.monotonic()
         held.context = WorkContext(
-            frame.task, loop, self._clock.now, partial(self._changed, held), asks=_Asks(held, self._say)
+            frame.task,
+            loop,
+            self._clock.now,
+            partial(self._changed, held),
+            asks=_OwnerQuestions(held, self._say),
         )
         order = held.order
         assignment = Assignment(frame.task, order.target, order.args, order.kwargs, frame.foreground)

@@ -22,7 +22,6 @@ from meantime.link.frame_connection import MAX_FRAME, Wire
 from meantime.link.frames import (
     PROTOCOL,
     Answered,
-    Ask,
     Bye,
     Forget,
     Frame,
@@ -31,6 +30,7 @@ from meantime.link.frames import (
     Ping,
     Problem,
     Refuse,
+    Request,
     Welcome,
 )
 from meantime.link.unix_address import address, credentials
@@ -54,10 +54,10 @@ class Listener(Protocol):
 
     def welcomed(self, welcome: Welcome, *, same: bool) -> None: ...
 
-    def heard(self, frame: FromOwner) -> None: ...
+    def on_frame(self, frame: FromOwner) -> None: ...
 
 
-class Asked:
+class PendingRequest:
     """A question that waits for its answer."""
 
     __slots__ = ("answer", "arguments", "fresh", "id", "is_repeatable", "sent", "unclaimed", "verb", "work")
@@ -95,7 +95,7 @@ class Connection:
         self._summon = summon  # starts the owner where it is not running
         self._wire: Wire[Any] | None = None  # while we are welcome
         self._instance = ""
-        self._asked: dict[int, Asked] = {}
+        self._asked: dict[int, PendingRequest] = {}
         self._count = 0
         self._seeking: asyncio.Task[None] | None = None
         self._giving_up: asyncio.TimerHandle | None = None
@@ -111,7 +111,7 @@ class Connection:
     def is_up(self) -> bool:
         return self._wire is not None
 
-    async def ask(self, asked: Asked) -> Any:
+    async def request(self, asked: PendingRequest) -> Any:
         """The answer, as JSON."""
         if self._closed:
             raise Closed
@@ -143,16 +143,16 @@ class Connection:
                 asked.answer.cancel()
             raise
 
-    async def _claimed(self, asked: Asked) -> Any:
+    async def _claimed(self, asked: PendingRequest) -> Any:
         try:
             return await asked.answer
         except asyncio.CancelledError:
             self.say(Forget(asked.id))
             raise
 
-    def _send(self, asked: Asked) -> None:
+    def _send(self, asked: PendingRequest) -> None:
         asked.sent += 1
-        self.say(Ask(asked.id, asked.verb.name, msgspec.Raw(asked.arguments), asked.work))
+        self.say(Request(asked.id, asked.verb.name, msgspec.Raw(asked.arguments), asked.work))
 
     def say(self, frame: Frame) -> None:
         """Dropped where there is no connection: whoever said it says it again when there is one."""
@@ -271,7 +271,7 @@ class Connection:
             case Ping():
                 pass
             case _:
-                self._listener.heard(frame)
+                self._listener.on_frame(frame)
 
     # -- losing it
 

@@ -24,7 +24,7 @@ LOCKS = Path("/proc/locks")
 DAEMON = "meantime.app.daemon"  # in the command line of every daemon
 
 
-class Owner(NamedTuple):
+class OwnerProcess(NamedTuple):
     """The process that holds the ledger."""
 
     pid: int
@@ -38,11 +38,11 @@ class Owner(NamedTuple):
         return f"process {self.pid} ({self.command[:200]})"
 
 
-def owner(home: Home) -> Owner | None:
+def owner(home: Home) -> OwnerProcess | None:
     return holder(home.ledger)
 
 
-def holder(ledger: Path) -> Owner | None:
+def holder(ledger: Path) -> OwnerProcess | None:
     """None where nobody holds it. Only looks: taking the lock to see could turn a daemon away."""
     path = Path(f"{ledger}.lock")
     try:
@@ -57,7 +57,7 @@ def holder(ledger: Path) -> Owner | None:
             continue
         pid = int(words[4])
         if _has_open(pid, path):
-            return Owner(pid, _command(pid))
+            return OwnerProcess(pid, _command(pid))
     return None
 
 
@@ -92,7 +92,7 @@ def served_by_another(home: Home, wait: float = PATIENCE) -> str | None:
     return None
 
 
-def ask_to_end(home: Home, pid: int, number: signal.Signals, wait: float) -> bool:
+def terminate(home: Home, pid: int, number: signal.Signals, wait: float) -> bool:
     """True when that process is gone. Nobody else is ever signalled, should it end on its own meanwhile."""
     try:
         handle = os.pidfd_open(pid)

@@ -27,7 +27,7 @@ _NO_VALUES: dict[str, Json] = {}
 _NO_PROGRESS = Progress()
 
 
-class Asks(Protocol):
+class QuestionPort(Protocol):
     """Where questions go."""
 
     def ask(self, question: Question) -> Awaitable[Reply]: ...
@@ -67,7 +67,7 @@ class WorkContext:
         loop: asyncio.AbstractEventLoop,
         now: Callable[[], float],
         changed: Callable[[str, bool], object],
-        asks: Asks | None = None,
+        asks: QuestionPort | None = None,
         aged: Callable[[str, float], object] = lambda id, seconds: None,
     ) -> None:
         self.task_id = task.id
@@ -106,7 +106,7 @@ class WorkContext:
         if self.cancelled:
             raise Stopped("This run was asked to stop.")
 
-    def ask_to_stop(self) -> None:
+    def request_stop(self) -> None:
         """The owner's side; not part of what work may call."""
         self._stopping = True
 

@@ -108,7 +108,7 @@ def decide(task: Task, move: Move, facts: Facts, now: float) -> Change:
     if task.status in ENDED and move is not Move.RESUME:
         return _too_late(task, facts, now)
     status = after(task.status, move)
-    if move is Move.ANSWER and not _is_asked(task, facts):
+    if move is Move.ANSWER and not _answers_open_question(task, facts):
         status = None
     if status is None:
         cancelling = task.status is Status.CANCELLING and move is Move.CANCEL
@@ -120,7 +120,7 @@ def decide(task: Task, move: Move, facts: Facts, now: float) -> Change:
     return _end(task, move, status, facts, now) if status in ENDED else _go_on(task, move, status, facts, now)
 
 
-def _is_asked(task: Task, facts: Facts) -> bool:
+def _answers_open_question(task: Task, facts: Facts) -> bool:
     """An answer is for the question that it answers, and for no later one."""
     return task.question is not None and facts.reply is not None and facts.reply.question == task.question.id
 

@@ -65,7 +65,7 @@ class Hello(Frame, frozen=True, tag="hello"):
     turns: list[str]  # that it still holds
 
 
-class Ask(Frame, frozen=True, tag="ask"):
+class Request(Frame, frozen=True, tag="ask"):
     id: int
     verb: str
     arguments: Raw
@@ -96,7 +96,7 @@ class Saying(Frame, frozen=True, tag="saying"):
     is_deaf: bool = False  # it was asked to stop, and has never asked whether it should
 
 
-class Asks(Frame, frozen=True, tag="asks"):
+class QuestionAsked(Frame, frozen=True, tag="asks"):
     """A function that runs here needs an answer. Said again after every reconnect, until it has one."""
 
     task: str
@@ -163,7 +163,7 @@ class Stop(Frame, frozen=True, tag="stop"):
     fence: Fence
 
 
-class Heard(Frame, frozen=True, tag="heard"):
+class EndingAcknowledged(Frame, frozen=True, tag="heard"):
     """The ending is on record: it need not be said again."""
 
     task: str
@@ -185,10 +185,10 @@ class Limited(Frame, frozen=True, tag="limited"):
 
 
 FromClient: TypeAlias = (
-    Hello | Ask | Forget | Ended | Saying | Asks | Withdraws | Hosting | Unknown | Ping | Bye
+    Hello | Request | Forget | Ended | Saying | QuestionAsked | Withdraws | Hosting | Unknown | Ping | Bye
 )
 FromOwner: TypeAlias = (
-    Welcome | Refuse | Answered | Problem | Run | Stop | Heard | Replied | Limited | Ping | Bye
+    Welcome | Refuse | Answered | Problem | Run | Stop | EndingAcknowledged | Replied | Limited | Ping | Bye
 )
 
 

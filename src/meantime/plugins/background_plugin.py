@@ -123,7 +123,7 @@ class BackgroundPlugin:
 
     def _status(self, given: jaato_arguments.Status) -> dict[str, Any]:
         id = given.task_id
-        return self._of_owner(
+        return self._of_plugin(
             id, lambda name, plugin: jaato_texts.status(id, name, plugin.get_status(id).value)
         )
 
@@ -135,7 +135,7 @@ class BackgroundPlugin:
             word, seconds = found.status.value, found.duration_seconds
             return jaato_texts.result(id, name, word, found.result, found.error, seconds)
 
-        return self._of_owner(id, shown)
+        return self._of_plugin(id, shown)
 
     def _cancel(self, given: jaato_arguments.Cancel) -> dict[str, Any]:
         id = given.task_id
@@ -144,7 +144,7 @@ class BackgroundPlugin:
             plugin.get_status(id)  # whether it has such a task
             return jaato_texts.cancelled(id, plugin.cancel(id))
 
-        return self._of_owner(id, cancelled)
+        return self._of_plugin(id, cancelled)
 
     def _list(self, given: jaato_arguments.List) -> dict[str, Any]:
         return jaato_texts.listed([_row(handle) for handle in self._handles(given.plugin_name)])
@@ -189,7 +189,7 @@ class BackgroundPlugin:
         found = {name: registry.get_plugin(name) for name in registry.list_exposed()}
         return {name: plugin for name, plugin in found.items() if isinstance(plugin, BackgroundCapable)}
 
-    def _of_owner(
+    def _of_plugin(
         self, id: str, answer: Callable[[str, BackgroundCapable], dict[str, Any]]
     ) -> dict[str, Any]:
         """Of the first plugin that knows the task."""

@@ -13,7 +13,7 @@ from meantime.ports.runner import Context, Stopped
 MOST_SAID = 100  # before the link; a call that ends in time has nobody to tell
 
 
-class Link:
+class CallContext:
     """Before the link nobody can ask it to stop. What it says until then is said again afterwards."""
 
     noticed = on_thread = False
@@ -28,7 +28,7 @@ class Link:
         self._said: list[Callable[[Context], None]] | None = None
         self._lock = threading.Lock()
 
-    def link(self, context: Context) -> None:
+    def attach(self, context: Context) -> None:
         with self._lock:
             self._context, said = context, self._said
         for again in said or ():

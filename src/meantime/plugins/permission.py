@@ -24,7 +24,7 @@ class Decision:
 Permission = Callable[[str, dict[str, Any]], "bool | Decision"]
 
 
-def ask(permission: Permission | None, name: str, arguments: dict[str, Any]) -> Decision:
+def check_permission(permission: Permission | None, name: str, arguments: dict[str, Any]) -> Decision:
     """A check that fails, or gives no answer, is no permission."""
     if permission is None:
         return Decision(True)

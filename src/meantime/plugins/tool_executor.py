@@ -14,9 +14,9 @@ from meantime.kernel.model import Json
 from meantime.ports.runner import CURRENT
 
 from .background_mixin import check_arguments
-from .call_context import Link
+from .call_context import CallContext
 from .estimates import alike
-from .permission import Decision, Permission, ask, denied, kept
+from .permission import Decision, Permission, check_permission, denied, kept
 from .protocol import TaskHandle
 from .registry import PluginRegistry, Tool
 from .registry_state import new_id
@@ -74,7 +74,7 @@ class ToolExecutor:
     def _execute(self, name: str, args: dict[str, Any]) -> Any:
         tool = self._registry.tool(name)
         arguments = check_arguments(args)
-        decision = ask(self._permission, name, arguments)
+        decision = check_permission(self._permission, name, arguments)
         if not decision.allowed:
             return {"error": denied(name, decision)}
         meta = self._meta(decision)
@@ -111,7 +111,7 @@ class ToolExecutor:
     ) -> TaskHandle:
         """Starts a tool in the background on purpose, under the same permission as a call of it."""
         tool = self._registry.tool(name)
-        decision = ask(self._permission, name, check_arguments(arguments))
+        decision = check_permission(self._permission, name, check_arguments(arguments))
         if not decision.allowed:
             raise PermissionError(denied(name, decision))
         if tool.ours is not None:
@@ -144,7 +144,7 @@ class ToolExecutor:
         is that of the work."""
         if CURRENT.get(None) is not None:
             return run_tool(tool, arguments)
-        before = CURRENT.set(Link(new_id(), self._registry.workshop.thread_id))
+        before = CURRENT.set(CallContext(new_id(), self._registry.workshop.thread_id))
         try:
             return run_tool(tool, arguments)
         finally:
@@ -183,7 +183,7 @@ class ToolExecutor:
         patience = threshold
         try:
             while not call.wait(patience):
-                by_hand = call.is_asked
+                by_hand = call.promotion_requested
                 if not by_hand and (patience is None or call.elapsed < patience):
                     continue  # woken for nothing
                 handle = self._hand_off(call)

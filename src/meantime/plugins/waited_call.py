@@ -18,7 +18,7 @@ from meantime.kernel.errors import Closed, Refused
 from meantime.kernel.model import Json
 from meantime.ports.runner import CURRENT
 
-from .call_context import Link
+from .call_context import CallContext
 from .protocol import TaskHandle
 from .registry import Tool
 from .registry_state import Workshop, new_id
@@ -62,7 +62,7 @@ class Calling(ABC):
     # -- by hand: somebody asks, and who waits for the call does it, so that there is one answer
 
     @property
-    def is_asked(self) -> bool:
+    def promotion_requested(self) -> bool:
         return self._promotion is not None
 
     def promote(self) -> TaskHandle:
@@ -121,17 +121,19 @@ class FunctionCall(Calling):
         super().__init__(tool, arguments, meta)
         self._workers = workers
         self._workshop = workshop
-        self._link = Link(self.id, workshop.thread_id)
+        self._context = CallContext(self.id, workshop.thread_id)
         self.future = OnLoop() if tool.is_async else Future()
 
     def begin(self) -> None:
         self.future.set_running_or_notify_cancel()
         self.future.add_done_callback(self.wake)
         if isinstance(self.future, OnLoop):
-            run_beside(self._workshop.thread, self.future.perform(self._link, self.tool.run, self.arguments))
+            run_beside(
+                self._workshop.thread, self.future.perform(self._context, self.tool.run, self.arguments)
+            )
             return
         context = copy_context()
-        context.run(CURRENT.set, self._link)
+        context.run(CURRENT.set, self._context)
 
         def job() -> None:
             settle(self.future, context.run, run_tool, self.tool, self.arguments)
@@ -151,7 +153,7 @@ class FunctionCall(Calling):
                 id=self.id,
                 running_for=self.elapsed,
                 meta=self.meta,
-                linked=self._link.link,
+                linked=self._context.attach,
             )
         with self._workshop.place(self.id):
             handle: Any = tool.plugin.register_running_task(self.future, tool.name, self.arguments)
@@ -174,7 +176,7 @@ class OnLoop(Future[Any]):
     _performing: asyncio.Task[Any] | None = None
     _asked = False
 
-    async def perform(self, link: Link, run: Callable[..., Any], arguments: dict[str, Any]) -> None:
+    async def perform(self, link: CallContext, run: Callable[..., Any], arguments: dict[str, Any]) -> None:
         self._performing = me = asyncio.current_task()
         CURRENT.set(link)
         try:

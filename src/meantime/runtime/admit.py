@@ -111,7 +111,7 @@ class Admission:
         if moved.disposition is Disposition.APPLIED:
             self._launch(replace(assignment, task=moved.task))
 
-    def heard(self, change: Change, committed: Committed) -> None:
+    def on_commit(self, change: Change, committed: Committed) -> None:
         """What ended gives its slot, or its place in the queue, to the next."""
         if not change.ends:
             return

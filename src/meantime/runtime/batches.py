@@ -76,7 +76,7 @@ class Batches:
         if self._open.get(thread) == batch:
             del self._open[thread]
 
-    def heard(self, change: Change, committed: Committed) -> None:
+    def on_commit(self, change: Change, committed: Committed) -> None:
         task = change.task
         key = (task.thread, task.batch)
         count = self._counts.get(key)

@@ -222,7 +222,7 @@ class Calls:
 
     def _stop(self, call: Foreground, by: str) -> None:
         call.stopped_by = call.stopped_by or by
-        call.context.ask_to_stop()
+        call.context.request_stop()
         self._engine.stop(call.task)
 
 

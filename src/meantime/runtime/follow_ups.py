@@ -44,7 +44,7 @@ class Following:
         await self._record.amend(task.id, lambda now: _queued(now, said), event="follow_up", durable=True)
         return QUEUED
 
-    def heard(self, change: Change, committed: Committed) -> None:
+    def on_commit(self, change: Change, committed: Committed) -> None:
         if change.ends and change.task.follow_up and not self.closed:
             following = asyncio.get_running_loop().create_task(self._go_on(change.task))
             self._beside.add(following)

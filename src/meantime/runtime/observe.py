@@ -23,7 +23,7 @@ class Observing:
         self._closed = False
         self._heard = 0  # the newest event whose task is up to date here
 
-    def heard(self, change: Change, committed: Committed) -> None:
+    def on_commit(self, change: Change, committed: Committed) -> None:
         self._heard = max(self._heard, committed.seq or 0)
         if committed.seq and self._sleepers:
             self._wake()

@@ -25,7 +25,7 @@ STOPPED = "This run was asked to stop while it waited for an answer."
 PERSON, AGENT = "user", "agent"  # who may answer
 
 
-class Asking:
+class OpenQuestions:
     def __init__(self, record: Record) -> None:
         self._record = record
         self._turns: dict[str, asyncio.Lock] = {}  # one question at a time per task
@@ -113,7 +113,7 @@ class Asking:
             raise _not_waiting(moved.task)
         return moved.task
 
-    def heard(self, change: Change, committed: Committed) -> None:
+    def on_commit(self, change: Change, committed: Committed) -> None:
         """The commit of an answer is what the work hears, whoever gave it."""
         task = change.task
         if change.ends:

@@ -280,7 +280,7 @@ class Looking:
                 if not future.done():
                     future.set_result(None)
 
-    def heard(self, change: Change, committed: Committed) -> None:
+    def on_commit(self, change: Change, committed: Committed) -> None:
         if change.ends:
             for future in self._waiting.pop(change.task.id, ()):
                 if not future.done():

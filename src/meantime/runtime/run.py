@@ -23,7 +23,7 @@ from meantime.ports.clock import Alarm
 from meantime.ports.engine import Engine
 from meantime.ports.runner import CURRENT, Assignment, LastingRunner
 
-from .open_questions import Asking
+from .open_questions import OpenQuestions
 from .record import Moved, Record
 from .settings import Settings
 
@@ -48,7 +48,7 @@ class Live:
         self.alarms = ()
 
 
-class _Asks:
+class _RunQuestions:
     """The questions of one run."""
 
     __slots__ = ("_fence", "_runs", "_task")
@@ -66,7 +66,7 @@ class _Asks:
 
 
 class Runs:
-    def __init__(self, record: Record, engine: Engine, settings: Settings, asking: Asking) -> None:
+    def __init__(self, record: Record, engine: Engine, settings: Settings, asking: OpenQuestions) -> None:
         self._record = record
         self._engine = engine
         self.asking = asking
@@ -97,7 +97,7 @@ class Runs:
 
     def new_context(self, task: Task) -> WorkContext:
         loop = asyncio.get_running_loop()
-        asks = _Asks(self, task.id, (task.run.number, task.run.attempt))
+        asks = _RunQuestions(self, task.id, (task.run.number, task.run.attempt))
         return WorkContext(task, loop, self._record.clock.now, self._flush_soon, asks, self._aged)
 
     def _begin(self, assignment: Assignment, live: Live, coroutine: Any) -> None:
@@ -224,16 +224,16 @@ class Runs:
         if live is None:
             return
         live.quiet()
-        self._ask(task, live)
+        self._request_stop(task, live)
         clock, settings = self._record.clock, self._settings
         live.alarms = (
-            clock.call_later(settings.stop_grace, lambda: self._ask(task, live)),
+            clock.call_later(settings.stop_grace, lambda: self._request_stop(task, live)),
             clock.call_later(settings.stop_deadline, lambda: self.beside(self._abandon(task.id, live))),
         )
 
-    def _ask(self, task: Task, live: Live) -> None:
+    def _request_stop(self, task: Task, live: Live) -> None:
         if self.live.get(task.id) is live:
-            live.context.ask_to_stop()
+            live.context.request_stop()
             self._engine.stop(task)
 
     async def _abandon(self, id: str, live: Live) -> Moved | None:

@@ -114,19 +114,19 @@ class Runtime(Stages):
 
     async def read(self, ref: str, thread: str | None, stream: str, offset: int, limit: int) -> Chunk:
         self._check_open()
-        return await self.hearing.read(ref, thread, stream, offset, limit)
+        return await self.work_io.read(ref, thread, stream, offset, limit)
 
     async def tail(self, ref: str, thread: str | None, stream: str, lines: int, limit: int) -> Chunk:
         self._check_open()
-        return await self.hearing.tail(ref, thread, stream, lines, limit)
+        return await self.work_io.tail(ref, thread, stream, lines, limit)
 
     async def wait_output(self, ref: str, thread: str | None, stream: str, seen: int) -> None:
         self._check_open()
-        await self.hearing.wait_output(ref, thread, stream, seen)
+        await self.work_io.wait_output(ref, thread, stream, seen)
 
     async def send(self, ref: str, thread: str | None, data: str | bytes, *, eof: bool = False) -> str:
         self._check_open()
-        return await self.hearing.send(ref, thread, data, eof=eof)
+        return await self.work_io.send(ref, thread, data, eof=eof)
 
     async def lines(
         self,
@@ -138,7 +138,7 @@ class Runtime(Stages):
         last: int | None = None,
     ) -> Sequence[Line]:
         self._check_open()
-        return await self.hearing.lines(ref, thread, kinds, roles, last)
+        return await self.work_io.lines(ref, thread, kinds, roles, last)
 
     async def answer(
         self, ref: str, thread: str | None, text: str, *, scope: str | None = None, by: str = "user"

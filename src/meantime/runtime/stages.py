@@ -21,7 +21,7 @@ from .call import Calls
 from .clear import Clearing
 from .follow_ups import Following
 from .observe import Observing
-from .open_questions import Asking
+from .open_questions import OpenQuestions
 from .queries import Looking
 from .record import Record
 from .run import Runs
@@ -31,7 +31,7 @@ from .stop import Stopping
 from .submit import Submission
 from .upkeep import Upkeep
 from .wake import Waking
-from .work_io import Hearing
+from .work_io import WorkIO
 
 
 class Stages:
@@ -44,14 +44,14 @@ class Stages:
         self.engine = engine
         self.settings = settings
         self.record = Record(store, clock)
-        self.asking = Asking(self.record)
+        self.asking = OpenQuestions(self.record)
         self.runs = Runs(self.record, engine, settings, self.asking)
         self.admission = Admission(self.record, settings.limits, self.runs.launch)
         self.batches = Batches(self.record)
         self.submission = Submission(self.record, self.admission, self.batches, engine, settings)
         self.looking = Looking(self.record, self.runs, engine, settings)
         self.following = Following(self.record, self.submission, engine)
-        self.hearing = Hearing(self.looking, self.following, engine)
+        self.work_io = WorkIO(self.looking, self.following, engine)
         self.stopping = Stopping(self.record, self.runs, self.admission, self.looking, engine, settings)
         self.sessions = Sessions(self.record, engine)
         self.clearing = Clearing(self.record, self.looking, engine, self.sessions)
@@ -81,7 +81,7 @@ class Stages:
             self.batches, self.admission, self.asking, self.looking, self.waking, self.observing,
             self.following,
         )  # fmt: skip
-        self.record.listeners += [stage.heard for stage in stages]
+        self.record.listeners += [stage.on_commit for stage in stages]
         self._open = False
         self._loop: asyncio.AbstractEventLoop | None = None
 

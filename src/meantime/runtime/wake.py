@@ -42,7 +42,7 @@ class Waking:
                 self._unread = found
                 return
 
-    def heard(self, change: Change, committed: Committed) -> None:
+    def on_commit(self, change: Change, committed: Committed) -> None:
         if change.replaces == 0:
             self.wakes.started(change.task.thread)
         if change.ends and change.task.notify:

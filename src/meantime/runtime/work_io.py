@@ -23,7 +23,7 @@ STREAMS = ("both", "stdout", "stderr")
 LOOK_AGAIN = 0.5  # seconds
 
 
-class Hearing:
+class WorkIO:
     def __init__(self, looking: Looking, following: Following, engine: Engine) -> None:
         self._looking = looking
         self._following = following

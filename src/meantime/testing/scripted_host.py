@@ -128,16 +128,16 @@ class LastingScriptedHost(ScriptedHost):
         relay = self._relays[session] = _Relay(hearer)
         going = super().prompt(session, prompt, brief, relay)
         self._going[prompt.key] = asyncio.get_running_loop().create_task(going)
-        return await self._hear(session, prompt)
+        return await self._relay_to(session, prompt)
 
     async def follow(self, session: str, prompt: Prompt, brief: Brief, hearer: Hearer) -> Turned:
         if prompt.key not in self._going:
             return await self.prompt(session, prompt, brief, hearer)
         self._left.discard(session)
         self._relays[session].pass_on(hearer)
-        return await self._hear(session, prompt)
+        return await self._relay_to(session, prompt)
 
-    async def _hear(self, session: str, prompt: Prompt) -> Turned:
+    async def _relay_to(self, session: str, prompt: Prompt) -> Turned:
         going = self._going[prompt.key]
         try:
             return await asyncio.shield(going)

@@ -11,7 +11,7 @@ from meantime.ports.owner import Owner
 from meantime.ports.tasks import Options, Tasks
 
 
-class OwnWorks:
+class OwnerCatalog:
     """Commands get the environment of this process."""
 
     def __init__(self, tasks: Tasks, owner: Owner) -> None:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from meantime import InvalidInput
 from meantime.integrations.cli_agents import programs
-from meantime.integrations.cli_agents.cli_adapter import Ask
-from meantime.integrations.cli_agents.turn_output import Hearing
+from meantime.integrations.cli_agents.cli_adapter import TurnRequest
+from meantime.integrations.cli_agents.turn_output import TurnOutput
 from meantime.integrations.cli_agents.turn_result import judge
 from meantime.kernel.lines import Line
 from meantime.ports.commands import Ending, Piece
@@ -52,7 +52,7 @@ class Heard:
 
 def turned(name: str, *events: Any, ending: Ending | None = None, stderr: str = "", used: int = 0) -> Turned:
     dialect = programs.KNOWN[name]
-    hearing = Hearing(dialect, Heard(), 1, used)
+    hearing = TurnOutput(dialect, Heard(), 1, used)
     data = "".join(json.dumps(event) + "\n" for event in events).encode()
     hearing.piece(Piece(0, data))
     hearing.end()
@@ -65,7 +65,7 @@ def settings(**more: Any) -> AgentSettings:
 
 def arguments(name: str, **more: Any) -> list[str]:
     given = {key: more.pop(key) for key in ("source", "resumes", "last") if key in more}
-    return programs.KNOWN[name].arguments(Ask(settings(**more), "S", **given))
+    return programs.KNOWN[name].arguments(TurnRequest(settings(**more), "S", **given))
 
 
 # -- how it is asked
@@ -100,7 +100,7 @@ def test_rules_become_flags_or_configuration():
     assert "--allowedTools=Bash(git *),Read" in said
     assert "--disallowedTools=Write" in said
     assert said[said.index("--tools") + 1] == "Bash,Read"
-    ask = Ask(settings(allow=("bash",), deny=("edit",), tools=("bash",)), "S")
+    ask = TurnRequest(settings(allow=("bash",), deny=("edit",), tools=("bash",)), "S")
     config = json.loads(programs.KNOWN["opencode"].environment(ask)["OPENCODE_CONFIG_CONTENT"])
     assert config == {
         "tools": {"*": False, "bash": True},
@@ -113,7 +113,7 @@ def test_everything_is_allowed_only_where_it_is_said(name: str):
     dialect = programs.KNOWN[name]
 
     def asked(**more: Any) -> tuple[list[str], dict[str, str]]:
-        ask = Ask(settings(**more), "S")
+        ask = TurnRequest(settings(**more), "S")
         return dialect.arguments(ask), dialect.environment(ask)
 
     assert asked(otherwise="allow") == asked(allow=("*",)) != asked() == asked(otherwise="deny")
@@ -122,7 +122,7 @@ def test_everything_is_allowed_only_where_it_is_said(name: str):
 @pytest.mark.parametrize("name", KNOWN)
 def test_a_last_turn_cannot_do_anything_any_more(name: str):
     dialect, free = programs.KNOWN[name], settings(otherwise="allow")
-    last, other = Ask(free, "S", resumes=True, last=True), Ask(free, "S", resumes=True)
+    last, other = TurnRequest(free, "S", resumes=True, last=True), TurnRequest(free, "S", resumes=True)
     said = (dialect.arguments(last), dialect.environment(last))
     assert said != (dialect.arguments(other), dialect.environment(other))
 
@@ -168,7 +168,7 @@ def test_codex_a_warning_is_no_failure_and_a_failure_is():
 
 def test_codex_counts_whole_sessions_and_we_count_turns():
     dialect, heard = programs.KNOWN["codex"], Heard()
-    hearing = Hearing(dialect, heard, 2, 40)
+    hearing = TurnOutput(dialect, heard, 2, 40)
     usage = {"type": "turn.completed", "usage": {"input_tokens": 50, "output_tokens": 10}}
     hearing.piece(Piece(0, json.dumps(usage).encode() + b"\n"))
     assert (heard.tokens, hearing.reader.total) == (20, 60)
@@ -176,7 +176,7 @@ def test_codex_counts_whole_sessions_and_we_count_turns():
 
 def test_claude_says_what_it_was_not_allowed():
     dialect, heard = programs.KNOWN["claude"], Heard()
-    hearing = Hearing(dialect, heard, 1, 0)
+    hearing = TurnOutput(dialect, heard, 1, 0)
     denials = [{"tool_name": "Bash"}, {"tool_name": "Bash"}]
     event = {"type": "result", "result": "I could not.", "permission_denials": denials}
     hearing.piece(Piece(0, json.dumps(event).encode() + b"\n"))
@@ -187,7 +187,7 @@ def test_claude_says_what_it_was_not_allowed():
 
 def test_what_comes_in_pieces_is_one_line():
     heard = Heard()
-    hearing = Hearing(programs.KNOWN["gemini"], heard, 1, 0)
+    hearing = TurnOutput(programs.KNOWN["gemini"], heard, 1, 0)
     event = {"type": "message", "role": "assistant", "delta": True}
     said = "".join(json.dumps({**event, "content": text}) + "\n" for text in ("It ", "is ", "done."))
     hearing.piece(Piece(0, said.encode()))
@@ -297,9 +297,9 @@ def test_lines_are_the_same_however_they_are_cut(data: st.DataObject):
     whole = "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in events).encode()
     cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=6)))
     heard, other = Heard(), Heard()
-    one = Hearing(programs.KNOWN["claude"], heard, 1, 0)
+    one = TurnOutput(programs.KNOWN["claude"], heard, 1, 0)
     one.piece(Piece(0, whole))
-    two = Hearing(programs.KNOWN["claude"], other, 1, 0)
+    two = TurnOutput(programs.KNOWN["claude"], other, 1, 0)
     for begin, end in zip([0, *cuts], [*cuts, len(whole)], strict=True):
         two.piece(Piece(begin, whole[begin:end]))
     assert heard.lines == other.lines
@@ -308,7 +308,7 @@ def test_lines_are_the_same_however_they_are_cut(data: st.DataObject):
 
 def test_a_gap_costs_the_lines_it_cuts_and_no_other():
     heard = Heard()
-    hearing = Hearing(programs.KNOWN["claude"], heard, 1, 0)
+    hearing = TurnOutput(programs.KNOWN["claude"], heard, 1, 0)
 
     def line(text: str) -> bytes:
         content = [{"type": "text", "text": text}]

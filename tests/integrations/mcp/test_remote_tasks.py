@@ -131,7 +131,7 @@ async def test_a_server_that_is_gone_for_good_is_given_up(peer: Peer, era: bool,
     async with Meantime.open(":memory:", settings=QUICK, runners=[runner]) as mt:
         handle = await mt.thread("a").start(Tool(tool, {"id": "kept"}))
         await peer.until("asked", "tasks/get kept")
-        runner._links["s"]._server = peer.server("dies")
+        runner._connections["s"]._server = peer.server("dies")
         os.kill(peer.pids[0], signal.SIGKILL)
         (task,) = await mt.thread("a").wait(handle, timeout=PATIENCE)
         assert isinstance(task.outcome, Lost)

@@ -133,7 +133,7 @@ async def test_starts_wait_longer_and_longer_up_to_a_cap(peer: Peer, monkeypatch
         began = loop.time()
         for bound in (0.1, 0.2, 0.4, 0.4, 0.4):
             await ended(mt.thread("a"), "s/echo")
-            assert runner_of(mt)._links["s"]._rests_until - loop.time() <= bound
+            assert runner_of(mt)._connections["s"]._rests_until - loop.time() <= bound
         assert loop.time() - began >= 0.1 + 0.2 + 0.4 + 0.4
     assert len(peer.pids) == 5
 

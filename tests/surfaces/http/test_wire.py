@@ -9,7 +9,7 @@ import pytest
 from meantime.kernel.durations import iso
 from meantime.kernel.lifecycle import ENDED, Status
 from meantime.kernel.model import Cancelled, Completed, Failed, Lost, Run, Task, TimedOut, Work
-from meantime.surfaces.http.task_encoding import asked_for, prompt_of, wire_task, word, word_of, words
+from meantime.surfaces.http.task_encoding import prompt_of, statuses_of_word, wire_task, word, word_of, words
 
 # The column '000, 001' of the design's table.
 TABLE = {
@@ -58,7 +58,7 @@ def test_every_status_has_its_word(status: Status, run: int):
 @pytest.mark.behaviour("H7")
 @pytest.mark.parametrize("asked", [*itertools.combinations(words(), 1), *itertools.combinations(words(), 2)])
 def test_a_word_asks_for_exactly_what_is_shown_with_it(asked: tuple[str, ...]):
-    statuses, resumed = asked_for(asked)
+    statuses, resumed = statuses_of_word(asked)
     for (status, run), shown in TABLE.items():
         later = status is not Status.RUNNING or resumed is None or resumed == (run > 1)
         assert (status in statuses and later) == (shown in asked), (status, run)

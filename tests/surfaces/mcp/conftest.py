@@ -16,8 +16,8 @@ from meantime import Meantime, Settings
 from meantime.app.ledger_owner import LedgerOwner
 from meantime.surfaces.mcp.client_conversation import Conversation
 from meantime.surfaces.mcp.notice_delivery import Ride
-from meantime.surfaces.mcp.sdk_server import Context, Door
-from meantime.toolset.owner_catalog import OwnWorks
+from meantime.surfaces.mcp.sdk_server import Context, ToolServer
+from meantime.toolset.owner_catalog import OwnerCatalog
 
 PATIENCE = 30.0  # seconds: the machine may be busy
 MODERN, OLDER = "auto", "legacy"  # how the SDK calls its two ways to begin
@@ -32,10 +32,10 @@ class Direct:
         self.arrives = True
         self.rides: list[Ride] = []
         self.tasks = mt._runtime
-        works = OwnWorks(self.tasks, LedgerOwner(mt._about))
+        works = OwnerCatalog(self.tasks, LedgerOwner(mt._about))
         self.held = Conversation(self.tasks, works, thread, lambda: self.taken, dialect)
         guidance = self.held.toolset.dialect.guidance(["start", f"{dialect}_task"])
-        self.door = Door(self, "0.1.0", guidance)
+        self.door = ToolServer(self, "0.1.0", guidance)
 
     async def conversation(self, ctx: Context) -> Conversation:
         return self.held

@@ -27,9 +27,9 @@ from meantime.surfaces.mcp.client_conversation import Conversation
 from meantime.surfaces.mcp.client_sessions import Sessions
 from meantime.surfaces.mcp.client_thread import Whose, instructions
 from meantime.surfaces.mcp.handshake import CAPABILITIES, CLIENT, NEWEST, OLDER, VERSION, Handshake
-from meantime.surfaces.mcp.stdio_server import StdioDoor
+from meantime.surfaces.mcp.stdio_server import StdioTransport
 from meantime.testing import FakeSessionRunner, Reply
-from meantime.toolset.owner_catalog import OwnWorks
+from meantime.toolset.owner_catalog import OwnerCatalog
 
 from .conftest import PATIENCE, QUICK
 
@@ -74,7 +74,7 @@ def listen(id: Any, **wanted: Any) -> dict[str, Any]:
 class Served:
     """One conversation, by both: the SDK's server, and the answers that need no SDK."""
 
-    def __init__(self, door: StdioDoor, toolset: dict[str, Any], said: str) -> None:
+    def __init__(self, door: StdioTransport, toolset: dict[str, Any], said: str) -> None:
         self._server = door._door.server
         self._toolset = toolset
         self._said = said
@@ -121,7 +121,7 @@ class Served:
 async def serving(mt: Meantime) -> AsyncIterator[Callable[..., Awaitable[Served]]]:
     """What makes a conversation in one dialect; all of them are closed at the end."""
     tasks, opened = mt._runtime, list[Sessions]()
-    works = OwnWorks(tasks, LedgerOwner(mt._about))
+    works = OwnerCatalog(tasks, LedgerOwner(mt._about))
 
     async def serve(dialect: str = "meantime", *, by_session: bool = False, said: bool = False) -> Served:
         whose = Whose("conv-1", said, by_session, lambda threads: None)
@@ -129,7 +129,7 @@ async def serving(mt: Meantime) -> AsyncIterator[Callable[..., Awaitable[Served]
         opened.append(sessions)
         given = {"dialect": dialect, "bySession": "true" if by_session else "false"}
         toolset = (await http.get("/v1/toolset", params=given)).raise_for_status().json()
-        door = StdioDoor(sessions, toolset["version"], await sessions.own.toolset.guidance())
+        door = StdioTransport(sessions, toolset["version"], await sessions.own.toolset.guidance())
         text = instructions(toolset["guidance"], "conv-1", said=said, by_argument=by_session)
         return Served(door, toolset, text)
 

@@ -17,7 +17,7 @@ from meantime.surfaces.mcp import client_sessions
 from meantime.surfaces.mcp.client_conversation import Conversation
 from meantime.surfaces.mcp.client_sessions import Sessions
 from meantime.surfaces.mcp.client_thread import Whose
-from meantime.toolset.owner_catalog import OwnWorks
+from meantime.toolset.owner_catalog import OwnerCatalog
 
 from .conftest import PATIENCE, until_async
 from .speaking import HELLO, Raw
@@ -164,7 +164,7 @@ class Opened:
 
     def _converse(self, thread: str) -> Conversation:
         tasks = self._mt._runtime
-        self.made.append(Conversation(tasks, OwnWorks(tasks, LedgerOwner(self._mt._about)), thread))
+        self.made.append(Conversation(tasks, OwnerCatalog(tasks, LedgerOwner(self._mt._about)), thread))
         return self.made[-1]
 
     def of(self, session: str) -> Conversation:

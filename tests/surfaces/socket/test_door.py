@@ -16,7 +16,7 @@ import pytest
 
 from meantime import InvalidInput, Meantime, Refused
 from meantime.link.frames import PROTOCOL, Hello
-from meantime.surfaces.socket import client_link, socket_door
+from meantime.surfaces.socket import client_link, link_server
 
 pytestmark = pytest.mark.anyio
 
@@ -121,7 +121,7 @@ async def test_a_long_path_is_no_trouble(tmp_path: Path):
 
 @pytest.mark.behaviour("P10")
 async def test_one_process_too_many_is_refused(owner: Meantime, path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(socket_door, "MAX_LINKS", 2)
+    monkeypatch.setattr(link_server, "MAX_LINKS", 2)
     async with Meantime.connect(path), Meantime.connect(path) as second:
         with pytest.raises(Refused, match="2 processes are connected") as caught:
             await Meantime.connect(path)

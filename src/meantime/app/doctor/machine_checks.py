@@ -17,7 +17,7 @@ from meantime import __version__
 from meantime.daemon.owner_process import LOCKS
 from meantime.kernel.errors import MeantimeError
 from meantime.runners.shell.cgroup import check as check_cgroup
-from meantime.surfaces.install.agent_configs import HOSTS, Place
+from meantime.surfaces.install.agent_configs import AGENTS, Place
 from meantime.surfaces.terminal.errors import Trouble
 
 from .check_row import BAD, OK, WARN, Patient, Row
@@ -67,7 +67,7 @@ def mcp(patient: Patient) -> Iterator[Row]:
 def _installed(patient: Patient) -> Iterator[str]:
     """The agents from whose configuration `meantime install --uninstall` would take something."""
     user = Path(patient.environ.get("HOME") or os.path.expanduser("~"))
-    for host in HOSTS.values():
+    for host in AGENTS.values():
         with suppress(Trouble):  # a file that cannot be read is the agent's trouble
             changes = host.changes(Place(None, user, patient.environ), ["meantime"], False)
             if any(change.is_one for change in changes):

@@ -25,11 +25,11 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Listener(Protocol):
-    def heard(self, params: dict[str, Any]) -> None:
+    def on_update(self, params: dict[str, Any]) -> None:
         """session/update. Quick, and never raises."""
         ...
 
-    async def asked(self, params: dict[str, Any]) -> dict[str, Any]:
+    async def on_request(self, params: dict[str, Any]) -> dict[str, Any]:
         """session/request_permission: its outcome."""
         ...
 
@@ -62,10 +62,10 @@ class Wire:
 
     async def _handle(self, method: str, params: Any, is_notification: bool) -> Any:
         if method == UPDATE:
-            self._listener.heard(mapping(params))
+            self._listener.on_update(mapping(params))
             return None
         if method == PERMISSION:
-            return await self._listener.asked(mapping(params))
+            return await self._listener.on_request(mapping(params))
         if is_notification:
             return None  # extensions of agents, which nobody needs to know
         raise RequestError.method_not_found(method)

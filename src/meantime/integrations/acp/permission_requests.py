@@ -15,7 +15,7 @@ CANCELLED: dict[str, Any] = {"outcome": {"outcome": "cancelled"}}
 LABELS = {"allow_always": "Allow for this task", "reject_always": "Reject for this task"}
 
 
-class Asking:
+class PermissionRequests:
     """The questions of one turn."""
 
     def __init__(self, session: str, hearer: Hearer, *, refuses: bool) -> None:

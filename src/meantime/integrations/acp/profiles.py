@@ -99,6 +99,6 @@ def failure_in(profile: Profile, text: str) -> str:
     return found["text"].strip() if found else ""
 
 
-def asks(settings: AgentSettings) -> bool:
+def needs_permission(settings: AgentSettings) -> bool:
     """Whether there is anything to be asked, as its settings go."""
     return settings.otherwise != "allow" or bool(settings.deny)

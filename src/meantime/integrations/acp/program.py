@@ -136,13 +136,13 @@ class Program:
 
     # -- what the agent says
 
-    def heard(self, params: dict[str, Any]) -> None:
+    def on_update(self, params: dict[str, Any]) -> None:
         """Outside of a turn it is a history that we have ourselves, or not for us."""
         session = str(params.get("sessionId") or "")
         update = mapping(params.get("update"))
         turn = self._turns.get(session)
         if turn is not None:
-            turn.hear(update)
+            turn.on_update(update)
         if cost := mapping(update.get("cost")):  # of the whole session, so far
             amount = float(cost.get("amount") or 0.0)
             more = amount - self._costs.get(session, 0.0)
@@ -150,7 +150,7 @@ class Program:
             if turn is not None and more > 0:
                 turn.hearer.spent(cost=more)
 
-    async def asked(self, params: dict[str, Any]) -> dict[str, Any]:
+    async def on_request(self, params: dict[str, Any]) -> dict[str, Any]:
         turn = self._turns.get(str(params.get("sessionId") or ""))
         if turn is None:
             return {"outcome": {"outcome": "cancelled"}}

@@ -20,7 +20,7 @@ from meantime.ports.session import AgentSettings, Brief, Hearer, Prompt, Session
 
 from .agent_options import Options, mcp_servers, options_of
 from .agent_subprocess import Process, command_of, environment, where
-from .profiles import BY_NAME, asks, profile_of
+from .profiles import BY_NAME, needs_permission, profile_of
 from .program import Program
 from .session_mode import choose
 from .session_records import Record, Records
@@ -185,7 +185,7 @@ class AcpHost:
 
     async def _start(self, brief: Brief, options: Options, key: str) -> Program:
         settings = brief.settings
-        ours = {**self.profile.env, **(self.profile.asking if asks(settings) else {})}
+        ours = {**self.profile.env, **(self.profile.asking if needs_permission(settings) else {})}
         env = environment(settings, ours, settings.env, {} if options.shared else brief.env)
         command = command_of(settings)
         log = brief.folder / "agent.stderr"  # it goes when its task is forgotten

@@ -9,7 +9,7 @@ from meantime.kernel.errors import Refused
 from meantime.ports.session import AgentSettings
 
 from .agent_options import Options
-from .profiles import asks
+from .profiles import needs_permission
 from .program import Program
 
 
@@ -18,7 +18,7 @@ async def choose(
 ) -> None:
     """`answer` is what the agent said when it made or loaded the session. What a person has asked for and
     cannot be had is refused; what only our profile would like is left."""
-    wanted = options.mode or (program.profile.mode if asks(settings) else "")
+    wanted = options.mode or (program.profile.mode if needs_permission(settings) else "")
     if wanted and wanted != _now(answer, "mode"):
         await _set(program, session, answer, "mode", wanted, options, must=bool(options.mode))
     if settings.model and settings.model != _now(answer, "model"):

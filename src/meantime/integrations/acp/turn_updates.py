@@ -11,7 +11,7 @@ from meantime.integrations.json_values import mapping, mappings
 from meantime.kernel.lines import Kind, Line
 from meantime.ports.session import Hearer
 
-from .permission_requests import Asking
+from .permission_requests import PermissionRequests
 from .profiles import Profile
 
 ENDED = ("completed", "failed")
@@ -39,11 +39,11 @@ class Turn:
         self._stepped = False  # the model has said something since the last result
         self.run = ""  # goose's own id of this turn: who steers it must name it
         self.text = ""  # the last thing that was said whole
-        self.asking = Asking(session, hearer, refuses=last)
+        self.asking = PermissionRequests(session, hearer, refuses=last)
 
     # -- what is said
 
-    def hear(self, update: dict[str, Any]) -> None:
+    def on_update(self, update: dict[str, Any]) -> None:
         kind = update.get("sessionUpdate")
         if kind == "agent_message_chunk":
             self._piece(Kind.TEXT, update)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from meantime.kernel.lines import Line
 
-from .cli_adapter import Ask, Dialect, Ear, Event, Reader, number, part, several, table, words
+from .cli_adapter import Dialect, Event, LineSink, Reader, TurnRequest, number, part, several, table, words
 
 COUNTED = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
-def arguments(ask: Ask) -> list[str]:
+def arguments(ask: TurnRequest) -> list[str]:
     settings = ask.settings
     said = ["-p", "--output-format", "stream-json", "--verbose"]
     if ask.resumes:
@@ -28,12 +28,12 @@ def arguments(ask: Ask) -> list[str]:
 
 
 class Events(Reader):
-    def __init__(self, ear: Ear, used: int = 0) -> None:
-        super().__init__(ear, used)
+    def __init__(self, sink: LineSink, used: int = 0) -> None:
+        super().__init__(sink, used)
         self._messages: set[str] = set()
         self._tokens = 0
 
-    def hear(self, event: Event) -> None:
+    def read(self, event: Event) -> None:
         kind = event.get("type")
         if kind == "system":
             self._system(event)
@@ -45,9 +45,9 @@ class Events(Reader):
     def _system(self, event: Event) -> None:
         if event.get("subtype") == "init":
             self.session = words(event.get("session_id"))
-            self.ear.phase("thinking")
+            self.sink.phase("thinking")
         elif event.get("subtype") == "api_retry":
-            self.ear.phase("waits for the provider")
+            self.sink.phase("waits for the provider")
 
     def _message(self, event: Event, message: Event) -> None:
         if message.get("model") == "<synthetic>":
@@ -72,17 +72,17 @@ class Events(Reader):
             self._messages.add(id)
             tokens = _tokens(message)
             self._tokens += tokens
-            self.ear.spent(turns=1, tokens=tokens)
+            self.sink.spent(turns=1, tokens=tokens)
 
     def _result(self, event: Event) -> None:
         self.session = words(event.get("session_id")) or self.session
         cost = event.get("total_cost_usd")
         more = max(0, _tokens(event) - self._tokens)  # what the single messages did not say
-        self.ear.spent(tokens=more, cost=float(cost) if isinstance(cost, int | float) else 0.0)
+        self.sink.spent(tokens=more, cost=float(cost) if isinstance(cost, int | float) else 0.0)
         if denied := several(part(event, "permission_denials")):
             tools = sorted({words(part(one, "tool_name")) for one in denied})
             text = f"Not allowed, so not done: {', '.join(tools)}. Name what it may do in `allow`."
-            self.ear.line(Line(role="system", text=text))
+            self.sink.line(Line(role="system", text=text))
         if event.get("is_error"):
             why = words(event.get("errors")) or words(event.get("result")) or words(event.get("subtype"))
             self.fail(why, number(event.get("api_error_status")))

@@ -18,7 +18,7 @@ from meantime.ports.session import AgentSettings
 Event = dict[str, Any]
 
 
-class Ask(Struct, frozen=True):
+class TurnRequest(Struct, frozen=True):
     """One turn, as its program is to be asked for it. The prompt goes to its stdin."""
 
     settings: AgentSettings
@@ -33,7 +33,7 @@ class Ask(Struct, frozen=True):
         return self.settings.otherwise == "allow" or "*" in self.settings.allow
 
 
-class Ear(Protocol):
+class LineSink(Protocol):
     """What a reader may say: part of the Hearer, with the place of every line known."""
 
     def line(self, line: Line) -> None: ...
@@ -47,9 +47,9 @@ class Reader(ABC):
     """Understands what a program says in one turn. It hears every event from the first on, also those
     that a former owner has heard; events that it does not know are nothing to it."""
 
-    def __init__(self, ear: Ear, used: int = 0) -> None:
+    def __init__(self, sink: LineSink, used: int = 0) -> None:
         """`used`: tokens of the session before this turn."""
-        self.ear = ear
+        self.sink = sink
         self.used = used
         self.total = used  # and with it
         self.spoke = False  # it has said anything at all
@@ -62,7 +62,7 @@ class Reader(ABC):
         self._calls: dict[str, str] = {}  # which tool was called by which call
 
     @abstractmethod
-    def hear(self, event: Event) -> None: ...
+    def read(self, event: Event) -> None: ...
 
     # -- words for readers
 
@@ -70,7 +70,7 @@ class Reader(ABC):
         self.flush()
         if text:
             self.text = text
-            self.ear.line(Line(role="assistant", text=text))
+            self.sink.line(Line(role="assistant", text=text))
 
     def piece(self, text: str) -> None:
         """Of something that comes in pieces; it is one line when something else comes."""
@@ -84,19 +84,19 @@ class Reader(ABC):
     def think(self, text: str) -> None:
         self.flush()
         if text:
-            self.ear.line(Line(role="assistant", kind=Kind.THOUGHT, text=text))
+            self.sink.line(Line(role="assistant", kind=Kind.THOUGHT, text=text))
 
     def call(self, id: str, tool: str, arguments: Any) -> None:
         self.flush()
         if id not in self._calls:
             self._calls[id] = tool
-            self.ear.line(Line(role="assistant", kind=Kind.CALL, tool=tool, call=id, arguments=arguments))
+            self.sink.line(Line(role="assistant", kind=Kind.CALL, tool=tool, call=id, arguments=arguments))
 
     def result(self, id: str, answer: Any, *, failed: bool = False) -> None:
         self.flush()
         line = Line(role="tool", kind=Kind.RESULT, tool=self._calls.get(id, ""), call=id,
                     text=words(answer), failed=failed)  # fmt: skip
-        self.ear.line(line)
+        self.sink.line(line)
 
     def fail(self, why: str, status: int = 0) -> None:
         self.done = True
@@ -109,7 +109,7 @@ class Reader(ABC):
 
 class Dialect(Struct, frozen=True):
     name: str  # of the program
-    arguments: Callable[[Ask], list[str]]
+    arguments: Callable[[TurnRequest], list[str]]
     reader: type[Reader]
     takes_ids: bool = False  # a session has the id that we give it
     forks: bool = True
@@ -117,7 +117,7 @@ class Dialect(Struct, frozen=True):
     allows: bool = False  # which it may use without asking,
     denies: bool = False  # and which it may not use
     gone: str = r"\b\B"  # what it says of a session that it does not have
-    environment: Callable[[Ask], dict[str, str]] = lambda ask: {}
+    environment: Callable[[TurnRequest], dict[str, str]] = lambda ask: {}
 
     def is_gone(self, why: str) -> bool:
         return re.search(self.gone, why, re.IGNORECASE) is not None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .cli_adapter import Ask, Dialect, Event, Reader, number, part, table, words
+from .cli_adapter import Dialect, Event, Reader, TurnRequest, number, part, table, words
 
 
-def arguments(ask: Ask) -> list[str]:
+def arguments(ask: TurnRequest) -> list[str]:
     said = ["exec", "--json", "--skip-git-repo-check"]
     said += ["-m", ask.settings.model] if ask.settings.model else []
     if ask.last:
@@ -20,13 +20,13 @@ def arguments(ask: Ask) -> list[str]:
 
 
 class Events(Reader):
-    def hear(self, event: Event) -> None:
+    def read(self, event: Event) -> None:
         kind = event.get("type")
         if kind == "thread.started":
             self.session = words(event.get("thread_id"))
         elif kind == "turn.started":
-            self.ear.spent(turns=1)  # how often it asks its model it does not say
-            self.ear.phase("thinking")
+            self.sink.spent(turns=1)  # how often it asks its model it does not say
+            self.sink.phase("thinking")
         elif kind in ("item.started", "item.completed"):
             self._item(table(event, "item"), done=kind == "item.completed")
         elif kind == "turn.completed":
@@ -35,7 +35,7 @@ class Events(Reader):
         elif kind == "turn.failed":
             self.fail(words(part(event, "error")))
         elif kind == "error":  # also "Reconnecting… 1/5": whether it was the end, the next event says
-            self.ear.phase("waits for the provider")
+            self.sink.phase("waits for the provider")
 
     def _item(self, item: Event, *, done: bool) -> None:
         kind, id = item.get("type"), words(item.get("id"))
@@ -66,7 +66,7 @@ class Events(Reader):
     def _count(self, usage: Event) -> None:
         """It counts the whole session, also what a fork has from its source."""
         self.total = number(usage.get("input_tokens")) + number(usage.get("output_tokens"))
-        self.ear.spent(tokens=max(0, self.total - self.used))
+        self.sink.spent(tokens=max(0, self.total - self.used))
 
 
 DIALECT = Dialect("codex", arguments, Events, gone="no rollout found|thread not found")

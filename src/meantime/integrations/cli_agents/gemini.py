@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .cli_adapter import Ask, Dialect, Event, Reader, number, part, words
+from .cli_adapter import Dialect, Event, Reader, TurnRequest, number, part, words
 
 
-def arguments(ask: Ask) -> list[str]:
+def arguments(ask: TurnRequest) -> list[str]:
     settings = ask.settings
     said = ["-o", "stream-json", "--resume" if ask.resumes else "--session-id", ask.session]
     said += ["-m", settings.model] if settings.model else []
@@ -17,11 +17,11 @@ def arguments(ask: Ask) -> list[str]:
 
 
 class Events(Reader):
-    def hear(self, event: Event) -> None:
+    def read(self, event: Event) -> None:
         kind = event.get("type")
         if kind == "init":
             self.session = words(event.get("session_id"))
-            self.ear.phase("thinking")
+            self.sink.phase("thinking")
         elif kind == "message" and event.get("role") == "assistant":
             self.piece(words(event.get("content")))
         elif kind == "tool_use":
@@ -30,13 +30,13 @@ class Events(Reader):
             failed = event.get("status") != "success"
             self.result(words(event.get("tool_id")), event.get("output") or event.get("error"), failed=failed)
         elif kind == "error" and event.get("severity") != "error":
-            self.ear.phase("goes on after a warning")
+            self.sink.phase("goes on after a warning")
         elif kind == "result":
             self._result(event)
 
     def _result(self, event: Event) -> None:
         self.flush()
-        self.ear.spent(turns=1, tokens=number(part(event, "stats", "total_tokens")))
+        self.sink.spent(turns=1, tokens=number(part(event, "stats", "total_tokens")))
         if event.get("status") == "success":
             self.done = True
         else:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .cli_adapter import Ask, Dialect, Event, Reader, number, part, several, words
+from .cli_adapter import Dialect, Event, Reader, TurnRequest, number, part, several, words
 
 
-def arguments(ask: Ask) -> list[str]:
+def arguments(ask: TurnRequest) -> list[str]:
     said = ["run", "-n", ask.session, "--output-format", "stream-json"]
     said += ["--resume"] if ask.resumes else []
     provider, _, model = ask.settings.model.rpartition("/")
@@ -14,14 +14,14 @@ def arguments(ask: Ask) -> list[str]:
     return [*said, "-i", "-"]
 
 
-def environment(ask: Ask) -> dict[str, str]:
+def environment(ask: TurnRequest) -> dict[str, str]:
     if ask.last:
         return {"GOOSE_MODE": "chat"}  # it talks, and calls nothing
     return {"GOOSE_MODE": "auto"} if ask.free else {}
 
 
 class Events(Reader):
-    def hear(self, event: Event) -> None:
+    def read(self, event: Event) -> None:
         kind = event.get("type")
         if kind == "message":
             for block in several(part(event, "message", "content")):
@@ -32,7 +32,7 @@ class Events(Reader):
         elif kind == "complete":
             self.flush()
             self.done = True
-            self.ear.spent(turns=1, tokens=number(event.get("total_tokens")))
+            self.sink.spent(turns=1, tokens=number(event.get("total_tokens")))
             if self.text.startswith("Ran into this error"):  # it ends well, and says so as its answer
                 self.fail(self.text)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .cli_adapter import Ask, Dialect, Event, Reader, number, part, table, words
+from .cli_adapter import Dialect, Event, Reader, TurnRequest, number, part, table, words
 
 
-def arguments(ask: Ask) -> list[str]:
+def arguments(ask: TurnRequest) -> list[str]:
     said = ["run", "--format", "json"]
     said += ["-m", ask.settings.model] if ask.settings.model else []
     said += ["--agent", ask.settings.agent] if ask.settings.agent else []
@@ -19,7 +19,7 @@ def arguments(ask: Ask) -> list[str]:
     return said + (["--auto"] if ask.free else [])
 
 
-def environment(ask: Ask) -> dict[str, str]:
+def environment(ask: TurnRequest) -> dict[str, str]:
     """What no flag says goes into its configuration, on top of the project's."""
     settings = ask.settings
     name = "OPENCODE_CONFIG_CONTENT"
@@ -34,12 +34,12 @@ def environment(ask: Ask) -> dict[str, str]:
 
 
 class Events(Reader):
-    def hear(self, event: Event) -> None:
+    def read(self, event: Event) -> None:
         kind, told = event.get("type"), part(event, "part")
         self.session = words(event.get("sessionID")) or self.session
         if kind == "step_start":
             self.done = False
-            self.ear.phase("thinking")
+            self.sink.phase("thinking")
         elif kind == "text":
             self.say(words(part(told, "text")))
         elif kind == "reasoning":
@@ -64,7 +64,7 @@ class Events(Reader):
         tokens, cost = part(step, "tokens"), part(step, "cost")
         counts = [number(part(tokens, name)) for name in ("input", "output", "reasoning")]
         counts += [number(part(tokens, "cache", name)) for name in ("read", "write")]
-        self.ear.spent(turns=1, tokens=sum(counts), cost=cost if isinstance(cost, int | float) else 0.0)
+        self.sink.spent(turns=1, tokens=sum(counts), cost=cost if isinstance(cost, int | float) else 0.0)
 
 
 DIALECT = Dialect(

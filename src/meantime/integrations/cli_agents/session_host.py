@@ -18,9 +18,9 @@ from meantime.ports.commands import Command, Commands, Ending, Following
 from meantime.ports.session import AgentSettings, Brief, Hearer, Prompt, SessionAbilities, Turned
 
 from . import programs
-from .cli_adapter import Ask
+from .cli_adapter import TurnRequest
 from .session_files import Session, Sessions
-from .turn_output import Hearing
+from .turn_output import TurnOutput
 from .turn_result import judge
 
 SWEEP_FIRST = 60.0  # seconds after we have come: by then whoever is followed is followed
@@ -136,24 +136,24 @@ class CommandLineHost:
         self, session: Session, prompt: Prompt, brief: Brief, hearer: Hearer, *, again: bool = False
     ) -> Turned:
         dialect = programs.dialect_of(brief.agent, brief.settings)
-        hearing = Hearing(dialect, hearer, session.number, session.used, again=again)
+        output = TurnOutput(dialect, hearer, session.number, session.used, again=again)
         command = self._command(session, prompt, brief)
         following = self._commands.follow(session.turn, command, again=again)
         self._following[session.id] = following
         try:
-            ending = await self._heard(session, following, hearing)
+            ending = await self._read_output(session, following, output)
         finally:
             del self._following[session.id]
             self._left.discard(session.id)
-        hearing.end()
-        self._learn(session, hearing)
-        return judge(dialect, hearing, ending, following.stderr(STDERR))
+        output.end()
+        self._learn(session, output)
+        return judge(dialect, output, ending, following.stderr(STDERR))
 
     def _command(self, session: Session, prompt: Prompt, brief: Brief) -> Command:
         settings = brief.settings
         dialect = programs.dialect_of(brief.agent, settings)
         source = "" if session.begun else session.source
-        ask = Ask(settings, session.native, source, resumes=session.begun, last=prompt.last)
+        ask = TurnRequest(settings, session.native, source, resumes=session.begun, last=prompt.last)
         return Command(
             (*settings.command, *dialect.arguments(ask)),
             session.cwd,
@@ -162,9 +162,9 @@ class CommandLineHost:
             str(settings.options.get("leftovers", "kill")),
         )
 
-    async def _heard(self, session: Session, following: Following, hearing: Hearing) -> Ending:
+    async def _read_output(self, session: Session, following: Following, output: TurnOutput) -> Ending:
         """To its end; cancellation stops it, unless we leave."""
-        listening = asyncio.ensure_future(self._listen(session, following, hearing))
+        listening = asyncio.ensure_future(self._listen(session, following, output))
         try:
             await asyncio.shield(listening)
         except asyncio.CancelledError:
@@ -176,18 +176,18 @@ class CommandLineHost:
             return replace(await following.ending(), stopped=True)
         return await following.ending()
 
-    async def _listen(self, session: Session, following: Following, hearing: Hearing) -> None:
+    async def _listen(self, session: Session, following: Following, output: TurnOutput) -> None:
         async for piece in following.stdout():
-            hearing.piece(piece)
-            if hearing.reader.spoke and not session.begun:
-                session = self._learn(session, hearing)
+            output.piece(piece)
+            if output.reader.spoke and not session.begun:
+                session = self._learn(session, output)
             await asyncio.sleep(0)  # much may have been said: others have their turn
         if session.id in self._left:
             await asyncio.get_running_loop().create_future()  # until we are cancelled: nothing has ended
 
-    def _learn(self, session: Session, hearing: Hearing) -> Session:
+    def _learn(self, session: Session, output: TurnOutput) -> Session:
         """At once: should we be killed, the session can be gone on with."""
-        reader = hearing.reader
+        reader = output.reader
         known = self._known.get(session.id) or session
         native = reader.session or known.native
         begun = known.begun or (reader.spoke and bool(native))

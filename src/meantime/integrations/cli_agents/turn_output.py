@@ -61,7 +61,7 @@ class Lines:
             yield self._begin, line
 
 
-class Hearing:
+class TurnOutput:
     """One turn of one program."""
 
     def __init__(
@@ -105,7 +105,7 @@ class Hearing:
             event = None
         if isinstance(event, dict):
             self.reader.spoke = True
-            self.reader.hear(cast("dict[str, Any]", event))
+            self.reader.read(cast("dict[str, Any]", event))
             if not self._again:
                 self._count_spent()
         else:

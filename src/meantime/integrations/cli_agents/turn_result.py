@@ -11,13 +11,13 @@ from meantime.ports.commands import Ending
 from meantime.ports.session import Turned
 
 from .cli_adapter import Dialect
-from .turn_output import Hearing
+from .turn_output import TurnOutput
 
 MOST = 4_000  # characters of an error
 
 
-def judge(dialect: Dialect, hearing: Hearing, ending: Ending, stderr: str) -> Turned:
-    reader = hearing.reader
+def judge(dialect: Dialect, output: TurnOutput, ending: Ending, stderr: str) -> Turned:
+    reader = output.reader
     if ending.error is not None:
         return Turned(error=ending.error)
     if ending.lost:
@@ -31,9 +31,9 @@ def judge(dialect: Dialect, hearing: Hearing, ending: Ending, stderr: str) -> Tu
     if reader.error:
         error = _short(reader.error)
         return _failed(dialect, error, error, ending, reader.status)
-    if well and not hearing.whole and reader.text:
+    if well and not output.whole and reader.text:
         return Turned(text=reader.text)  # the end of it was said while nobody was there, and not kept
-    words = _short(stderr) or _short(hearing.noise)
+    words = _short(stderr) or _short(output.noise)
     return _failed(dialect, f"{_how(dialect.name, ending)} {words}".strip(), words, ending, 0)
 
 

@@ -12,7 +12,7 @@ from meantime.ports.runner import Context
 
 from .errors import Refusal, Stale, Trouble
 from .remote_task import EXTENSION, SOONEST, Remote, ending_of, interval_of, is_over
-from .shared_connection import Link
+from .shared_connection import SharedConnection
 from .tool_results import INVALID_PARAMS, report_of, report_of_error
 
 if TYPE_CHECKING:
@@ -23,8 +23,10 @@ CANCEL = 2.0  # seconds for telling the server that its task is not wanted any m
 
 
 class Following:
-    def __init__(self, link: Link, remote: Remote, tool: str, context: Context, patience: int) -> None:
-        self._link = link
+    def __init__(
+        self, link: SharedConnection, remote: Remote, tool: str, context: Context, patience: int
+    ) -> None:
+        self._connection = link
         self._remote = remote
         self._tool = tool
         self._context = context
@@ -38,7 +40,7 @@ class Following:
         try:
             while not self._leaving:
                 try:
-                    async with self._link.connection() as connection:
+                    async with self._connection.connection() as connection:
                         report = await self._watch(connection)
                 except Trouble as problem:
                     report = await self._failed(problem)
@@ -59,19 +61,19 @@ class Following:
             await asyncio.wait_for(self._left.wait(), CANCEL)
 
     async def _watch(self, connection: Connection) -> Report | None:
-        stop = connection.follow(self._remote.id, self._hear)
+        stop = connection.follow(self._remote.id, self._on_state)
         try:
             while not self._leaving:
                 self._stirred.clear()
-                state = await connection.ask("tasks/get", {"taskId": self._remote.id})
+                state = await connection.request("tasks/get", {"taskId": self._remote.id})
                 self._failures = 0
-                self._link.answered()
+                self._connection.answered()
                 self._tell(state)
                 if is_over(state):
                     return await self._end(connection, state)
                 await self._pause(interval_of(state))
         except Stale:
-            self._link.renounce(connection)
+            self._connection.renounce(connection)
             raise
         finally:
             stop()
@@ -95,7 +97,7 @@ class Following:
         if self._remote.kind == EXTENSION:
             return report_of_error({"message": "It ended, and does not say with what."}, self._tool)
         try:
-            return report_of(await connection.ask("tasks/result", {"taskId": self._remote.id}))
+            return report_of(await connection.request("tasks/result", {"taskId": self._remote.id}))
         except Refusal as problem:
             return report_of_error(problem.error, self._tool)
 
@@ -114,7 +116,7 @@ class Following:
         await self._pause(min(10.0, 0.1 * 2**self._failures))
         return None
 
-    def _hear(self, state: dict[str, Any]) -> None:
+    def _on_state(self, state: dict[str, Any]) -> None:
         self._tell(state)
         self._stirred.set()
 
@@ -126,5 +128,5 @@ class Following:
     async def _cancel(self) -> None:
         """A task that is not wanted any more. The server may ignore it; we do not wait for that."""
         with suppress(Trouble, TimeoutError, asyncio.CancelledError):
-            async with asyncio.timeout(CANCEL), self._link.connection() as connection:
-                await connection.ask("tasks/cancel", {"taskId": self._remote.id})
+            async with asyncio.timeout(CANCEL), self._connection.connection() as connection:
+                await connection.request("tasks/cancel", {"taskId": self._remote.id})

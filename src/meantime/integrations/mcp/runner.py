@@ -23,7 +23,7 @@ from .errors import Gone, NotStarted, Refusal, Stale, Unanswered
 from .remote_task import Remote, age_of, beginning, needs_input, remembered, remote_of
 from .remote_task_poll import PATIENCE, Following
 from .servers import Server, checked
-from .shared_connection import Link
+from .shared_connection import SharedConnection
 from .tool_results import report_of, report_of_error
 
 LOG = logging.getLogger("meantime.mcp")
@@ -42,7 +42,7 @@ class McpRunner:
         self.servers = checked(servers)
         self._patience = patience
         self._clock = clock
-        self._links: dict[str, Link] = {}
+        self._connections: dict[str, SharedConnection] = {}
         self._following: dict[str, Following] = {}
 
     # -- life
@@ -51,7 +51,7 @@ class McpRunner:
         pass
 
     async def close(self) -> None:
-        links, self._links = list(self._links.values()), {}
+        links, self._connections = list(self._connections.values()), {}
         await asyncio.gather(*(link.close() for link in links))
 
     def check(self, task: Task, assignment: Assignment) -> None:
@@ -95,9 +95,9 @@ class McpRunner:
     async def _tools(self, server: str) -> Sequence[ToolInfo]:
         self._check_server(server)
         try:
-            async with self._link(server).connection() as connection:
+            async with self._connection(server).connection() as connection:
                 found = await connection.tools(fresh=True)
-                self._link(server).answered()
+                self._connection(server).answered()
         except (NotStarted, Gone, Unanswered, Stale) as problem:
             raise Refused(
                 f"The server {server} cannot be asked for its tools. {problem}", code="server_not_started"
@@ -127,7 +127,7 @@ class McpRunner:
         name = f"{server}/{tool}"
         began = beginning(self._clock)
         try:
-            answer = await self._ask(server, tool, given or {}, context)
+            answer = await self._request(server, tool, given or {}, context)
         except NotStarted as problem:
             why = f"The server {server} could not be reached. {problem}"
             hint = "Start it by hand to see what is wrong, or correct its configuration."
@@ -148,10 +148,10 @@ class McpRunner:
             return Report(error=needs_input(name))
         return report_of(answer)
 
-    async def _ask(
+    async def _request(
         self, server: str, tool: str, arguments: dict[str, Any], context: Context, again: bool = False
     ) -> dict[str, Any] | Report:
-        link = self._link(server)
+        link = self._connection(server)
         async with link.connection() as connection:
             try:
                 known = await connection.tools()
@@ -180,20 +180,20 @@ class McpRunner:
             else:
                 link.answered()
                 return answer
-        return await self._ask(server, tool, arguments, context, again=True)
+        return await self._request(server, tool, arguments, context, again=True)
 
     async def _follow(self, server: str, remote: Remote, task: Task, context: Context) -> Report:
-        following = Following(self._link(server), remote, task.work.name, context, self._patience)
+        following = Following(self._connection(server), remote, task.work.name, context, self._patience)
         self._following[task.id] = following
         try:
             return await following.run()
         finally:
             del self._following[task.id]
 
-    def _link(self, server: str) -> Link:
-        link = self._links.get(server)
+    def _connection(self, server: str) -> SharedConnection:
+        link = self._connections.get(server)
         if link is None:
-            link = self._links[server] = Link(server, self.servers[server])
+            link = self._connections[server] = SharedConnection(server, self.servers[server])
         return link
 
     # -- what outlasts us: the server's own tasks

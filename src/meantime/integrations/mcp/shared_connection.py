@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FIRST_WAIT, LONGEST_WAIT = 0.2, 30.0  # seconds between an end and the next start
 
 
-class Link:
+class SharedConnection:
     def __init__(self, name: str, server: Server) -> None:
         self.name = name
         self._server = server

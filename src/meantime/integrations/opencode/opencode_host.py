@@ -20,7 +20,7 @@ from .message_view import View
 
 if TYPE_CHECKING:
     from .wire.api_client import Client
-    from .wire.server_events import Ear, Feed
+    from .wire.server_events import Feed, Subscription
 
 WINDOW = 50  # messages, beside those that we send
 AGAIN = (5.0, 15.0, 30.0)  # seconds in which an idle session must have begun a turn
@@ -90,7 +90,7 @@ class OpenCodeHost:
         tries, due = 0, -1.0
         # What was never sent is not there: then the look of just now, for `has`, is enough to begin with.
         known = None if any(letter.tried for letter in letters) or not self._is_fresh() else self._looked[1]
-        with feed.listening(self.session) as ear:
+        with feed.listening(self.session) as subscription:
             while True:
                 view, known = known or await self._look(letters), None
                 missing = [letter for letter in letters if not letter.is_in(view)]
@@ -105,7 +105,7 @@ class OpenCodeHost:
                     await self._send(missing or letters[-1:], view)
                     due = now + AGAIN[tries]
                     tries += 1
-                await _hint(ear, LOOK if view.is_busy else 1.0)
+                await _hint(subscription, LOOK if view.is_busy else 1.0)
 
     def _is_fresh(self) -> bool:
         return asyncio.get_running_loop().time() - self._looked[0] < FRESH
@@ -170,9 +170,9 @@ class OpenCodeHost:
         return self._wire
 
 
-async def _hint(ear: Ear, timeout: float) -> None:
+async def _hint(subscription: Subscription, timeout: float) -> None:
     """Until something came that may have changed what we look for."""
     until = asyncio.get_running_loop().time() + timeout
     while (left := until - asyncio.get_running_loop().time()) > 0:
-        if any(event.type in HINTS for event in await ear.wait(left)):
+        if any(event.type in HINTS for event in await subscription.wait(left)):
             return

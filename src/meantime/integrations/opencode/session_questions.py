@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 NO = "It was refused. Go on without it, if you can."
 
 
-class Asking:
+class SessionQuestions:
     def __init__(self, client: Client, directory: str, hearer: Hearer) -> None:
         self._client = client
         self._directory = directory

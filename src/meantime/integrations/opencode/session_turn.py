@@ -20,9 +20,9 @@ from .server_options import rules
 from .turn_result import Open, verdict
 
 if TYPE_CHECKING:
-    from .session_questions import Asking
+    from .session_questions import SessionQuestions
     from .wire.api_client import Client
-    from .wire.server_events import Ear, Event, Feed
+    from .wire.server_events import Event, Feed, Subscription
 
 POLL = 10.0  # seconds between looks while events come; without them it is looked more often
 BLIND = 1.0
@@ -91,26 +91,26 @@ class Turn:
                 return Turned(error=Failed(str(problem), problem.code))
 
     async def _follow(self, client: Client, feed: Feed) -> Turned:
-        from .session_questions import Asking
+        from .session_questions import SessionQuestions
 
         about = await client.session(self._session)
         self._directory = about["directory"]
-        asking = Asking(client, self._directory, self._hearer)
+        asking = SessionQuestions(client, self._directory, self._hearer)
         self._quiet_since = self._breaks = None
         try:
-            with feed.listening(self._session) as ear:
+            with feed.listening(self._session) as subscription:
                 await feed.settle()
                 await self._give(client, feed, about)
                 missed = True
                 while True:
                     if missed:
                         children = await client.children(self._session, self._directory)
-                        ear.sessions.update(child["id"] for child in children)
-                        await asking.look(ear.sessions)
+                        subscription.sessions.update(child["id"] for child in children)
+                        await asking.look(subscription.sessions)
                     turned = await self._judged(client, feed)
                     if turned is not None:
                         return turned
-                    missed = await self._listen(ear, asking, feed.connected.is_set())
+                    missed = await self._listen(subscription, asking, feed.connected.is_set())
         finally:
             asking.close()
 
@@ -167,21 +167,21 @@ class Turn:
 
     # -- hearing
 
-    async def _listen(self, ear: Ear, asking: Asking, sees: bool) -> bool:
+    async def _listen(self, subscription: Subscription, asking: SessionQuestions, sees: bool) -> bool:
         """Until it should be looked at; whether something may have been missed."""
         loop = asyncio.get_running_loop()
         blind = not sees or self._quiet_since is not None or self._problem is not None
         until = loop.time() + (BLIND if blind else POLL)
         while (left := until - loop.time()) > 0:
-            events = await ear.wait(left)
+            events = await subscription.wait(left)
             for event in events:
-                self._hear(event, asking)
+                self._on_event(event, asking)
             hints = HINTS.intersection(event.type for event in events)
             if hints:
                 return GAP in hints
         return True
 
-    def _hear(self, event: Event, asking: Asking) -> None:
+    def _on_event(self, event: Event, asking: SessionQuestions) -> None:
         data = event.data
         if event.type == "permission.asked":
             asking.permission(data)

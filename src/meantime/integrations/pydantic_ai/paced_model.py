@@ -38,7 +38,7 @@ from meantime.ports.session import Hearer
 PAUSES = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0)  # seconds between tries, where the provider names none
 TRIES = 30  # of one request, beside those that were too much at once: these are waited for
 SILENCE = 120.0  # seconds without a byte, after which a request is given up and made again
-Asked: TypeAlias = tuple[list[ModelMessage], ModelSettings | None, ModelRequestParameters]
+ModelInput: TypeAlias = tuple[list[ModelMessage], ModelSettings | None, ModelRequestParameters]
 
 
 class Stalled(Exception):
@@ -126,13 +126,13 @@ class Paced(WrapperModel):
                 pause = PAUSES[min(tries, len(PAUSES)) - 1] if found.after is None else found.after
                 await _sleep(shared.clock, pause)
 
-    async def _try(self, asked: Asked, *, last: bool) -> ModelResponse | Verdict:
+    async def _try(self, asked: ModelInput, *, last: bool) -> ModelResponse | Verdict:
         gate = self._shared.hearer.gate
         await gate.enter()
         found = FAULT
         try:
             with Silence(self._shared.clock, self._shared.silence) as silence:
-                return await self._ask(silence, asked)
+                return await self._request(silence, asked)
         except Exception as problem:
             judged = trouble(problem)
             if judged is None or (last and not judged.limited):
@@ -142,7 +142,7 @@ class Paced(WrapperModel):
             gate.leave(limited=found.limited, retry_after=found.after)
         return found
 
-    async def _ask(self, silence: Silence, asked: Asked) -> ModelResponse:
+    async def _request(self, silence: Silence, asked: ModelInput) -> ModelResponse:
         wrapped, shared = self.wrapped, self._shared
         if not shared.streams or getattr(wrapped, "stream_function", wrapped) is None:
             return await wrapped.request(*asked)

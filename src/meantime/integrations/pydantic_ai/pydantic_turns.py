@@ -132,7 +132,7 @@ class Turn:
             async for node in run:
                 self._keep()
                 if isinstance(node, CallToolsNode):
-                    self._heard(node.model_response)
+                    self._on_response(node.model_response)
                     await self._call_tools(run, node)
             self._keep()
         return self._result(run.result)
@@ -155,7 +155,7 @@ class Turn:
             self._messages = self._run.all_messages()
             self.record.grow(self._messages)
 
-    def _heard(self, response: ModelResponse) -> None:
+    def _on_response(self, response: ModelResponse) -> None:
         for line in model_lines.of_response(response):
             self._hearer.line(line)
         used = response.usage

@@ -24,7 +24,7 @@ from meantime.ports.session import AgentSettings, Brief, Prompt, SessionHost, Tu
 
 from . import checkpoint, session_log
 from .checkpoint import TIMEOUT, Halt, Mark
-from .run_monitor import Ear
+from .run_monitor import RunMonitor
 from .run_turns import Turns
 from .session_log import Journal
 
@@ -60,7 +60,7 @@ class Drive:
         brief: Brief,
         mark: Mark | None,
         journal: Journal,
-        ear: Ear,
+        monitor: RunMonitor,
         clock: Clock,
     ) -> None:
         self._host = employed.host
@@ -69,21 +69,21 @@ class Drive:
         self._context = context
         self._brief = brief
         self._journal = journal
-        self._ear = ear
+        self._monitor = monitor
         self._clock = clock
         self._begun = mark  # what a former owner did of this run
         self._began = clock.monotonic() - checkpoint.age(mark, self._task, clock)
         self._mark = mark or replace(checkpoint.new(self._task, clock), began=self._began)
-        self._turns = Turns(self._host, brief, ear, clock)
+        self._turns = Turns(self._host, brief, monitor, clock)
         self._alarms: list[Alarm] = []
         self._me: asyncio.Task[Any] | None = None
         self._left = False
         self._warning: asyncio.Future[Any] | None = None
-        ear.asked = self._asked
-        ear.remember(self._task.answers)
+        monitor.asked = self._question_opened
+        monitor.remember(self._task.answers)
         if self._task.question is not None:
             waited = checkpoint.waited(mark, self._task, clock)
-            ear.open = (self._task.question.id, clock.monotonic() - waited)
+            monitor.open = (self._task.question.id, clock.monotonic() - waited)
 
     @property
     def session(self) -> str:
@@ -108,21 +108,21 @@ class Drive:
         finally:
             for alarm in self._alarms:
                 alarm.cancel()
-            self._ear.close()
+            self._monitor.close()
             if self._warning is not None:
                 self._warning.cancel()
 
     async def _run(self, seed: str) -> Report:
-        self._ear.look()
-        if self._ear.halt is not None:  # all that it may spend is spent by others
-            return self._ended(Report(error=Failed(self._ear.halt.message, self._ear.halt.code)))
+        self._monitor.look()
+        if self._monitor.halt is not None:  # all that it may spend is spent by others
+            return self._ended(Report(error=Failed(self._monitor.halt.message, self._monitor.halt.code)))
         begun = self._begun is not None and self._begun.prompt is not None
         first = await (self._taken_up() if begun else self._first(seed))
         if isinstance(first, Report):
             return first
         self._context.in_session(self.session)
         self._set_alarms()
-        self._ear.watch()
+        self._monitor.watch()
         follows = begun and self._host.abilities.lasting
         if self._mark.halt is not None and follows:
             return await self._last_turn(self._mark.halt, first)
@@ -130,7 +130,7 @@ class Drive:
         return await self._after(turned)
 
     async def _after(self, turned: Turned) -> Report:
-        halt = self._ear.halt
+        halt = self._monitor.halt
         if self._left:
             return Report(detached=True)
         if halt is None or self._context.cancelled or turned.lost:
@@ -170,9 +170,9 @@ class Drive:
         await asyncio.to_thread(_keep, self._brief.folder, self._journal, mark)
         return prompt
 
-    def _asked(self, question: Question | None, when: float) -> None:
+    def _question_opened(self, question: Question | None, when: float) -> None:
         self._mark = replace(self._mark, question=question, asked=when)
-        with self._ear.keeping():
+        with self._monitor.keeping():
             checkpoint.save(self._brief.folder, self._mark)
 
     def _key(self, what: str) -> str:
@@ -183,7 +183,7 @@ class Drive:
         assert self._mark.prompt is not None
         question, reply = self._open_question()
         if self._host.abilities.lasting:
-            self._ear.unheard = reply
+            self._monitor.unheard = reply
             return self._mark.prompt
         if question is None:
             partial = session_log.said_last(self._brief.folder, self._task.run.number)
@@ -191,9 +191,9 @@ class Drive:
         if not await self._host.exists(self.session, self._settings):
             return self._ended(Report(lost=f"{RESTARTED} Its session is gone, too."))
         self._context.in_session(self.session)
-        reply = reply or await self._ear.ask(question)
+        reply = reply or await self._monitor.ask(question)
         if reply.allows and reply.scope == "once":
-            self._ear.grant_once(question.subject)
+            self._monitor.grant_once(question.subject)
         words = REFUSED if reply.allows is False else ANSWERED
         answer = reply.text or ", ".join(reply.choices)
         text = words.format(question=question.text, answer=answer)
@@ -219,20 +219,20 @@ class Drive:
         goes_on = abilities.lasting or (waits and abilities.resume)
         if self._me is None or self._mark.prompt is None or not goes_on:
             return False
-        self._ear.leaving = True
+        self._monitor.leaving = True
         if abilities.lasting and not await self._turns.leave(self.session):
-            self._ear.leaving = False
+            self._monitor.leaving = False
             return False
         self._left = True
         self._me.cancel()
         return True
 
     async def steer(self, text: str) -> bool:
-        if not self._host.abilities.steer or not self._turns.is_turning or self._ear.last:
+        if not self._host.abilities.steer or not self._turns.is_turning or self._monitor.last:
             return False
         if not await self._host.steer(self.session, text):
             return False
-        with self._ear.keeping():
+        with self._monitor.keeping():
             self._journal.line(Line(role="user", text=text))
         return True
 
@@ -246,7 +246,7 @@ class Drive:
             with contained():
                 await self.steer(text)
         except Exception as problem:  # the host's own troubles; it is only a warning
-            self._ear.noted(f"it could not be warned: {type(problem).__name__}")
+            self._monitor.noted(f"it could not be warned: {type(problem).__name__}")
 
     # -- the end
 
@@ -257,23 +257,23 @@ class Drive:
             halt = Halt(TIMEOUT, "Its time is nearly up.", "TIMEOUT")
             left = timeout - (now - self._began) - self._settings.last_turn
             if self._settings.last_turn > 0 and left > 0:  # else it is too short for a last turn
-                self._alarms.append(self._clock.call_later(left, lambda: self._ear.stop(halt)))
-        budget = self._ear.seconds_left(now)
+                self._alarms.append(self._clock.call_later(left, lambda: self._monitor.stop(halt)))
+        budget = self._monitor.seconds_left(now)
         if budget is not None:
             over, warning = budget
             spent = Halt("budget_spent", "The budget of time is spent.", "TIMEOUT")
             early = over - max(0.0, self._settings.last_turn)
             end = early if early > 0 else max(0.0, over)
-            self._alarms.append(self._clock.call_later(end, lambda: self._ear.stop(spent)))
+            self._alarms.append(self._clock.call_later(end, lambda: self._monitor.stop(spent)))
             if 0 < warning < end:
                 text = "80 % of its time are spent"
-                self._alarms.append(self._clock.call_later(warning, lambda: self._ear.warn("time", text)))
+                self._alarms.append(self._clock.call_later(warning, lambda: self._monitor.warn("time", text)))
 
     async def _last_turn(self, halt: Halt, follows: Prompt | None = None) -> Report:
-        said, seconds = self._ear.partial, self._settings.last_turn
-        self._ear.last = True
+        said, seconds = self._monitor.partial, self._settings.last_turn
+        self._monitor.last = True
         if seconds > 0:
-            self._ear.phase("hands in what it has")
+            self._monitor.phase("hands in what it has")
             text = LAST_TURN.format(reason=halt.message)
             prompt = follows or await self._give(Prompt(text, self._key("last"), last=True), halt)
             alarm = self._clock.call_later(seconds, self._turns.end)
@@ -281,7 +281,7 @@ class Drive:
                 turned = await self._turns.take(self.session, prompt, follows=follows is not None)
             finally:
                 alarm.cancel()
-            said = turned.text or self._ear.partial or said
+            said = turned.text or self._monitor.partial or said
         if self._left:
             return Report(detached=True)
         if self._context.cancelled:
@@ -303,7 +303,7 @@ class Drive:
         return self._ended(Report(result=result, final_message=turned.text))
 
     def _ended(self, report: Report) -> Report:
-        partial = report.partial if report.result or report.partial else self._ear.partial or None
+        partial = report.partial if report.result or report.partial else self._monitor.partial or None
         return replace(report, session=self.session or self._task.session, partial=partial)
 
 

@@ -48,9 +48,9 @@ class Capacity:
 
     def leave(self, *, limited: bool = False, retry_after: float | None = None) -> None:
         self._inside -= 1
-        self.heard(limited=limited, retry_after=retry_after)
+        self.record_result(limited=limited, retry_after=retry_after)
 
-    def heard(self, *, limited: bool, retry_after: float | None = None) -> None:
+    def record_result(self, *, limited: bool, retry_after: float | None = None) -> None:
         if limited:
             if not self._is_closed:  # those that went in together are refused together: that counts once
                 self._room = max(LEAST, min(self._room, self._inside + 1) / 2)
@@ -97,7 +97,7 @@ class Beside:
         await self._capacity.wait_open()
 
     def leave(self, *, limited: bool = False, retry_after: float | None = None) -> None:
-        self._capacity.heard(limited=limited, retry_after=retry_after)
+        self._capacity.record_result(limited=limited, retry_after=retry_after)
 
 
 class Capacities:

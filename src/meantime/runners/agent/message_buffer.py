@@ -8,7 +8,7 @@ MOST = 256 << 10  # characters; the oldest go first
 _BREAK = "\n\n"
 
 
-class Speech:
+class MessageBuffer:
     def __init__(self) -> None:
         self._whole: deque[str] = deque()
         self._coming: deque[str] = deque()

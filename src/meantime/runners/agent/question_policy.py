@@ -17,7 +17,7 @@ from meantime.ports.session import AgentSettings, Gate
 RULED = "The rules of this agent do not allow it."
 
 
-class Asker(ABC):
+class QuestionPolicy(ABC):
     """The part of a Hearer that asks, and that holds the agent's place at its model's gate."""
 
     def __init__(self, settings: AgentSettings, context: Context, gate: Gate, clock: Clock) -> None:
@@ -78,7 +78,7 @@ class Asker(ABC):
         if reply is not None:
             return reply
         async with self._one_by_one:
-            return self._known(question) or await self._asked(question)
+            return self._known(question) or await self._ask_person(question)
 
     def _known(self, question: Question) -> Reply | None:
         """Without asking anybody; what a rule decides is written down in the journal."""
@@ -106,7 +106,7 @@ class Asker(ABC):
         rule = ruling(subject, self._settings.allow, self._settings.deny, self._settings.otherwise)
         return None if rule == ASK else rule == "allow"
 
-    async def _asked(self, question: Question) -> Reply:
+    async def _ask_person(self, question: Question) -> Reply:
         """Nobody waits at the model for a person: the place at the gate is given back meanwhile."""
         was, when = self.open or ("", 0.0)
         asked_at = when if was == question.id else self._clock.monotonic()

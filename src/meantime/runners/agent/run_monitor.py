@@ -17,14 +17,14 @@ from meantime.ports.session import AgentSettings, Gate
 
 from .budget_meter import Tally
 from .checkpoint import Halt
-from .message_buffer import Speech
-from .question_policy import Asker
+from .message_buffer import MessageBuffer
+from .question_policy import QuestionPolicy
 from .session_log import Journal
 
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
-class Ear(Asker):
+class RunMonitor(QuestionPolicy):
     """The Hearer of one run."""
 
     def __init__(
@@ -41,7 +41,7 @@ class Ear(Asker):
         self.halt: Halt | None = None
         self.halted = asyncio.Event()
         self.last = False  # the last turn: it is not counted, and not watched
-        self.speech = Speech()
+        self.speech = MessageBuffer()
         self._journal = journal
         self._tally = tally
         self._warn = warn

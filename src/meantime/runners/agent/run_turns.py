@@ -14,17 +14,17 @@ from meantime.ports.clock import Clock
 from meantime.ports.runner import Stopped
 from meantime.ports.session import Brief, LastingHost, Prompt, SessionHost, Turned
 
-from .run_monitor import Ear
+from .run_monitor import RunMonitor
 
 PAUSES = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0)  # seconds between tries, where the provider names none
 LONGEST = 3600.0  # seconds, whatever the provider names
 
 
 class Turns:
-    def __init__(self, host: SessionHost, brief: Brief, ear: Ear, clock: Clock) -> None:
+    def __init__(self, host: SessionHost, brief: Brief, monitor: RunMonitor, clock: Clock) -> None:
         self._host = host
         self._brief = brief
-        self._ear = ear
+        self._monitor = monitor
         self._clock = clock
         self._turning: asyncio.Future[Turned] | None = None
         self._stopped = False  # somebody asked for it: nothing is tried again
@@ -37,32 +37,37 @@ class Turns:
         """A provider's troubles are waited out, and nobody hears of them."""
         while True:
             turned = await self._paced(session, prompt, follows=follows)
-            if turned.error is None or not turned.retryable or self._ear.halt is not None or self._stopped:
+            if (
+                turned.error is None
+                or not turned.retryable
+                or self._monitor.halt is not None
+                or self._stopped
+            ):
                 return turned
-            self._ear.speech.cut()
-            self._ear.phase(f"waits for the provider (try {prompt.again + 2})")
+            self._monitor.speech.cut()
+            self._monitor.phase(f"waits for the provider (try {prompt.again + 2})")
             pause = PAUSES[min(prompt.again, len(PAUSES) - 1)]
             await self._sleep(pause if turned.retry_after is None else turned.retry_after)
-            if self._ear.halt is not None:
+            if self._monitor.halt is not None:
                 return turned
             prompt, follows = replace(prompt, again=prompt.again + 1), False
 
     async def _paced(self, session: str, prompt: Prompt, *, follows: bool) -> Turned:
         if self._host.abilities.paced:
             return await self.take(session, prompt, follows=follows)
-        await self._ear.enter()
+        await self._monitor.enter()
         turned = Turned()
         try:
             turned = await self.take(session, prompt, follows=follows)
             return turned
         finally:
-            self._ear.leave(limited=turned.rate_limited, retry_after=turned.retry_after)
+            self._monitor.leave(limited=turned.rate_limited, retry_after=turned.retry_after)
 
     async def take(self, session: str, prompt: Prompt, *, follows: bool = False) -> Turned:
         """To its end, or to a halt. A stop of ours is passed on, and a second one again: harder."""
         say = cast("LastingHost", self._host).follow if follows else self._host.prompt
-        turning = asyncio.ensure_future(_contained(say(session, prompt, self._brief, self._ear)))
-        halting = asyncio.ensure_future(self._ear.halted.wait())
+        turning = asyncio.ensure_future(_contained(say(session, prompt, self._brief, self._monitor)))
+        halting = asyncio.ensure_future(self._monitor.halted.wait())
         self._turning = turning
         try:
             if not prompt.last:
@@ -89,10 +94,10 @@ class Turns:
 
     async def _sleep(self, seconds: float) -> None:
         """Until then, or until the run is to end."""
-        halting = asyncio.ensure_future(self._ear.halted.wait())
+        halting = asyncio.ensure_future(self._monitor.halted.wait())
         alarm = self._clock.call_later(min(LONGEST, max(0.0, seconds)), halting.cancel)
         try:
-            with self._ear.at_rest():
+            with self._monitor.at_rest():
                 await asyncio.wait({halting})
         finally:
             alarm.cancel()

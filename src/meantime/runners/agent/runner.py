@@ -30,7 +30,7 @@ from . import checkpoint, session_log
 from .agent_run import Drive, Employed
 from .budget_meter import Tally
 from .concurrency_limit import Capacities
-from .run_monitor import Ear
+from .run_monitor import RunMonitor
 from .segmented_log import Segments
 from .session_log import Journal
 
@@ -60,18 +60,18 @@ class AgentRunner:
             self._root = Path(tempfile.mkdtemp(prefix="meantime-agents-"))
         assert self._root is not None
         names: Counter[str] = Counter()
-        for host in self._hosts():
+        for host in self._session_hosts():
             name = type(host).__name__
             names[name] += 1
             folder = self._root / (name if names[name] == 1 else f"{name}.{names[name]}")
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             host.open(folder)
 
-    def _hosts(self) -> list[SessionHost]:
+    def _session_hosts(self) -> list[SessionHost]:
         return list({id(employed.host): employed.host for employed in self.agents.values()}.values())
 
     async def close(self) -> None:
-        await asyncio.gather(*(host.close() for host in self._hosts()), return_exceptions=True)
+        await asyncio.gather(*(host.close() for host in self._session_hosts()), return_exceptions=True)
         if self._forgets and self._root is not None:
             shutil.rmtree(self._root, ignore_errors=True)
 
@@ -142,9 +142,11 @@ class AgentRunner:
         tally = self._tally(task, settings, began)
         key = settings.model or settings.url or task.work.name
         gate = self._capacities.of(key, beside=task.above in self._drives)
-        ear = Ear(settings, journal, context, gate, self._clock, tally, lambda text: drive.warn(text))
+        monitor = RunMonitor(
+            settings, journal, context, gate, self._clock, tally, lambda text: drive.warn(text)
+        )
         brief = self._brief(task, employed)
-        drive = Drive(employed, assignment, context, brief, mark, journal, ear, self._clock)
+        drive = Drive(employed, assignment, context, brief, mark, journal, monitor, self._clock)
         self._journals[task.id], self._tallies[task.id], self._drives[task.id] = journal, tally, drive
         try:
             return await drive.run(await self._seed(task, employed))
@@ -190,7 +192,7 @@ class AgentRunner:
         if given.get("context"):
             return str(given["context"])
         source = cast("dict[str, str]", given["fork_of"])
-        same_host = self._host_of(source, task) is employed.host
+        same_host = self._session_host_of(source, task) is employed.host
         if employed.host.abilities.fork and same_host:
             return ""
         lines = await self._said_in(source, task)
@@ -200,7 +202,7 @@ class AgentRunner:
             )
         return await asyncio.to_thread(seed, lines)
 
-    def _host_of(self, source: dict[str, str], task: Task) -> SessionHost | None:
+    def _session_host_of(self, source: dict[str, str], task: Task) -> SessionHost | None:
         found = self.agents.get(source["agent"] or task.work.name)
         return None if found is None else found.host
 
@@ -273,7 +275,7 @@ class AgentRunner:
         found = [checkpoint.load(self._folder(task.id), task) for task in active]
         spared = {mark.session for mark in found if mark is not None}
         spared |= {drive.session for drive in self._drives.values()}  # also of calls, which are no tasks yet
-        for host in self._hosts():
+        for host in self._session_hosts():
             if host.abilities.keeps:
                 keeping = cast("KeepingHost", host)
                 for session in await asyncio.to_thread(keeping.old_sessions, older_than):

@@ -98,12 +98,12 @@ class LastingCommand:
                 await asyncio.wait({self._running}, timeout=INTERRUPTED)
         except asyncio.CancelledError:
             hard = True
-        self._ask()
+        self._request_stop()
         while not self._running.done():
             try:
                 await asyncio.sleep(0)  # a second request counts only when the first was heard
                 if hard:
-                    self._ask()
+                    self._request_stop()
                     hard = False
                 await asyncio.wait({self._running})
             except asyncio.CancelledError:
@@ -123,7 +123,7 @@ class LastingCommand:
     def _ended(self) -> Ending:
         return Ending(stopped=True) if self._running.cancelled() else _ending(self._running.result())
 
-    def _ask(self) -> None:
+    def _request_stop(self) -> None:
         """The first time to stop, the second time it is killed."""
         if not self._running.done():
             self._context.count_stop()

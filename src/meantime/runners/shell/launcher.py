@@ -29,7 +29,7 @@ class Line:
     def __init__(self, orders: socket.socket) -> None:
         self._orders = orders
         self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        asyncio.get_running_loop().add_reader(orders, self._hear)
+        asyncio.get_running_loop().add_reader(orders, self._on_readable)
 
     async def send(self, data: bytes) -> None:
         try:
@@ -37,7 +37,7 @@ class Line:
         except OSError:
             self.close()
 
-    def _hear(self) -> None:
+    def _on_readable(self) -> None:
         with contextlib.suppress(BlockingIOError):
             with contextlib.suppress(ConnectionError):
                 self._orders.recv(1)

@@ -27,13 +27,13 @@ MOMENT = 0.002  # seconds between them
 PF_KTHREAD = 0x00200000  # in the flags of /proc/<pid>/stat
 
 
-class Hunted(NamedTuple):
+class KillResult(NamedTuple):
     killed: int = 0
     left: tuple[int, ...] = ()  # processes that could not be killed
     spared: bool = False  # the state is a copy: what it names belongs to the original, and was let be
 
 
-class Quarry(NamedTuple):
+class KillTarget(NamedTuple):
     """What is looked for, beside the mark. A process is named by its pid and its start."""
 
     base: Path
@@ -41,13 +41,13 @@ class Quarry(NamedTuple):
     others: tuple[tuple[int, int], ...] = ()  # the command, and what was left when it ended
 
 
-def hunt(base: Path, state: State | None, *, followed: bool = False) -> Hunted:
+def kill_orphans(base: Path, state: State | None, *, followed: bool = False) -> KillResult:
     """Kills the command, everything that carries its mark and all that is below these; with a shim that
     lives, also all that is below it. `state` is None where the file is gone. `followed`: we saw its shim hold
     the state, which may be gone by now. Blocks."""
     quarry = _named(base, state) if followed and state is not None else _quarry(base, state)
     if quarry is None:
-        return Hunted(spared=True)
+        return KillResult(spared=True)
     met: process_tree.Found = {}
     found: process_tree.Found = {}
     for _ in range(ROUNDS):
@@ -56,10 +56,10 @@ def hunt(base: Path, state: State | None, *, followed: bool = False) -> Hunted:
             break
         met |= found
         time.sleep(PAUSE)  # the kernel takes them down in its own time
-    return Hunted(len(met), tuple(sorted(found)))
+    return KillResult(len(met), tuple(sorted(found)))
 
 
-def _quarry(base: Path, state: State | None) -> Quarry | None:
+def _quarry(base: Path, state: State | None) -> KillTarget | None:
     """None where it is not ours. The pids of an older state, which does not say whose it is, and those of
     another start of the machine are not believed: there the mark alone counts, and a shim that holds this
     very file."""
@@ -67,22 +67,22 @@ def _quarry(base: Path, state: State | None) -> Quarry | None:
     if whose is Whose.ANOTHERS:
         return None
     if state is None:
-        return Quarry(base)
+        return KillTarget(base)
     locked = is_locked(base)
     if not locked and provenance.lives_without(state):
         return None
     if whose is Whose.OURS and (locked or state[cells.BOOT] == provenance.this_boot()):
         return _named(base, state)
-    return Quarry(base)
+    return KillTarget(base)
 
 
-def _named(base: Path, state: State) -> Quarry:
+def _named(base: Path, state: State) -> KillTarget:
     command = (state[cells.COMMAND_PID], state[cells.COMMAND_START])
     shim = (state[cells.SHIM_PID], state[cells.SHIM_START])
-    return Quarry(base, shim, (command, *state.left_processes))
+    return KillTarget(base, shim, (command, *state.left_processes))
 
 
-def _found(quarry: Quarry, met: process_tree.Found) -> process_tree.Found:
+def _found(quarry: KillTarget, met: process_tree.Found) -> process_tree.Found:
     """The mark alone would not do: a process can change its environment, the command itself too, and
     has none for a moment while it becomes another program."""
     roots = marked(quarry.base)

@@ -25,7 +25,7 @@ from .launcher import Launcher
 from .output_ring import State, look
 from .provenance import Whose, whose
 from .shim import cells
-from .shim_events import Ears
+from .shim_events import ShimEvents
 from .shim_watch import End, Watch, is_locked, tell
 
 QUICK = 1 << 16  # bytes of output that are read on the event loop
@@ -56,9 +56,9 @@ class ShellRunner:
         self._places = Places(root)
         self._grace = grace
         self._inline = inline
-        self._launcher = Launcher(self._open_ears, umask)
+        self._launcher = Launcher(self._open_shim_events, umask)
         self._starting = Starting(self._launcher, {"grace": grace, "head": head, "ring": ring})
-        self._ears = Ears()
+        self._shim_events = ShimEvents()
         self._watches: dict[str, Watch] = {}
         self._attending: set[asyncio.Task[None]] = set()
 
@@ -69,7 +69,7 @@ class ShellRunner:
 
     async def close(self) -> None:
         self._launcher.close()
-        self._ears.close()
+        self._shim_events.close()
         self._places.close()
 
     def check(self, task: Task, assignment: Assignment) -> None:
@@ -110,7 +110,7 @@ class ShellRunner:
                 return await asyncio.to_thread(_vanished, self._places.of(task), problem)
             return Report(error=Failed(f"Its files could not be opened: {problem}.", "no_files"))
         if assignment.again and self._places.same_boot and watch.is_damaged(task.id):
-            del self._ears.watches[watch.base.name.encode()]
+            del self._shim_events.watches[watch.base.name.encode()]
             watch.close()
             return Report(lost=exit_report.DAMAGED)
         self._watches[task.id] = watch
@@ -128,7 +128,7 @@ class ShellRunner:
         finally:
             if self._watches.get(task.id) is watch:  # not that of a later run, which has taken it up already
                 del self._watches[task.id]
-                del self._ears.watches[watch.base.name.encode()]
+                del self._shim_events.watches[watch.base.name.encode()]
             watch.close()
 
     async def _watch(self, base: Path, *, patient: bool) -> Watch:
@@ -143,14 +143,14 @@ class ShellRunner:
                 if isinstance(problem, FileNotFoundError) or not tries:
                     raise
             await asyncio.sleep(OPEN_AGAIN)
-        if not self._ears.are_open:
-            self._open_ears()
-        self._ears.watches[base.name.encode()] = watch
+        if not self._shim_events.are_open:
+            self._open_shim_events()
+        self._shim_events.watches[base.name.encode()] = watch
         return watch
 
-    def _open_ears(self) -> Path:
+    def _open_shim_events(self) -> Path:
         """Before anybody can speak; returns where the pipe is."""
-        self._ears.open(self._places.events())
+        self._shim_events.open(self._places.events())
         return self._places.root
 
     async def _outlast(self, watch: Watch, context: Context) -> tuple[End, int]:
@@ -274,7 +274,7 @@ class ShellRunner:
         killed, left = 0, set[int]()
         for attempt in range(1, task.run.attempt + 1):
             base = self._places.of(task, attempt)
-            hunted = await asyncio.to_thread(orphan_processes.hunt, base, look(base))
+            hunted = await asyncio.to_thread(orphan_processes.kill_orphans, base, look(base))
             killed += hunted.killed - len(hunted.left)
             left.update(hunted.left)
         return Leftovers(killed, tuple(sorted(left)))
@@ -356,14 +356,14 @@ def _vanished(base: Path, problem: OSError) -> Report:
     state = look(base)
     if state is not None:
         orphan_processes.put_down(base, state)
-    count = orphan_processes.hunt(base, state).killed
+    count = orphan_processes.kill_orphans(base, state).killed
     return Report(lost=why + (f" {count} of its processes still ran and were killed." if count else ""))
 
 
 def _abandoned(watch: Watch, state: State, asked: int, inline: int | None) -> Report:
     """The shim was killed. What it left behind is nobody's any more, so it is ended, and that is said."""
     base = watch.base
-    hunted = orphan_processes.hunt(base, state, followed=watch.followed)
+    hunted = orphan_processes.kill_orphans(base, state, followed=watch.followed)
     if hunted.spared:
         return exit_report.copied(base, state, inline)
     why = exit_report.GONE

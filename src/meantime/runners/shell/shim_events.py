@@ -13,7 +13,7 @@ from .shim_watch import Watch
 RECONCILE = 5.0  # seconds between looks at all of them: a message can be missed, an ending cannot
 
 
-class Ears:
+class ShimEvents:
     def __init__(self) -> None:
         self.watches: dict[bytes, Watch] = {}
         self._pipe = -1
@@ -29,7 +29,7 @@ class Ears:
             return
         self.close()
         self._pipe = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)  # it never hangs up
-        asyncio.get_running_loop().add_reader(self._pipe, self._hear)
+        asyncio.get_running_loop().add_reader(self._pipe, self._on_readable)
         self._go_round()
 
     def _go_round(self) -> None:
@@ -37,14 +37,14 @@ class Ears:
             watch.reconcile()
         self._round = asyncio.get_running_loop().call_later(RECONCILE, self._go_round)
 
-    def _hear(self) -> None:
+    def _on_readable(self) -> None:
         size = cells.NAME_LENGTH + 1
         with contextlib.suppress(BlockingIOError):
             said = os.read(self._pipe, 1000 * size)
             for at in range(0, len(said), size):
                 watch = self.watches.get(said[at : at + size - 1])
                 if watch is not None:
-                    watch.hear(said[at + size - 1 : at + size])
+                    watch.on_event(said[at + size - 1 : at + size])
 
     def close(self) -> None:
         if self._round is not None:

@@ -84,13 +84,13 @@ class Watch:
         fcntl.flock(self._state, fcntl.LOCK_UN)
         return free
 
-    def hear(self, said: bytes) -> None:
+    def on_event(self, said: bytes) -> None:
         """What was said is only a reason to look: it may be of a former life of the same command."""
         if said == cells.OUTPUT:
             self._wake()
         elif said == cells.BEGUN and self._wanted is not None:
             self.reconcile()
-            self._ask(*self._wanted)  # we took it up before it could be told anything
+            self._send_stop(*self._wanted)  # we took it up before it could be told anything
         elif said == cells.GAVE_UP and self.look() is None:
             self.fail(Failed("It was not started: it could not be supervised.", "not_started"))
         else:
@@ -108,7 +108,7 @@ class Watch:
         self._resolve(self.begun)
         self._wake()
         if self._wanted is not None:
-            self._ask(*self._wanted)
+            self._send_stop(*self._wanted)
         state = self.look()
         if state is None or self._held >= 0 or self.over.done():
             return
@@ -165,10 +165,10 @@ class Watch:
     # -- saying something to the shim
 
     def stop(self, grace: float) -> None:
-        self._ask(cells.STOP, str(round(grace * 1000)).encode())
+        self._send_stop(cells.STOP, str(round(grace * 1000)).encode())
 
     def kill(self) -> None:
-        self._ask(cells.KILL, b"")
+        self._send_stop(cells.KILL, b"")
 
     def interrupt(self) -> bool:
         """To its group: it leads a session, as every command of ours does."""
@@ -181,7 +181,7 @@ class Watch:
             return True
         return False
 
-    def _ask(self, letter: bytes, data: bytes) -> None:
+    def _send_stop(self, letter: bytes, data: bytes) -> None:
         """Once it runs: a command that is just being started cannot be told anything yet."""
         self._wanted = (letter, data)
         if self.begun.done():

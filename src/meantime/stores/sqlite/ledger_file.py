@@ -16,7 +16,7 @@ from .writer import Writer, translate
 ALWAYS_CHECKED = 16 << 20  # bytes that are checked in some tens of milliseconds
 
 
-class Door:
+class LedgerFile:
     def __init__(self, path: Path, *, salvages: bool) -> None:
         self.path = path
         self.saved: dict[str, int] = {}  # rows that a salvage brought over, by table

@@ -111,7 +111,7 @@ class _Reader:
 
     def of(self, table: str, where: str, *values: object) -> Iterator[Row]:
         try:
-            yield from self._asked(f"SELECT * FROM {table} WHERE {where}", values)
+            yield from self._query(f"SELECT * FROM {table} WHERE {where}", values)
         except sqlite3.Error:
             return
 
@@ -120,7 +120,7 @@ class _Reader:
         for order in ("ASC", "DESC"):
             keys = ",".join(f"{key} {order}" for key in KEYS[table])
             try:
-                yield from self._asked(f"SELECT * FROM {table} ORDER BY {keys}", ())
+                yield from self._query(f"SELECT * FROM {table} ORDER BY {keys}", ())
             except sqlite3.Error:
                 continue
 
@@ -143,7 +143,7 @@ class _Reader:
         """The end of the table is gone, so nobody knows how far it went."""
         start, empty = 0, 0
         try:
-            for row in self._asked(f"SELECT * FROM {table} WHERE {where} ORDER BY {key}", values):
+            for row in self._query(f"SELECT * FROM {table} WHERE {where} ORDER BY {key}", values):
                 start = row[key] + 1
                 yield row
         except sqlite3.Error:
@@ -162,14 +162,14 @@ class _Reader:
             start, end = stretches.pop()
             query = f"SELECT * FROM {table} WHERE {where} AND {key} BETWEEN ? AND ?"
             try:
-                yield from list(self._asked(query, (*values, start, end)))
+                yield from list(self._query(query, (*values, start, end)))
             except sqlite3.Error:
                 self._failures += 1
                 middle = (start + end) // 2
                 if start < end:
                     stretches += [(middle + 1, end), (start, middle)]
 
-    def _asked(self, query: str, values: Sequence[object]) -> Iterator[Row]:
+    def _query(self, query: str, values: Sequence[object]) -> Iterator[Row]:
         """With the names of the columns: the damaged ledger may have an older schema than ours."""
         try:
             rows = self._db.execute(query, values)

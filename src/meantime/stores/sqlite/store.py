@@ -26,7 +26,7 @@ from .checksums import BAD, decode_message, of_event, seal, verify
 from .commit import SQL, encode
 from .contents import Bad
 from .examination import Examination
-from .ledger_file import Door
+from .ledger_file import LedgerFile
 from .pages import counting, is_narrow, is_scan, page
 from .reader_pool import Readers
 from .unreadable_rows import Unreadable, park
@@ -46,17 +46,17 @@ class SqliteStore:
     def __init__(self, path: Path, durability: str = "full", *, salvage: bool = False) -> None:
         durability = check_choice(durability, "durability", ("full", "fast"))
         self.path = Path(path).resolve()  # the lock must be the same, whichever link one comes by
-        self._door = Door(self.path, salvages=salvage)
+        self._file = LedgerFile(self.path, salvages=salvage)
         self._reserve = side_files.Reserve(self.path)
         self._spills = side_files.Spills(Path(f"{self.path}.files"))
         self._beside_ledger = side_files.Beside(self.path)
         self._unreadable = Unreadable(self.path)
         self._changes = commit.Changes()
-        doors = (self._door.translate, self._door.checkpointed)
+        doors = (self._file.translate, self._file.checkpointed)
         self._writer = Writer(self.path, self._reserve, self._changes, *doors, threaded=durability == "full")
 
     async def open(self) -> None:
-        await self._door.open(self._writer)
+        await self._file.open(self._writer)
         self._reserve.keep()
         self._readers = Readers(self.path)
         try:
@@ -64,36 +64,36 @@ class SqliteStore:
         except sqlite3.Error as problem:  # a disk that fails just now: nothing is held, and it says so
             await self._writer.close()
             self._reserve.drop()
-            self._door.close()
-            raise self._door.translate(problem) from problem
+            self._file.close()
+            raise self._file.translate(problem) from problem
         self._examination = Examination(
-            self.path, self._unreadable, self._with_reader, self._park, self._door.remember
+            self.path, self._unreadable, self._with_reader, self._park, self._file.remember
         )
-        if self._door.examines == "now":
+        if self._file.examines == "now":
             await self._examination.now()
-        elif self._door.examines:
+        elif self._file.examines:
             self._examination.begin()
 
     @property
     def is_copy(self) -> bool:
-        return self._door.is_copy
+        return self._file.is_copy
 
     async def own(self) -> None:
-        await asyncio.to_thread(self._door.own)
+        await asyncio.to_thread(self._file.own)
 
     @property
     def saved(self) -> dict[str, int]:
         """Rows that a salvage brought over, by table."""
-        return self._door.saved
+        return self._file.saved
 
     async def close(self) -> None:
         if not await self._examination.stop():
-            self._door.remember("")  # the next owner reads on
+            self._file.remember("")  # the next owner reads on
         self._readers.close()
         self._reader.close()  # before the writer: the last connection takes SQLite's side files away
         await self._writer.close()
         self._reserve.drop()
-        self._door.close()
+        self._file.close()
 
     def commit(self, change: Change) -> asyncio.Future[Committed]:
         archived = None if change.archives is None else seal(encode(change.archives))
@@ -125,7 +125,7 @@ class SqliteStore:
 
     async def count(self, query: Query) -> int:
         if not is_narrow(query):
-            return self._asked(lambda db: counters.count(db, query))
+            return self._query(lambda db: counters.count(db, query))
         sql, values = counting(query)
         if not is_scan(query) and self._is_small():
             return self._rows(sql, *values)[0][0]
@@ -139,7 +139,7 @@ class SqliteStore:
 
     async def statistics(self, thread: str | None) -> Statistics:
         if thread is None:
-            return self._asked(counters.statistics)
+            return self._query(counters.statistics)
         return search_columns.gather(await self._beside(self._read, SQL["statistics_of"], [thread]))
 
     def _read(self, sql: str, values: Sequence[object]) -> list[Any]:
@@ -165,7 +165,7 @@ class SqliteStore:
         return inbox_transactions.batch_count(id, self._rows(SQL["batch_count"], id, thread))
 
     async def counts(self) -> Mapping[str, int]:
-        found = dict(self._asked(counters.counts))
+        found = dict(self._query(counters.counts))
         if self._reserve.spent or self._writer.failed_sync or self._writer.removed:
             found["degraded"] = 1  # no room for a new reserve yet, no sync since one failed, or no ledger
         if self._unreadable:
@@ -183,22 +183,22 @@ class SqliteStore:
         return [self._beside_ledger.found(task) for task in self._unreadable.readable(bodies)]
 
     def _rows(self, sql: str, *values: Any) -> list[Any]:
-        return self._asked(lambda db: db.execute(sql, values).fetchall())
+        return self._query(lambda db: db.execute(sql, values).fetchall())
 
-    def _asked(self, read: Callable[[sqlite3.Connection], T]) -> T:
+    def _query(self, read: Callable[[sqlite3.Connection], T]) -> T:
         try:
             return read(self._reader)
         except sqlite3.ProgrammingError:
             raise Closed from None
         except sqlite3.Error as problem:
-            raise self._door.translate(problem) from problem
+            raise self._file.translate(problem) from problem
 
     async def _beside(self, read: Callable[..., T], *args: Any) -> T:
         """For what may read the whole history: off the loop, on a connection of its own."""
         try:
             return await asyncio.to_thread(read, *args)
         except sqlite3.Error as problem:
-            raise self._door.translate(problem) from problem
+            raise self._file.translate(problem) from problem
 
     async def _with_reader(self, read: Callable[..., T], *args: Any) -> T:
         def reading() -> T:

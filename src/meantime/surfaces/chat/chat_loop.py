@@ -23,7 +23,7 @@ from .followed_tasks import Following
 from .screen import Keys, Screen
 from .slash_commands import MAX_ASYNC, Commands, completions, limit
 from .task_view import View
-from .work_handoff import Hands
+from .work_handoff import WorkHandoff
 
 RECALLED = 20  # entries of an earlier life that are shown
 INTERRUPTED = "Interrupted."
@@ -40,7 +40,7 @@ class Agent(Protocol):
 class Chat:
     def __init__(self, tasks: Tasks, thread: Thread, works: Works, where: str) -> None:
         self.thread = thread
-        self.hands = Hands(tasks, thread, works)
+        self.hands = WorkHandoff(tasks, thread, works)
         keys = Keys()
         keys.background = lambda: self._aside(self._to_background())
         keys.interrupt = self._interrupt

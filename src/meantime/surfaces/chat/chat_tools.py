@@ -9,11 +9,11 @@ from typing import Any
 from meantime.ports.dialect import Tool
 
 from . import chat_format
-from .work_handoff import WAITING, Hands
+from .work_handoff import WAITING, WorkHandoff
 
 
 class ChatTools:
-    def __init__(self, hands: Hands, show: Callable[[Sequence[str]], None]) -> None:
+    def __init__(self, hands: WorkHandoff, show: Callable[[Sequence[str]], None]) -> None:
         self._hands = hands
         self._show = show
 

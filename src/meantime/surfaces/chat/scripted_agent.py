@@ -15,7 +15,7 @@ from meantime.surfaces.terminal.terminal_text import fitted
 
 from . import chat_format, folder_survey
 from .chat_transcript import ASSISTANT, Conversation
-from .work_handoff import Hands
+from .work_handoff import WorkHandoff
 
 NAMED = 40  # characters of a task's name
 ERRANDS = str(Path(folder_survey.__file__))
@@ -29,7 +29,7 @@ AGAIN = 'I was stopped before I answered "{said}". Ask again if you need it; /ta
 class Scripted:
     name = "scripted, no model"
 
-    def __init__(self, hands: Hands, show: Callable[[Sequence[str]], None]) -> None:
+    def __init__(self, hands: WorkHandoff, show: Callable[[Sequence[str]], None]) -> None:
         self._hands = hands
         self._show = show
         self._doing: dict[str, Callable[[str], Awaitable[str]]] = {

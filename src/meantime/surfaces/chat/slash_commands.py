@@ -16,7 +16,7 @@ from . import chat_format
 from .chat_dialect import Speech
 from .chat_transcript import SETTING, Conversation
 from .followed_tasks import Following
-from .work_handoff import Hands
+from .work_handoff import WorkHandoff
 
 MAX_ASYNC = "task-max-async"
 HELP = (
@@ -41,7 +41,7 @@ class Said(NamedTuple):
 
 class Commands:
     def __init__(
-        self, thread: Thread, hands: Hands, following: Following, conversation: Conversation
+        self, thread: Thread, hands: WorkHandoff, following: Following, conversation: Conversation
     ) -> None:
         self._thread = thread
         self._hands = hands

@@ -20,7 +20,7 @@ from .chat_dialect import MAX_ASYNC, Speech
 WAITING = frozenset({"run", "task"})  # tools that wait, unless they are asked not to
 
 
-class Hands:
+class WorkHandoff:
     """`speech` and `toolset` are of one conversation, with as many tasks at once as it may have."""
 
     def __init__(self, tasks: Tasks, thread: Thread, works: Works) -> None:

@@ -24,7 +24,7 @@ def invoked(table: Table, arguments: Sequence[str], version: str) -> int:
     try:
         return _invoked(_group(table, version), list(arguments))
     except click.UsageError as error:
-        path = error.ctx.command_path if error.ctx else _asked_for(table, arguments)
+        path = error.ctx.command_path if error.ctx else _verb_in(table, arguments)
         what = " ".join(error.format_message().split())  # click lists choices below, a line for each
         raise Trouble(what, f"See `{path} --help`.", USAGE) from error
     except click.ClickException as error:
@@ -94,7 +94,7 @@ class Said(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
         return [CompletionItem(id, help=words) for id, words in self._kind.candidates(incomplete)]
 
 
-def _asked_for(table: Table, arguments: Sequence[str]) -> str:
+def _verb_in(table: Table, arguments: Sequence[str]) -> str:
     """Where click does not say which verb an option was wrong for."""
     verb = next(iter(arguments), "")
     return f"meantime {verb}" if verb in places(table) else "meantime"

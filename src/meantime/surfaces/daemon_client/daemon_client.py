@@ -34,11 +34,11 @@ class Daemon:
 
     def get(self, path: str, *, patience: float = PATIENCE, **params: object) -> Any:
         """The JSON of an answer; None of one without content. Refused for an error, Gone for no answer."""
-        return self._asked("GET", _with(path, params), None, patience)
+        return self._response("GET", _with(path, params), None, patience)
 
     def post(self, path: str, body: object = None, *, patience: float = PATIENCE) -> Any:
         """Never sent twice: whoever may repeat it knows why."""
-        return self._asked("POST", path, {} if body is None else body, patience)
+        return self._response("POST", path, {} if body is None else body, patience)
 
     @contextmanager
     def stream(
@@ -65,16 +65,16 @@ class Daemon:
             self._line.close()
             self._line = None
 
-    def _asked(self, method: str, path: str, body: object, patience: float) -> Any:
+    def _response(self, method: str, path: str, body: object, patience: float) -> Any:
         kept = self._line is not None
         try:
-            return self._ask(method, path, body, patience)
+            return self._request(method, path, body, patience)
         except Gone:
             if not (kept and method == "GET"):
                 raise
-        return self._ask(method, path, body, patience)  # it had only closed a connection that was idle
+        return self._request(method, path, body, patience)  # it had only closed a connection that was idle
 
-    def _ask(self, method: str, path: str, body: object, patience: float) -> Any:
+    def _request(self, method: str, path: str, body: object, patience: float) -> Any:
         if self._line is not None and self._line.was_closed():
             self.close()
         line = self._line = self._line or self._connected(patience)

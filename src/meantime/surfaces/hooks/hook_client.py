@@ -19,11 +19,11 @@ from meantime.surfaces.caller.caller_thread import OURS, thread_of_session
 
 from . import hook_http
 from .hook_events import (
+    AGENTS,
     CLAUDE_CODE,
     CURSOR,
     EVENTS,
     GEMINI,
-    HOSTS,
     MOMENTS,
     PRE_TOOL,
     PROMPT,
@@ -56,7 +56,7 @@ class Trouble(Exception):
 def main(words: list[str]) -> int:
     """The exit code. `words` is what follows `meantime hook`."""
     try:
-        moment, host = _asked(words)
+        moment, host = _call_of(words)
         said = _said(os.environb.get(HEAD, b"") + sys.stdin.buffer.read(MOST))
         if "agent_id" in said:
             return 0  # a subagent's conversation is another one
@@ -162,8 +162,8 @@ def _database(host: str, environ: Mapping[str, str]) -> str:
     return database(environ)
 
 
-def _asked(words: list[str]) -> tuple[str, str]:
-    moment, host, rest = "", HOSTS[0], iter(words)
+def _call_of(words: list[str]) -> tuple[str, str]:
+    moment, host, rest = "", AGENTS[0], iter(words)
     for word in rest:
         if word == "--host":
             host = next(rest, "")
@@ -171,7 +171,7 @@ def _asked(words: list[str]) -> tuple[str, str]:
             host = word[len("--host=") :]
         elif not moment and not word.startswith("-"):
             moment = word
-    if moment not in MOMENTS or host not in HOSTS:
+    if moment not in MOMENTS or host not in AGENTS:
         raise Trouble(f"There is no hook {moment!r} for {host!r}.")
     return moment, host
 
@@ -239,7 +239,7 @@ def _woken(call: Call) -> int:
 def _give_back(call: Call, turn: str, until: float) -> None:
     """It could not be printed."""
     if turn:
-        hook_http.asked(call.home.http_address, f"/v1/turns/{turn}/release", "{}", until)
+        hook_http.request(call.home.http_address, f"/v1/turns/{turn}/release", "{}", until)
 
 
 def _mark(call: Call) -> None:

@@ -4,7 +4,7 @@ SESSION_START, PROMPT, POST_TOOL, STOP, WAIT = "session-start", "user-prompt", "
 PRE_TOOL = "pre-tool"  # before a call of our own MCP tools: nobody is told here, but whose call it is
 MOMENTS = (SESSION_START, PROMPT, PRE_TOOL, POST_TOOL, STOP, WAIT)
 CLAUDE_CODE, CODEX, GEMINI, GOOSE, CURSOR = "claude-code", "codex", "gemini", "goose", "cursor"
-HOSTS = (CLAUDE_CODE, CODEX, GEMINI, GOOSE, CURSOR)
+AGENTS = (CLAUDE_CODE, CODEX, GEMINI, GOOSE, CURSOR)
 EVENTS = {  # how Claude Code and Codex call them, and how Gemini CLI does
     SESSION_START: ("SessionStart", "SessionStart"),
     PROMPT: ("UserPromptSubmit", "BeforeAgent"),

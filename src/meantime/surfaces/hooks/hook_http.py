@@ -27,11 +27,11 @@ def told(
     address: str, thread: str, question: str, until: float | None, parent: int = 0
 ) -> tuple[str, str, bool]:
     """The text, the turn that holds it, and whether nothing is left to wait for."""
-    found = asked(address, f"/v1/threads/{part(thread)}/tell", question, until, parent)
+    found = request(address, f"/v1/threads/{part(thread)}/tell", question, until, parent)
     return found.get("text") or "", found.get("turn") or "", bool(found.get("over"))
 
 
-def asked(address: str, path: str, body: str, until: float | None, parent: int = 0) -> dict[str, Any]:
+def request(address: str, path: str, body: str, until: float | None, parent: int = 0) -> dict[str, Any]:
     """The daemon's answer. `until` is when it must be here; None waits as long as somebody may want it."""
     from _socket import AF_UNIX, SOCK_STREAM, socket  # the module `socket` takes as long as all of this
 

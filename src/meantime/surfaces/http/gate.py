@@ -60,7 +60,7 @@ class Gate:
         if connection is not None and connection.is_unix:
             _check_user(connection)
         else:
-            self._check_host(scope, headers)
+            self._check_host_header(scope, headers)
         self._check_size(scope, headers)
         token, path = _capability(_path(scope))
         if scope["method"] == "OPTIONS" or path in self._open_paths:
@@ -70,7 +70,7 @@ class Gate:
         writing = partial(self._check_write, caller, headers)
         return {**scope, "path": path, "raw_path": path.encode(), CALLER: caller, WRITING: writing}
 
-    def _check_host(self, scope: Scope, headers: Headers) -> None:
+    def _check_host_header(self, scope: Scope, headers: Headers) -> None:
         """The name in the Host header, and the one in the target itself, where it has one."""
         names = {headers.only(b"host").lower(), _authority(scope) or headers.only(b"host").lower()}
         port = (scope.get("server") or ("", 0))[1]

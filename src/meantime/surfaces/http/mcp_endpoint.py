@@ -78,7 +78,7 @@ class McpEndpoint:
         """It takes a while: the event loop goes on meanwhile."""
         module: Any = await asyncio.to_thread(importlib.import_module, MODULE)
         given = self._dependencies
-        served: Served = await module.open_door(given.tasks, given.owner, given.settings)
+        served: Served = await module.open_http_server(given.tasks, given.owner, given.settings)
         self._dependencies.mcp_hosts = served.hosts
         return served
 

@@ -13,7 +13,7 @@ from meantime.kernel.durations import iso
 from meantime.kernel.limits import Limits
 from meantime.ports.store import Query
 from meantime.toolset.exports import listed
-from meantime.toolset.owner_catalog import OwnWorks
+from meantime.toolset.owner_catalog import OwnerCatalog
 from meantime.toolset.toolset import Toolset
 
 from .dependencies import Dependencies
@@ -76,7 +76,7 @@ async def get_info(deps: Dependencies, asked: RequestContext[None, None]) -> Inf
 async def get_toolset(deps: Dependencies, asked: RequestContext[ToolsetChoice, None]) -> WireToolset:
     """What an agent is offered. `meantime mcp` gives this to its client before it has loaded anything
     that could make it."""
-    works = OwnWorks(deps.tasks, deps.owner)
+    works = OwnerCatalog(deps.tasks, deps.owner)
     toolset = Toolset(deps.tasks, works, asked.thread or "anybody", asked.params.dialect)
     tools = await toolset.tools()
     offered = [listed(tool, more=asked.params.by_session) for tool in tools]

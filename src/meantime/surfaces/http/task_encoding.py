@@ -97,7 +97,7 @@ def words() -> dict[str, frozenset[Status]]:
     return {name: frozenset(statuses) for name, statuses in found.items()}
 
 
-def asked_for(named: Iterable[str]) -> tuple[frozenset[Status], bool | None]:
+def statuses_of_word(named: Iterable[str]) -> tuple[frozenset[Status], bool | None]:
     """The statuses that seed 001's words mean, and whether of the running ones only first or later runs."""
     wanted = set(named)
     statuses = frozenset[Status]().union(*(words()[word] for word in wanted))

@@ -11,7 +11,7 @@ from meantime.kernel.model import Task
 from meantime.ports.store import Query
 from meantime.ports.tasks import Tasks
 
-from .task_encoding import asked_for, words
+from .task_encoding import statuses_of_word, words
 from .task_requests import MOST_PAGE, TaskFilter
 
 
@@ -56,7 +56,7 @@ def statuses(named: Iterable[str]) -> tuple[frozenset[Status] | None, bool | Non
         raise InvalidInput(
             f"status={said[:80]!r} names a status that is unknown.", hint=f"Use one of: {', '.join(words())}."
         )
-    return asked_for(named)
+    return statuses_of_word(named)
 
 
 async def find(tasks: Tasks, id: str, thread: str | None) -> Task:

@@ -42,7 +42,7 @@ class Place(NamedTuple):
         return Path(said) if said else self.user / name
 
 
-class Host(NamedTuple):
+class AgentConfig(NamedTuple):
     title: str
     changes: Callable[[Place, Sequence[str], bool], list[Change]]
     note: str
@@ -149,13 +149,17 @@ def goose(place: Place, command: Sequence[str], wanted: bool) -> list[Change]:
     return [change._replace(own=folder) for change in changes]
 
 
-HOSTS: dict[str, Host] = {
-    "claude-code": Host("Claude Code", claude_code, "It takes effect in the next session."),
-    "codex": Host("Codex", codex, "Codex runs no hook that you have not trusted: look at them with /hooks."),
-    "opencode": Host("OpenCode", opencode, "It takes effect when OpenCode is started again."),
-    "gemini": Host("Gemini CLI", gemini, "It takes effect in the next session."),
-    "goose": Host("goose", goose, "It takes effect in the next session; goose 1.39 or newer."),
-    "cursor": Host("Cursor", cursor, "It takes effect when you have allowed its MCP server in Cursor."),
+AGENTS: dict[str, AgentConfig] = {
+    "claude-code": AgentConfig("Claude Code", claude_code, "It takes effect in the next session."),
+    "codex": AgentConfig(
+        "Codex", codex, "Codex runs no hook that you have not trusted: look at them with /hooks."
+    ),
+    "opencode": AgentConfig("OpenCode", opencode, "It takes effect when OpenCode is started again."),
+    "gemini": AgentConfig("Gemini CLI", gemini, "It takes effect in the next session."),
+    "goose": AgentConfig("goose", goose, "It takes effect in the next session; goose 1.39 or newer."),
+    "cursor": AgentConfig(
+        "Cursor", cursor, "It takes effect when you have allowed its MCP server in Cursor."
+    ),
 }
 
 

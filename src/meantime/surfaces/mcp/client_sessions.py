@@ -39,7 +39,7 @@ class Sessions:
         self._beside: set[asyncio.Task[None]] = set()
         self._serves([whose.thread])
 
-    def hear(self, request: types.JSONRPCRequest) -> None:
+    def note_session(self, request: types.JSONRPCRequest) -> None:
         """Takes the name out of the arguments, before the server sees them. A hook's word counts before it:
         where there is one, the argument is what the model wrote."""
         params: Any = request.params

@@ -79,14 +79,14 @@ class Front:
             data = b""
         *lines, self._begun = (self._begun + data).split(b"\n")
         for line in lines:
-            self._heard(line + b"\n")
+            self._on_line(line + b"\n")
         if not data:
             self._streams.ended = True
             rest, self._begun = self._begun, b""
             if rest:
-                self._heard(rest)
+                self._on_line(rest)
 
-    def _heard(self, line: bytes) -> None:
+    def _on_line(self, line: bytes) -> None:
         if not line.strip():
             return
         answer = None if self._streams.unsent else self._handshake.answer(line)

@@ -19,7 +19,7 @@ from meantime.toolset.exports import listed
 from . import mcp_tasks, resources
 from .client_conversation import Conversation, shown
 from .notice_delivery import Ride
-from .subscriptions import Listening
+from .subscriptions import Subscriptions
 from .task_methods import TaskMethods, declares
 
 Context = ServerRequestContext[Any, Any]
@@ -50,12 +50,12 @@ class MeantimeServer(Server[Any]):
         return found
 
 
-class Door:
+class ToolServer:
     def __init__(self, carrier: Carrier, version: str, instructions: str, *, more: bool = False) -> None:
         """`more`: a call may have arguments that no schema names. The carrier takes them out."""
         self._carrier = carrier
         self._more = more
-        self.listening = Listening(carrier.conversation)
+        self.listening = Subscriptions(carrier.conversation)
         self.server = MeantimeServer(
             "meantime",
             version=version,

@@ -25,7 +25,7 @@ from .client_thread import Whose, instructions
 from .handshake import ACKNOWLEDGED, LISTEN
 from .notice_delivery import Inbox, Ride
 from .pipes import Lines, Out, TooLong, own_pipes
-from .sdk_server import Context, Door
+from .sdk_server import Context, ToolServer
 from .standard_streams import own_streams
 
 LONGEST = 4 << 20  # bytes of a line
@@ -42,15 +42,15 @@ async def serve(tasks: Tasks, works: Works, whose: Whose, version: str, dialect:
 
         sessions = Sessions(converse, whose)
         guidance = await sessions.own.toolset.guidance()
-        await StdioDoor(sessions, version, guidance).run(lines, out, own_streams().replay)
+        await StdioTransport(sessions, version, guidance).run(lines, out, own_streams().replay)
 
 
-class StdioDoor:
+class StdioTransport:
     def __init__(self, sessions: Sessions, version: str, guidance: str) -> None:
         self._sessions = sessions
         by_argument = sessions.by_argument
         said = instructions(guidance, sessions.own.thread, said=not sessions.named, by_argument=by_argument)
-        self._door = Door(self, version, said, more=by_argument)
+        self._tool_server = ToolServer(self, version, said, more=by_argument)
         self._riding: dict[Any, tuple[Inbox, Ride]] = {}  # by the request whose answer takes them along
         self._asked: set[Any] = set()  # requests without an answer
         self._replayed: dict[Any, anyio.Event] = {}  # those whose answer the client has already
@@ -67,7 +67,7 @@ class StdioDoor:
         """`replay`: the client has said these before, and has the answers."""
         to_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         to_client, from_server = anyio.create_memory_object_stream[SessionMessage](0)
-        server = self._door.server
+        server = self._tool_server.server
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._read, lines, to_server, out, replay)
@@ -96,7 +96,7 @@ class StdioDoor:
                     await _refuse(out, "This line is not a message of JSON-RPC.")
                     continue
                 if isinstance(message, types.JSONRPCRequest):
-                    self._sessions.hear(message)
+                    self._sessions.note_session(message)
                     if message.method != LISTEN:  # which is answered when it is over, and not before
                         self._asked.add(message.id)
                 await to_server.send(SessionMessage(message))

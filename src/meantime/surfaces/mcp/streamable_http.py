@@ -24,12 +24,12 @@ from meantime.surfaces.hooks.shown_notices import has_hooks
 from meantime.surfaces.http.gate import LOCAL_NAMES
 from meantime.surfaces.http.http_settings import HttpSettings
 from meantime.surfaces.http.tokens import Caller
-from meantime.toolset.owner_catalog import OwnWorks
+from meantime.toolset.owner_catalog import OwnerCatalog
 from meantime.toolset.toolset import Toolset
 
 from .client_conversation import Conversation
 from .notice_delivery import Inbox, Ride
-from .sdk_server import Context, Door
+from .sdk_server import Context, ToolServer
 
 RIDING = "meantime.riding"
 THREAD, DIALECT = "meantime.thread", "meantime.dialect"
@@ -37,7 +37,7 @@ MOST_SESSIONS, MOST_CONVERSATIONS = 256, 1_000
 SESSION = "mcp-session-id"
 
 
-async def open_door(tasks: Tasks, owner: Owner, settings: HttpSettings) -> HttpMcp:
+async def open_http_server(tasks: Tasks, owner: Owner, settings: HttpSettings) -> HttpMcp:
     door = HttpMcp(tasks, owner, settings)
     await door.open()
     return door
@@ -83,7 +83,7 @@ class Riding:
 class Sessions:
     """The SDK's sessions at one door."""
 
-    def __init__(self, door: Door, settings: HttpSettings) -> None:
+    def __init__(self, door: ToolServer, settings: HttpSettings) -> None:
         self.manager = StreamableHTTPSessionManager(
             door.server,
             security_settings=_security(settings),
@@ -113,7 +113,7 @@ class Sessions:
 class HttpMcp:
     def __init__(self, tasks: Tasks, owner: Owner, settings: HttpSettings) -> None:
         self._tasks = tasks
-        self._works = OwnWorks(tasks, owner)
+        self._works = OwnerCatalog(tasks, owner)
         self._settings = settings
         self._conversations: OrderedDict[tuple[str, str, str], Conversation] = OrderedDict()
         self._beside: set[asyncio.Task[None]] = set()
@@ -121,13 +121,13 @@ class HttpMcp:
         self._doors: dict[str, Sessions] = {}  # by dialect: a server of the SDK has one guidance for all
 
     async def open(self) -> None:
-        await self._door(OWN)
+        await self._server(OWN)
 
-    async def _door(self, dialect: str) -> Sessions:
+    async def _server(self, dialect: str) -> Sessions:
         async with self._opening:
             if dialect not in self._doors:
                 guidance = await Toolset(self._tasks, self._works, "anybody", dialect).guidance()
-                door = Door(self, self._settings.version, guidance)
+                door = ToolServer(self, self._settings.version, guidance)
                 sessions = Sessions(door, self._settings)
                 await sessions.open()
                 self._doors[dialect] = sessions
@@ -148,7 +148,7 @@ class HttpMcp:
         if thread is not None:
             thread = check_id(thread, "thread")
         dialect = dialect_of(Request(scope).query_params.get("dialect") or OWN).name
-        door = await self._door(dialect)
+        door = await self._server(dialect)
         # A session belongs to whoever opened it: to another token it does not exist.
         token = AccessToken(token="-", client_id=f"thread {thread}" if thread else "person", scopes=[])
         own = {RIDING: riding, THREAD: thread, DIALECT: dialect, "user": AuthenticatedUser(token)}

@@ -35,7 +35,7 @@ class Saying:
         return self._content
 
 
-class Listening:
+class Subscriptions:
     def __init__(self, conversation: Callable[[Context], Awaitable[Conversation]]) -> None:
         self._conversation = conversation
         self._streams = 0

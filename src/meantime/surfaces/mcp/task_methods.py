@@ -67,7 +67,7 @@ class TaskMethods:
         return {"task": mcp_tasks.state_2025(task)}
 
     async def _get(self, ctx: Context, params: TaskParams) -> dict[str, Any]:
-        conversation, task = await self._asked(ctx, params)
+        conversation, task = await self._task_of(ctx, params)
         if not _is_modern(ctx):
             return mcp_tasks.state_2025(task)
         found = await mcp_tasks.whole_state(conversation.tasks, task)
@@ -78,7 +78,7 @@ class TaskMethods:
         """Waits for it, as 2025-11-25 says."""
         if _is_modern(ctx):
             raise MCPError(types.METHOD_NOT_FOUND, "Method not found", "tasks/result")
-        conversation, task = await self._asked(ctx, params)
+        conversation, task = await self._task_of(ctx, params)
         while not task.ended:
             (task,) = await conversation.tasks.wait([task.id], conversation.thread, timeout=LOOK)
             conversation.inbox.follows(task.id)
@@ -87,7 +87,7 @@ class TaskMethods:
         return {**found, "_meta": {mcp_tasks.RELATED: {"taskId": task.id}}}
 
     async def _cancel(self, ctx: Context, params: TaskParams) -> dict[str, Any]:
-        conversation, task = await self._asked(ctx, params)
+        conversation, task = await self._task_of(ctx, params)
         if not task.ended:
             answer = await conversation.tasks.cancel(
                 task.id, conversation.thread, by="agent", reason="cancelled through MCP"
@@ -102,7 +102,7 @@ class TaskMethods:
         to a question that is not open any more is passed over: the client may be late."""
         if not _is_modern(ctx):
             raise MCPError(types.METHOD_NOT_FOUND, "Method not found", "tasks/update")
-        conversation, task = await self._asked(ctx, params)
+        conversation, task = await self._task_of(ctx, params)
         question = task.question
         if question is None or question.id not in params.input_responses:
             return {}
@@ -120,7 +120,7 @@ class TaskMethods:
         conversation = await self._conversation(ctx)
         return {"tasks": [mcp_tasks.state_2025(task) for task in await conversation.made()]}
 
-    async def _asked(self, ctx: Context, params: TaskParams) -> tuple[Conversation, Task]:
+    async def _task_of(self, ctx: Context, params: TaskParams) -> tuple[Conversation, Task]:
         if _is_modern(ctx) and not declares(ctx):
             needed: dict[str, Any] = {"requiredCapabilities": {"extensions": {mcp_tasks.EXTENSION: {}}}}
             text = f"This needs the extension {mcp_tasks.EXTENSION} among the client's capabilities."

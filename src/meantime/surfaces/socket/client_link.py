@@ -16,8 +16,6 @@ from meantime.link.frame_connection import MAX_FRAME, Wire
 from meantime.link.frames import (
     PROTOCOL,
     Answered,
-    Ask,
-    Asks,
     Bye,
     Ended,
     Forget,
@@ -27,7 +25,9 @@ from meantime.link.frames import (
     Hosting,
     Ping,
     Problem,
+    QuestionAsked,
     Refuse,
+    Request,
     Saying,
     Unknown,
     Welcome,
@@ -48,7 +48,7 @@ OLDER = "The daemon is older than this program: meantime down --keep && meantime
 decode = msgspec.json.Decoder(FromClient).decode
 
 
-class Link:
+class ClientLink:
     """`instance` tells a client whether it speaks to the same owner as before."""
 
     def __init__(
@@ -149,8 +149,8 @@ class Link:
             self.wire.abort()
             return
         match frame:
-            case Ask():
-                self._ask(frame)
+            case Request():
+                self._handle_request(frame)
             case Forget():
                 if asked := self._asked.get(frame.id):
                     asked.cancel()
@@ -158,8 +158,8 @@ class Link:
                 self._executors.ended(self.executor, frame)
             case Saying():
                 self._executors.saying(self.executor, frame)
-            case Asks():
-                self._executors.asks(self.executor, frame)
+            case QuestionAsked():
+                self._executors.question_asked(self.executor, frame)
             case Withdraws():
                 self._executors.withdraws(self.executor, frame)
             case Hosting():
@@ -171,7 +171,7 @@ class Link:
             case Ping():
                 self.wire.send(Ping())
 
-    def _ask(self, ask: Ask) -> None:
+    def _handle_request(self, ask: Request) -> None:
         if self._paused:
             return
         verb = VERBS.get(ask.verb)
@@ -188,7 +188,7 @@ class Link:
         self._asked.pop(id, None)
         self._outlasting.discard(id)
 
-    async def _answer(self, ask: Ask, verb: Verb) -> None:
+    async def _answer(self, ask: Request, verb: Verb) -> None:
         if ask.work is not None:
             CURRENT.set(cast("Context", SimpleNamespace(task_id=ask.work[0], depth=ask.work[1], children=-1)))
         try:
@@ -208,7 +208,7 @@ class Link:
         if not self._paused:
             self.wire.send(answer)
 
-    async def _perform(self, ask: Ask, verb: Verb) -> Any:
+    async def _perform(self, ask: Request, verb: Verb) -> Any:
         try:
             given = verb.decode(ask.arguments)
         except msgspec.ValidationError as problem:

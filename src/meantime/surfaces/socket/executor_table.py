@@ -16,10 +16,10 @@ from meantime.kernel.questions import Reply
 from meantime.link import wire_errors
 from meantime.link.frame_connection import Wire
 from meantime.link.frames import (
-    Asks,
     Ended,
+    EndingAcknowledged,
     Fence,
-    Heard,
+    QuestionAsked,
     Replied,
     Run,
     Saying,
@@ -222,14 +222,14 @@ class ExecutorTable:
         if run is not None:
             _end(run, Report(lost=NOT_THERE))
 
-    def asks(self, executor: Executor, frame: Asks) -> None:
+    def question_asked(self, executor: Executor, frame: QuestionAsked) -> None:
         run = executor.run(frame.task, frame.fence)
         asked = (frame.task, frame.question.id)
         if run is not None and asked not in executor.asking:
             executor.asking.add(asked)
-            self._spawn(self._ask(executor, run, frame))
+            self._spawn(self._answer_question(executor, run, frame))
 
-    async def _ask(self, executor: Executor, run: Performance, frame: Asks) -> None:
+    async def _answer_question(self, executor: Executor, run: Performance, frame: QuestionAsked) -> None:
         said: Reply | None = None
         error = None
         try:
@@ -244,7 +244,7 @@ class ExecutorTable:
         if executor.wire is not None:
             executor.wire.send(Replied(frame.task, frame.fence, frame.question.id, said, error))
 
-    async def _said(self, frame: Asks) -> Reply | None:
+    async def _said(self, frame: QuestionAsked) -> Reply | None:
         """It was answered while the connection was lost."""
         assert self._tasks is not None
         answers = (await self._tasks.get(frame.task, None)).answers
@@ -264,7 +264,7 @@ class ExecutorTable:
             if is_late:
                 await self.keep_late(frame.task, executor.id, frame.fence, from_wire(frame.report))
         if executor.wire is not None:
-            executor.wire.send(Heard(frame.task, frame.fence))
+            executor.wire.send(EndingAcknowledged(frame.task, frame.fence))
 
     def give_back(self, turn: str, *, failed: bool) -> None:
         assert self._tasks is not None

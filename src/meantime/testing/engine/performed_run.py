@@ -37,7 +37,7 @@ class Performance:
         await asyncio.sleep(0)  # a stop that leaks out of the run would strike here
 
     def stop(self) -> None:
-        self.context.ask_to_stop()
+        self.context.request_stop()
         self._engine.stop(self.task)
 
     async def report(self) -> Report:

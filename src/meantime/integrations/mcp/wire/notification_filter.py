@@ -9,7 +9,7 @@ from typing import Any
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification
 
-Heard = Callable[[str, dict[str, Any]], None]
+OnNotification = Callable[[str, dict[str, Any]], None]
 OURS = frozenset(
     {
         "notifications/progress",
@@ -21,14 +21,14 @@ OURS = frozenset(
 )
 
 
-def sieved(stream: Any, heard: Heard, ended: Callable[[], None]) -> Any:
+def sieved(stream: Any, heard: OnNotification, ended: Callable[[], None]) -> Any:
     return Sieve(stream, heard, ended)
 
 
 class Sieve:
     """A read stream of the SDK's kind around another. `ended` is called when there is no more."""
 
-    def __init__(self, stream: Any, heard: Heard, ended: Callable[[], None]) -> None:
+    def __init__(self, stream: Any, heard: OnNotification, ended: Callable[[], None]) -> None:
         self._stream = stream
         self._heard = heard
         self._ended = ended

@@ -25,7 +25,7 @@ from meantime.kernel.work import ToolInfo
 from .disconnect_reason import HOW_IT_ENDED, autopsy, in_words, why_not
 from .http_transport import CUT_OFF, FORGOTTEN, http_wire
 from .notification_filter import sieved
-from .server_notifications import Hearing, Said
+from .server_notifications import Said, ServerNotifications
 from .server_tools import REQUEST_TIMEOUT, list_tools
 from .stdio_transport import StdioWire
 
@@ -54,7 +54,7 @@ class Connection:
         self._session: ClientSession
         self._dispatcher: JSONRPCDispatcher
         self._wire: StdioWire | None = None
-        self._hearing = Hearing(name)
+        self._notifications = ServerNotifications(name)
         self._tools: dict[str, ToolInfo] = {}
         self._listed_at = -1  # how often they had changed when we listed them
         self._listing = asyncio.Lock()
@@ -97,7 +97,9 @@ class Connection:
 
     async def _live(self) -> None:
         async with self._connect() as (read, write):
-            self._dispatcher = JSONRPCDispatcher(sieved(read, self._hearing.heard, self._gone.set), write)
+            self._dispatcher = JSONRPCDispatcher(
+                sieved(read, self._notifications.on_notification, self._gone.set), write
+            )
             session = ClientSession(
                 dispatcher=self._dispatcher,
                 client_info=types.Implementation(name="meantime", version=version("meantime")),
@@ -153,14 +155,14 @@ class Connection:
         self, tool: ToolInfo | None, name: str, arguments: dict[str, Any], said: Said
     ) -> dict[str, Any]:
         """The server's answer to a call, whatever kind it is. Cancelling this sends the cancellation."""
-        token = self._hearing.new_token(said)
+        token = self._notifications.new_token(said)
         params: dict[str, Any] = {"name": name, "arguments": arguments, "_meta": {"progressToken": token}}
         task: str | None = None
         try:
-            answer = await self._ask(self._calling(tool, params))
+            answer = await self._request(self._calling(tool, params))
             task = task_of(answer)
         finally:
-            self._hearing.end_call(token, task)
+            self._notifications.end_call(token, task)
         return answer
 
     def _calling(self, tool: ToolInfo | None, params: dict[str, Any]) -> Coroutine[Any, Any, dict[str, Any]]:
@@ -173,13 +175,13 @@ class Connection:
         # Not through the session: it takes an answer with a task of 2025-11-25 for a broken one.
         return self._dispatcher.send_raw_request("tools/call", params, {"headers": headers})
 
-    async def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    async def request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         request = TaskRequest(method=method, params=params)
-        return await self._ask(
+        return await self._request(
             self._session.send_request(request, _ANY, request_read_timeout_seconds=REQUEST_TIMEOUT)
         )
 
-    async def _ask(self, asking: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
+    async def _request(self, asking: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
         try:
             return await asking
         except MCPError as problem:
@@ -208,12 +210,12 @@ class Connection:
     async def tools(self, *, fresh: bool = False) -> dict[str, ToolInfo] | None:
         """By name; None where the server does not list them. Those who wait share one listing."""
         async with self._listing:
-            changes = self._hearing.changes
+            changes = self._notifications.changes
             if self._listed_at == changes and not fresh:
                 return self._tools
             asking: Any = list_tools(self._session, self.name)
             try:
-                found = cast("dict[str, ToolInfo]", await self._ask(asking))
+                found = cast("dict[str, ToolInfo]", await self._request(asking))
             except Refusal:
                 return None
             self._tools, self._listed_at = found, changes
@@ -229,11 +231,11 @@ class Connection:
 
     def follow(self, task: str, said: Said) -> Callable[[], None]:
         """`said` hears every state of a task that the server tells; returns how to stop that."""
-        self._hearing.follow(task, said)
+        self._notifications.follow(task, said)
         listening = self._beside(self._listen({"taskIds": [task]})) if self.is_modern else None
 
         def stop() -> None:
-            self._hearing.unfollow(task)
+            self._notifications.unfollow(task)
             if listening is not None:
                 listening.cancel()
 

@@ -11,7 +11,7 @@ logger = logging.getLogger("meantime")
 Said = Callable[[dict[str, Any]], None]
 
 
-class Hearing:
+class ServerNotifications:
     def __init__(self, server: str) -> None:
         self._server = server
         self._tokens = itertools.count(1)
@@ -20,7 +20,7 @@ class Hearing:
         self._kept: dict[str, str] = {}  # the progress token of a task, which lasts as long as it does
         self.changes = 0  # of its tools
 
-    def heard(self, method: str, params: dict[str, Any]) -> None:
+    def on_notification(self, method: str, params: dict[str, Any]) -> None:
         said = None
         if method == "notifications/progress":
             said = self._progress.get(str(params.get("progressToken")))

@@ -62,7 +62,7 @@ class StdioWire:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         assert self._process.stderr is not None
-        self._errors = asyncio.get_running_loop().create_task(self._hear_errors(self._process.stderr))
+        self._errors = asyncio.get_running_loop().create_task(self._read_stderr(self._process.stderr))
         return Reading(self, self._process.stdout), Writing(self._process.stdin)
 
     async def __aexit__(
@@ -82,16 +82,16 @@ class StdioWire:
         """Its last lines."""
         return "\n".join(self._said)[-TAIL_CHARACTERS:]
 
-    async def _hear_errors(self, stream: asyncio.StreamReader) -> None:
+    async def _read_stderr(self, stream: asyncio.StreamReader) -> None:
         rest = b""
         while piece := await stream.read(PIECE):
             *lines, rest = (rest + piece).split(b"\n")
             rest = rest[-TAIL_CHARACTERS:]
             for line in lines[-TAIL_LINES:]:
-                self._hear_error(line)
-        self._hear_error(rest)
+                self._on_stderr_line(line)
+        self._on_stderr_line(rest)
 
-    def _hear_error(self, line: bytes) -> None:
+    def _on_stderr_line(self, line: bytes) -> None:
         text = line.decode("utf-8", "replace").rstrip()
         if text:
             self._said.append(text[-TAIL_CHARACTERS:])

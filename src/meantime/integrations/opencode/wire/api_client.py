@@ -40,7 +40,7 @@ class Client:
     # -- sessions. A server runs each folder apart: `directory` is the session's own.
 
     async def health(self) -> dict[str, Any]:
-        return await self._ask("GET", "/global/health", timeout=SOON)
+        return await self._request("GET", "/global/health", timeout=SOON)
 
     async def wait(self) -> None:
         """Until it answers, however long that is. What a server that starts is asked too early it never
@@ -54,75 +54,75 @@ class Client:
                 return
 
     async def create(self, directory: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        return await self._ask("POST", "/session", directory, body)
+        return await self._request("POST", "/session", directory, body)
 
     async def sessions(self, directory: str, limit: int) -> list[dict[str, Any]]:
         """Those of a folder, the newest first."""
-        return await self._ask("GET", "/session", directory, limit=limit)
+        return await self._request("GET", "/session", directory, limit=limit)
 
     async def session(self, id: str) -> dict[str, Any]:
         if not id.startswith("ses"):  # which it answers with an error of its own
             raise Unknown(id)
-        return await self._ask("GET", f"/session/{id}")
+        return await self._request("GET", f"/session/{id}")
 
     async def children(self, id: str, directory: str) -> list[dict[str, Any]]:
-        return await self._ask("GET", f"/session/{id}/children", directory)
+        return await self._request("GET", f"/session/{id}/children", directory)
 
     async def change(self, id: str, directory: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        return await self._ask("PATCH", f"/session/{id}", directory, body)
+        return await self._request("PATCH", f"/session/{id}", directory, body)
 
     async def fork(self, id: str, directory: str) -> dict[str, Any]:
-        return await self._ask("POST", f"/session/{id}/fork", directory, {})
+        return await self._request("POST", f"/session/{id}/fork", directory, {})
 
     async def abort(self, id: str, directory: str) -> None:
-        await self._ask("POST", f"/session/{id}/abort", directory, {})
+        await self._request("POST", f"/session/{id}/abort", directory, {})
 
     async def status(self, directory: str) -> dict[str, dict[str, Any]]:
         """Of those that are busy; one that is not there is idle."""
-        return await self._ask("GET", "/session/status", directory)
+        return await self._request("GET", "/session/status", directory)
 
     # -- what is said in them
 
     async def prompt(self, id: str, directory: str, body: Mapping[str, Any]) -> None:
         """It is taken, and nothing more: whether the turn could begin is seen in the messages."""
-        await self._ask("POST", f"/session/{id}/prompt_async", directory, body)
+        await self._request("POST", f"/session/{id}/prompt_async", directory, body)
 
     async def note(self, id: str, directory: str, body: Mapping[str, Any]) -> None:
         """Returns when the session holds it. It begins no turn of its own."""
-        await self._ask("POST", f"/session/{id}/message", directory, {**body, "noReply": True})
+        await self._request("POST", f"/session/{id}/message", directory, {**body, "noReply": True})
 
     async def message(self, id: str, message: str, directory: str) -> dict[str, Any] | None:
         try:
-            return await self._ask("GET", f"/session/{id}/message/{message}", directory)
+            return await self._request("GET", f"/session/{id}/message/{message}", directory)
         except Unknown:
             return None
 
     async def messages(self, id: str, directory: str, limit: int | None = None) -> list[dict[str, Any]]:
         """The newest, in the order in which they came."""
-        return await self._ask("GET", f"/session/{id}/message", directory, limit=limit)
+        return await self._request("GET", f"/session/{id}/message", directory, limit=limit)
 
     # -- what they ask
 
     async def permissions(self, directory: str) -> list[dict[str, Any]]:
-        return await self._ask("GET", "/permission", directory)
+        return await self._request("GET", "/permission", directory)
 
     async def questions(self, directory: str) -> list[dict[str, Any]]:
-        return await self._ask("GET", "/question", directory)
+        return await self._request("GET", "/question", directory)
 
     async def permit(self, id: str, directory: str, reply: str, message: str = "") -> None:
         body = {"reply": reply, "message": message} if message else {"reply": reply}
-        await self._ask("POST", f"/permission/{id}/reply", directory, body)
+        await self._request("POST", f"/permission/{id}/reply", directory, body)
 
     async def answer(self, id: str, directory: str, answers: Iterable[Iterable[str]]) -> None:
         body = {"answers": [list(each) for each in answers]}
-        await self._ask("POST", f"/question/{id}/reply", directory, body)
+        await self._request("POST", f"/question/{id}/reply", directory, body)
 
     async def decline(self, id: str, directory: str) -> None:
-        await self._ask("POST", f"/question/{id}/reject", directory, {})
+        await self._request("POST", f"/question/{id}/reject", directory, {})
 
     # -- the wire
 
-    async def _ask(
+    async def _request(
         self,
         method: str,
         path: str,

@@ -27,7 +27,7 @@ class Event(NamedTuple):
     data: dict[str, Any]
 
 
-class Ear:
+class Subscription:
     """One who listens: to a session, and to those that it has started."""
 
     def __init__(self, session: str) -> None:
@@ -35,7 +35,7 @@ class Ear:
         self._events = list[Event]()
         self._news = asyncio.Event()
 
-    def hear(self, event: Event) -> None:
+    def put(self, event: Event) -> None:
         if len(self._events) >= MOST:
             self._events = [Event(GAP, "", {})]
         self._events.append(event)
@@ -54,23 +54,23 @@ class Ear:
 class Feed:
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._ears = set[Ear]()
+        self._subscriptions = set[Subscription]()
         self._stream: asyncio.Task[None] | None = None
         self.connected = asyncio.Event()
         self.breaks = 0  # how often the stream ended by itself
 
     @contextlib.contextmanager
-    def listening(self, session: str) -> Generator[Ear]:
+    def listening(self, session: str) -> Generator[Subscription]:
         """Listens while it is open; the stream is opened with the first, and closed with the last."""
-        ear = Ear(session)
-        self._ears.add(ear)
+        subscription = Subscription(session)
+        self._subscriptions.add(subscription)
         if self._stream is None:
             self._stream = asyncio.get_running_loop().create_task(self._run())
         try:
-            yield ear
+            yield subscription
         finally:
-            self._ears.discard(ear)
-            if not self._ears:
+            self._subscriptions.discard(subscription)
+            if not self._subscriptions:
                 self._stream.cancel()
                 self._stream = None
                 self.connected.clear()
@@ -91,7 +91,7 @@ class Feed:
                             failures = -1
                             self.connected.set()
                             self._tell_gap()
-                        self._hear(data)
+                        self._dispatch(data)
             self.connected.clear()
             self.breaks += 1
             self._tell_gap()
@@ -100,18 +100,18 @@ class Feed:
             failures += 1
 
     def _tell_gap(self) -> None:
-        for ear in self._ears:
-            ear.hear(Event(GAP, "", {}))
+        for subscription in self._subscriptions:
+            subscription.put(Event(GAP, "", {}))
 
-    def _hear(self, data: bytes) -> None:
+    def _dispatch(self, data: bytes) -> None:
         event = _event(data)
         if event is None:
             return
-        for ear in self._ears:
-            if event.session in ear.sessions:
-                ear.hear(event)
-            elif event.type == "session.created" and _parent(event) in ear.sessions:
-                ear.sessions.add(event.session)
+        for subscription in self._subscriptions:
+            if event.session in subscription.sessions:
+                subscription.put(event)
+            elif event.type == "session.created" and _parent(event) in subscription.sessions:
+                subscription.sessions.add(event.session)
 
 
 def _event(data: bytes) -> Event | None:

@@ -113,7 +113,7 @@ def send(pid: int, started: int, number: int) -> None:
         os.close(handle)
 
 
-def ask_to_stop(of: int) -> None:
+def terminate(of: int) -> None:
     for pid, (started, _) in descendants(of).items():
         send(pid, started, signal.SIGTERM)
         send(pid, started, signal.SIGCONT)  # one that is stopped would never hear it

@@ -134,7 +134,7 @@ class Shim:
         while plumbing.streams or self._lingers or self.state[cells.PHASE] != cells.ENDED:
             for fd, event in self._poll.poll(self._pause()):
                 if fd in plumbing.streams:
-                    plumbing.hear(fd, event)
+                    plumbing.read_output(fd, event)
                     self._wake_followers()
                 elif fd == self._woken:
                     os.read(fd, 512)
@@ -227,7 +227,7 @@ class Shim:
         if not self._stopping:
             self._stopping = by
             if grace:
-                process_tree.ask_to_stop(self._me)
+                process_tree.terminate(self._me)
         self._deadline = NEVER
         self._kill_at = min(self._kill_at, time.monotonic() + grace)
 

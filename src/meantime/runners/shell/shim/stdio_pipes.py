@@ -77,7 +77,7 @@ class Plumbing:
 
     # -- what it says
 
-    def hear(self, fd: int, event: int) -> None:
+    def read_output(self, fd: int, event: int) -> None:
         stream = self.streams[fd]
         if event & select.POLLIN:  # else it is at its end, and has no turn
             self._turns.note(stream)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 
-from meantime.daemon.owner_process import Owner, ask_to_end, owner
+from meantime.daemon.owner_process import OwnerProcess, owner, terminate
 from meantime.kernel.ids import display
 from meantime.surfaces.cli import task_search
 from meantime.surfaces.cli.parameter_types import Number
@@ -90,7 +90,7 @@ def _keep_queued(queued: list[Wire]) -> None:
         )
 
 
-def _end(leader: Owner, meaning: str, wait: float) -> None:
+def _end(leader: OwnerProcess, meaning: str, wait: float) -> None:
     home = daemon().home
     if not leader.is_daemon:
         raise Trouble(
@@ -98,7 +98,7 @@ def _end(leader: Owner, meaning: str, wait: float) -> None:
             "Only its own program can close it.",
             NOT_ALLOWED,
         )
-    if not ask_to_end(home, leader.pid, SIGNALS[meaning], wait):
+    if not terminate(home, leader.pid, SIGNALS[meaning], wait):
         raise Trouble(
             f"The daemon (pid {leader.pid}) has not ended within {wait:g} seconds.",
             f"See {home.log}. If it hangs: kill -9 {leader.pid}; nothing that was accepted is lost.",

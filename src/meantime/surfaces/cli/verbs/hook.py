@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from meantime.surfaces.cli.verb import argument, option, verb
 from meantime.surfaces.hooks.hook_client import main
-from meantime.surfaces.hooks.hook_events import HOSTS, MOMENTS
+from meantime.surfaces.hooks.hook_events import AGENTS, MOMENTS
 
 
 @verb("hook", starts=False, ignore_unknown_options=True, allow_extra_args=True)
 @argument("moment", metavar=f"[{'|'.join(MOMENTS)}]")
-@option("--host", default=HOSTS[0], show_default=True, metavar=f"[{'|'.join(HOSTS)}]")
+@option("--host", default=AGENTS[0], show_default=True, metavar=f"[{'|'.join(AGENTS)}]")
 def command(moment: str, host: str) -> int:
     """What a coding agent runs at its own boundaries; `meantime install` configures it.
 

@@ -13,7 +13,7 @@ import click
 
 from meantime.daemon.home import home
 from meantime.surfaces.caller import executable
-from meantime.surfaces.install.agent_configs import HOSTS, Host, Place
+from meantime.surfaces.install.agent_configs import AGENTS, AgentConfig, Place
 from meantime.surfaces.install.config_copies import Copies
 from meantime.surfaces.install.file_change import Change
 from meantime.surfaces.terminal.errors import FAILED, USAGE, Trouble
@@ -21,7 +21,7 @@ from meantime.surfaces.terminal.terminal_text import plain_lines
 
 
 @click.command("install")
-@click.argument("agent", metavar="AGENT", type=click.Choice(list(HOSTS)))
+@click.argument("agent", metavar="AGENT", type=click.Choice(list(AGENTS)))
 @click.option(
     "--scope",
     type=click.Choice(["user", "project"]),
@@ -43,7 +43,7 @@ def command(agent: str, scope: str, uninstall: bool, only_print: bool, yes: bool
     if not (uninstall or only_print) and importlib.util.find_spec("mcp") is None:
         what = "The agent would start `meantime mcp`, which needs mcp, and that is not installed."
         raise Trouble(what, "pip install 'meantime[server,mcp]' first; nothing was changed.", FAILED)
-    host = HOSTS[agent]
+    host = AGENTS[agent]
     # A project's files are for others, too: they have it elsewhere. For oneself, an agent may be started
     # with another PATH.
     words = ["meantime"] if scope == "project" else executable.path()
@@ -55,7 +55,7 @@ def command(agent: str, scope: str, uninstall: bool, only_print: bool, yes: bool
     return _put_in(host, found, write=not only_print, ask=ask)
 
 
-def _put_in(host: Host, found: Sequence[Change], *, write: bool, ask: bool) -> int:
+def _put_in(host: AgentConfig, found: Sequence[Change], *, write: bool, ask: bool) -> int:
     changes = [change for change in found if change.is_one]
     if not changes:
         click.echo(f"{host.title} has it already; nothing to change.")
@@ -73,7 +73,7 @@ def _put_in(host: Host, found: Sequence[Change], *, write: bool, ask: bool) -> i
     return 0
 
 
-def _taken_out(host: Host, found: Sequence[Change], *, write: bool, ask: bool) -> int:
+def _taken_out(host: AgentConfig, found: Sequence[Change], *, write: bool, ask: bool) -> int:
     changes = [change for change in found if change.is_one]
     copies = Copies(home(os.environ))
     removed, kept = copies.ours(found)

@@ -11,21 +11,21 @@ from meantime.link.frames import Limited
 from meantime.ports.tasks import Tasks
 from meantime.surfaces.unix_socket import UnixSocket, bind_unix
 
-from .client_link import Link
+from .client_link import ClientLink
 from .executor_table import ExecutorTable
 
 MAX_LINKS = 1_000  # connected processes
 DRAIN = 1.0  # seconds that the last words of a closing door have
 
 
-class SocketDoor:
+class LinkServer:
     def __init__(self, tasks: Tasks, executors: ExecutorTable, path: Path, version: str) -> None:
         self._tasks = tasks
         self.executors = executors
         self._path = path
         self._version = version
         self._instance = secrets.token_hex(8)
-        self._links: set[Link] = set()
+        self._links: set[ClientLink] = set()
         self._server: asyncio.Server | None = None
         self._socket: UnixSocket | None = None
 
@@ -37,7 +37,7 @@ class SocketDoor:
 
     def _connected(self) -> asyncio.Protocol:
         full = f"{len(self._links)} processes are connected." if len(self._links) >= MAX_LINKS else ""
-        link = Link(self._tasks, self.executors, self._instance, self._version, full)
+        link = ClientLink(self._tasks, self.executors, self._instance, self._version, full)
         self._links.add(link)
         link.closed.add_done_callback(lambda _: self._links.discard(link))
         return link.wire
