@@ -40,7 +40,7 @@ def test_to_kill_the_group_alone_leaves_survivors(monkeypatch: pytest.MonkeyPatc
 
 
 def test_without_a_hunt_a_killed_shim_leaves_survivors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(orphan_processes, "hunt", lambda *_, **__: orphan_processes.KillResult())
+    monkeypatch.setattr(orphan_processes, "kill_orphans", lambda *_, **__: orphan_processes.KillResult())
     monkeypatch.setattr(hostile, "PATIENCE", 0.5)
     assert "survivors" in hostile.run(1, 0, "", ("shim",), ("fork setsid",)).problems[0]
 

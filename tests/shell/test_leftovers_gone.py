@@ -149,7 +149,7 @@ async def test_a_leftover_that_cannot_be_killed_is_reported(tmp_path: Path, monk
         await ended(mt, tmp_path, BARE)
         with monkeypatch.context() as patched:
             patched.setattr(
-                orphan_processes, "hunt", lambda *_, **__: orphan_processes.KillResult(2, (4711,))
+                orphan_processes, "kill_orphans", lambda *_, **__: orphan_processes.KillResult(2, (4711,))
             )
             with pytest.raises(Refused, match=r"1 of the processes .* cannot be killed: 4711") as problem:
                 await mt.cancel("one")
@@ -182,7 +182,7 @@ async def test_a_second_stop_does_not_interrupt_the_conclusion(
         asyncio.run_coroutine_threadsafe(asyncio.sleep(0.5), loop).result()  # until the grace is long over
         return real(*given, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(orphan_processes, "hunt", slow)
+    monkeypatch.setattr(orphan_processes, "kill_orphans", slow)
     async with Meantime.open(tmp_path / "work.db", settings=Settings(stop_grace=0.1)) as mt:
         thread = mt.thread("conv-1")
         line = "trap '' TERM; echo said; echo $PPID > pid; while :; do sleep 1; done"
