@@ -75,7 +75,7 @@ class Served:
     """One conversation, by both: the SDK's server, and the answers that need no SDK."""
 
     def __init__(self, door: StdioTransport, toolset: dict[str, Any], said: str) -> None:
-        self._server = door._door.server
+        self._server = door._tool_server.server
         self._toolset = toolset
         self._said = said
 
