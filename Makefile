@@ -34,7 +34,7 @@ coverage: $(VENV)/.tested
 	$(RUN) -m coverage report
 
 # `make faults FAMILIES="link power"` plays only these; `.venv/bin/python -m tests.faults.run --help` lists them.
-# `make faults REPORT=docs/reliability.json` writes what it found there, family by family.
+# `make faults REPORT=docs/internals/reliability.json` writes what it found there, family by family.
 # `make faults LONG=1` is a soak of an hour (MINUTES=60) in the folder SOAK=.soak. Stopped, it goes on when it is
 # started again.
 faults: $(VENV)/.tested strace faketime
@@ -75,7 +75,7 @@ PINNED := tests/integrations/agents/package.json
 agents: .agents/.all
 
 # The same tests with npm's newest agents, as a report: what has changed there is not a failure of ours. The
-# table in docs/agents.md is written from it.
+# table in docs/guides/coding-agents.md is written from it.
 NEWEST := .agents-newest
 agents-newest: $(VENV)/.tested
 	@tests/integrations/agents/install newest

@@ -1,4 +1,4 @@
-"""What Meantime costs a conversation, in tokens: docs/agents.md says it, and our own words stay few."""
+"""What Meantime costs a conversation, in tokens: docs/guides/coding-agents.md says it, and our own words stay few."""
 
 from __future__ import annotations
 

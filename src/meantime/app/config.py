@@ -59,7 +59,7 @@ class AgentsSection(Struct, frozen=True):
     named: Annotated[
         dict[str, dict[str, Any]],
         AGENTS,
-        "every [agents.NAME], with its runner and what docs/subagents.md lists",
+        "every [agents.NAME], with its runner and what docs/guides/subagents.md lists",
     ] = {}
 
 

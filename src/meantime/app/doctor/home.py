@@ -99,7 +99,7 @@ def ledger(patient: Patient) -> Iterator[Row]:
         yield Row("ledger", BAD, problem.message, SALVAGE)
         return
     if (number_in(ledger) or 0) < checkpoints_seen(ledger):
-        todo = "Put the newer one back, or restore a backup: see docs/backup.md."
+        todo = "Put the newer one back, or restore a backup: see docs/guides/backup.md."
         yield Row("ledger", BAD, "an older copy: its lock says that a newer one was there", todo)
     elif unreadable:
         text = f"{unreadable} records cannot be read; the rest can"

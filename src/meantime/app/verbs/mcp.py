@@ -16,7 +16,7 @@ from meantime.surfaces.mcp.threads import is_said, own_thread
 
 @verb("mcp", starts=False)
 @option("--thread", metavar="ID", help="The conversation; else it is found from who starts this.")
-@option("--by-session", is_flag=True, help="Each call names its session; see docs/agents.md.")
+@option("--by-session", is_flag=True, help="Each call names its session; see docs/guides/coding-agents.md.")
 @option("--dialect", metavar="NAME", default="meantime", help="Whose words the tools have.")
 @option("--home", metavar="DIR", help="The daemon's folder ($MEANTIME_HOME).")
 def command(thread: str | None, by_session: bool, dialect: str, home: str | None) -> int:

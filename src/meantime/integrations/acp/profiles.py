@@ -1,4 +1,4 @@
-"""What is known of each agent's habits: data, measured with the versions that docs/acp.md names."""
+"""What is known of each agent's habits: data, measured with the versions that docs/guides/acp.md names."""
 
 from __future__ import annotations
 

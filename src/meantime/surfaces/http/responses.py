@@ -26,7 +26,7 @@ from meantime.kernel.errors import (
 from .task_schemas import Error, WireTask
 
 encode = msgspec.json.Encoder().encode
-# Byte for byte as seed 001 has them. They are no permission: the gate gives that (docs/http.md).
+# Byte for byte as seed 001 has them. They are no permission: the gate gives that (docs/reference/http.md).
 CORS: tuple[tuple[bytes, bytes], ...] = (
     (b"access-control-allow-origin", b"*"),
     (b"access-control-allow-methods", b"GET, OPTIONS"),

@@ -1,7 +1,7 @@
 """A route as data, and how a request is dispatched to it.
 
 `Route` declares everything about an operation: who may use it, what its query string and its body hold, and
-what it answers. The dispatch below, /v1/openapi.json and the tables of docs/http.md all follow it.
+what it answers. The dispatch below, /v1/openapi.json and the tables of docs/reference/http.md all follow it.
 """
 
 from __future__ import annotations
