@@ -3,7 +3,8 @@
 python tools/write_behaviours.py
 
 The texts are in tests/behaviours.toml; a test proves one by its marker, `@pytest.mark.behaviour("L27")`.
-docs/reference/promises.md is written by hand, except for the lists between `<!-- tests of P1 -->` and `<!-- end -->`.
+docs/reference/promises.md is written by hand, except for the lists between `<!-- tests of P1 -->` and
+`<!-- end -->`.
 """
 
 from __future__ import annotations

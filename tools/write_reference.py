@@ -254,7 +254,8 @@ def _settings(texts: Texts) -> str:
 
 
 def _servers(texts: Texts) -> str:
-    head = '## Servers\n\n`Meantime.open(path, servers={"name": StdioServer(…)})`; see [MCP](../guides/mcp.md).\n'
+    opened = '`Meantime.open(path, servers={"name": StdioServer(…)})`'
+    head = f"## Servers\n\n{opened}; see [MCP](../guides/mcp.md).\n"
     return "\n".join([head, *(_struct(texts, name) for name in SERVERS)])
 
 

@@ -2,8 +2,8 @@
 
 python tools/write_reliability.py
 
-They are those of docs/internals/reliability.json, which `make faults REPORT=docs/internals/reliability.json` keeps: each family's
-last result, and that of the last soak (`make faults LONG=1 REPORT=docs/internals/reliability.json`).
+The results are those of docs/internals/reliability.json, which keeps each family's last result
+(`make faults REPORT=docs/internals/reliability.json`) and the last soak's (the same with LONG=1).
 """
 
 from __future__ import annotations

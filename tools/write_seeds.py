@@ -1,4 +1,4 @@
-"""Writes docs/reference/seeds.md again: for every scenario of the five seeds, where it is tested; and where we differ.
+"""Writes docs/reference/seeds.md again: where each scenario of the seeds is tested, and where we differ.
 
 python tools/write_seeds.py
 

@@ -107,7 +107,7 @@ def _unreadable(db: sqlite3.Connection) -> Iterator[Finding]:
     """Rows that SQLite gives us whole, and that make no sense."""
     found = [f"{row.what}: {row.problem}" for row in find_all(db)]
     if found:
-        todo = "Their notices are parked; the rest goes on. A backup may have them: see docs/guides/backup.md."
+        todo = "Their notices are parked; the rest goes on. A backup may have them: docs/guides/backup.md."
         yield Finding(True, f"{len(found)} × a record that cannot be read", tuple(found[:MOST]), todo)
 
 

@@ -133,7 +133,7 @@ def _must_be_tables(section: Mapping[str, Any], path: Path, text: str) -> None:
         place = _place(path, _line_of(text, f"agents.{name}"))
         raise BadConfig(
             f"agents.{name} in {place} must be a table of settings, not {shown(value)}.",
-            hint=f'Write [agents.{name}], and below it runner = "acp" and what docs/guides/subagents.md lists.',
+            hint=f'Write [agents.{name}], and below it runner = "acp"; see docs/guides/subagents.md.',
         )
 
 
