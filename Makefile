@@ -21,6 +21,7 @@ check: $(VENV)/.tested
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/pyright
 	$(VENV)/bin/lint-imports
+	$(RUN) tools/check_prose.py
 
 # Branch coverage of the rooms that hold the promises, with its floor; pyproject.toml has both. It takes a while.
 DAMAGE := salvage unreadable wal_damage gone failed_sync full_disk files

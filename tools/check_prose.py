@@ -86,7 +86,7 @@ def _leading(text: str) -> int:
 
 
 def page_texts(text: str, *, newest: bool = False) -> Iterator[Text]:
-    """The prose of a page: no code, no comments, no headings. Of a changelog, only the newest section."""
+    """The prose of a page: no code, comments or headings; of a changelog, only the newest section."""
     if newest:
         text = "\n## ".join(text.split("\n## ")[:2])
     text = COMMENT.sub(_blank, FENCE.sub(_blank, text))

@@ -48,14 +48,15 @@ RULES = (
     ),
     _rule(
         "even when",
-        rf"(?:, (?:and )?|^)[Aa]lso {_CLAUSE}\b|\balso (?:when|if|while|what|where)\b",
+        rf"(?:, (?:and )?also {_CLAUSE}|^Also (?!an?\b|the\b){_CLAUSE})\b"
+        r"|\balso (?:when|if|while|what|where)\b",
         "write `even when`, `even if`, or `including`",
         "It is answered, also when the turn is over.",
         "It is answered even when the turn is over.",
     ),
     _rule(
         "is not a",
-        r"(?<![Tt]here )\b(?:is|are|was|were) no (?!longer\b|more\b|one\b|such\b|other\b|different\b|\w+er\b)"
+        r"(?<![Tt]here )\b(?:is|are|was|were) no (?=\w)(?!(?:limit|longer|more|one|such|other|\w+er)\b)"
         r"|\b(?:that|which|who) (?:is|are) none\b",
         "write `is not a`",
         "A warning is no failure.",

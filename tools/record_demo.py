@@ -98,7 +98,7 @@ def _watch(near: int, stream: pyte.ByteStream, screen: pyte.Screen) -> None:
 
 
 def rows(screen: pyte.Screen) -> list[list[Run]]:
-    """What the picture shows, row by row."""
+    """The rows of the picture."""
     shown = [row.rstrip() for row in screen.display]
     last = shown.index(PLUG_IN.splitlines()[0])
     while not shown[last - 1]:

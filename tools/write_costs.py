@@ -94,7 +94,7 @@ def costs(name: str) -> Costs:
 
 
 def _tools(words: Dialect, offer: Offer) -> int:
-    """What every question to a model carries: tools as JSON without spaces, and the guidance."""
+    """The fixed part of every question to a model: tools as JSON without spaces, and the guidance."""
     tools = words.tools(offer)
     guidance = words.guidance([tool.name for tool in tools])
     return tokens(json.dumps(exported(tools, "anthropic"), separators=(",", ":"))) + tokens(guidance)

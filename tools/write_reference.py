@@ -2,9 +2,9 @@
 
 python tools/write_reference.py
 
-Signatures come from inspect. What a thing means comes from its docstring, or from the comment behind a
-field; only where the source says nothing it comes from TEXTS. A name that nobody explains is an error, and
-so is a text for a name that is gone.
+Signatures come from inspect. The meaning of a thing comes from its docstring, or from the comment behind a
+field; only where the source says nothing it comes from TEXTS. A name that nobody explains is an error, and so
+is a text for a name that is gone.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class Texts:
         self._missing: list[str] = []
 
     def get(self, *keys: str, said: str = "") -> str:
-        """What the source says, else our text under the first key that has one."""
+        """The source's text, or ours under the first key that has one."""
         found = [key for key in keys if key in self._texts]
         self._left -= set(found)
         if not said and not found:
@@ -309,7 +309,7 @@ def _errors(texts: Texts) -> str:
 
 
 def _values() -> str:
-    """What the methods hand out, with the comments of the source beside it."""
+    """Values that the methods hand out, with the comments of the source beside them."""
     statuses = ", ".join(f"`{status}`" for status in meantime.Status)
     answers = ", ".join(f"`{one}`" for one in change.Disposition)
     parts = [
@@ -377,7 +377,7 @@ def _callables(cls: type) -> Iterator[tuple[str, Callable[..., Any], bool]]:
 
 
 def _attributes(cls: type) -> Iterator[tuple[str, str]]:
-    """What the constructor keeps under a public name, with its type where the source shows one."""
+    """Public attributes that the constructor sets, with their types where the source shows one."""
     init = vars(cls).get("__init__")
     if not inspect.isfunction(init) or init.__module__ != cls.__module__:
         return
@@ -519,7 +519,7 @@ def _doc(thing: Any) -> str:
 
 
 def _arguments(fn: Callable[..., Any]) -> dict[str, str]:
-    """What its docstring says of each argument: lines `name: meaning`, and what is indented below them."""
+    """The docstring's text for each argument: lines `name: meaning`, and what is indented below them."""
     found = re.findall(r"(?m)^(\w+): (.*(?:\n +.*)*)", _doc(fn))
     return {name: _flat(means[:1].upper() + means[1:]) for name, means in found}
 

@@ -1,4 +1,4 @@
-"""What the kernel says of a process. Loads little: `meantime mcp` asks before its first answer."""
+"""The kernel's facts about a process. Loads little: `meantime mcp` asks before its first answer."""
 
 from __future__ import annotations
 

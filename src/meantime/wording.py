@@ -18,7 +18,7 @@ Wording: TypeAlias = "str | Dialect"
 
 
 def dialect_of(given: Wording) -> Dialect:
-    """NotFound, with those there are, for a name that is none."""
+    """Raises NotFound, listing the known dialects, for an unknown name."""
     if isinstance(given, str):
         return importlib.import_module("meantime.dialects").dialect(given)
     if not has_methods(given, "tools", "commands", "message", "reminder", "problem"):

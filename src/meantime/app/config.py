@@ -1,7 +1,7 @@
 """Everything that can be configured: one struct a section, one line a key. The defaults are here alone.
 
-A key is `section.name`; its environment variable is MEANTIME_SECTION_NAME. How the values are found,
-and what is said about a wrong one, is in sources.py.
+A key is `section.name`; its environment variable is MEANTIME_SECTION_NAME. sources.py finds the values, and
+reports wrong ones.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class TimeoutsSection(Struct, frozen=True):
 
 
 class InlineSection(Struct, frozen=True):
-    """What stays in a message; over it, a payload is put into a file."""
+    """Limits for a payload in a message; a larger one is put into a file."""
 
     max_bytes: Annotated[int, SIZE, "bytes of a payload"] = 51_200
     max_lines: Annotated[int, SIZE, "lines of a payload"] = 1_000
@@ -86,7 +86,7 @@ class InlineSection(Struct, frozen=True):
 
 
 class RetentionSection(Struct, frozen=True):
-    """What is kept. What was not told is never forgotten."""
+    """How much is kept, and for how long. Untold notices are never forgotten."""
 
     hot: Annotated[int, SIZE, "ended tasks that a thread lists"] = 20
     history_seconds: Annotated[float, AGE, "how long told endings stay in the ledger"] = 30 * 86_400.0
@@ -98,7 +98,7 @@ class RetentionSection(Struct, frozen=True):
 
 
 class OutputSection(Struct, frozen=True):
-    """What is kept of a command's stdout, and of its stderr."""
+    """How much of a command's stdout, and of its stderr, is kept."""
 
     head: Annotated[int, SIZE, "bytes at the beginning"] = 1 << 20
     ring: Annotated[int, SIZE, "bytes at the end"] = 4 << 20

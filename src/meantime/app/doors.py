@@ -14,7 +14,7 @@ LOG = logging.getLogger("meantime.daemon")
 
 
 async def open_doors(mt: Meantime, home: Home, config: Config) -> None:
-    """The socket is what counts: an address that cannot be had is said, and does not stop the daemon."""
+    """The socket is what counts: an address that cannot be had is logged, and does not stop the daemon."""
     settings = http_of(config)
     try:
         door = await mt.serve(settings=settings, folder=home.folder, socket=home.http_socket)

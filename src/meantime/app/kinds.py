@@ -1,4 +1,4 @@
-"""What a configured value must be, where it is more than kernel/kinds.py knows."""
+"""The kinds of configured values, beyond those of kernel/kinds.py."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def lead(home: Home, report: Callable[[str], None], umask: int, *, foreground: b
 
 
 def _run(life: Coroutine[Any, Any, int]) -> int:
-    """What work raises in a task of its own, in order to end us, does not."""
+    """An exception that work raises in a task of its own, in order to end us, does not."""
     with asyncio.Runner() as runner:
         loop = runner.get_loop()
         living = loop.create_task(life)
@@ -90,7 +90,7 @@ async def _live(home: Home, report: Callable[[str], None], umask: int, book: log
 
 
 async def _opened(home: Home, config: Config, umask: int) -> Meantime | str:
-    """Where somebody was quicker: empty when it answers, else why the home cannot be served."""
+    """If somebody was quicker: empty when it answers, otherwise why the home cannot be served."""
     settings = replace(settings_of(config), umask=umask)
     for left in reversed(range(TRIES)):
         try:
@@ -113,7 +113,7 @@ async def _opened(home: Home, config: Config, umask: int) -> Meantime | str:
 
 
 def _import_tools(config: Config) -> None:
-    """One that fails is said and left out: the ledger serves everyone, not its tool alone."""
+    """A tool that fails is logged and left out: the ledger serves everyone, not its tool alone."""
     for name in config.tools:
         try:
             importlib.import_module(name)

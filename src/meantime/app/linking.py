@@ -27,7 +27,7 @@ from .clock import SystemClock
 
 
 class Shared(NamedTuple):
-    """What an owner needs that others are connected to."""
+    """The parts of an owner that others connect to."""
 
     runner: SharedFunctionRunner
     executors: ExecutorTable

@@ -196,7 +196,7 @@ class Meantime:
     ) -> HttpDoor:
         """Opens the HTTP door on this event loop. Use it with `async with`, or await it and close it.
 
-        port: the first of ten to try; None is what the environment says, else 5165; 0 is any.
+        port: the first of ten to try; None takes it from the environment, or 5165; 0 is any.
         auth: "peer" lets programs of your own user read without a token; "strict" does not.
         hosts: more names that clients may know the door by.
         folder: where server.json and the token lie; by default beside the ledger.
@@ -275,7 +275,7 @@ class Meantime:
         )
 
     async def output(self, ref: str, *, wait: float = 0) -> Output:
-        """What can be read of a task now.
+        """The readable output of a task now.
 
         ref: the task.
         wait: seconds that it is given to end first.
@@ -283,7 +283,7 @@ class Meantime:
         return await self._runtime.output(ref, None, wait=wait)
 
     def log(self, ref: str) -> Log:
-        """What a command says: read, tail or follow it."""
+        """The output of a command: read, tail or follow it."""
         return Log(self._runtime, ref, None)
 
     async def send(self, ref: str, data: str | bytes = "", *, eof: bool = False) -> str:
@@ -307,7 +307,7 @@ class Meantime:
     async def lines(
         self, ref: str, *, kinds: Sequence[str] = (), roles: Sequence[str] = (), last: int | None = None
     ) -> Sequence[Line]:
-        """What was said in an agent's session, over all runs, oldest first.
+        """The conversation of an agent's session, over all runs, oldest first.
 
         ref: the task.
         kinds: text, thought, call, result, summary; none is all.
@@ -330,7 +330,7 @@ class Meantime:
         return await self._runtime.tools(server)
 
     async def calls(self) -> Sequence[Task]:
-        """What threads wait for inline now, oldest first. These are no records yet."""
+        """The calls that threads wait for inline now, oldest first. These are not recorded yet."""
         return await self._runtime.calls(None)
 
     async def promote(self, ref: str) -> Task:
@@ -407,7 +407,7 @@ class Meantime:
         return self.limits()
 
     def plugin_defaults(self) -> PluginDefaults:
-        """What a registry of plugins has that is given no config: with a daemon, its section [plugins]."""
+        """The config of a plugin registry that is given none: with a daemon, its section [plugins]."""
         return self._runtime.plugin_defaults()
 
     def attach(self, thread: str, host: Host) -> None:
@@ -420,7 +420,7 @@ class Meantime:
 
 
 class Opening:
-    """What Meantime.open returns: `async with` it, or await it."""
+    """The result of Meantime.open: `async with` it, or await it."""
 
     def __init__(self, meantime: Meantime) -> None:
         self._meantime = meantime

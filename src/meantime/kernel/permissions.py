@@ -11,7 +11,7 @@ ASK = "ask"
 
 
 def ruling(subject: str, allow: Iterable[str], deny: Iterable[str], otherwise: str) -> str:
-    """ "allow", "deny" or "ask". What is denied by name is denied, whatever else allows it."""
+    """ "allow", "deny" or "ask". A tool that is denied by name is denied, whatever else allows it."""
     said = subject.casefold()
     if any(fnmatchcase(said, pattern.casefold()) for pattern in deny):
         return "deny"
@@ -21,6 +21,6 @@ def ruling(subject: str, allow: Iterable[str], deny: Iterable[str], otherwise: s
 
 
 def granted(subject: str, answers: Iterable[Reply]) -> bool | None:
-    """What the last answer for all of this task said; None where there is none."""
+    """The last answer that was given for all of this task; None where there is none."""
     found = [reply.allows for reply in answers if reply.scope == TASK and reply.subject == subject]
     return found[-1] if found else None

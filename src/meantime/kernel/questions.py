@@ -1,4 +1,4 @@
-"""What running work asks: a permission or a question, the ways to answer it, and the answer."""
+"""Questions of running work: a permission or a question, the ways to answer it, and the answer."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Reply(Struct, frozen=True, omit_defaults=True, gc=False, kw_only=True):
     run: int = 0  # of the task, that was answered
 
     def __str__(self) -> str:
-        """The answer as a text: what was written, else the choices."""
+        """The answer as a text: the written one, or the choices."""
         return self.text or ", ".join(self.choices)
 
 
@@ -81,8 +81,9 @@ def check_answer(text: object, scope: object) -> tuple[str, str | None]:
 
 
 def reply_to(question: Question, text: object, *, scope: str | None = None, by: str, now: float) -> Reply:
-    """The answer in somebody's words: an offered one by id, label or number, or yes, no, always; else the
-    text itself, where nothing is offered."""
+    """The answer from somebody's words: an offered one by id, label or number, or yes, no, always; otherwise
+    the text itself, where nothing is offered.
+    """
     text, scope = check_answer(text, scope)
     head, _, rest = text.partition(":")
     found = _choice(question, text) or _choice(question, head)

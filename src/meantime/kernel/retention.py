@@ -1,4 +1,4 @@
-"""What stays in a thread's listing, and what may leave the ledger. Never what was not told."""
+"""The rules for a thread's listing, and for leaving the ledger. Never what was not told."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class Retention(Struct, frozen=True):
-    """What stays in the listings and in the ledger, and for how long. An untold task always stays."""
+    """How much stays in the listings and in the ledger, and for how long. An untold task always stays."""
 
     hot: int = 20  # ended tasks that a thread lists; older ones still answer get
     history_seconds: float = 30 * 86_400.0  # how long told endings stay in the ledger

@@ -18,5 +18,5 @@ class ToolInfo(Struct, frozen=True):
 
     @property
     def full_name(self) -> str:
-        """What `Tool(…)` takes."""
+        """The arguments of `Tool(…)`."""
         return f"{self.server}/{self.name}"

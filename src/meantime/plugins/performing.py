@@ -19,7 +19,7 @@ from .translate import handle_of
 
 
 class RuntimeCall(Calling):
-    """What a plugin gives as work: a command becomes a real task of the shell runner."""
+    """The work that a plugin gives: a command becomes a real task of the shell runner."""
 
     def __init__(
         self,

@@ -33,7 +33,9 @@ class Asking:
         self._unheard: dict[str, Reply] = {}  # answered before the work has asked again
 
     async def ask(self, id: str, fence: tuple[int, int], question: Question) -> Reply:
-        """The answer, once there is one. What was answered and never heard is not asked again."""
+        """The answer, once there is one. A question that was answered, but whose answer was never received,
+        is not asked again.
+        """
         async with self._turns.setdefault(id, asyncio.Lock()):
             task = self._record.live.get(id)
             if task is None:
@@ -114,7 +116,7 @@ class Asking:
         return moved.task
 
     def heard(self, change: Change, committed: Committed) -> None:
-        """The commit of an answer is what the work hears, whoever gave it."""
+        """The commit of an answer resumes the work, whoever gave it."""
         task = change.task
         if change.ends:
             self._turns.pop(task.id, None)

@@ -119,8 +119,9 @@ class Runtime:
         self._open = True
 
     async def close(self, on_close: str | None = None) -> None:
-        """Stops what runs in this process and records it. What outlives us goes on, if it may, and what
-        is queued stays queued: both are for the next owner."""
+        """Stops what runs in this process and records it. Lasting work goes on, if it may, and queued work
+        stays queued: both are for the next owner.
+        """
         keeps = check_on_close(self.settings.on_close if on_close is None else on_close) == "keep"
         if not self._open:
             return

@@ -31,7 +31,7 @@ WORDS = MappingProxyType(
 
 
 def origin(task: Task) -> tuple[str, str]:
-    """Its plugin and its tool: those that it was started with, else what its work is."""
+    """Its plugin and its tool: those that it was started with, or its work's."""
     plugin, tool = task.meta.get("plugin"), task.meta.get("tool")
     if isinstance(plugin, str) and isinstance(tool, str):
         return plugin, tool
@@ -77,7 +77,7 @@ def row(task: Task) -> dict[str, Any]:
 
 
 def result(task: Task, output: Output | None) -> dict[str, Any]:
-    """Of what has not ended, how it stands; of what is over the limits, its two ends and the file."""
+    """The status of an active task; for a result over the limits, its two ends and the file."""
     found: Any = None
     if task.outcome is not None:
         found = commands.shown(task.outcome) if task.work.kind == "shell" else output and output.value
@@ -95,8 +95,9 @@ def noted(task: Task, answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def unfinished(outcome: Outcome) -> dict[str, Any]:
-    """What a command that was waited for answers where it did not complete: its exit code, or why there is
-    none; its output in any case."""
+    """The answer of a command that was waited for and did not complete: its exit code, or why there is none;
+    its output in any case.
+    """
     found = commands.exit_of(outcome) if isinstance(outcome, Failed) else None
     if found is not None:
         return found

@@ -16,8 +16,9 @@ from .shapes import mapping, mappings
 async def choose(
     program: Program, session: str, answer: dict[str, Any], settings: AgentSettings, options: Options
 ) -> None:
-    """`answer` is what the agent said when it made or loaded the session. What a person has asked for and
-    cannot be had is refused; what only our profile would like is left."""
+    """`answer` is what the agent said when it made or loaded the session. A setting that a person asked for
+    and cannot have is refused; a wish of our profile is left out.
+    """
     wanted = options.mode or (program.profile.mode if asks(settings) else "")
     if wanted and wanted != _now(answer, "mode"):
         await _set(program, session, answer, "mode", wanted, options, must=bool(options.mode))

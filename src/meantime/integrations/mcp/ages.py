@@ -25,5 +25,5 @@ def age(began: str, task: Task, clock: Clock) -> float:
 
 
 def _start() -> str:
-    """Of the machine; short, because it lies beside the server's own id."""
+    """The id of the machine; short, because it is beside the server's own id."""
     return boot().replace("-", "")[:12]

@@ -78,7 +78,7 @@ class McpRunner:
         return False
 
     async def tools(self, server: str | None) -> Sequence[ToolInfo]:
-        """What the server offers now, or all of them."""
+        """The tools that the server offers now, or those of all servers."""
         if server is not None:
             return await self._tools(server)
         asked = await asyncio.gather(*map(self._tools, self.servers), return_exceptions=True)

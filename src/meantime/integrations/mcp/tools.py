@@ -9,7 +9,7 @@ NAMED = 20  # tools that a hint lists
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """What somebody may have meant, else what there is, in words."""
+    """The names that somebody may have meant, or all that there are, in words."""
     names = sorted(known)
     meant = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     if meant:

@@ -1,7 +1,8 @@
 """An OpenCode server of our own: started when it is needed, and found again by whoever comes after us.
 
-It has a session of its own, so it outlives us, and the turns in it go on. What is needed to find it lies in
-our folder. Nothing is asked of it before it says where it listens: such a question is never answered."""
+It has a session of its own, so it outlives us, and the turns in it go on. The data that is needed to find it
+is in our folder. Nothing is asked of it before it says where it listens: such a question is never answered.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ MARK = "MEANTIME_OPENCODE"  # in the environment of the server, and of all that 
 
 
 class Record(Struct, frozen=True):
-    """What is kept of a server; its owner alone can read it."""
+    """The stored facts about a server; its owner alone can read them."""
 
     process: Process
     password: str

@@ -192,7 +192,7 @@ class Drive:
         return await self._give(Prompt(text, self._key(f"answer.{question.id}"), reply=reply))
 
     def _open_question(self) -> tuple[Question | None, Reply | None]:
-        """What it still waits for, or what was answered and perhaps never reached it."""
+        """The question that it still waits for, or one that was answered and perhaps never reached it."""
         if self._task.question is not None:
             return self._task.question, None
         asked = self._mark.question
@@ -229,7 +229,7 @@ class Drive:
         return True
 
     def warn(self, text: str) -> None:
-        """The agent itself is told, where it can hear it."""
+        """The agent itself is told, if it can be."""
         if self._host.abilities.steer and self._turns.is_turning:
             self._warning = asyncio.ensure_future(self._say(WARNING.format(text=text)))
 

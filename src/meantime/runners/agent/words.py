@@ -1,4 +1,4 @@
-"""What an agent is told by us, and not by whoever started it."""
+"""Our own texts for an agent, as opposed to its starter's."""
 
 LAST_TURN = (
     "{reason} Do not call any more tools. Hand in now, in one message, what you have so far: what is done, "

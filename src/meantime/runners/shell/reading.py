@@ -1,4 +1,4 @@
-"""What a command said, for those who read: whole characters, chunks, tails."""
+"""The output of a command, for its readers: whole characters, chunks, tails."""
 
 from __future__ import annotations
 

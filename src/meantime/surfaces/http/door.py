@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class HttpDoor:
-    """What `serve` returns. Leaving its block closes it, and so does closing its Meantime."""
+    """The result of `serve`. Leaving its block closes it, and so does closing its Meantime."""
 
     def __init__(self, tasks: Tasks, owner: Owner, settings: HttpSettings, clock: Clock) -> None:
         self._tasks = tasks
@@ -116,7 +116,7 @@ class HttpDoor:
             discovery.write(folder, self._found)
 
     def _bind(self) -> list[Socket]:
-        """Of both or of none: what was bound when the other cannot be is closed again."""
+        """Binds both or none: a socket that was bound when the other cannot be is closed again."""
         found: list[Socket] = []
         try:
             if self._settings.enabled:

@@ -125,7 +125,7 @@ def _check_user(connection: Connection) -> None:
 
 
 class Headers:
-    """A request's headers. What is said twice is not believed."""
+    """A request's headers. A header that is given twice is not believed."""
 
     def __init__(self, scope: Scope) -> None:
         self._found: dict[bytes, list[bytes]] = {}
@@ -174,7 +174,7 @@ def _is_plain(headers: Headers) -> bool:
 
 
 def _with_headers(send: Send) -> Send:
-    """On every answer, also on a refusal."""
+    """On every answer, even on a refusal."""
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":

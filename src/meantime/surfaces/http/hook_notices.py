@@ -1,4 +1,4 @@
-"""What there is to tell a hook of a coding agent, now or as soon as there is something."""
+"""The text for a hook of a coding agent, now or as soon as there is something."""
 
 from __future__ import annotations
 

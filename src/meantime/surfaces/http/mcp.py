@@ -32,7 +32,7 @@ class Served(Protocol):
 
 
 class McpEndpoint:
-    """Whoever speaks MCP can start commands: everything here passes the gate's rules for writing."""
+    """A client of MCP can start commands: everything here passes the gate's rules for writing."""
 
     def __init__(self, dependencies: Dependencies) -> None:
         self._dependencies = dependencies

@@ -20,7 +20,7 @@ class WirePart(Answer):
 
 
 class WireMessage(Answer):
-    """What to put into the conversation."""
+    """The text to put into the conversation."""
 
     role: str
     parts: list[WirePart]

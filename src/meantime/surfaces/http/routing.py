@@ -30,7 +30,7 @@ A = TypeVar("A")
 
 
 class Access(Enum):
-    """What the gate asks of a caller. `*_ALL` is not for the token of a thread."""
+    """The gate's requirements for a caller. `*_ALL` is not for the token of a thread."""
 
     OPEN = "open"  # nothing but the Host
     READ = "read"
@@ -48,7 +48,7 @@ class Access(Enum):
 
 
 class Subject(NamedTuple):
-    """What the path names, under the name of its parameter."""
+    """The value that the path names, under the name of its parameter."""
 
     name: str
     description: str

@@ -51,8 +51,9 @@ class Serving:
         return serving
 
     async def end(self) -> None:
-        """Streams never end by themselves, so they are ended first. Who does not take the rest of its
-        answer in time is let go."""
+        """Streams never end by themselves, so they are ended first. A client that does not read the rest of
+        its answer in time is disconnected.
+        """
         self._server.should_exit = True
         await self._app.close()
         await asyncio.wait([self._running])

@@ -36,7 +36,7 @@ class WireChoice(Answer):
 
 
 class WireQuestion(Answer):
-    """What a waiting task asks; `POST /v1/tasks/{id}/answer` answers it."""
+    """The question of a waiting task; `POST /v1/tasks/{id}/answer` answers it."""
 
     id: str
     kind: Annotated[str, one_of("permission", "question")]

@@ -71,7 +71,7 @@ class Conversation:
         return not (self.is_named_by_us or self._has_hooks())
 
     async def start(self, name: str, arguments: object) -> Task | None:
-        """Recorded before this returns, under an id that nobody guesses; None for a call that is none."""
+        """Recorded before this returns, under an id that nobody guesses; None for other calls."""
         task = await self.toolset.started(name, arguments, id=wire.new_id(), meta={wire.MARK: "task"})
         if task is not None:
             self.inbox.follows(task.id)

@@ -174,7 +174,7 @@ class HttpMcp:
         request.scope[RIDING].add(conversation.inbox, ride)
 
     def hosts(self) -> Sequence[HostCount]:
-        """Those that have called lately: by the newer protocol nobody says that it leaves."""
+        """Clients that have called lately: by the newer protocol nobody says that it leaves."""
         return [HostCount(one.thread, "C", "mcp") for one in self._conversations.values() if one.is_alive]
 
     def _kept(self, thread: str, client: str, dialect: str) -> Conversation:

@@ -23,7 +23,7 @@ def uri(id: str) -> str:
 
 
 def id_of(uri: str) -> str:
-    """NotFound for what is no task's."""
+    """Raises NotFound for an address that does not name a task."""
     if not uri.startswith(SCHEME) or not uri[len(SCHEME) :]:
         raise NotFound(f"There is no resource {uri[:200]!r}.", hint=f"There are {INBOX} and {TEMPLATE}.")
     return unquote(uri[len(SCHEME) :])

@@ -1,4 +1,4 @@
-"""What every host must do: sessions and turns that begin, end, stop, and know what was said before."""
+"""The duties of every host: sessions and turns that begin, end, stop, and know the conversation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def what_the_agent_says_is_heard(bench: Bench) -> None:
 
 
 async def the_prompt_is_not_said_back(bench: Bench) -> None:
-    """Whoever drives the host has kept it already."""
+    """The driver of the host has kept it already."""
     session, brief = await bench.begin()
     recorder = Recorder()
     await bench.say(session, brief, "walnut", recorder)

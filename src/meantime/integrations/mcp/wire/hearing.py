@@ -1,4 +1,4 @@
-"""What a server says unasked: how far its calls are, how its tasks stand, that its tools have changed."""
+"""Unrequested messages of a server: progress of its calls, states of its tasks, changes of its tools."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Hearing:
         return token
 
     def end_call(self, token: str, task: str | None) -> None:
-        """It was answered, or given up. With a task, its token is heard until that is over."""
+        """It was answered, or given up. With a task, its token is accepted until the task is over."""
         if task is None:
             del self._progress[token]
         else:
