@@ -113,14 +113,13 @@ def _blank(found: re.Match[str]) -> str:
 
 
 def source_texts(path: str, text: str) -> Iterator[Text]:
-    """Docstrings; and messages: what an exception is raised with, and the texts of options."""
-    for node in ast.walk(ast.parse(text)):
+    """Docstrings; and in the package every text of two words or more, as it may be a message."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             yield from _docstring(node)
-        elif not path.startswith(SPOKEN):
-            for value in _messages(node):
-                if said := _literal(value):
-                    yield Text(value.lineno, said)
+    if path.startswith("src/") and not path.startswith(SPOKEN):
+        yield from _Messages().of(tree)
 
 
 def _docstring(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Text]:
@@ -133,24 +132,31 @@ def _docstring(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunc
         line += paragraph.count("\n") + 1
 
 
-def _messages(node: ast.AST) -> Iterator[ast.expr]:
-    if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
-        yield from node.exc.args
-    elif isinstance(node, ast.Call):
-        yield from (
-            word.value for word in node.keywords if word.arg in ("help", "hint", "short_help", "epilog")
-        )
+class _Messages(ast.NodeVisitor):
+    """Finds texts that are not docstrings. The values of an f-string are `code`."""
 
+    def __init__(self) -> None:
+        self._found: list[Text] = []
 
-def _literal(node: ast.expr) -> str:
-    """A text, or an f-string with `code` for its values; nothing if it has no words."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value if " " in node.value else ""
-    if isinstance(node, ast.JoinedStr):
-        return "".join(
-            str(part.value) if isinstance(part, ast.Constant) else "`code`" for part in node.values
-        )
-    return ""
+    def of(self, tree: ast.AST) -> list[Text]:
+        self.visit(tree)
+        return self._found
+
+    def visit_Expr(self, node: ast.Expr) -> None:
+        if not isinstance(node.value, ast.Constant):
+            self.generic_visit(node)
+
+    def visit_Constant(self, node: ast.Constant) -> None:
+        if isinstance(node.value, str):
+            self._keep(node.lineno, node.value)
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
+        parts = [str(part.value) if isinstance(part, ast.Constant) else "`code`" for part in node.values]
+        self._keep(node.lineno, "".join(parts))
+
+    def _keep(self, line: int, text: str) -> None:
+        if " " in text.strip():
+            self._found.append(Text(line, text))
 
 
 def allowed() -> list[dict[str, str]]:

@@ -181,5 +181,5 @@ def test_an_agent_that_is_no_table(tmp_path: Path) -> None:
 def test_a_name_that_is_none(tmp_path: Path) -> None:
     no = refused(tmp_path, '[agents."an agent"]\nrunner = "opencode"\n')
     place = f"{tmp_path / 'config.toml'}, line 1,"
-    assert no.message == f"agents.an agent in {place} has a name that is none for an agent."
+    assert no.message == f"agents.an agent in {place} has a name that an agent cannot have."
     assert no.hint == "Use letters, digits, . _ and -, at most 64."

@@ -52,7 +52,7 @@ def test_docstrings_and_messages_are_read():
         '    """Those that are there."""\n'
         '    option("--x", help="Whose it is.")\n'
         '    raise ValueError(f"{name} is no name.", hint="Else, go.")\n'
-        '    print("What is printed is not a message.")\n'
+        '    print(f"What {name} is, too.", "Else")\n'
     )
     assert sorted(found("src/meantime/x.py", source)) == [
         (3, "subject first"),
@@ -60,6 +60,7 @@ def test_docstrings_and_messages_are_read():
         (8, "subject first"),
         (9, "is not a"),
         (9, "otherwise"),
+        (10, "subject first"),
     ]
     spoken = sorted(found("src/meantime/dialects/x.py", source))
     assert spoken == [(3, "subject first"), (7, "subject first")]

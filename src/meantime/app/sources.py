@@ -223,7 +223,7 @@ def _check_agents(said: Said) -> None:
     """Each as a section of its own: an error names the setting, and the line of it."""
     for name, table in said.value.items():
         if not NAME.match(name):
-            says = "has a name that is none for an agent."
+            says = "has a name that an agent cannot have."
             raise BadConfig(
                 f"{_placed(name, said)} {says}", hint="Use letters, digits, . _ and -, at most 64."
             )

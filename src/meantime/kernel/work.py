@@ -184,7 +184,7 @@ def _ordered(work: Any, kind: str) -> Order:
         raise
     except Exception as problem:  # of a class of the caller's own
         raise InvalidInput(f"{kind}.order() failed: {type(problem).__name__}.") from problem
-    return check_kind(order, Order, f"What {kind}.order() returns")
+    return check_kind(order, Order, f"The result of {kind}.order()")
 
 
 def function_name(fn: Callable[..., Any]) -> str:

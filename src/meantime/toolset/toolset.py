@@ -267,7 +267,7 @@ class Toolset:
             elif isinstance(error, Refused) and isinstance(ref := getattr(ask, "ref", None), str):
                 task = await self._performer.get(ref)
         except MeantimeError as gone:
-            LOG.debug("What was asked for cannot be looked at: %s", gone)
+            LOG.debug("The requested task cannot be read: %s", gone)
         return self.dialect.problem(
             Problem(tool=name, ask=ask, error=error, candidates=candidates, task=task)
         )
@@ -279,7 +279,7 @@ class Toolset:
             try:
                 await self._turn.read(*said.reads)
             except MeantimeError as problem:  # its turn is over: the notice tells it again, with the same id
-                LOG.warning("What was read here will be told again: %s", problem)
+                LOG.warning("Endings that were read here will be told again: %s", problem)
         return said
 
     def _may_start(self) -> bool:

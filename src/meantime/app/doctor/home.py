@@ -128,7 +128,7 @@ def daemon(patient: Patient) -> Iterator[Row]:
         yield from _stale(home)
     elif not leader.is_daemon:
         todo = "Let that process end, or set MEANTIME_HOME to another folder."
-        yield Row("daemon", BAD, f"the ledger is owned by {leader}, which is no daemon", todo)
+        yield Row("daemon", BAD, f"the ledger is owned by {leader}, which is not a daemon", todo)
     elif not answers(home):
         todo = f"See {home.log}; then: kill {leader.pid} && meantime up"
         yield Row("daemon", BAD, f"process {leader.pid} has the ledger and does not answer", todo)

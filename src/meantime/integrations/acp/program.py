@@ -118,7 +118,9 @@ class Program:
         return f"It said on stderr: {said} {self._printed()}".strip() if said else self._printed()
 
     def _printed(self) -> str:
-        return f"It printed what is no message: {self._wire.garbage!r}." if self._wire.garbage else ""
+        return (
+            f"It printed a line that is not a message: {self._wire.garbage!r}." if self._wire.garbage else ""
+        )
 
     async def _done_within(self, future: asyncio.Future[Any], seconds: float) -> bool:
         """By our own clock. A caller that is cancelled meanwhile is cancelled."""

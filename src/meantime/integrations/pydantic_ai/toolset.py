@@ -121,5 +121,5 @@ def _check(thread: object, functions: Sequence[object]) -> None:
     for function in functions:
         if not hasattr(function, "work"):
             # Not marked here on the way: what is marked can be started by its name at every door.
-            what = f"{function!r:.100} is no function that can be handed off."
+            what = f"{function!r:.100} is not a function that can be handed off."
             raise InvalidInput(what, hint="Put @background (from meantime) above it.")

@@ -95,7 +95,7 @@ class Drive:
         except MeantimeError as problem:
             return self._ended(Report(error=Failed(str(problem), problem.code)))
         except OSError as problem:
-            text = f"What this run has to keep could not be written: {problem.strerror}."
+            text = f"The state of this run could not be written: {problem.strerror}."
             return self._ended(Report(error=Failed(text, "not_kept")))
         finally:
             for alarm in self._alarms:

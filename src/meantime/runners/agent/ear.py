@@ -157,7 +157,7 @@ class Ear(Asker):
         silent = self._clock.monotonic() - self._heard_at
         if silent >= patience:
             if self._settings.on_stall == "stop":
-                self.stop(Halt("stalled", f"Nothing was heard of it for {duration(silent)}."))
+                self.stop(Halt("stalled", f"It reported nothing for {duration(silent)}."))
                 return
             self._context.warn(f"silent for {duration(silent)}")
             self.alive()  # said; it is looked at again after as long

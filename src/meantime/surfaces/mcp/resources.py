@@ -32,7 +32,7 @@ def id_of(uri: str) -> str:
 async def listed(conversation: Conversation) -> list[tuple[str, str, str]]:
     """Address, name and description of each."""
     tasks = await conversation.tasks.list(conversation.thread, ACTIVE | ENDED, limit=LISTED)
-    return [(INBOX, "inbox", "What this conversation was not told yet.")] + [
+    return [(INBOX, "inbox", "Notices that this conversation was not told yet.")] + [
         (uri(task.id), task.id, words.line(task, conversation.tasks.now())) for task in tasks
     ]
 

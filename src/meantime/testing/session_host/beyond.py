@@ -36,7 +36,7 @@ async def a_fork_knows_what_its_source_knew(bench: Bench) -> None:
     turned = await bench.turn(copy, other, bench.script.recall)
     assert "walnut" in turned.text, f"the fork knows only {turned.text!r}"
     turned = await bench.turn(session, brief, bench.script.recall)
-    assert "hazel" not in turned.text, "what is said in a fork is heard in its source"
+    assert "hazel" not in turned.text, "a message to a fork reached its source"
 
 
 async def a_busy_session_can_be_forked(bench: Bench) -> None:

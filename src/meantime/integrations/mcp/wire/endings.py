@@ -55,7 +55,7 @@ def _said(wire: StdioWire) -> str:
     noise = ""
     if wire.garbage:
         first = f"; the first: {wire.first_garbage!r}" if wire.first_garbage else ""
-        noise = f" {wire.garbage} lines of its stdout were no messages{first}."
+        noise = f" {wire.garbage} lines of its stdout were not messages{first}."
     return noise + (f" It said on stderr:\n{wire.stderr}" if wire.stderr else "")
 
 

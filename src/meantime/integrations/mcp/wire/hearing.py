@@ -33,7 +33,7 @@ class Hearing:
         try:
             said(params)
         except Exception as problem:  # what a server says must not end the connection of all
-            logger.warning("What %s said of a call could not be taken: %s", self._server, problem)
+            logger.warning("A notification of %s about a call could not be used: %s", self._server, problem)
 
     def new_token(self, said: Said) -> str:
         """For a call, which then says how far it is under this token."""

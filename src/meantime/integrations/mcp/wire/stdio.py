@@ -165,7 +165,7 @@ class Reading:
         except ValueError:
             scan = IdScan()
             scan.feed(line)
-            return self._refuse(scan, line, "The server's answer cannot be read: it is no sound JSON-RPC.")
+            return self._refuse(scan, line, "The server's answer cannot be read: it is not valid JSON-RPC.")
 
     def _refuse(self, scan: IdScan, line: bytes, why: str) -> SessionMessage | None:
         id = scan.answers

@@ -18,8 +18,8 @@ from meantime.surfaces.cli.verb import as_json, daemon, option, say_json, verb
 ASKING = 5.0  # seconds for an answer of a daemon that may hang
 SIGNALS = {"keep": signal.SIGUSR2, "stop": signal.SIGUSR1}
 THEN = {
-    "keep": "Commands that run go on, who waits for an answer waits on; `meantime up` takes them up again.",
-    "stop": "Its commands were stopped. What is queued waits for `meantime up`.",
+    "keep": "Running commands go on, and open questions wait; `meantime up` takes them up again.",
+    "stop": "Its commands were stopped. Queued work waits for `meantime up`.",
 }
 AGENTS = (
     "Agents at work: those on an OpenCode server or the command line go on. Others were stopped, and "

@@ -84,7 +84,7 @@ def _order(what: str | list[str], given: dict[str, Any]) -> Wire:
     env = _text_only(_named(given["variables"]))
     own = None if given["no_env"] else _text_only(dict(os.environ))
     if given["retry"] and (env or own):
-        problem = "What may run again cannot have variables: their values are not kept."
+        problem = "A command with --retry cannot have variables: their values are not kept."
         raise Trouble(problem, "Use --retry with --no-env: it gets the daemon's environment.", USAGE)
     order: Wire = {
         "id": given["id"] or _new("t_"),

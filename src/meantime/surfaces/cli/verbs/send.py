@@ -14,7 +14,7 @@ from meantime.surfaces.cli.verb import argument, daemon, option, verb
 
 PIECE = 1 << 19
 SAID = {
-    "steered": "said: it hears it in its turn",
+    "steered": "sent: it reaches the agent in its turn",
     "queued": "queued: it is what runs next, when this run has ended",
 }
 
