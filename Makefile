@@ -8,7 +8,7 @@ RUN := $(VENV)/bin/python
 demo: $(VENV)/.ready
 	@$(RUN) -m meantime.app.demo
 
-# Three at once, also on two cores: much of it waits, for real agents and for processes that end.
+# Three at once, even on two cores: much of it waits, for real agents and for processes that end.
 test: $(VENV)/.tested .agents/.tested .foreign/.ready
 	$(RUN) -m pytest -q -n 3 --dist loadgroup -m "not slow"
 
@@ -23,7 +23,7 @@ check: $(VENV)/.tested
 	$(VENV)/bin/lint-imports
 	$(RUN) tools/check_prose.py
 
-# Branch coverage of the rooms that hold the promises, with its floor; pyproject.toml has both. It takes a while.
+# Branch coverage of the packages that hold the promises, with its floor; pyproject.toml has both. It takes a while.
 DAMAGE := salvage unreadable wal_damage gone failed_sync full_disk files
 COVERED := tests/kernel tests/conformance tests/toolset tests/fundamentals tests/seeds tests/runtime tests/agents \
 	tests/plugins tests/link tests/client tests/shell tests/app tests/integrations/loops \

@@ -140,4 +140,18 @@ RULES = (
         "Sessions are gone on with.",
         "Sessions are continued.",
     ),
+    _rule(
+        "server",
+        r"\b[Dd]oors?\b",
+        "write `server`, `interface` or `the HTTP API`",
+        "The door on a port is closed.",
+        "The HTTP server is closed, and HttpDoor is the name of its class.",
+    ),
+    _rule(
+        "package",
+        r"\b(?:[Tt]he|its|each|every|other|these|two) rooms?\b|\brooms (?:that|below)\b|\b[Tt]he heart\b",
+        "write `package`, `module` or `runtime`",
+        "The rooms that hold the promises are tested.",
+        "The packages that hold the promises are tested; make room on the disk.",
+    ),
 )

@@ -101,11 +101,11 @@ class Meantime:
         tcp: bool = True,
         settings: HttpSettings | None = None,
     ) -> HttpDoor:
-        """Opens the HTTP door on this event loop. Use it with `with`, or close it yourself.
+        """Opens the HTTP server on this event loop. Use it with `with`, or close it yourself.
 
         port: the first of ten to try; None takes it from the environment, or 5165; 0 is any.
         auth: "peer" lets programs of your own user read without a token; "strict" does not.
-        hosts: more names that clients may know the door by.
+        hosts: more names that clients may know the server by.
         folder: where server.json and the token lie; by default beside the ledger.
         socket: a path where the same is served on a unix socket, for programs of your own user.
         tcp: False serves the unix socket alone.
@@ -803,7 +803,7 @@ class HttpDoor:
         """For an agent: it sees this thread, and every other is not found."""
 
     def open(self) -> HttpDoor:
-        """Listens from here on. Awaiting the door, or entering its block, does the same."""
+        """Listens from here on. Awaiting it, or entering its block, does the same."""
 
     def close(self) -> None:
         """No new connections; answers under way are finished, streams end, server.json goes."""

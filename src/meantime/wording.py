@@ -1,4 +1,4 @@
-"""Dialects by their names, for rooms below the one that has them; and a thread's reminder in one."""
+"""Dialects by their names, for packages below the one that has them; and a thread's reminder in one."""
 
 from __future__ import annotations
 

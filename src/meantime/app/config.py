@@ -113,7 +113,7 @@ class LedgerSection(Struct, frozen=True):
 
 
 class RuntimeSection(Struct, frozen=True):
-    """The heart."""
+    """The runtime."""
 
     on_close: Annotated[
         str,
@@ -136,9 +136,9 @@ class WakesSection(Struct, frozen=True):
 
 
 class HttpSection(Struct, frozen=True):
-    """The door on a port. The socket in the home folder is always open."""
+    """The HTTP server on a port. The socket in the home folder is always open."""
 
-    enabled: Annotated[bool, FLAG, "whether there is a door on a port"] = True
+    enabled: Annotated[bool, FLAG, "whether HTTP is served on a port"] = True
     host: Annotated[str, TEXT, "the address it listens on"] = "127.0.0.1"
     port: Annotated[int, whole(0, 65_535), "the first of ten to try; 0 is the system's choice"] = 5165
     auth: Annotated[
@@ -238,7 +238,7 @@ def settings_of(config: Config) -> Settings:
 
 
 def http_of(config: Config) -> HttpSettings:
-    """For the door. Where it keeps its files is the caller's to add."""
+    """For the HTTP server. Where it keeps its files is the caller's to add."""
     return replace(HttpSettings(**_fields(config.http)), hosts=tuple(config.http.hosts))
 
 

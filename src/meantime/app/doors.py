@@ -1,4 +1,4 @@
-"""The doors of a daemon: the socket in its home, and a port where one can be had."""
+"""The servers of a daemon: the socket in its home, and a port if one is free."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ async def open_doors(mt: Meantime, home: Home, config: Config) -> None:
     except InvalidInput as problem:
         if not settings.enabled:
             raise
-        LOG.warning("There is no door on a port: %s", problem.message)
+        LOG.warning("HTTP is not served on a port: %s", problem.message)
         door = await mt.serve(settings=settings, folder=home.folder, socket=home.http_socket, tcp=False)
-    LOG.info("The door is at %s and %s.", door.url or "no port", door.socket)
+    LOG.info("HTTP is served at %s and %s.", door.url or "no port", door.socket)

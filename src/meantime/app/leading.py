@@ -1,4 +1,4 @@
-"""The life of the daemon: open the ledger, open the doors, wait for a signal, close."""
+"""The life of the daemon: open the ledger, open the servers, wait for a signal, close."""
 
 from __future__ import annotations
 

@@ -194,11 +194,11 @@ class Meantime:
         tcp: bool = True,
         settings: HttpSettings | None = None,
     ) -> HttpDoor:
-        """Opens the HTTP door on this event loop. Use it with `async with`, or await it and close it.
+        """Opens the HTTP server on this event loop. Use it with `async with`, or await it and close it.
 
         port: the first of ten to try; None takes it from the environment, or 5165; 0 is any.
         auth: "peer" lets programs of your own user read without a token; "strict" does not.
-        hosts: more names that clients may know the door by.
+        hosts: more names that clients may know the server by.
         folder: where server.json and the token lie; by default beside the ledger.
         socket: a path where the same is served on a unix socket, for programs of your own user.
         tcp: False serves the unix socket alone.

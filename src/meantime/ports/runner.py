@@ -147,7 +147,7 @@ class Context(Protocol):
         ...
 
     async def ask(self, question: Question) -> Reply:
-        """Makes the task wait until somebody answers, at any door. The same question (by its id) asked
+        """Makes the task wait until somebody answers, over any interface. The same question (by its id) asked
         again after a restart is not asked twice, and gets the answer that it got meanwhile. Work that no
         longer waits for it withdraws it."""
         ...

@@ -1,4 +1,4 @@
-"""The verbs: what every door and every user's object speaks to, in process or over a wire.
+"""The verbs: the contract of every server and every user's object, in process or over a wire.
 
 `thread` is the scope: an agent's verbs carry its thread and see nothing else; None is a person,
 who sees all. `ref` is an id or a unique prefix of one.

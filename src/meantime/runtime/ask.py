@@ -1,4 +1,4 @@
-"""ask: work that needs an answer waits for it, and any door can give it."""
+"""ask: work that needs an answer waits for it, and any interface can give it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks as text: what the words of several dialects, and of the doors, are made of."""
+"""Tasks as text: the common words of several dialects, and of the servers."""
 
 from __future__ import annotations
 

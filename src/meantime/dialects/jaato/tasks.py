@@ -56,8 +56,9 @@ def full_name(plugin: str, tool: str) -> str:
 
 
 def estimate(task: Task) -> float | None:
-    """Seconds, as they were when the task was started; of a command that another door started, by what it
-    is. A plugin's own estimates learn."""
+    """Seconds, as they were when the task was started; for a command that was started elsewhere, by what it
+    is. A plugin's own estimates learn.
+    """
     kept = task.meta.get(ESTIMATE)
     if isinstance(kept, int | float) and not isinstance(kept, bool):
         return kept

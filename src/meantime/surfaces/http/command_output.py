@@ -68,8 +68,8 @@ def _wire(chunk: Chunk, encoding: str) -> Output:
 
 class Following(Response):
     """The output as it comes, until the task has ended: its bytes, or one JSON object a line, which also says
-    where bytes were lost. A door that closes breaks the answer off: an end in good order would say that there
-    is no more.
+    where bytes were lost. A server that closes aborts the response: a clean end would say that there is no
+    more.
     """
 
     def __init__(self, chunks: AsyncIterator[Chunk], polls: Polls, kind: bytes) -> None:

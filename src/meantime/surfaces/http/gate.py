@@ -36,7 +36,7 @@ class Gate:
         self._open_paths = open_paths  # they need no token
         self._settings = settings
         self._tokens = tokens
-        where = settings.folder / "token" if settings.folder else "the door's .token"
+        where = settings.folder / "token" if settings.folder else "the server's .token"
         self._hint = _NO_TOKEN.format(where=where)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -80,7 +80,7 @@ class Gate:
         if port == 80:
             allowed.update(LOCAL_NAMES)
         if not names <= allowed:
-            text = "This door does not answer to that name."
+            text = "This server does not answer to that name."
             raise Refusal(421, "wrong_host", text, f"Use http://127.0.0.1:{port}, or add the name to hosts=…")
 
     def _check_size(self, scope: Scope, headers: Headers) -> None:
@@ -97,7 +97,7 @@ class Gate:
         if token is not None:
             caller = self._tokens.caller(token)
             if caller is None:
-                raise Refusal(401, "wrong_token", "This is not a token of this door.", self._hint)
+                raise Refusal(401, "wrong_token", "This is not a token of this server.", self._hint)
             return caller
         is_unix = connection is not None and connection.is_unix
         if self._settings.auth == "strict" and not is_unix:

@@ -1,5 +1,6 @@
-"""Requests that wait: they end when what they wait for comes, when the time is over, when the client
-goes away, and when the door closes. While nothing happens they cost nothing."""
+"""Requests that wait: they end when what they wait for comes, when the time is over, when the client goes
+away, and when the server closes. While nothing happens they cost nothing.
+"""
 
 from __future__ import annotations
 

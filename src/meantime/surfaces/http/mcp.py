@@ -1,4 +1,4 @@
-"""/mcp: the MCP door on this one, behind the same gate. The SDK is loaded with the first request for it."""
+"""/mcp: the MCP server on this one, behind the same gate. The SDK is loaded with the first request for it."""
 
 from __future__ import annotations
 

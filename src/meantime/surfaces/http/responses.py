@@ -53,7 +53,7 @@ _STATUSES: tuple[tuple[type[MeantimeError], int], ...] = (
 
 
 class Refusal(MeantimeError):
-    """The door's own no: an HTTP status with a reason."""
+    """The server's own refusal: an HTTP status with a reason."""
 
     def __init__(
         self, status: int, code: str, message: str, hint: str = "", headers: dict[str, str] | None = None

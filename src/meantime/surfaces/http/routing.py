@@ -127,7 +127,7 @@ class Endpoint:
         caller: Caller = scope[CALLER]
         if route.access.all_threads and caller.thread is not None:
             text = "This is not for the token of a thread."
-            raise Refusal(403, "person_only", text, "Use the door's own token, or its unix socket.")
+            raise Refusal(403, "person_only", text, "Use the server's own token, or its unix socket.")
         subject = "" if route.subject is None else request.path_params[route.subject.name]
         if route.subject is THREAD:
             subject = own_thread(subject, caller.thread)

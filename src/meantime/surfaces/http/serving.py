@@ -47,7 +47,7 @@ class Serving:
             ready.cancel()
             for one in listening:
                 one.close()
-            raise InvalidInput("The door could not be opened.") from serving._running.exception()
+            raise InvalidInput("The HTTP server could not be opened.") from serving._running.exception()
         return serving
 
     async def end(self) -> None:

@@ -1,4 +1,4 @@
-"""Secrets of the door: 256 bits, kept in a private file, compared in constant time, never logged."""
+"""Secrets of the server: 256 bits, kept in a private file, compared in constant time, never logged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One client's conversation at this door: its thread, its tools, its inbox."""
+"""One client's conversation with this server: its thread, its tools, its inbox."""
 
 from __future__ import annotations
 

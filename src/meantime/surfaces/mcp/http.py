@@ -1,4 +1,4 @@
-"""MCP over Streamable HTTP, for what has passed the gate of the HTTP door."""
+"""MCP over Streamable HTTP, for requests that have passed the gate of the HTTP server."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Riding:
 
 
 class Sessions:
-    """The SDK's sessions at one door."""
+    """The SDK's sessions of one server."""
 
     def __init__(self, door: Door, settings: HttpSettings) -> None:
         self.manager = StreamableHTTPSessionManager(

@@ -1,4 +1,4 @@
-"""The socket door of an open Meantime: a unix socket for processes of the same user."""
+"""The socket server of an open Meantime: a unix socket for processes of the same user."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class Executor:
 
 
 class ExecutorTable:
-    """ports.executors, for whoever is connected to the socket door."""
+    """ports.executors, for the processes that are connected to the socket server."""
 
     def __init__(self, clock: Clock, *, lease: float = 60.0, grace: float = 30.0) -> None:
         self.clock = clock
