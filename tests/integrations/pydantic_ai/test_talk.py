@@ -49,7 +49,7 @@ async def test_what_it_is_handed_wrongly_it_says_at_once(ledger: str):
         with pytest.raises(InvalidInput, match=r"Put @background \(from meantime\) above it"):
             Talk(agent, thread, plain)
         assert Talk(agent, thread, background(plain))
-        with pytest.raises(InvalidInput, match="5 is no function that can be handed off"):
+        with pytest.raises(InvalidInput, match="5 is not a function that can be handed off"):
             tools(thread, 5)
         for wrong in ("t", mt):
             with pytest.raises(InvalidInput, match="is not a thread"):
