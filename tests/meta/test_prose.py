@@ -17,6 +17,7 @@ def test_a_rule_finds_its_bad_example_and_leaves_the_good_one(rule: Rule):
     assert found("x.md", rule.good) == []
 
 
+@pytest.mark.slow  # `make check` runs it, too
 def test_our_prose_is_clean():
     assert tool.main([]) == 0
 
