@@ -56,7 +56,8 @@ RULES = (
     ),
     _rule(
         "is not a",
-        r"(?<![Tt]here )\b(?:is|are|was|were) no (?=\w)(?!(?:limit|longer|more|one|such|other|\w+er)\b)"
+        r"(?<![Tt]here )\b(?:is|are|was|were) no (?=\w)"
+        r"(?!(?:limit|longer|more|one|such|other|older|newer|later|larger|better)\b)"
         r"|\b(?:that|which|who) (?:is|are) none\b",
         "write `is not a`",
         "A warning is no failure.",

@@ -15,7 +15,7 @@ from meantime.ports.tasks import Options, Tasks
 
 class Works(Protocol):
     async def agents(self) -> Mapping[str, str] | None:
-        """By name, with what each is for; empty is any name, None is no runner for agents."""
+        """By name, with what each is for; empty is any name, None that no runner has agents."""
         ...
 
     def command(self, command: str | Sequence[str], *, cwd: str | None, open_stdin: bool) -> Order:

@@ -36,7 +36,7 @@ QUALIFIERS = ("status", "agent", "thread", "batch")
 
 
 def searched(words: Sequence[str]) -> dict[str, str]:
-    """`status:failed agent:review text` taken apart; what is no qualifier is searched for."""
+    """`status:failed agent:review text` taken apart; all other words are searched for."""
     found: dict[str, str] = {}
     rest: list[str] = []
     for word in words:
@@ -55,7 +55,7 @@ def strange(words: Sequence[str]) -> str:
     names = [word.partition(":")[0] for word in words if re.fullmatch(r"[a-z]+:[^/\s].*", word)]
     unknown = [f"{name}:" for name in names if name not in QUALIFIERS]
     known = ", ".join(f"{name}:" for name in QUALIFIERS)
-    return f"{unknown[0]} is no qualifier, and was searched for; there are {known}" if unknown else ""
+    return f"{unknown[0]} is not a qualifier, and was searched for; there are {known}" if unknown else ""
 
 
 def states(said: str) -> tuple[str, ...]:

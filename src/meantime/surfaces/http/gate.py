@@ -1,7 +1,7 @@
 """The gate: who may ask. Seed 001's open CORS headers stay as they are; permission is decided here.
 
 Host first, against pages that rebind a name to us. Then a token, in a header or in the path, or a
-program of the same user that is no browser: so plain curl works as the seed says, and a web page,
+program of the same user that is not a browser: so plain curl works as the seed says, and a web page,
 which the headers would let read everything, gets nothing. Writing needs a token, JSON, and no foreign
 page. On the unix socket the kernel says who asks: this user may do everything, and nobody else anything.
 """
