@@ -8,7 +8,7 @@ RUN := $(VENV)/bin/python
 demo: $(VENV)/.ready
 	@$(RUN) -m meantime.app.demo
 
-# Three at once, also on two cores: much of it waits, for real agents and for processes that end.
+# Three at once, even on two cores: much of it waits, for real agents and for processes that end.
 test: $(VENV)/.tested .agents/.tested .foreign/.ready
 	$(RUN) -m pytest -q -n 3 --dist loadgroup -m "not slow"
 
@@ -21,8 +21,9 @@ check: $(VENV)/.tested
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/pyright
 	$(VENV)/bin/lint-imports
+	$(RUN) tools/check_prose.py
 
-# Branch coverage of the rooms that hold the promises, with its floor; pyproject.toml has both. It takes a while.
+# Branch coverage of the packages that hold the promises, with its floor; pyproject.toml has both. It takes a while.
 DAMAGE := salvage unreadable wal_damage gone failed_sync full_disk files
 COVERED := tests/kernel tests/conformance tests/toolset tests/fundamentals tests/seeds tests/runtime tests/agents \
 	tests/plugins tests/link tests/client tests/shell tests/app tests/integrations/loops \
@@ -34,7 +35,7 @@ coverage: $(VENV)/.tested
 	$(RUN) -m coverage report
 
 # `make faults FAMILIES="link power"` plays only these; `.venv/bin/python -m tests.faults.run --help` lists them.
-# `make faults REPORT=docs/reliability.json` writes what it found there, family by family.
+# `make faults REPORT=docs/internals/reliability.json` writes what it found there, family by family.
 # `make faults LONG=1` is a soak of an hour (MINUTES=60) in the folder SOAK=.soak. Stopped, it goes on when it is
 # started again.
 faults: $(VENV)/.tested strace faketime
@@ -75,7 +76,7 @@ PINNED := tests/integrations/agents/package.json
 agents: .agents/.all
 
 # The same tests with npm's newest agents, as a report: what has changed there is not a failure of ours. The
-# table in docs/agents.md is written from it.
+# table in docs/guides/coding-agents.md is written from it.
 NEWEST := .agents-newest
 agents-newest: $(VENV)/.tested
 	@tests/integrations/agents/install newest

@@ -153,7 +153,7 @@ def read(lines: Iterable[str]) -> list[Call]:
 
 def room_of(file: str) -> str:
     """The folder of a file, at most two levels deep: surfaces/cli, runners/shell, kernel. A module that lies
-    loose at the top, such as the public API, is in the room `top`."""
+    loose at the top, such as the public API, is in the package `top`."""
     return "/".join(file.split("/")[:-1][:2]) or "top"
 
 

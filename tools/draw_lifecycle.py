@@ -1,4 +1,4 @@
-"""Draws the diagram in docs/life-of-a-task.md again, from the one table of moves.
+"""Draws the diagram in docs/internals/life-of-a-task.md again, from the one table of moves.
 
 python tools/draw_lifecycle.py
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from meantime.kernel.lifecycle import diagram
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "life-of-a-task.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "internals" / "life-of-a-task.md"
 BEGIN = "<!-- lifecycle:begin -->"
 END = "<!-- lifecycle:end -->"
 

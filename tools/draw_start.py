@@ -6,7 +6,7 @@ python tools/draw_start.py embedded   draws one of them
 
 How a trace becomes a picture. Rooms are lanes. A call from one lane into another is an arrow, drawn once
 between two requests of the caller; neighbouring arrows between the same lanes are one. A module is named in
-its lane where it is entered first. Calls of the kernel are not drawn as arrows, because every room makes
+its lane where it is entered first. Calls of the kernel are not drawn as arrows, because every package makes
 many. A room without a lane (ports, the clock) belongs to its caller. Over the link the first request is drawn
 whole; each later one is one arrow.
 """

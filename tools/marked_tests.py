@@ -1,6 +1,6 @@
 """The tests of the suite with their markers, read from the source: nothing is imported and nothing runs.
 
-A marker stands above the test function itself, with literal texts. One that stands elsewhere (on a class, in
+A marker is above the test function itself, with literal texts. One that stands elsewhere (on a class, in
 `pytestmark`, in `pytest.param`) would be overlooked here: `misplaced` finds those.
 """
 

@@ -3,7 +3,7 @@
 python tools/measure_link.py
 
 A real daemon, a real `meantime mcp`, and a socket between them that counts frames: one JSON array a line,
-whose first member says what it is. Pings and what is said before the call do not count.
+whose first member says what it is. Pings and frames before the call do not count.
 """
 
 from __future__ import annotations

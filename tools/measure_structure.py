@@ -14,7 +14,7 @@ each of them is a layer. In the walk all of them are the one room `top`, because
 place.
 
 Cycles. The edges between files are the imports that run when a module is loaded; those inside functions and
-under TYPE_CHECKING are left out, as Python itself never meets them in a circle. A cycle is a strongly
+under TYPE_CHECKING are left out, as Python does not run them while it loads. A cycle is a strongly
 connected set of more than one file. Rooms are connected by the imports of their files, deferred ones too.
 
 The walk. `walk_figures.py` says what is counted.
@@ -207,13 +207,13 @@ def _reached(node: str, after: dict[str, set[str]]) -> set[str]:
 
 
 def layer_of(file: str) -> str:
-    """The room of a file, where a loose module is a room of its own."""
+    """The package of a file, where a loose module is a package of its own."""
     room = room_of(file)
     return file.removesuffix(".py") if room == "top" else room
 
 
 def circular_rooms(edges: Iterable[Import]) -> list[list[str]]:
-    """Pairs of rooms that import each other."""
+    """Pairs of packages that import each other."""
     crossing = {(layer_of(edge.source), layer_of(edge.target)) for edge in edges}
     return sorted([one, other] for one, other in crossing if one < other and (other, one) in crossing)
 

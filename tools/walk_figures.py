@@ -9,7 +9,7 @@ the owner count; the process of the shim does not.
   call before it. So a function that calls a neighbour, and then a helper of its own, changes twice.
 - changes of file: the same, where each file is a room of its own.
 - hops: calls whose caller is in another room. So that function makes one.
-- gains: how many changes of room are saved if a function is not called from outside of its room.
+- gains: how many changes of package are saved if a function is not called from outside of its package.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def without(calls: Sequence[Call], is_avoided: Callable[[Call], bool]) -> list[C
 
 
 def gains(calls: Sequence[Call]) -> dict[str, int]:
-    """How many changes of room each function saves if no other room calls it: best first. The gains of two
-    functions do not add up where their calls are neighbours."""
+    """How many changes of package each function saves if no other package calls it: best first. The gains of
+    two functions do not add up where their calls are neighbours."""
     whole = changes(calls)
     crossing = set(hops(calls))
     found: dict[str, int] = {}

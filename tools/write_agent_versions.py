@@ -1,4 +1,4 @@
-"""Writes the table of versions in docs/agents.md again.
+"""Writes the table of versions in docs/guides/coding-agents.md again.
 
 python tools/write_agent_versions.py [REPORT]
 
@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "agents.md"
+PAGE = ROOT / "docs" / "guides" / "coding-agents.md"
 PINNED = ROOT / "tests" / "integrations" / "agents" / "package.json"
 NEWEST = PINNED.with_name("newest.json")
 BEGIN = "<!-- Versions: written by tools/write_agent_versions.py -->\n"

@@ -1,9 +1,10 @@
-"""Writes docs/behaviours.md, and the lists of tests in docs/promises.md, again.
+"""Writes docs/reference/behaviours.md, and the lists of tests in docs/reference/promises.md, again.
 
 python tools/write_behaviours.py
 
 The texts are in tests/behaviours.toml; a test proves one by its marker, `@pytest.mark.behaviour("L27")`.
-docs/promises.md is written by hand, except for the lists between `<!-- tests of P1 -->` and `<!-- end -->`.
+docs/reference/promises.md is written by hand, except for the lists between `<!-- tests of P1 -->` and
+`<!-- end -->`.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from marked_tests import MarkedTest, misplaced, tests
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "tests" / "behaviours.toml"
-BEHAVIOURS = ROOT / "docs" / "behaviours.md"
-PROMISES = ROOT / "docs" / "promises.md"
+BEHAVIOURS = ROOT / "docs" / "reference" / "behaviours.md"
+PROMISES = ROOT / "docs" / "reference" / "promises.md"
 TITLES = {
     "starting": "F: starting",
     "life": "L: the life of a task",
@@ -78,7 +79,7 @@ def problems() -> Iterator[str]:
     yield from misplaced()
     listed = {match[2] for match in LIST.finditer(PROMISES.read_text("utf-8"))}
     if listed != set(sections()["promises"]):
-        yield f"docs/promises.md lists the tests of {sorted(listed)}"
+        yield f"docs/reference/promises.md lists the tests of {sorted(listed)}"
 
 
 def write_behaviours() -> str:
@@ -100,7 +101,7 @@ def _tests(id: str) -> str:
     by_path: dict[str, list[str]] = {}
     for test in proofs().get(id, ()):
         by_path.setdefault(test.path, []).append(test.sentence)
-    return "".join(f"- [{path}](../{path}): {'; '.join(said)}\n" for path, said in by_path.items())
+    return "".join(f"- [{path}](../../{path}): {'; '.join(said)}\n" for path, said in by_path.items())
 
 
 if __name__ == "__main__":

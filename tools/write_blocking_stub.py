@@ -3,8 +3,8 @@
 python tools/write_blocking_stub.py
 
 `async def` becomes `def`, AsyncIterator becomes Iterator, `async with` becomes `with`. Private names and
-constructors are left out, and so is what takes a coroutine: blocking code has none to give. What an
-annotation names is imported from where the async module has it from.
+constructors are left out, and so is what takes a coroutine: blocking code has none to give. Names in an
+annotation are imported from where the async module has them from.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def _attributes(init: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.stmt]:
 
 
 def _names(nodes: Sequence[ast.stmt]) -> set[str]:
-    """Every name, also those inside the text of a quoted alias."""
+    """Every name, even inside the text of a quoted alias."""
     found: set[str] = set()
     for top in nodes:
         if isinstance(top, ast.AnnAssign) and isinstance(top.value, ast.Constant):

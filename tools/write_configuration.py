@@ -1,4 +1,4 @@
-"""Writes the table of docs/configuration.md again, from the structs as they are.
+"""Writes the table of docs/reference/configuration.md again, from the structs as they are.
 
 python tools/write_configuration.py
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from meantime.app.config_text import table
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "configuration.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "configuration.md"
 BEGIN = "<!-- The rest is written by tools/write_configuration.py -->\n"
 
 

@@ -1,4 +1,4 @@
-"""Writes the table of docs/agents.md that says what Meantime costs a conversation, in tokens.
+"""Writes the table of docs/guides/coding-agents.md that says what Meantime costs a conversation, in tokens.
 
 python tools/write_costs.py
 
@@ -28,7 +28,7 @@ from meantime.ports.dialect import Dialect, Offer, Standing
 from meantime.toolset.arguments import parsed
 from meantime.toolset.exports import exported
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "agents.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "guides" / "coding-agents.md"
 BEGIN, END = "<!-- costs:begin -->\n", "<!-- costs:end -->"
 COMMANDS = Offer()  # a home without agents
 AGENTS = Offer(agents=("explore", "review"))
@@ -94,7 +94,7 @@ def costs(name: str) -> Costs:
 
 
 def _tools(words: Dialect, offer: Offer) -> int:
-    """What every question to a model carries: tools as JSON without spaces, and the guidance."""
+    """The fixed part of every question to a model: tools as JSON without spaces, and the guidance."""
     tools = words.tools(offer)
     guidance = words.guidance([tool.name for tool in tools])
     return tokens(json.dumps(exported(tools, "anthropic"), separators=(",", ":"))) + tokens(guidance)

@@ -1,4 +1,4 @@
-"""Writes the tables of routes in docs/http.md again, from the table of routes as it is.
+"""Writes the tables of routes in docs/reference/http.md again, from the table of routes as it is.
 
 python tools/write_http_routes.py
 """
@@ -18,7 +18,7 @@ from meantime.surfaces.http.routing import AnyRoute
 from meantime.surfaces.http.task_schemas import WireTask
 from meantime.surfaces.http.validation import bare, choices
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "http.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "http.md"
 BEYOND = "Beyond the seed"
 FEW = 4  # fields of an answer that are named
 

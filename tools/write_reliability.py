@@ -1,9 +1,9 @@
-"""Writes the results in docs/reliability.md again.
+"""Writes the results in docs/internals/reliability.md again.
 
 python tools/write_reliability.py
 
-They are those of docs/reliability.json, which `make faults REPORT=docs/reliability.json` keeps: each family's
-last result, and that of the last soak (`make faults LONG=1 REPORT=docs/reliability.json`).
+The results are those of docs/internals/reliability.json, which keeps each family's last result
+(`make faults REPORT=docs/internals/reliability.json`) and the last soak's (the same with LONG=1).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "reliability.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "internals" / "reliability.md"
 REPORT = PAGE.with_suffix(".json")
 FAMILIES = ("<!-- families:begin -->\n", "<!-- families:end -->")
 RESULTS = ("<!-- results:begin -->\n", "<!-- results:end -->")

@@ -1,4 +1,4 @@
-"""Writes docs/seeds.md again: for every scenario of the five seeds, where it is tested; and where we differ.
+"""Writes docs/reference/seeds.md again: where each scenario of the seeds is tested, and where we differ.
 
 python tools/write_seeds.py
 
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from marked_tests import MarkedTest, tests
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "seeds.md"
+PAGE = ROOT / "docs" / "reference" / "seeds.md"
 SEEDS = ROOT / "tests" / "seeds"
 HEAD = """\
 # The seeds, and where they are tested

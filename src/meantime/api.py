@@ -1,4 +1,6 @@
-"""What users hold first: Thread and Batch. Like all that they give out, they speak only to ports.tasks."""
+"""The objects that users hold first: Thread and Batch. Like all that they give out, they speak only to
+ports.tasks.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ T = TypeVar("T")
 
 
 def statuses_of(status: str | Iterable[str] | None) -> frozenset[Status] | None:
-    """None is what is active; "all" is everything; else one status or several."""
+    """None lists active tasks; "all" lists everything; otherwise one status or several."""
     if status is None:
         return None
     names = [plain(status)] if isinstance(status, str) else check_all(status, str, "status")
@@ -149,7 +151,7 @@ class Thread:
         return await self._tasks.call(self.id, order_of(work), options_of(options), threshold)
 
     async def calls(self) -> Sequence[Task]:
-        """What this thread waits for in `call` now, oldest first. These are no records yet."""
+        """The calls that this thread waits for in `call` now, oldest first. These are not recorded yet."""
         return await self._tasks.calls(self.id)
 
     async def promote(self, ref: Ref) -> Handle[Any]:
@@ -244,20 +246,20 @@ class Thread:
         return await self._tasks.position(ref_of(ref), self.id)
 
     async def output(self, ref: Ref, *, wait: float = 0) -> Output:
-        """What can be read of the task now; `wait` gives it so many seconds to end first.
+        """The readable output of the task now; `wait` gives it so many seconds to end first.
 
         ref: the task.
         """
         return await self._tasks.output(ref_of(ref), self.id, wait=wait)
 
     def log(self, ref: Ref) -> Log:
-        """What a command says: read, tail or follow it."""
+        """The output of a command: read, tail or follow it."""
         return Log(self._tasks, ref_of(ref), self.id)
 
     async def send(self, ref: Ref, data: str | bytes = "", *, eof: bool = False) -> str:
-        """Sends a running command more of its stdin, or a running agent a text. An agent hears it
-        now where it can be steered (the answer is "steered"); otherwise it is the follow-up of its next run
-        (the answer is "queued").
+        """Sends a running command more of its stdin, or a running agent a text. An agent receives it now if
+        it can be steered (the answer is "steered"); otherwise it is the follow-up of its next run (the answer
+        is "queued").
 
         ref: the task.
         data: text or bytes.
@@ -278,7 +280,7 @@ class Thread:
     async def lines(
         self, ref: Ref, *, kinds: Sequence[str] = (), roles: Sequence[str] = (), last: int | None = None
     ) -> Sequence[Line]:
-        """What was said in an agent's session, over all runs, oldest first.
+        """The conversation of an agent's session, over all runs, oldest first.
 
         ref: the task.
         kinds: text, thought, call, result, summary; none is all.
@@ -325,8 +327,9 @@ class Thread:
         return await self._tasks.cancel_all(self.id, descendants=chosen == "all", by="interrupt")
 
     async def close(self, tasks: Literal["cancel", "keep"] = "cancel") -> Sequence[CancelAnswer]:
-        """The conversation is over: its tasks are cancelled or kept, never another thread's. What has ended
-        leaves its lists, and so does what is cancelled, when it ends; `get` and the history still have it."""
+        """The conversation is over: its tasks are cancelled or kept, never another thread's. Ended tasks
+        leave its lists, and cancelled ones do so when they end; `get` and the history still have them.
+        """
         keeps = check_choice(tasks, "tasks", ("cancel", "keep")) == "keep"
         answers = () if keeps else await self._tasks.cancel_all(self.id, by=PARENT)
         await self._tasks.clear(self.id)
@@ -348,7 +351,7 @@ class Thread:
         return await self._tasks.clear(self.id, ids, batch=batch, older_than=older_than)
 
     async def reminder(self, dialect: Wording | None = None) -> str:
-        """What runs and what ended but was not told, for every turn; empty when there is nothing."""
+        """Running tasks, and ended ones that were not told, for every turn; empty when there is nothing."""
         return await reminder(self._tasks, self.id, dialect)
 
     def toolset(
@@ -377,9 +380,9 @@ class Thread:
         allow: only the tools with these names; an empty list is none.
         background: False takes away what hands work off. So does a depth at which no more may start:
             `depth` is that of the task that this agent works on; None asks the work that runs here.
-        allow_model_cancel: False takes away what cancels.
-        session, context: what a fork of this agent goes on from: its session, where the host of the new
-            agent can copy it, or a function that gives what was said; else the thread's transcript.
+        allow_model_cancel: False removes the tools that cancel.
+        session, context: the start of a fork of this agent: its session, if the host of the new agent can
+            copy it, or a function that gives the conversation; otherwise the thread's transcript.
         """
         return Toolset(
             self._tasks,

@@ -145,7 +145,7 @@ class Portal:
 
 class Proxy:
     """Stands for one async object: its methods block, its async iterators are iterators, its async
-    context managers are context managers. What it returns is wrapped likewise."""
+    context managers are context managers. Its return value is wrapped likewise."""
 
     __slots__ = ("_portal", "_target")
 
@@ -220,7 +220,7 @@ def run_beside(near: Any, coroutine: Coroutine[Any, Any, T]) -> concurrent.futur
 
 
 async def _invoke(call: Callable[[], Any]) -> Any:
-    """Also what is not async is called here, on the loop: some of it needs the loop to be running."""
+    """Plain functions are called here, too, on the loop: some of them need it to be running."""
     found = call()
     return await found if inspect.isawaitable(found) else found
 
@@ -262,7 +262,7 @@ class Stream(Iterator[Any]):
 
 
 class Meantime(Proxy, of=app.Meantime):
-    """Also a context manager: leaving the block closes it."""
+    """It is a context manager, too: leaving the block closes it."""
 
     def __init__(self, portal: Portal | None = None, target: Any = None) -> None:
         if portal is None:

@@ -99,11 +99,11 @@ class Meantime:
         tcp: bool = True,
         settings: HttpSettings | None = None,
     ) -> HttpDoor:
-        """Opens the HTTP door on this event loop. Use it with `with`, or close it yourself.
+        """Opens the HTTP server on this event loop. Use it with `with`, or close it yourself.
 
-        port: the first of ten to try; None is what the environment says, else 5165; 0 is any.
+        port: the first of ten to try; None takes it from the environment, or 5165; 0 is any.
         auth: "peer" lets programs of your own user read without a token; "strict" does not.
-        hosts: more names that clients may know the door by.
+        hosts: more names that clients may know the server by.
         folder: where server.json and the token lie; by default beside the ledger.
         socket: a path where the same is served on a unix socket, for programs of your own user.
         tcp: False serves the unix socket alone.
@@ -132,13 +132,13 @@ class Meantime:
         offset: how many to skip."""
 
     def output(self, ref: str, *, wait: float = 0) -> Output:
-        """What can be read of a task now.
+        """The readable output of a task now.
 
         ref: the task.
         wait: seconds that it is given to end first."""
 
     def log(self, ref: str) -> Log:
-        """What a command says: read, tail or follow it."""
+        """The output of a command: read, tail or follow it."""
 
     def send(self, ref: str, data: str | bytes = "", *, eof: bool = False) -> str:
         """Sends a running command more of its stdin, or a running agent a text.
@@ -157,7 +157,7 @@ class Meantime:
     def lines(
         self, ref: str, *, kinds: Sequence[str] = (), roles: Sequence[str] = (), last: int | None = None
     ) -> Sequence[Line]:
-        """What was said in an agent's session, over all runs, oldest first.
+        """The conversation of an agent's session, over all runs, oldest first.
 
         ref: the task.
         kinds: text, thought, call, result, summary; none is all.
@@ -175,7 +175,7 @@ class Meantime:
         """The tools of an MCP server, asked now; None is all servers, without those that do not answer."""
 
     def calls(self) -> Sequence[Task]:
-        """What threads wait for inline now, oldest first. These are no records yet."""
+        """The calls that threads wait for inline now, oldest first. These are not recorded yet."""
 
     def promote(self, ref: str) -> Task:
         """Sends a call that runs inline to the background: its thread gets the task as its answer."""
@@ -222,7 +222,7 @@ class Meantime:
         depth: how deep work may start work."""
 
     def plugin_defaults(self) -> PluginDefaults:
-        """What a registry of plugins has that is given no config: with a daemon, its section [plugins]."""
+        """The config of a plugin registry that is given none: with a daemon, its section [plugins]."""
 
     def attach(self, thread: str, host: Host) -> None:
         """Pushes the thread's notices to a host, as soon as it is idle."""
@@ -299,7 +299,7 @@ class Thread:
         options: those of `start`."""
 
     def calls(self) -> Sequence[Task]:
-        """What this thread waits for in `call` now, oldest first. These are no records yet."""
+        """The calls that this thread waits for in `call` now, oldest first. These are not recorded yet."""
 
     def promote(self, ref: Ref) -> Handle[Any]:
         """Sends a call of this thread that runs inline to the background, at once: it is a task from
@@ -368,17 +368,17 @@ class Thread:
         """A queued task's place in its queue: 1 is next; None is not queued."""
 
     def output(self, ref: Ref, *, wait: float = 0) -> Output:
-        """What can be read of the task now; `wait` gives it so many seconds to end first.
+        """The readable output of the task now; `wait` gives it so many seconds to end first.
 
         ref: the task."""
 
     def log(self, ref: Ref) -> Log:
-        """What a command says: read, tail or follow it."""
+        """The output of a command: read, tail or follow it."""
 
     def send(self, ref: Ref, data: str | bytes = "", *, eof: bool = False) -> str:
-        """Sends a running command more of its stdin, or a running agent a text. An agent hears it
-        now where it can be steered (the answer is "steered"); otherwise it is the follow-up of its next run
-        (the answer is "queued").
+        """Sends a running command more of its stdin, or a running agent a text. An agent receives it now if
+        it can be steered (the answer is "steered"); otherwise it is the follow-up of its next run (the answer
+        is "queued").
 
         ref: the task.
         data: text or bytes.
@@ -395,7 +395,7 @@ class Thread:
     def lines(
         self, ref: Ref, *, kinds: Sequence[str] = (), roles: Sequence[str] = (), last: int | None = None
     ) -> Sequence[Line]:
-        """What was said in an agent's session, over all runs, oldest first.
+        """The conversation of an agent's session, over all runs, oldest first.
 
         ref: the task.
         kinds: text, thought, call, result, summary; none is all.
@@ -427,8 +427,8 @@ class Thread:
         """The conversation was interrupted: keep its work, cancel its own, or its descendants' too."""
 
     def close(self, tasks: Literal["cancel", "keep"] = "cancel") -> Sequence[CancelAnswer]:
-        """The conversation is over: its tasks are cancelled or kept, never another thread's. What has ended
-        leaves its lists, and so does what is cancelled, when it ends; `get` and the history still have it."""
+        """The conversation is over: its tasks are cancelled or kept, never another thread's. Ended tasks
+        leave its lists, and cancelled ones do so when they end; `get` and the history still have them."""
 
     def retry(self, ref: Ref) -> Task:
         """Always raises RetryNotSupported: resume the task, or start a new one."""
@@ -442,7 +442,7 @@ class Thread:
         older_than: only those that ended at least so many seconds ago."""
 
     def reminder(self, dialect: Wording | None = None) -> str:
-        """What runs and what ended but was not told, for every turn; empty when there is nothing."""
+        """Running tasks, and ended ones that were not told, for every turn; empty when there is nothing."""
 
     def toolset(
         self,
@@ -470,9 +470,9 @@ class Thread:
         allow: only the tools with these names; an empty list is none.
         background: False takes away what hands work off. So does a depth at which no more may start:
             `depth` is that of the task that this agent works on; None asks the work that runs here.
-        allow_model_cancel: False takes away what cancels.
-        session, context: what a fork of this agent goes on from: its session, where the host of the new
-            agent can copy it, or a function that gives what was said; else the thread's transcript."""
+        allow_model_cancel: False removes the tools that cancel.
+        session, context: the start of a fork of this agent: its session, if the host of the new agent can
+            copy it, or a function that gives the conversation; otherwise the thread's transcript."""
 
     def batch(self, id: str) -> Batch:
         """A batch of this thread, under an id of yours: tasks that are handed off together."""
@@ -533,19 +533,19 @@ class Batch:
         """Hides the ended tasks of this batch from listings. Returns how many."""
 
 class Toolset:
-    """What one agent is given.
+    """The options of one agent's toolset.
 
     turn: reads of endings count as told with its ack, where the dialect says so.
     allow: only the tools with these names; an empty list is none.
     background: False takes away what hands work off. So does a depth at which no more may be started:
         `depth` is that of the task that this agent works on, and None is asked of the work that runs here.
     session, context: what a fork of this agent goes on from: its session, where the host of the new agent
-        can copy it, or a function that gives what was said. Else it is the thread's own transcript."""
+        can copy it, or a function that gives what was said. Otherwise it is the thread's own transcript."""
 
     dialect: Dialect
 
     def tools(self) -> list[Tool]:
-        """What the model is offered now: name, description and schema of each tool."""
+        """The model's tools now: name, description and schema of each."""
 
     def schemas(self, form: Form) -> list[dict[str, Any]]:
         """The tools as "openai", "anthropic", "mcp" or "gemini" wants them."""
@@ -582,7 +582,7 @@ class Toolset:
         options: those of `Thread.start`."""
 
     def commands(self) -> list[Command]:
-        """What a person can type, with a slash before it."""
+        """A person's commands, with a slash before them."""
 
     def command(self, line: str) -> Said:
         """A line that a person typed: `/tasks list`. It sees this thread, and settles nothing."""
@@ -612,7 +612,7 @@ class Turn:
 
     @property
     def notices(self) -> list[Notice]:
-        """What this turn tells, in the order of completion."""
+        """The notices of this turn, in the order of completion."""
 
     def open(self) -> Turn:
         """Leases the unread notices; for a turn that is open already, it does nothing."""
@@ -643,13 +643,13 @@ class Turn:
         """The notices as messages for the conversation, in our words or a dialect's."""
 
     def messages(self, dialect: Wording | None = None) -> list[Message]:
-        """What is new for the conversation: the endings, in order, then what the person said."""
+        """The new messages for the conversation: the endings, in order, then the person's words."""
 
     def reminder(self, dialect: Wording | None = None) -> str:
-        """What runs and what ended but was not told; see `Thread.reminder`."""
+        """Running tasks, and ended ones that were not told; see `Thread.reminder`."""
 
     def output(self, ref: Ref, *, wait: float = 0) -> Output:
-        """What can be read of a task now; an ending that is read here counts as told with the ack.
+        """The readable output of a task now; an ending that is read here counts as told with the ack.
 
         ref: the task.
         wait: seconds that it is given to end first."""
@@ -715,11 +715,11 @@ class Handle(Generic[T_co]):
         """Waits for the result and returns it whole; any other ending is a TaskEnded error."""
 
     def output(self, *, wait: float = 0) -> Output:
-        """What can be read of the task now; `wait` gives it so many seconds to end first."""
+        """The readable output of the task now; `wait` gives it so many seconds to end first."""
 
     @property
     def log(self) -> Log:
-        """What a command says: read, tail or follow it."""
+        """The output of a command: read, tail or follow it."""
 
     def send(self, data: str | bytes = "", *, eof: bool = False) -> str:
         """Sends a running command more of its stdin, or a running agent a text.
@@ -734,8 +734,8 @@ class Handle(Generic[T_co]):
         wait: True answers with the ending."""
 
 class Log:
-    """Offsets count every byte that came, also those that are no longer kept. `both` is the two
-    streams in the order in which they were heard; each has offsets of its own."""
+    """Offsets count every byte that came, including bytes that are no longer kept. `both` is the two streams
+    in the order in which they were read; each has offsets of its own."""
 
     def read(self, offset: int = 0, *, stream: Stream = "both", limit: int = ...) -> Chunk:
         """Reads at most `limit` bytes from `offset`, or from the first byte after it that is kept. Never
@@ -770,7 +770,7 @@ class Loop:
         `turn.said`, endings in `turn.notices`, or both."""
 
 class HttpDoor:
-    """What `serve` returns. Leaving its block closes it, and so does closing its Meantime."""
+    """The result of `serve`. Leaving its block closes it, and so does closing its Meantime."""
 
     @property
     def enabled(self) -> bool:
@@ -801,7 +801,7 @@ class HttpDoor:
         """For an agent: it sees this thread, and every other is not found."""
 
     def open(self) -> HttpDoor:
-        """Listens from here on. Awaiting the door, or entering its block, does the same."""
+        """Listens from here on. Awaiting it, or entering its block, does the same."""
 
     def close(self) -> None:
         """No new connections; answers under way are finished, streams end, server.json goes."""

@@ -320,7 +320,7 @@ async def test_silence_stops_where_the_settings_say_so(tmp_path: Path):
         await clock.advance_to_alarm(300.0)
         task = await handle.wait()
         assert (task.outcome.code, task.outcome.partial) == ("stalled", "was asleep")
-        assert task.outcome.message == "Nothing was heard of it for 5m 0s."
+        assert task.outcome.message == "It reported nothing for 5m 0s."
 
 
 @pytest.mark.behaviour("L14")

@@ -80,11 +80,15 @@ async def test_a_wrong_setting_at_open(given: dict[str, Any], says: str) -> None
         ({"runner": "cli"}, 'command of an agent is missing: an agent of runner "cli" is a program', "codex"),
         ({"runner": "python"}, "agent of an agent is missing.", 'agent = "module:object"'),
         ({"runner": "python", "agent": "look"}, "must name an object, not 'look'.", "module:object"),
-        ({"runner": "acp", "agnet": 1}, "agnet of an agent is no setting.", "Did you mean agent?"),
-        ({"runner": "acp", "zzz": 1}, "zzz of an agent is no setting.", "There are: runner, description, "),
+        ({"runner": "acp", "agnet": 1}, "agnet of an agent is not a setting.", "Did you mean agent?"),
+        (
+            {"runner": "acp", "zzz": 1},
+            "zzz of an agent is not a setting.",
+            "There are: runner, description, ",
+        ),
         (
             {"runner": "acp", "budget": {"turn": 3}},
-            "budget.turn of an agent is no setting.",
+            "budget.turn of an agent is not a setting.",
             "Did you mean turns? There are: turns, tool_calls, tokens, cost, seconds.",
         ),
     ],
@@ -131,10 +135,16 @@ def refused(folder: Path, text: str, environ: dict[str, str] | None = None) -> B
 @pytest.mark.parametrize(
     ("text", "key", "line", "says", "hint"),
     [
-        ('runner = "acp"\nagnet = "x"', "agnet", 3, "is no setting.", "Did you mean agent?"),
+        ('runner = "acp"\nagnet = "x"', "agnet", 3, "is not a setting.", "Did you mean agent?"),
         ('runner = "acp"\ncommand = ["x"]\ntimeout = "soon"', "timeout", 4, "must be a number of", ""),
-        ('runner = "acp"\nbudget = { turn = 3 }', "budget.turn", 3, "is no setting.", "There are: turns, "),
-        ('runner = "acp"\n[agents.explore.budget]\nturn = 3', "budget.turn", 4, "is no setting.", "turns"),
+        (
+            'runner = "acp"\nbudget = { turn = 3 }',
+            "budget.turn",
+            3,
+            "is not a setting.",
+            "There are: turns, ",
+        ),
+        ('runner = "acp"\n[agents.explore.budget]\nturn = 3', "budget.turn", 4, "is not a setting.", "turns"),
         ('runner = "acp"', "command", 1, "is missing:", 'Write command = ["goose", "acp"].'),
         ('runner = "sdk"', "runner", 2, 'must be "acp", "opencode", "cli" or "python", not', ""),
         ('description = "x"', "runner", 1, "is missing.", 'It must be "acp"'),
@@ -152,7 +162,7 @@ def test_the_long_spelling_and_the_environment_are_named_too(tmp_path: Path) -> 
     no = refused(tmp_path, '[agents.named.explore]\nrunner = "acp"\nagnet = "x"\n')
     assert f"agents.explore.agnet in {tmp_path / 'config.toml'}, line 3," in no.message
     no = refused(tmp_path, "", {"MEANTIME_AGENTS_NAMED": '{ explore = { runner = "acp", agnet = 1 } }'})
-    assert no.message == "agents.explore.agnet in the environment (MEANTIME_AGENTS_NAMED) is no setting."
+    assert no.message == "agents.explore.agnet in the environment (MEANTIME_AGENTS_NAMED) is not a setting."
 
 
 def test_an_agent_that_is_no_table(tmp_path: Path) -> None:
@@ -171,5 +181,5 @@ def test_an_agent_that_is_no_table(tmp_path: Path) -> None:
 def test_a_name_that_is_none(tmp_path: Path) -> None:
     no = refused(tmp_path, '[agents."an agent"]\nrunner = "opencode"\n')
     place = f"{tmp_path / 'config.toml'}, line 1,"
-    assert no.message == f"agents.an agent in {place} has a name that is none for an agent."
+    assert no.message == f"agents.an agent in {place} has a name that an agent cannot have."
     assert no.hint == "Use letters, digits, . _ and -, at most 64."

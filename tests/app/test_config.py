@@ -156,8 +156,8 @@ CONFIG = "config.toml"
         ),
         ("[limits]\nper_thread = 0", "limits.per_thread in {path}, line 2, must be", "running tasks"),
         ("limits.total = true", "limits.total in {path}, line 1, must be a whole number", "not true"),
-        ("[limits]\nper_thred = 3", "limits.per_thred in {path}, line 2, is no setting", ".per_thread?"),
-        ("[limit]\n", "limit in {path}, line 1, is no setting.", "Did you mean limits?"),
+        ("[limits]\nper_thred = 3", "limits.per_thred in {path}, line 2, is not a setting", ".per_thread?"),
+        ("[limit]\n", "limit in {path}, line 1, is not a setting.", "Did you mean limits?"),
         ("limits = 3", "limits in {path}, line 1, is a section, not a value.", "Write [limits]"),
         ("[limits.per_kind]\nagent = 3", "limits.per_kind in {path}, line 1, names the kind agent", "task_"),
         ("[limits.per_kind]\nshell = 0", "limits.per_kind in {path}, line 1, must be a table of kinds", ""),
@@ -168,7 +168,7 @@ CONFIG = "config.toml"
         ('[http]\nhost = "0.0.0.0"', "http.host in {path}, line 2, can be reached from other machines", ""),
         ('tools = "one"', "tools in {path}, line 1, must be a list of texts, not 'one'.", "@background"),
         ("x =", "{path} is not TOML: ", "line"),
-        ("zzz = 1", "zzz in {path}, line 1, is no setting.", "`meantime config` lists what there is."),
+        ("zzz = 1", "zzz in {path}, line 1, is not a setting.", "`meantime config` lists what there is."),
     ],
 )  # fmt: skip
 def test_a_wrong_file_is_explained(tmp_path: Path, text: str, message: str, hint: str) -> None:

@@ -224,7 +224,7 @@ def test_a_subagent_is_not_told(agent: Agent):
 def test_what_is_no_hook_of_a_host_is_a_line_on_stderr(person: Person, said: str):
     done = person.bytes("hook", "stop", "--host", "codex", stdin=said.encode("utf-8", "surrogateescape"))
     assert (done.returncode, done.stdout) == (0, b"")
-    assert re.fullmatch(rb"meantime hook: What came on stdin .+, so nobody was told\.\n", done.stderr)
+    assert re.fullmatch(rb"meantime hook: The input on stdin .+, so nobody was told\.\n", done.stderr)
 
 
 @pytest.mark.parametrize("arguments", [["later"], ["stop", "--host", "nobody"], ["stop", "--strange", "x"]])

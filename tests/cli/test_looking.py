@@ -241,7 +241,7 @@ def test_ps_says_what_is_no_qualifier_where_it_finds_nothing(loner: Person):
     """`build:prod` may be a name: so it is searched for, and no error."""
     foot = loner("ps", "kind:agent").out.strip()
     known = "status:, agent:, thread:, batch:"
-    assert foot == f"no tasks · kind: is no qualifier, and was searched for; there are {known}"
+    assert foot == f"no tasks · kind: is not a qualifier, and was searched for; there are {known}"
     assert loner("ps", "agent:review").out.strip() == "no tasks"
     id = loner.start("-n", "build:prod", "--", "true")
     assert loner("ps", "-q", "build:prod").out.strip() == id

@@ -13,10 +13,11 @@ import pytest
 from .person import Person
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "cli.md"
-HTTP = ROOT / "docs" / "http.md"
-AGENTS = ROOT / "docs" / "agents.md"
-BACKUP = ROOT / "docs" / "backup.md"
+PAGE = ROOT / "docs" / "guides" / "cli.md"
+HTTP = ROOT / "docs" / "reference" / "http.md"
+AGENTS = ROOT / "docs" / "guides" / "coding-agents.md"
+BACKUP = ROOT / "docs" / "guides" / "backup.md"
+PLATFORM = ROOT / "docs" / "start" / "platform.md"
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 STARTED = re.compile(r"^(?:started|queued) (t_\w{10})", re.MULTILINE)
 # What differs from run to run.
@@ -48,7 +49,7 @@ def settled(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.splitlines())
 
 
-ALL = [ROOT / "README.md", PAGE, HTTP, AGENTS, pytest.param(BACKUP, marks=pytest.mark.slow)]
+ALL = [ROOT / "README.md", PLATFORM, PAGE, HTTP, AGENTS, pytest.param(BACKUP, marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize("page", ALL, ids=lambda page: page.name)

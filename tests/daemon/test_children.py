@@ -229,7 +229,7 @@ def test_who_stops_a_daemon_is_told_of_its_agents(agents: Agents):
     id = agents.at_work("none")
     down = [*MEANTIME, "down"]
     said = subprocess.run(down, env=agents.place.environ, capture_output=True, text=True, check=True).stdout
-    assert "who waits for an answer waits on" in said
+    assert "open questions wait" in said
     assert f"{id[2:10]}  " in said.partition("Agents at work")[2]
     agents.place.up()
     (agents.folder / "gate").touch()

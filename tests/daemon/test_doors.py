@@ -44,7 +44,7 @@ def test_an_address_that_cannot_be_had_does_not_stop_it(place: Place) -> None:
     place.configure('[http]\nhost = "192.0.2.1"\nallow_remote = true\n')  # an address of nobody's
     place.up()
     assert place.ask("GET", "/v1/info")["url"] == ""
-    assert "There is no door on a port: " in place.log()
+    assert "HTTP is not served on a port: " in place.log()
     assert not place.home.discovery.exists()
     status = place.cli("status")
     assert status.returncode == 0
@@ -55,7 +55,7 @@ def test_without_a_port_by_choice(place: Place) -> None:
     place.configure("[http]\nenabled = false\n")
     place.up()
     assert place.ask("GET", "/v1/info")["url"] == ""
-    assert "no door" not in place.log()
+    assert "HTTP is not served" not in place.log()
     status = msgspec.json.decode(place.cli("status", "--json").stdout)
     assert (status["running"], status["info"]["home"]) == (True, str(place.home.folder))
 

@@ -1,4 +1,4 @@
-"""Each family in a sentence, for docs/reliability.md. A family that has none is known by its title."""
+"""Each family in a sentence, for docs/internals/reliability.md; one without a sentence has its title."""
 
 ABOUT = {
     "1": "A random state machine starts, ends, cancels, resumes, tells and crashes, with a clock that jumps.",

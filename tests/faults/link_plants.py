@@ -68,7 +68,7 @@ def ended_kept() -> None:
     move, kept = Record.move, []
 
     async def moved(self: Record, *given: Any, **more: Any) -> Any:
-        kept.append((os.open("/dev/null", os.O_RDONLY), bytes(200_000)))
+        kept.append((os.open("/dev/null", os.O_RDONLY), b"x" * 50_000))
         return await move(self, *given, **more)
 
     Record.move = moved  # type: ignore[method-assign]

@@ -27,7 +27,7 @@ Case = Callable[[Scene, str, Any], None]
 
 def run(seed: int, count: int, reproduce: str) -> Tally:
     """`count` of them, 0 is all, one after the other at one daemon, in an order that the seed chooses."""
-    tally = Tally("hostile clients at the MCP door", reproduce)
+    tally = Tally("hostile clients of the MCP server", reproduce)
     rng = random.Random(seed)
     chosen = rng.sample(sorted(FAULTS), count or len(FAULTS))
     problems: list[str] = []

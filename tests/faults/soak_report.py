@@ -144,7 +144,7 @@ class Report:
         }
 
     def result(self) -> dict[str, Any]:
-        """For docs/reliability.json: without the samples."""
+        """For docs/internals/reliability.json: without the samples."""
         plain = ("seed", "parts", "versions", "played", "rounds", "clean")
         return {
             **{name: getattr(self, name) for name in plain},

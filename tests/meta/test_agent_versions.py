@@ -1,4 +1,4 @@
-"""docs/agents.md names the versions that CI tests with, and the newest that were driven."""
+"""docs/guides/coding-agents.md names the versions that CI tests with, and the newest that were driven."""
 
 from __future__ import annotations
 

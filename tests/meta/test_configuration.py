@@ -1,4 +1,4 @@
-"""docs/configuration.md names every key that there is, with the default that it has."""
+"""docs/reference/configuration.md names every key that there is, with the default that it has."""
 
 from __future__ import annotations
 

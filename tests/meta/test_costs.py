@@ -1,4 +1,4 @@
-"""What Meantime costs a conversation, in tokens: docs/agents.md says it, and our own words stay few."""
+"""docs/guides/coding-agents.md says what a conversation costs, in tokens; our own texts stay short."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parents[2] / "docs" / "decisions"
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "internals" / "decisions"
 PAGES = sorted(FOLDER.glob("[0-9]*.md"))
 
 

@@ -1,4 +1,4 @@
-"""The diagram in docs/life-of-a-task.md is the table of moves, and not what it was last month."""
+"""The diagram in docs/internals/life-of-a-task.md is the table of moves, and not what it was last month."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/http.md has every route of the API, as the table of routes declares it."""
+"""docs/reference/http.md has every route of the API, as the table of routes declares it."""
 
 from __future__ import annotations
 

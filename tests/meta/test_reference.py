@@ -1,4 +1,4 @@
-"""docs/reference.md says what the classes say today."""
+"""docs/reference/python.md says what the classes say today."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/reliability.md shows the results of docs/reliability.json, whichever families that has."""
+"""docs/internals/reliability.md shows the results of reliability.json, whichever families it has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The systemd unit of docs/daemon.md: it is whole, and leaves the commands alone."""
+"""The systemd unit of docs/guides/daemon.md: it is whole, and leaves the commands alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "daemon.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "daemon.md"
 
 
 @pytest.fixture

@@ -58,20 +58,20 @@ def test_two_plugins_with_the_same_tool_are_refused(registry: PluginRegistry, fi
 @pytest.mark.parametrize(
     ("name", "executors", "says"),
     [
-        ("", {}, "is no plugin"),
-        (None, {}, "is no plugin"),
+        ("", {}, "is not a plugin"),
+        (None, {}, "is not a plugin"),
         ("x", None, "must give a dict"),
         ("x", ["tool"], "must give a dict"),
-        ("x", {"tool": 4}, "is no tool"),
-        ("x", {"": len}, "is no tool"),
-        ("x", {4: len}, "is no tool"),
+        ("x", {"tool": 4}, "is not a tool"),
+        ("x", {"": len}, "is not a tool"),
+        ("x", {4: len}, "is not a tool"),
     ],
 )
 def test_what_is_no_plugin_is_refused(registry: PluginRegistry, name: Any, executors: Any, says: str):
     plugin = type("Odd", (), {"name": name, "get_executors": lambda self: executors})()
     with pytest.raises(InvalidInput, match=says):
         registry.add(plugin)
-    with pytest.raises(InvalidInput, match="is no plugin"):
+    with pytest.raises(InvalidInput, match="is not a plugin"):
         registry.add(object())
     assert registry.plugins == {}
 

@@ -1,4 +1,4 @@
-"""Who works: agents by name, each with its settings and the host of its sessions."""
+"""Agents by name, each with its settings and the host of its sessions."""
 
 from __future__ import annotations
 

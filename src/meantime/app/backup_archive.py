@@ -1,4 +1,5 @@
-"""The file of a backup: a tar that holds what it is, a ledger with all that lies beside it, and checksums.
+"""The file of a backup: a tar that holds a description of itself, a ledger with all files beside it, and
+checksums.
 
 Nothing in it is believed when it is read: names, kinds and sizes are checked before anything is written.
 Neither side keeps more in memory than one piece of one file.
@@ -30,7 +31,7 @@ MOST_HEAD = 1 << 16
 
 
 class Head(Struct, frozen=True):
-    """What a backup says of itself."""
+    """The description that a backup holds of itself."""
 
     format: int
     meantime: str  # the version that made it
@@ -42,7 +43,7 @@ class BadArchive(LedgerError):
 
 
 def write(stage: Path, head: Head, to: BinaryIO) -> None:
-    """Everything that lies in the stage. Raises OSError, also for a file that shrank meanwhile."""
+    """Everything in the stage. Raises OSError, even for a file that shrank meanwhile."""
     with (
         tempfile.TemporaryFile() as sums,
         tarfile.open(fileobj=to, mode="w", format=tarfile.PAX_FORMAT) as tar,

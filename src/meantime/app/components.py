@@ -67,7 +67,7 @@ def joined(
     store: Store | None,
     salvage: bool,
 ) -> Joined:
-    """What `Meantime.open` was given, checked, and the components made from it. Nothing is opened."""
+    """The arguments of `Meantime.open`, checked, and the components made from it. Nothing is opened."""
     settings = check_settings(settings)
     path = check_path(path, "path")
     link = None if link is None else check_path(link, "link")
@@ -114,7 +114,7 @@ def check_settings(given: object) -> Settings:
 
 
 def check_ports(clock: object, store: object, runners: Iterable[Runner]) -> list[Runner]:
-    """What a caller brings in place of our own parts, or beside them: the runners, in a list."""
+    """Parts that a caller brings in place of our own, or beside them: the runners, in a list."""
     for what, one, methods in (
         ("clock", clock, ("now", "monotonic", "call_later")),
         ("store", store, ("open", "close", "commit", "load")),
@@ -162,8 +162,9 @@ def agents_of(
     root = Path(f"{Path(os.fsdecode(os.fspath(path))).resolve()}.agents") if kept else None
 
     def commands(folder: str) -> LastingCommands:
-        """Where no command is looked for that is a task. More of what they say is kept than of a command:
-        an owner that takes one up must hear all of it."""
+        """Where no command is looked for that is a task. More of their output is kept than of a command's: an
+        owner that adopts one must read all of it.
+        """
         place = root / folder if root else None
         grace, umask = settings.stop_grace, settings.umask
         return LastingCommands(ShellRunner(place, grace=grace, head=TURN_HEAD, ring=TURN_RING, umask=umask))

@@ -1,4 +1,4 @@
-"""What a configured value must be, where it is more than kernel/constraints.py knows."""
+"""Constraints of configured values that go beyond kernel/constraints.py knows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PAUSE = seconds(0.01, DAY)  # between two times that something is done: never no
 STOP = seconds(0, DAY - 1)
 AGENTS = Kind("a table of names, each with a table of settings", _are_tables)
 SERVERS = Kind(
-    "a table of names, each with a command (a list of texts) or a url, and what docs/mcp.md lists",
+    "a table of names, each with a command (a list of texts) or a url, and what docs/guides/mcp.md lists",
     _are_servers,
 )
 INLINE_BY_NAME = table_of(

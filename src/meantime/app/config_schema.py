@@ -1,7 +1,7 @@
 """Everything that can be configured: one struct a section, one line a key. The defaults are here alone.
 
 A key is `section.name`; its environment variable is MEANTIME_SECTION_NAME. How the values are found,
-and what is said about a wrong one, is in config_sources.py.
+and how a wrong one is reported, is in config_sources.py.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class AgentsSection(Struct, frozen=True):
     named: Annotated[
         dict[str, dict[str, Any]],
         AGENTS,
-        "every [agents.NAME], with its runner and what docs/subagents.md lists",
+        "every [agents.NAME], with its runner and what docs/guides/subagents.md lists",
     ] = {}
 
 
@@ -73,7 +73,7 @@ class TimeoutsSection(Struct, frozen=True):
 
 
 class InlineSection(Struct, frozen=True):
-    """What stays in a message; over it, a payload is put into a file."""
+    """Limits for a payload in a message; a larger one is put into a file."""
 
     max_bytes: Annotated[int, SIZE, "bytes of a payload"] = 51_200
     max_lines: Annotated[int, SIZE, "lines of a payload"] = 1_000
@@ -85,7 +85,7 @@ class InlineSection(Struct, frozen=True):
 
 
 class RetentionSection(Struct, frozen=True):
-    """What is kept. What was not told is never forgotten."""
+    """How much is kept, and for how long. Untold notices are never forgotten."""
 
     hot: Annotated[int, SIZE, "ended tasks that a thread lists"] = 20
     history_seconds: Annotated[float, AGE, "how long told endings stay in the ledger"] = 30 * 86_400.0
@@ -97,7 +97,7 @@ class RetentionSection(Struct, frozen=True):
 
 
 class OutputSection(Struct, frozen=True):
-    """What is kept of a command's stdout, and of its stderr."""
+    """How much of a command's stdout, and of its stderr, is kept."""
 
     head: Annotated[int, SIZE, "bytes at the beginning"] = 1 << 20
     ring: Annotated[int, SIZE, "bytes at the end"] = 4 << 20
@@ -112,7 +112,7 @@ class LedgerSection(Struct, frozen=True):
 
 
 class RuntimeSection(Struct, frozen=True):
-    """The heart."""
+    """The runtime."""
 
     on_close: Annotated[
         str,
@@ -135,9 +135,9 @@ class WakesSection(Struct, frozen=True):
 
 
 class HttpSection(Struct, frozen=True):
-    """The door on a port. The socket in the home folder is always open."""
+    """The HTTP server on a port. The socket in the home folder is always open."""
 
-    enabled: Annotated[bool, FLAG, "whether there is a door on a port"] = True
+    enabled: Annotated[bool, FLAG, "whether HTTP is served on a port"] = True
     host: Annotated[str, TEXT, "the address it listens on"] = "127.0.0.1"
     port: Annotated[int, whole(0, 65_535), "the first of ten to try; 0 is the system's choice"] = 5165
     auth: Annotated[
@@ -237,7 +237,7 @@ def settings_of(config: Config) -> Settings:
 
 
 def http_of(config: Config) -> HttpSettings:
-    """For the door. Where it keeps its files is the caller's to add."""
+    """For the HTTP server. Where it keeps its files is the caller's to add."""
     return replace(HttpSettings(**_fields(config.http)), hosts=tuple(config.http.hosts))
 
 

@@ -1,4 +1,4 @@
-"""Where the values of a configuration come from: code, else the environment, else the file, else defaults.
+"""The sources of configuration values, in order: code, the environment, the file, defaults.
 
 A wrong value is an error that names the key and where it stands; a key that nobody knows is one, too.
 """
@@ -126,14 +126,14 @@ def _flattened(found: Mapping[str, Any], path: Path, text: str) -> Iterator[tupl
 
 
 def _must_be_tables(section: Mapping[str, Any], path: Path, text: str) -> None:
-    """A key of [agents] that is none, and that is not nearly one, is an agent that is no table."""
+    """An unknown key of [agents], unless it is nearly a known one, is an agent that is not a table."""
     for name, value in section.items():
         if isinstance(value, dict) or get_close_matches(name, _OWN, n=1):
             continue
         place = _place(path, _line_of(text, f"agents.{name}"))
         raise BadConfig(
             f"agents.{name} in {place} must be a table of settings, not {shown(value)}.",
-            hint=f'Write [agents.{name}], and below it runner = "acp" and what docs/subagents.md lists.',
+            hint=f'Write [agents.{name}], and below it runner = "acp"; see docs/guides/subagents.md.',
         )
 
 
@@ -163,7 +163,9 @@ def _refuse_unknown(environ: Mapping[str, str]) -> None:
     begins = tuple(f"MEANTIME_{section.upper()}_" for section in sections())
     for name in environ:
         if name.startswith(begins) and name not in ours:
-            raise BadConfig(f"The environment names {name}, which is no setting.", hint=_nearest(name, ours))
+            raise BadConfig(
+                f"The environment names {name}, which is not a setting.", hint=_nearest(name, ours)
+            )
 
 
 def _parsed(key: Key, text: str) -> Any:
@@ -221,7 +223,7 @@ def _check_agents(said: Said) -> None:
     """Each as a section of its own: an error names the setting, and the line of it."""
     for name, table in said.value.items():
         if not NAME.match(name):
-            says = "has a name that is none for an agent."
+            says = "has a name that an agent cannot have."
             raise BadConfig(
                 f"{_placed(name, said)} {says}", hint="Use letters, digits, . _ and -, at most 64."
             )
@@ -244,7 +246,7 @@ def _placed(key: str, said: Said) -> str:
 def _must_be_known(name: str, names: Iterable[str], path: Path, text: str) -> None:
     if name not in names:
         place = _place(path, _line_of(text, name))
-        raise BadConfig(f"{name} in {place} is no setting.", hint=_nearest(name, names))
+        raise BadConfig(f"{name} in {place} is not a setting.", hint=_nearest(name, names))
 
 
 def _nearest(name: str, names: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""What can be started through the daemon, for a process that is connected to it."""
+"""The work that can be started through the daemon, for a process that is connected to it."""
 
 from __future__ import annotations
 

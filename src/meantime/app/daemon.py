@@ -40,7 +40,7 @@ def main() -> int:
 
 
 class Report:
-    """What the daemon tells the one who started it: READY, or why not. Once; nobody need listen."""
+    """The daemon's report to the process that started it: READY, or why not. Once; nobody need listen."""
 
     def __init__(self, place: int | None) -> None:
         self._place = place
@@ -89,7 +89,7 @@ def _step_aside(ours: Home, says: int) -> NoReturn:
 
 
 def _close_others(kept: int) -> None:
-    """Whatever the one who started us had open is not ours to keep open."""
+    """Files that our starter had open are not ours to keep open."""
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     for name in os.listdir("/proc/self/fd"):

@@ -1,4 +1,4 @@
-"""The life of the daemon: open the ledger, open the doors, wait for a signal, close."""
+"""The life of the daemon: open the ledger, open the servers, wait for a signal, close."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def lead(home: Home, report: Callable[[str], None], umask: int, *, foreground: b
 
 
 def _run(life: Coroutine[Any, Any, int]) -> int:
-    """What work raises in a task of its own, in order to end us, does not."""
+    """An exception that work raises in a task of its own, in order to end us, does not."""
     with asyncio.Runner() as runner:
         loop = runner.get_loop()
         living = loop.create_task(life)
@@ -91,7 +91,7 @@ async def _live(home: Home, report: Callable[[str], None], umask: int, book: log
 
 
 async def _opened(home: Home, config: Config, umask: int) -> Meantime | str:
-    """Where somebody was quicker: empty when it answers, else why the home cannot be served."""
+    """If somebody was quicker: empty when it answers, otherwise why the home cannot be served."""
     settings = replace(settings_of(config), umask=umask)
     for left in reversed(range(TRIES)):
         try:
@@ -114,7 +114,7 @@ async def _opened(home: Home, config: Config, umask: int) -> Meantime | str:
 
 
 def _import_tools(config: Config) -> None:
-    """One that fails is said and left out: the ledger serves everyone, not its tool alone."""
+    """A tool that fails is logged and left out: the ledger serves everyone, not its tool alone."""
     for name in config.tools:
         try:
             importlib.import_module(name)
@@ -152,13 +152,13 @@ async def _wait_for_signal(home: Home, asked: asyncio.Queue[str | None], book: l
 
 
 async def _open_http(mt: Meantime, home: Home, config: Config) -> None:
-    """The socket is what counts: an address that cannot be had is said, and does not stop the daemon."""
+    """The socket is what counts: an address that cannot be had is logged, and does not stop the daemon."""
     settings = http_of(config)
     try:
         door = await mt.serve(settings=settings, folder=home.folder, socket=home.http_socket)
     except InvalidInput as problem:
         if not settings.enabled:
             raise
-        LOG.warning("There is no door on a port: %s", problem.message)
+        LOG.warning("HTTP is not served on a port: %s", problem.message)
         door = await mt.serve(settings=settings, folder=home.folder, socket=home.http_socket, tcp=False)
-    LOG.info("The door is at %s and %s.", door.url or "no port", door.socket)
+    LOG.info("HTTP is served at %s and %s.", door.url or "no port", door.socket)

@@ -107,7 +107,7 @@ def _unreadable(db: sqlite3.Connection) -> Iterator[Finding]:
     """Rows that SQLite gives us whole, and that make no sense."""
     found = [f"{row.what}: {row.problem}" for row in find_all(db)]
     if found:
-        todo = "Their notices are parked; the rest goes on. A backup may have them: see docs/backup.md."
+        todo = "Their notices are parked; the rest goes on. A backup may have them: docs/guides/backup.md."
         yield Finding(True, f"{len(found)} × a record that cannot be read", tuple(found[:MOST]), todo)
 
 
@@ -119,7 +119,7 @@ def _unsalvaged(ledger: Path) -> Iterator[Finding]:
 
 
 def _payloads(db: sqlite3.Connection, ledger: Path, owned: bool) -> Iterator[Finding]:
-    """Results and outputs that were too long for the ledger must lie beside it, as they were written."""
+    """Results and outputs that were too long for the ledger must be beside it, as they were written."""
     beside = Beside(ledger)
     found: dict[str, list[str]] = {"gone": [], "damaged": []}
     for task in map(beside.found, readable(db.execute(SPILLED))):
@@ -129,12 +129,12 @@ def _payloads(db: sqlite3.Connection, ledger: Path, owned: bool) -> Iterator[Fin
             found[problem].append(f"{task.id}.{task.run.number}: {spill.path}")
     for problem, which in found.items():
         if which:
-            todo = "Somebody has changed these files. A backup may have them: see docs/backup.md."
+            todo = "Somebody has changed these files. A backup may have them: see docs/guides/backup.md."
             yield Finding(True, f"{len(which)} × a payload that is {problem}", tuple(which[:MOST]), todo)
 
 
 def _payload_problem(spill: Spill) -> str:
-    """Read in pieces, as some are large. Those of earlier versions have no checksum."""
+    """Read in pieces, as some are large. Payloads of earlier versions have no checksum."""
     crc = 0
     try:
         with open(spill.path, "rb") as file:
@@ -194,7 +194,7 @@ def _notices(db: sqlite3.Connection, owned: bool, now: float) -> Iterator[Findin
 
 
 def _active(db: sqlite3.Connection, commands: Path, owned: bool, now: float) -> Iterator[Finding]:
-    """What runs: whether something really does, and whether one hears of it."""
+    """Running tasks: whether something really runs, and whether it reports."""
     spoken = dict(db.execute("SELECT task_id, max(at) FROM events GROUP BY task_id"))
     silent: list[str] = []
     dead: list[str] = []

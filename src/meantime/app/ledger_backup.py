@@ -1,9 +1,9 @@
 """Backing up a ledger, with or without an owner: one consistent view of it, in one file.
 
 A folder beside the ledger becomes a copy of it: the database as SQLite copies it in one read transaction, and
-hard links to the files that lie beside it. These are laid before the database is read, so that nothing which
-it names can be removed under us, and once more afterwards, for what came meanwhile. The copy is audited,
-packed and read again; only then the backup has its name.
+hard links to the files beside it. These are laid before the database is read, so that nothing which it names
+can be removed under us, and once more afterwards, for what came meanwhile. The copy is audited, packed and
+read again; only then the backup has its name.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NO_LINKS = {errno.EPERM, errno.EXDEV, errno.EMLINK, errno.ENOTSUP, errno.EACCES
 
 
 class Account(NamedTuple):
-    """What a backup holds."""
+    """The contents of a backup."""
 
     tasks: int
     active: int  # of these: what had not ended, and is lost where it is restored
@@ -61,7 +61,7 @@ def back_up(ledger: Path, target: Path, *, overwrite: bool = False) -> Account:
 
 
 def account_of(ledger: Path) -> Account:
-    """Of a ledger that nobody has open. Raises LedgerDamaged where SQLite finds a fault in it."""
+    """Accounts for a ledger that nobody has open. Raises LedgerDamaged where SQLite finds a fault in it."""
     with read_only(ledger, owned=False) as db:
         check_schema(db, ledger)
         (verdict,) = db.execute("PRAGMA integrity_check(1)").fetchone()
@@ -124,7 +124,7 @@ def _copied(ledger: Path, stage: Path) -> Account:
 
 
 def _hard_link_files(ledger: Path, stage: Path) -> None:
-    """Those that the stage does not have yet."""
+    """Files that the stage does not have yet."""
     for ending in BESIDE:
         folder = Path(f"{ledger}{ending}")
         if not folder.is_dir():
@@ -197,7 +197,7 @@ def _pack(stage: Path, target: Path, *, overwrite: bool) -> None:
 
 
 def _give_name(draft: Path, target: Path) -> None:
-    """Also if somebody else writes a file of that name just now."""
+    """Holds even if somebody else writes a file of that name just now."""
     try:
         os.link(draft, target)
     except OSError as problem:

@@ -1,4 +1,4 @@
-"""What the doors of an open Meantime may know of it, and how their words become orders."""
+"""Access to an open Meantime for its servers, and the translation of their requests into orders."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Restoring a backup: into a place where there is no ledger, whole or not at all.
 
-What comes back is a copy: whatever ran when the backup was made belongs to the original, so it is lost here,
-and told, when the ledger is opened.
+The result is a copy: everything that ran when the backup was made belongs to the original, so it is lost
+here, and told, when the ledger is opened.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _stage(ledger: Path) -> Generator[Path]:
 
 
 def _move_in(stage: Path, ledger: Path) -> None:
-    """The database last: until it is there, nothing was restored. What a failure leaves is taken back."""
+    """The database last: until it is there, nothing was restored. Leftovers of a failure are removed."""
     moved: list[Path] = []
     try:
         for ending in (*BESIDE, ""):

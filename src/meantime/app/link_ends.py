@@ -27,7 +27,7 @@ from .system_clock import SystemClock
 
 
 class SharedLedger(NamedTuple):
-    """What an owner needs that others are connected to."""
+    """The parts of an owner that others are connected to."""
 
     runner: SharedFunctionRunner
     executors: ExecutorTable

@@ -13,7 +13,7 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
         "run": (_CLI + "run:command", "Start a command, or an agent, in the background."),
         "ps": (_CLI + "ps:command", "List tasks."),
         "show": (_CLI + "show:command", "Everything about one task."),
-        "logs": (_CLI + "logs:command", "What a command said; -f follows it."),
+        "logs": (_CLI + "logs:command", "The output of a command; -f follows it."),
         "result": (_CLI + "result:command", "The result of a completed task, whole."),
         "wait": (_CLI + "wait:command", "Block until tasks have ended."),
         "cancel": (_CLI + "cancel:command", "Stop tasks."),
@@ -33,7 +33,7 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
     "Agents": {
         "chat": (_APP + "chat:command", "Talk to an agent that never waits for its work."),
         "install": (_CLI + "install:command", "Add Meantime to a coding agent; shows the change first."),
-        "hook": (_CLI + "hook:command", "What an agent runs at its own boundaries."),
+        "hook": (_CLI + "hook:command", "The hook that a coding agent runs."),
         "mcp": (_APP + "mcp:command", "An MCP server on stdin and stdout, for a coding agent."),
     },
     "The daemon": {

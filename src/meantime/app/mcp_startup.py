@@ -1,6 +1,6 @@
 """`meantime mcp` from its start until the SDK is loaded. Loads little: its client waits for an answer.
 
-Whatever is out of the ordinary (no daemon, a daemon of another version, an unknown dialect, an SDK that is
+Everything out of the ordinary (no daemon, a daemon of another version, an unknown dialect, an SDK that is
 not installed) is declined here, and left to `app/mcp_sdk_server.py`, which says what is wrong.
 """
 
@@ -49,7 +49,7 @@ def begin(thread: str, said: bool, by_session: bool, dialect: str) -> int | None
 
 
 def _toolset(dialect: str, by_session: bool) -> dict[str, Any] | None:
-    """What the daemon offers an agent. None where it is not for us to say."""
+    """The tools that the daemon offers an agent. None where it is not for us to say."""
     try:
         daemon = Daemon(start=False)
         try:
@@ -67,7 +67,7 @@ def _toolset(dialect: str, by_session: bool) -> dict[str, Any] | None:
 
 
 def _summon() -> None:
-    """The daemon starts while the SDK is loaded. Who serves asks for it again, and says what is wrong."""
+    """The daemon starts while the SDK is loaded. The server itself asks again, and reports the problem."""
     if os.environ.get("MEANTIME_NO_START", "") not in ("", "0"):
         return
     import threading

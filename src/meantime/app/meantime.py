@@ -153,11 +153,11 @@ class Meantime:
         tcp: bool = True,
         settings: HttpSettings | None = None,
     ) -> HttpDoor:
-        """Opens the HTTP door on this event loop. Use it with `async with`, or await it and close it.
+        """Opens the HTTP server on this event loop. Use it with `async with`, or await it and close it.
 
-        port: the first of ten to try; None is what the environment says, else 5165; 0 is any.
+        port: the first of ten to try; None takes it from the environment, or 5165; 0 is any.
         auth: "peer" lets programs of your own user read without a token; "strict" does not.
-        hosts: more names that clients may know the door by.
+        hosts: more names that clients may know the server by.
         folder: where server.json and the token lie; by default beside the ledger.
         socket: a path where the same is served on a unix socket, for programs of your own user.
         tcp: False serves the unix socket alone.
@@ -227,7 +227,7 @@ class Meantime:
         )
 
     async def output(self, ref: str, *, wait: float = 0) -> Output:
-        """What can be read of a task now.
+        """The readable output of a task now.
 
         ref: the task.
         wait: seconds that it is given to end first.
@@ -235,7 +235,7 @@ class Meantime:
         return await self._runtime.output(ref, None, wait=wait)
 
     def log(self, ref: str) -> Log:
-        """What a command says: read, tail or follow it."""
+        """The output of a command: read, tail or follow it."""
         return Log(self._runtime, ref, None)
 
     async def send(self, ref: str, data: str | bytes = "", *, eof: bool = False) -> str:
@@ -259,7 +259,7 @@ class Meantime:
     async def lines(
         self, ref: str, *, kinds: Sequence[str] = (), roles: Sequence[str] = (), last: int | None = None
     ) -> Sequence[Line]:
-        """What was said in an agent's session, over all runs, oldest first.
+        """The conversation of an agent's session, over all runs, oldest first.
 
         ref: the task.
         kinds: text, thought, call, result, summary; none is all.
@@ -282,7 +282,7 @@ class Meantime:
         return await self._runtime.tools(server)
 
     async def calls(self) -> Sequence[Task]:
-        """What threads wait for inline now, oldest first. These are no records yet."""
+        """The calls that threads wait for inline now, oldest first. These are not recorded yet."""
         return await self._runtime.calls(None)
 
     async def promote(self, ref: str) -> Task:
@@ -359,7 +359,7 @@ class Meantime:
         return self.limits()
 
     def plugin_defaults(self) -> PluginDefaults:
-        """What a registry of plugins has that is given no config: with a daemon, its section [plugins]."""
+        """The config of a plugin registry that is given none: with a daemon, its section [plugins]."""
         return self._runtime.plugin_defaults()
 
     def attach(self, thread: str, host: Host) -> None:

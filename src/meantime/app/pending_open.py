@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Opening:
-    """What Meantime.open returns: `async with` it, or await it."""
+    """The result of Meantime.open: `async with` it, or await it."""
 
     def __init__(self, meantime: Meantime) -> None:
         self._meantime = meantime

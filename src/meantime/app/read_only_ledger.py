@@ -55,7 +55,7 @@ def check_schema(db: sqlite3.Connection, ledger: Path) -> None:
 
 
 def size(ledger: Path) -> str:
-    """Of the file, and of what was written to it last and lies beside it."""
+    """The size of the file, and of the WAL beside it."""
     beside = (f"{ledger}{ending}" for ending in ("", "-wal"))
     total = sum(os.stat(path).st_size for path in beside if os.path.exists(path))
     return f"{total / 1e6:.1f} MB" if total >= 100_000 else f"{total / 1e3:.0f} kB"

@@ -83,7 +83,7 @@ class Client(Tasks):
             raise
 
     async def close(self, on_close: str | None = None) -> None:
-        """What runs here is cancelled, as an owner that closes would; the owner records it."""
+        """Functions that run here are cancelled, as by an owner that closes; the owner records it."""
         if not self._connection.is_up:
             await self._connection.close()  # nobody can be asked, so nobody waits for an answer
         try:
@@ -246,8 +246,9 @@ class Client(Tasks):
     async def _go_on(
         self, thread: str, order: Order, options: Options, threshold: float | None, held: Held
     ) -> Answer:
-        """The owner was lost while we waited. What has begun here is never begun again: it is a task
-        already, or becomes one, or we wait for it as we are."""
+        """The owner was lost while we waited. Work that has begun here is never begun again: it is a task
+        already, or becomes one, or we wait for it as we are.
+        """
         assert options.id is not None
         try:
             task = await self._as_task(options.id, thread)
@@ -265,8 +266,9 @@ class Client(Tasks):
         return _inline(await self._executor.outlast(held), held)
 
     async def _as_task(self, id: str, thread: str) -> Task | None:
-        """A call that the owner has still inline is no task yet, and is made one. Whoever does not know
-        whether it was made one asks again: else it would be answered here, and told as well."""
+        """A call that the owner still has inline is not a task yet, and is made one. A caller that does not
+        know whether it was made one asks again: otherwise it would be answered here, and told as well.
+        """
         while True:
             try:
                 for verb in ("get", "promote"):
@@ -328,7 +330,7 @@ class Client(Tasks):
 
     def serves(self, threads: Sequence[str], grade: str, kind: str) -> None:
         """The conversations that are told by whoever uses us: the owner knows of them, for those who ask.
-        Those that are not named again are forgotten."""
+        Conversations that are not named again are forgotten."""
         self._serving = [(thread, grade, kind) for thread in threads]
         self._say_hosts()
 

@@ -1,5 +1,6 @@
-"""The functions of this process: held until the owner says run, performed here, their endings said
-until they are heard."""
+"""The functions of this process: held until the owner says run, performed here; their endings are resent
+until they are acknowledged.
+"""
 
 from __future__ import annotations
 
@@ -137,7 +138,7 @@ class Executor:
         self._held.pop(id, None)
 
     def repeat(self) -> None:
-        """After a reconnect: what was not heard is said again."""
+        """After a reconnect, unacknowledged endings are sent again."""
         for held in self._held.values():
             self._say_again(held)
 
@@ -152,7 +153,9 @@ class Executor:
             self._say(QuestionAsked(held.task.id, held.fence, question, again=True))
 
     def left(self, id: str) -> None:
-        """Its caller waits no longer: what has not ended goes on until it has, and until that was heard."""
+        """Its caller waits no longer: unfinished work goes on until it has ended, and until that is
+        acknowledged.
+        """
         held = self._held.get(id)
         if held is None:
             return
@@ -298,7 +301,7 @@ class Executor:
         return [id for id, held in self._held.items() if held.performing and held.ending is None]
 
     async def close(self) -> None:
-        """Nobody is left to hear of them: they are asked to stop, and get a while for it."""
+        """Nobody is left to be told of them: they are asked to stop, and get a while for it."""
         left = [self._held[id] for id in self.running()]
         for held in left:
             self.stop_held(held)

@@ -1,7 +1,7 @@
 """The connection to the owner: questions and answers, and a new connection when one is lost.
 
-What may safely be asked twice is asked again. What may not fails with Disconnected, because nobody
-knows whether it was done.
+Idempotent requests are repeated. All others fail with Disconnected, because nobody knows whether they were
+performed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ PINGS = 3  # in one lease; so many without an answer, and the owner counts as lo
 
 
 class Listener(Protocol):
-    """Whoever has something to say of its own on the connection."""
+    """A part that sends messages of its own on the connection."""
 
     def turns(self) -> list[str]: ...
 

@@ -1,4 +1,4 @@
-"""Dialects by their names, for rooms below the one that has them; and a thread's reminder in one."""
+"""Dialects by their names, for packages below the one that has them; and a thread's reminder in one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Wording: TypeAlias = "str | Dialect"
 
 
 def dialect_of(given: Wording) -> Dialect:
-    """NotFound, with those there are, for a name that is none."""
+    """Raises NotFound, listing the known dialects, for an unknown name."""
     if isinstance(given, str):
         return importlib.import_module("meantime.dialects").dialect(given)
     if not has_methods(given, "tools", "commands", "message", "reminder", "problem"):

@@ -54,12 +54,12 @@ class Handle(Generic[T_co]):
         return cast("T_co", await self._tasks.result(self.id, self._thread))
 
     async def output(self, *, wait: float = 0) -> Output:
-        """What can be read of the task now; `wait` gives it so many seconds to end first."""
+        """The readable output of the task now; `wait` gives it so many seconds to end first."""
         return await self._tasks.output(self.id, self._thread, wait=wait)
 
     @property
     def log(self) -> Log:
-        """What a command says: read, tail or follow it."""
+        """The output of a command: read, tail or follow it."""
         return Log(self._tasks, self.id, self._thread)
 
     async def send(self, data: str | bytes = "", *, eof: bool = False) -> str:

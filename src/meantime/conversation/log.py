@@ -1,4 +1,4 @@
-"""What a command says: read by absolute offset, as a tail, or followed while it goes on."""
+"""The output of a command: read by absolute offset, as a tail, or followed while it goes on."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ PIECE = 65_536
 
 
 class Log:
-    """Offsets count every byte that came, also those that are no longer kept. `both` is the two
-    streams in the order in which they were heard; each has offsets of its own."""
+    """Offsets count every byte that came, including bytes that are no longer kept. `both` is the two streams
+    in the order in which they were read; each has offsets of its own.
+    """
 
     def __init__(self, tasks: Tasks, ref: str, thread: str | None) -> None:
         self._tasks = tasks

@@ -25,7 +25,7 @@ class Pushing:
         self.hosts: dict[str, Host] = {}
 
     def attach(self, thread: str, host: Host) -> None:
-        """From now on the host is told; a host attached earlier to this thread is let go."""
+        """From now on the host is told; a host that was attached earlier to this thread is released."""
         if not has_methods(host, "has", "deliver") or not isinstance(host.delivery, Delivery):  # pyright: ignore[reportUnnecessaryIsInstance]  it comes from outside
             raise InvalidInput(
                 f"A host has `delivery`, `has` and `deliver`; {type(host).__name__} has not.",

@@ -53,7 +53,7 @@ class Turn:
 
     @property
     def notices(self) -> list[Notice]:
-        """What this turn tells, in the order of completion."""
+        """The notices of this turn, in the order of completion."""
         if not self.id:
             raise InvalidInput("This turn is not open.", hint="Enter it: async with thread.turn() as turn.")
         return self._notices
@@ -118,17 +118,17 @@ class Turn:
         return [notice.message(dialect) for notice in self.notices]
 
     def messages(self, dialect: Wording | None = None) -> list[Message]:
-        """What is new for the conversation: the endings, in order, then what the person said."""
+        """The new messages for the conversation: the endings, in order, then the person's words."""
         return [*self.render(dialect), *(Message("user", (Part(text),)) for text in self.said)]
 
     async def reminder(self, dialect: Wording | None = None) -> str:
-        """What runs and what ended but was not told; see `Thread.reminder`."""
+        """Running tasks, and ended ones that were not told; see `Thread.reminder`."""
         return await reminder(self._tasks, self._thread, dialect)
 
     # -- an agent's reads in this turn: they count as told with its ack, if the turn says so
 
     async def output(self, ref: Ref, *, wait: float = 0) -> Output:
-        """What can be read of a task now; an ending that is read here counts as told with the ack.
+        """The readable output of a task now; an ending that is read here counts as told with the ack.
 
         ref: the task.
         wait: seconds that it is given to end first.
@@ -222,7 +222,7 @@ class Transcript:
         return await self._tasks.transcript(self._thread)
 
     async def saving(self, write: Callable[[list[Entry]], Coroutine[Any, Any, T]]) -> T:
-        """What was added is dropped here once it is written, whether or not our caller still waits."""
+        """Added messages are dropped here once they are written, whether or not our caller still waits."""
         if not callable(write):
             raise InvalidInput(f"saving takes an async function, not {type(write).__name__}.")
         while self._writing is not None:  # for a caller who no longer waits: it must not be written twice

@@ -1,4 +1,4 @@
-"""Where one person's Meantime lives: the folder, and the names of what lies in it.
+"""The home of one person's Meantime: the folder, and the names of the files in it.
 
 The command line imports this on every call, so it loads nothing but what every Python has loaded.
 """
@@ -136,7 +136,7 @@ def reach(talk: socket, path: str | Path) -> None:
 
 
 def home(environ: Mapping[str, str] = os.environ) -> Home:
-    """What the environment says; it touches no file."""
+    """Taken from the environment; it touches no file."""
     folder = _named(environ, "MEANTIME_HOME") or _standard(environ, "XDG_STATE_HOME", ".local/state")
     config = _named(environ, "MEANTIME_CONFIG")
     return Home(folder, config or f"{_standard(environ, 'XDG_CONFIG_HOME', '.config')}/config.toml")

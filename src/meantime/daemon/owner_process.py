@@ -1,4 +1,4 @@
-"""Who serves a home. The kernel says it: who holds the ledger's lock, and who listens on the socket.
+"""The server of a home. The kernel says it: who holds the ledger's lock, and who listens on the socket.
 
 No pid from a file is trusted: the process that wrote it may be gone, and the number somebody else's.
 Standard library only.
@@ -75,7 +75,7 @@ def listener(home: Home, wait: float = 5.0) -> int:
 
 
 def served_by_another(home: Home, wait: float = PATIENCE) -> str | None:
-    """None: nobody has the ledger. Empty: a daemon answers for it. Else why it cannot be served."""
+    """None: nobody has the ledger. Empty: a daemon answers for it. Otherwise why it cannot be served."""
     until = time.monotonic() + wait
     while (found := owner(home)) is not None:
         # A process that is being killed loses its command line before its locks: it is gone in a moment.

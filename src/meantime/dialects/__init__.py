@@ -16,7 +16,7 @@ __all__ = ["dialect", "names"]
 
 @cache
 def names() -> tuple[str, ...]:
-    """Those of ours; what begins with an underscore is only a part of some."""
+    """Our own dialects; a name with an underscore is only a part of some."""
     return tuple(sorted(found.name for found in iter_modules(__path__) if found.name[0] != "_"))
 
 

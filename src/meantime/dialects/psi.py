@@ -294,7 +294,7 @@ def _data(task: Task) -> dict[str, Any]:
 
 
 def _tool(task: Task) -> str:
-    """Its name as run_tool has it; where another door started it, the function's own."""
+    """Its name as run_tool has it; if it was started elsewhere, the function's own."""
     named = task.meta.get("tool")
     if isinstance(named, str) and named:
         return named

@@ -86,7 +86,7 @@ def _is_running(task: asyncio.Task[object]) -> bool:
 
 
 def failure(problem: BaseException) -> Failed:
-    """What the work raised, in words: the message for the agent, the traceback for debugging."""
+    """The exception of the work, in words: the message for the agent, the traceback for debugging."""
     raised = problem.__cause__ if isinstance(problem, Escape) and problem.__cause__ else problem
     detail = "".join(traceback.format_exception(problem, limit=-20, chain=False))
     return Failed(

@@ -35,7 +35,7 @@ class Escape(Exception):
 
 
 def words(problem: BaseException) -> str:
-    """What was raised, as an error says it."""
+    """The exception, as an error shows it."""
     try:
         text = str(problem)
     except BaseException:  # it is a stranger's
@@ -65,8 +65,9 @@ def is_raisable(problem: BaseException) -> bool:
 
 @contextmanager
 def contained() -> Generator[None]:
-    """Around a call of a user's code, or an await of it. What would end the process becomes an Escape, in the
-    tasks that are made meanwhile, too."""
+    """Around a call of a user's code, or an await of it. An exception that would end the process becomes an
+    Escape, even in the tasks that are made meanwhile.
+    """
     try:
         with tasks_contained():
             yield
@@ -187,7 +188,7 @@ class _Contained(Coroutine[Any, Any, Any]):
         return self._inner.__await__()
 
     def __getattr__(self, name: str) -> Any:
-        """What a debugger wants to know: its frame, its name."""
+        """Attributes for a debugger: its frame, its name."""
         return getattr(self._inner, name)
 
 

@@ -1,4 +1,4 @@
-"""What work can say and see while it runs. Any thread may call it; it never waits."""
+"""The context of running work: what it can report and see. Any thread may call it; it never waits."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class WorkContext:
 
     @property
     def is_deaf(self) -> bool:
-        """Whether it runs on a thread and never asked if it should stop: it will not hear a stop."""
+        """Whether it runs on a thread and never asked if it should stop: it will not notice a stop."""
         return self.on_thread and not self._looked
 
     @property
@@ -217,7 +217,7 @@ class WorkContext:
 
 
 class UnrecordedContext(WorkContext):
-    """Of a function that is called directly, without a task: it may say what it likes, and nobody hears."""
+    """The context of a function that is called directly, without a task: its reports go nowhere."""
 
     __slots__ = ()
 

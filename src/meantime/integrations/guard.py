@@ -48,7 +48,7 @@ def main(lifeline: int, command: list[str]) -> int:
 
 
 def leave_like(status: int | None) -> int:
-    """Our owner sees the server's own ending, also where a signal was it."""
+    """Our owner sees the server's own ending, even if that was a signal."""
     code = os.waitstatus_to_exitcode(status) if status is not None else -signal.SIGKILL
     if code < 0:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

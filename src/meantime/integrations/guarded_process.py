@@ -16,8 +16,9 @@ async def wait_ended(process: Process, seconds: float) -> int | None:
 
 
 async def let_go(process: Process, errors: asyncio.Task[None], seconds: float) -> None:
-    """After its lifeline was closed: its guard sees to it, TERM, KILL, for all that it ever started. Whoever
-    cancels us does not wait for that; the guard goes on."""
+    """After its lifeline was closed: its guard sees to it, TERM, KILL, for all that it ever started. A caller
+    that cancels us does not wait for that; the guard goes on.
+    """
     try:
         await wait_ended(process, seconds)
         await asyncio.wait([errors], timeout=0.5)

@@ -1,4 +1,4 @@
-"""What an agent said, taken as far as it has the shape that it should have."""
+"""An agent's message, taken as far as it has the shape that it should have."""
 
 from __future__ import annotations
 

@@ -21,7 +21,8 @@ class PythonAgent:
     def __init__(self, agent: Any, *, deps: Any = None, **settings: Any) -> None:
         if not is_agent(agent):
             raise InvalidInput(
-                f"{type(agent).__name__} is no agent.", hint="Give a Pydantic AI agent, or an async function."
+                f"{type(agent).__name__} is not an agent.",
+                hint="Give a Pydantic AI agent, or an async function.",
             )
         self.agent = agent
         self.deps = deps

@@ -1,4 +1,4 @@
-"""What verbs are given: checked once, so that bad input is the same clear error wherever it comes from.
+"""Arguments of verbs: checked once, so that bad input is the same clear error wherever it comes from.
 
 Each check returns plain data. A subclass of str or float may behave in any way: it is made a plain text or
 number here, and nothing behind this file meets it. Only `shown` puts a value into an error's text.
@@ -80,7 +80,7 @@ def check_text(value: object, what: str, most: int) -> str:
 
 
 def check_words(value: object, most: int) -> str:
-    """What is only kept to be read, such as a reason: anything that has a text, cut."""
+    """A text that is only kept to be read, such as a reason: anything that has a text, cut."""
     try:
         return escape_surrogates(plain(value) if isinstance(value, str) else str(value))[:most]
     except Exception:
@@ -147,7 +147,7 @@ def check_map(values: object, what: str) -> dict[Any, Any]:
 
 
 def as_bytes(text: str) -> bytes:
-    """A text from outside as it was there: bytes that were no UTF-8 come out as they went in."""
+    """A text from outside as it was there: bytes that are not UTF-8 come out as they went in."""
     try:
         return plain(text).encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:

@@ -1,7 +1,7 @@
 """Limits of every text in a notice, an answer, a row or an event, for every kind of work.
 
 An ending passes `bounded` before it is recorded. A text over its limit is cut to its beginning and end, and
-the whole goes to a file that the ending names. So a dialect or a door can show an ending as it is.
+the whole goes to a file that the ending names. So a dialect or a server can show an ending as it is.
 """
 
 from __future__ import annotations

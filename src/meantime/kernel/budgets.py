@@ -1,4 +1,4 @@
-"""What an agent may spend, what it has spent, and how near the one is to the other."""
+"""The limits of an agent's spending, its spending, and how near the one is to the other."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Disposition(StrEnum):
 
 
 class Facts(Struct, frozen=True, gc=False):
-    """What the outside knows about a move."""
+    """Facts from outside about a move."""
 
     outcome: Outcome | None = None
     by: str = ""
@@ -59,7 +59,7 @@ NOTHING = Facts()
 
 
 class Change(Struct, frozen=True, gc=False):
-    """What one transaction writes: all of it, or nothing if the version moved on."""
+    """The content of one transaction: all of it, or nothing if the version moved on."""
 
     task: Task
     replaces: int  # the version it replaces; 0 creates, -1 writes nothing
@@ -126,7 +126,7 @@ def _answers_open_question(task: Task, facts: Facts) -> bool:
 
 
 def amend(task: Task, now: float, *, event: str = "", durable: bool = False, **fields: Any) -> Change:
-    """A change that is no move: progress, a retrieved time, a cleared listing. Never touches the status."""
+    """A change that is not a move: progress, a retrieved time, a cleared list. Never touches the status."""
     new = replace(task, version=task.version + 1, updated_at=now, **fields)
     said = _event(event, new, now) if event else None
     return Change(new, task.version, event=said, durable=durable)
@@ -178,7 +178,7 @@ def _end(task: Task, move: Move, status: Status, facts: Facts, now: float) -> Ch
 
 
 def _goes_on(outcome: Outcome) -> bool:
-    """Who cancels a task wants it to be over; who closes the process does not."""
+    """A cancel means that the task should be over; the close of a process does not."""
     return not isinstance(outcome, Cancelled) or outcome.by == SHUTDOWN
 
 
@@ -202,7 +202,7 @@ def _new_run(task: Task, move: Move, status: Status, facts: Facts, now: float) -
 
 
 def _too_late(task: Task, facts: Facts, now: float) -> Change:
-    """Ended is final. What came late is kept beside it, once, and never shown as success."""
+    """An ending is final. A late result is kept beside it, once, and never shown as success."""
     if facts.late is None or task.late_result is not None or task.status not in ENDED:
         return Change(task, -1, Disposition.ALREADY_ENDED, durable=False)
     kept = amend(task, now, late_result=facts.late)

@@ -1,4 +1,4 @@
-"""What a given value must be: in words, for the error, and as a check."""
+"""The kinds of values: in words, for the error, and as a check."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def fork(lines: Sequence[Line], tokens: int = TOKENS) -> Forked:
 
 
 def seed(lines: Sequence[Line], tokens: int = TOKENS) -> str:
-    """What the new agent is told first."""
+    """The first message for the new agent."""
     forked = fork(lines, tokens)
     cuts = [
         "what was before its last summary is left out" if forked.compacted else "",

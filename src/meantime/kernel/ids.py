@@ -36,7 +36,7 @@ def is_unnamed(batch: str) -> bool:
 
 
 def check_id(value: object, what: str) -> str:
-    """An id that comes from outside: checked once, at the door, and never used in a path."""
+    """An id that comes from outside: checked once, at the edge, and never used in a path."""
     if not isinstance(value, str):
         raise InvalidInput(f"{what} must be a string, not {type(value).__name__}.")
     value = plain(value)

@@ -1,6 +1,6 @@
 """Where a task stands, what can happen to it, and the one table of legal moves.
 
-The diagram in docs/life-of-a-task.md is drawn from this table, and the schema's CHECK
+The diagram in docs/internals/life-of-a-task.md is drawn from this table, and the schema's CHECK
 constraints repeat its statuses; tests fail when either is stale.
 """
 

@@ -18,7 +18,7 @@ Lane = tuple[str, str]  # a thread and a kind of work
 
 
 class PluginDefaults(Struct, frozen=True):
-    """What the tools of plugins may do, where their registry is given nothing else: seed 003's fields."""
+    """Limits for the tools of plugins, if their registry is given no others: seed 003's fields."""
 
     max_concurrent_tasks: int = 10
     default_timeout_seconds: float = 300.0
@@ -42,7 +42,8 @@ class Limits(Struct, frozen=True):
 
 
 class Retention(Struct, frozen=True):
-    """What stays in the listings and in the ledger, and for how long. An untold task always stays."""
+    """The history that stays in the listings and in the ledger, and for how long. An untold task always
+    stays."""
 
     hot: int = 20  # ended tasks that a thread lists; older ones still answer get
     history_seconds: float = 30 * 86_400.0  # how long told endings stay in the ledger
@@ -73,7 +74,7 @@ def check_limits(limits: Limits) -> Limits:
 
 
 class Slots:
-    """Who runs and who waits. First in first out within a lane, round robin between lanes."""
+    """The running and the waiting tasks. First in first out within a lane, round robin between lanes."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = check_limits(limits)

@@ -1,4 +1,4 @@
-"""What is said in a session, line by line: the form in which every agent's conversation is kept."""
+"""A session's conversation, line by line: the form in which every agent's conversation is kept."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def storable(line: Line, *, at: float, run: int) -> Line:
 def chosen(
     lines: Sequence[Line], kinds: Iterable[str] = (), roles: Iterable[str] = (), last: int | None = None
 ) -> Sequence[Line]:
-    """Those of these kinds and roles, no name being any; only the newest `last` of them."""
+    """The lines of these kinds and roles, no name being any; only the newest `last` of them."""
     wanted, said_by = set(kinds), set(roles)
     for what, named, known in (("kind", wanted, set(Kind)), ("role", said_by, ROLES)):
         if unknown := named - known:

@@ -215,12 +215,12 @@ class Task(Struct, frozen=True, omit_defaults=True, gc=False, kw_only=True):
 
     @property
     def agent_or_kind(self) -> str:
-        """Who works: the agent by its name, else the kind of work."""
+        """The agent's name, or the kind of work."""
         return self.agent or self.work.kind
 
     @property
     def title(self) -> str:
-        """What a person calls it: its description, else the name of its work."""
+        """Its title for people: its description, or the name of its work."""
         name = self.work.name
         if self.work.kind == "call":  # module:function
             name = name.rpartition(":")[2].rpartition("<locals>.")[2]
@@ -260,7 +260,7 @@ class Chunk(Struct, frozen=True):
 
 
 class Ending(Struct, frozen=True, omit_defaults=True, gc=False):
-    """What a call that was waited for came with, beside its result. It was never recorded."""
+    """Data that a call that was waited for came with, beside its result. It was never recorded."""
 
     id: str  # that it would have had as a task
     emitted: dict[str, Json] = {}
@@ -269,7 +269,7 @@ class Ending(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Output(Struct, frozen=True):
-    """What can be read of a task now; never blocks, and never settles a notice by itself."""
+    """The readable output of a task now; never blocks, and never settles a notice by itself."""
 
     task: Task
     value: Json = None  # the result, or what there is of it

@@ -1,4 +1,4 @@
-"""What a thread is told, once: the notice, and its own form as a message."""
+"""The notice that a thread is told, once, and its own form as a message."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Notice(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """What the ending carries, as text: the result, or what went wrong."""
+        """The content of the ending, as text: the result, or the error."""
         return payload_text(self.outcome)
 
     def message(self, dialect: Renderer | str | None = None) -> Message:
@@ -178,7 +178,7 @@ def summary(task: Task) -> str:
 
 
 def ending(task: Task) -> str:
-    """The same where the id is said beside it."""
+    """The same, for use beside the id."""
     title = one_line(task.title)
     took = duration(task.run.duration or 0.0)
     again = f" (resume #{task.resume_count})" if task.resumed else ""
@@ -208,7 +208,7 @@ def _how(outcome: Outcome | None) -> str:
 
 
 def payload_text(outcome: Outcome) -> str:
-    """What the ending carries, in the form a synchronous answer would have."""
+    """The content of the ending, in the form a synchronous answer would have."""
     match outcome:
         case Completed():
             spill = outcome.spill
@@ -228,14 +228,16 @@ def payload_text(outcome: Outcome) -> str:
 
 
 def broke_off(outcome: Outcome | None) -> str:
-    """What went wrong while it was being cancelled; empty for every other ending."""
+    """The error that came while it was being cancelled; empty for every other ending."""
     error = outcome.error if isinstance(outcome, Cancelled) else ""
     return f"It failed while it was being cancelled: {error}" if error else ""
 
 
 def _output(task: Task, outcome: Outcome) -> str:
-    """Of that, what the task itself said. A reason to cancel, or ours for a loss, is not its output; nor is
-    the exit code of a command, which stands above it. Why an agent's program ended is more than its code."""
+    """The part that the task itself printed. A reason to cancel, or ours for a loss, is not its output; nor
+    is the exit code of a command, which is shown above it. Why an agent's program ended is more than its
+    code.
+    """
     if isinstance(outcome, Cancelled | Lost):
         return _with_partial(broke_off(outcome), outcome)
     if isinstance(outcome, Failed) and _exited(outcome) and task.work.kind == "shell":
@@ -250,7 +252,7 @@ def _with_partial(text: str, outcome: Failed | Cancelled | TimedOut | Lost) -> s
 
 
 def partial_text(outcome: Failed | Cancelled | TimedOut | Lost) -> str:
-    """What the task had said, without what went wrong."""
+    """The output of the task, without its error."""
     spill = outcome.spill
     return preview(spill) if spill and not spill.of_message else as_text(outcome.partial)
 

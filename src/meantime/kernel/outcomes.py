@@ -17,7 +17,7 @@ TIMEOUT = "timeout"  # `by` of a cancel that the clock asked for
 
 
 class Report(Struct, frozen=True):
-    """What a runner says when a run is over: one of these is set."""
+    """A runner's report when a run is over: one of these is set."""
 
     result: Jsonable | None = None
     error: Failed | None = None
@@ -137,7 +137,7 @@ def _completed(report: Report, result: Jsonable, emitted: dict[str, Json]) -> Co
 
 
 def _broke_off(cancel: CancelRequest, failed: Failed) -> Cancelled:
-    """Whoever cancels work wants it to be over: that it did not stop cleanly is a detail of that."""
+    """A cancel means that the work should be over: that it did not stop cleanly is a detail of that."""
     return Cancelled(
         cancel.by,
         cancel.reason,

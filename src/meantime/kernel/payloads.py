@@ -1,4 +1,4 @@
-"""Payloads: made JSON, measured, cut, cleaned. Whatever a function returns, its task can end."""
+"""Payloads: made JSON, measured, cut, cleaned. A task can end, whatever its function returns."""
 
 from __future__ import annotations
 
@@ -226,8 +226,9 @@ def one_line(text: str, most: int = 200) -> str:
 
 
 def fenced(text: str, nonce: str) -> str:
-    """What a task said, as a labelled block. The number that ends it comes from a nonce that was made after
-    the task had ended. Digits only: a model pays three tokens for these nine, and eleven for a hex nonce.
+    """The output of a task, as a labelled block. The number that ends it comes from a nonce that was made
+    after the task had ended. Digits only: a model pays three tokens for these nine, and eleven for a hex
+    nonce.
 
     A text that has the number by chance is told with it broken, so no text can end its own block.
     """

@@ -74,7 +74,7 @@ _UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "": 1.0}
 
 
 def judge(text: str, status: int = 0, *, after: float | None = None, advised: bool = False) -> Verdict:
-    """What to make of an error of a model's provider.
+    """The meaning of an error of a model's provider.
 
     Args:
         text: all that is known of the error, the provider's own code and type included.

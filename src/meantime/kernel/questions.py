@@ -1,4 +1,4 @@
-"""What running work asks: a permission or a question, the ways to answer it, and the answer."""
+"""Questions of running work: a permission or a question, the ways to answer it, and the answer."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Reply(Struct, frozen=True, omit_defaults=True, gc=False, kw_only=True):
     run: int = 0  # of the task, that was answered
 
     def __str__(self) -> str:
-        """The answer as a text: what was written, else the choices."""
+        """The answer as a text: the written one, or the choices."""
         return self.text or ", ".join(self.choices)
 
 
@@ -84,8 +84,9 @@ def check_answer(text: object, scope: object) -> tuple[str, str | None]:
 
 
 def reply_to(question: Question, text: object, *, scope: str | None = None, by: str, now: float) -> Reply:
-    """The answer in somebody's words: an offered one by id, label or number, or yes, no, always; else the
-    text itself, where nothing is offered."""
+    """The answer from somebody's words: an offered one by id, label or number, or yes, no, always; otherwise
+    the text itself, where nothing is offered.
+    """
     text, scope = check_answer(text, scope)
     head, _, rest = text.partition(":")
     found = _choice(question, text) or _choice(question, head)
@@ -162,7 +163,7 @@ def allowed(question: Question, *, by: str, now: float) -> Reply:
 
 
 def ruling(subject: str, allow: Iterable[str], deny: Iterable[str], otherwise: str) -> str:
-    """ "allow", "deny" or "ask". What is denied by name is denied, whatever else allows it."""
+    """ "allow", "deny" or "ask". A tool that is denied by name is denied, whatever else allows it."""
     said = subject.casefold()
     if any(fnmatchcase(said, pattern.casefold()) for pattern in deny):
         return "deny"
@@ -172,6 +173,6 @@ def ruling(subject: str, allow: Iterable[str], deny: Iterable[str], otherwise: s
 
 
 def granted(subject: str, answers: Iterable[Reply]) -> bool | None:
-    """What the last answer for all of this task said; None where there is none."""
+    """The last answer for all of this task; None where there is none."""
     found = [reply.allows for reply in answers if reply.scope == TASK and reply.subject == subject]
     return found[-1] if found else None

@@ -46,7 +46,7 @@ def reminder(
 
 
 def _active(task: Task, id: str, now: float) -> str:
-    """What runs as expected needs no word for it, and no seconds: this is said again in every turn."""
+    """A task that runs as expected needs no word and no seconds: this text is repeated in every turn."""
     since = now - (task.run.started_at or task.run.queued_at)
     status = "" if task.status is Status.RUNNING else f" {task.status}"
     text = f"{id}{status} {duration(since).partition(' ')[0]}: {_title(task)}"

@@ -1,7 +1,8 @@
 """Does a command line end in `&`? Read as a shell reads it, not searched for.
 
 Only as much of the shell's grammar as that question needs: words, operators, quotes, comments,
-here-documents and substitutions. What a shell would refuse is left as it is: the shell says so best.
+here-documents and substitutions. A line that a shell would refuse is left as it is: the shell reports it
+best.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def split_background(command: str) -> tuple[str, bool]:
 
 
 def _trimmed(command: str) -> str:
-    """Without the blanks at its end; one that a backslash quotes is no blank."""
+    """Without the blanks at its end; one that a backslash quotes is not a blank."""
     kept = command.rstrip(" \t")
     return command[: len(kept) + _slashes(kept) % 2]
 

@@ -24,7 +24,7 @@ class Heap(NamedTuple):
 
 
 class Statistics(Struct, frozen=True):
-    """What a set of tasks looks like from far away."""
+    """A summary of a set of tasks."""
 
     heaps: tuple[Heap, ...] = ()
 

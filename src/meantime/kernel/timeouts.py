@@ -1,4 +1,4 @@
-"""How long a run may take: what was asked, else the default, never over the maximum."""
+"""How long a run may take: the requested time, or the default, never over the maximum."""
 
 from __future__ import annotations
 

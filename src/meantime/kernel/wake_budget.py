@@ -1,6 +1,7 @@
 """A wake budget for each thread: an agent that is woken, starts something, ends its turn, and is woken by
-that again, goes round in a circle. After so many rounds it is woken less and less often. Nothing is lost by
-it, and whoever takes a turn without having been woken, such as a person who writes, ends it."""
+that again, could loop for ever. After so many rounds it is woken less and less often. Nothing is lost by it,
+and whoever takes a turn without having been woken, such as a person who writes, ends it.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ class Wakes:
             _bound(self._started)
 
     def woken(self, thread: str, now: float) -> None:
-        """A round is a wake after which something was started: endings of what runs anyhow are none."""
+        """A round is a wake after which something was started: endings of other work are not rounds."""
         self._woken[thread] = None
         _bound(self._woken)
         if thread in self._started:

@@ -1,4 +1,4 @@
-"""What a user hands off: `Call(fn, *args)`, `Tool(name, arguments)`, … Each gives the Work to store."""
+"""Work that users hand off: `Call(fn, *args)`, `Tool(name, arguments)`, … Each gives the Work to store."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Agent:
 
 
 def check_input(stored: Json, what: str) -> None:
-    """What an agent is told is kept: it goes on from it after a restart."""
+    """Messages to an agent are kept: it continues from them after a restart."""
     size = len(msgspec.json.encode(stored))
     if size > MAX_INPUT:
         raise InvalidInput(
@@ -166,7 +166,7 @@ NAME_IT = (
 
 
 def order_of(work: Any, *mistaken: object) -> Order:
-    """What is handed over: anything with an `order`. Arguments of a function belong into its Call."""
+    """Work to hand over: anything with an `order`. Arguments of a function belong into its Call."""
     kind = type(work).__name__
     if has_methods(work, "order") and not mistaken:
         return _ordered(work, kind)
@@ -185,7 +185,7 @@ def _ordered(work: Any, kind: str) -> Order:
         raise
     except Exception as problem:  # of a class of the caller's own
         raise InvalidInput(f"{kind}.order() failed: {type(problem).__name__}.") from problem
-    return check_kind(order, Order, f"What {kind}.order() returns")
+    return check_kind(order, Order, f"The result of {kind}.order()")
 
 
 def function_name(fn: Callable[..., Any]) -> str:
@@ -197,7 +197,7 @@ def function_name(fn: Callable[..., Any]) -> str:
 
 
 def check_meta(meta: Any) -> dict[str, Json]:
-    """What a caller wants to have kept with its task."""
+    """Data that a caller wants to have kept with its task."""
     if not isinstance(meta, dict):
         raise InvalidInput(f"meta must be a dict, not {type(meta).__name__}.")
     if not meta:
@@ -236,5 +236,5 @@ class ToolInfo(Struct, frozen=True):
 
     @property
     def full_name(self) -> str:
-        """What `Tool(…)` takes."""
+        """The name that `Tool(…)` takes."""
         return f"{self.server}/{self.name}"

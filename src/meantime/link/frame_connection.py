@@ -1,4 +1,4 @@
-"""One connection: frames in, frames out. What is sent within one round of the loop goes out together."""
+"""One connection: frames in, frames out. Messages of one round of the event loop go out together."""
 
 from __future__ import annotations
 

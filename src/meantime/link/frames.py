@@ -1,4 +1,4 @@
-"""What is said on a link: one JSON array a line. A connected process asks and runs its own functions;
+"""The messages of a link: one JSON array a line. A connected process asks and runs its own functions;
 the owner answers, and says what to run and to stop."""
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Frame(Struct, frozen=True, array_like=True):
 
 
 class Said(Struct, frozen=True, array_like=True):
-    """What work has said so far: always the whole of it."""
+    """The output of work so far: always the whole of it."""
 
     progress: Progress | None
     emitted: dict[str, Json]
@@ -79,7 +79,7 @@ class Forget(Frame, frozen=True, tag="forget"):
 
 
 class Ended(Frame, frozen=True, tag="ended"):
-    """Said again after every reconnect, until it was heard."""
+    """Resent after every reconnect, until it is acknowledged."""
 
     task: str
     fence: Fence

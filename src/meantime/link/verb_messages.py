@@ -113,8 +113,9 @@ _INSTEAD[Options] = WireOptions
 
 
 def _check_plain(given: Mapping[str, Any]) -> None:
-    """What would arrive as something else: JSON has no NaN and nothing endless, which become None, and
-    None means something; bytes become a text."""
+    """Values that would arrive as something else: JSON has no NaN and nothing endless, which become None, and
+    None means something; bytes become a text.
+    """
     for name, value in given.items():
         if isinstance(value, float) and not math.isfinite(value):
             raise InvalidInput(f"{name}={value} is not a number.", hint="Give one that is finite.")

@@ -24,7 +24,7 @@ A = TypeVar("A", bound=Arguments)
 
 
 class Registry(Protocol):
-    """What is asked of one: ours has it, and so has the seed's."""
+    """The part of a plugin that is used: ours has it, and so has the seed's."""
 
     def list_exposed(self) -> Sequence[str]: ...
 
@@ -33,7 +33,7 @@ class Registry(Protocol):
 
 @dataclass(frozen=True)
 class UserCommand:
-    """What a person types, with a slash before it; `run` takes the rest of the line."""
+    """A person's command, with a slash before it; `run` takes the rest of the line."""
 
     name: str
     description: str
@@ -192,7 +192,7 @@ class BackgroundPlugin:
     def _of_plugin(
         self, id: str, answer: Callable[[str, BackgroundCapable], dict[str, Any]]
     ) -> dict[str, Any]:
-        """Of the first plugin that knows the task."""
+        """The answer of the first plugin that knows the task."""
         for name, plugin in self._capable().items():
             try:
                 return answer(name, plugin)
@@ -209,7 +209,9 @@ class BackgroundPlugin:
 
 
 def _checked(takes: type[A], run: Callable[[A], dict[str, Any]], args: dict[str, Any]) -> dict[str, Any]:
-    """What a model gives is checked as it is declared; only `arguments` may be left out, as in the seed."""
+    """Arguments of a model are checked as they are declared; only `arguments` may be left out, as in the
+    seed.
+    """
     try:
         given = parsed(takes, {"arguments": {}, **args} if takes is jaato_arguments.Start else args)
     except InvalidInput as problem:

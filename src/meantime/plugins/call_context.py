@@ -14,7 +14,7 @@ MOST_SAID = 100  # before the link; a call that ends in time has nobody to tell
 
 
 class CallContext:
-    """Before the link nobody can ask it to stop. What it says until then is said again afterwards."""
+    """Before the link nobody can ask it to stop. Its reports until then are repeated afterwards."""
 
     noticed = on_thread = False
     stops = 0

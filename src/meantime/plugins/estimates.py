@@ -26,8 +26,9 @@ _PREFIXES = frozenset({"env", "exec", "nice", "nohup", "sudo", "time"})
 
 
 def alike(arguments: Mapping[str, Any]) -> str | None:
-    """What calls of one tool have in common that take about as long: the same command head, or the
-    same arguments. None where they are too big to say."""
+    """The common key of calls of one tool that take about as long: the same command head, or the same
+    arguments. None where they are too big to say.
+    """
     command = arguments.get("command")
     if isinstance(command, str):
         return command_head(command)

@@ -78,7 +78,7 @@ class MCPPlugin(RunsInBackground):
         return self.tools[tool_name].full_name
 
     def answer_to_failure(self, tool_name: str, failed: Failed) -> Any:
-        """What a tool says of its own failure is its answer; what the server or the wire does is not."""
+        """A tool's report of its failure is its answer; a failure of the server or connection is not."""
         return {"error": failed.message} if failed.code == "tool_error" else None
 
     def _run(self, tool_name: str, arguments: dict[str, Any]) -> Any:

@@ -25,7 +25,7 @@ Permission = Callable[[str, dict[str, Any]], "bool | Decision"]
 
 
 def check_permission(permission: Permission | None, name: str, arguments: dict[str, Any]) -> Decision:
-    """A check that fails, or gives no answer, is no permission."""
+    """A check that fails, or gives no answer, denies the permission."""
     if permission is None:
         return Decision(True)
     try:

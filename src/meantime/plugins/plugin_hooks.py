@@ -1,4 +1,4 @@
-"""What a plugin may say about its tools, each with an answer that suits most."""
+"""A plugin's statements about its tools, each with an answer that suits most."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Hooks:
         return None
 
     def background_title(self, tool_name: str, arguments: dict[str, Any]) -> str:
-        """What people and the agent call a task of this tool."""
+        """The title of a task of this tool, for people and the agent."""
         return tool_name
 
     def timeout_of(self, tool_name: str, arguments: dict[str, Any]) -> float | None:
@@ -61,7 +61,7 @@ class Hooks:
         return False
 
     def background_result(self, tool_name: str, outcome: Outcome) -> Any:
-        """What `get_result` shows of an ending: the result, or what there was of one."""
+        """The visible part of an ending for `get_result`: the result, or what there was of one."""
         return outcome.result if isinstance(outcome, Completed) else outcome.partial
 
     def answer_to_failure(self, tool_name: str, failed: Failed) -> Any:

@@ -47,7 +47,7 @@ class TaskResult:
 
 @runtime_checkable
 class BackgroundCapable(Protocol):
-    """What a plugin must have. `RunsInBackground` gives all of it to any plugin; one that brings its
+    """The required methods of a plugin. `RunsInBackground` gives all of it to any plugin; one that brings its
     own is as welcome."""
 
     def supports_background(self, tool_name: str) -> bool:
@@ -82,7 +82,7 @@ class BackgroundCapable(Protocol):
 
 @runtime_checkable
 class BackgroundExtras(Protocol):
-    """What a plugin may have beside that. Each method is looked for on its own; without the first and
+    """The optional methods of a plugin. Each method is looked for on its own; without the first and
     the last, its tools are never sent to the background by themselves."""
 
     def get_auto_background_threshold(self, tool_name: str) -> float | None:

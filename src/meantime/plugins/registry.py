@@ -20,7 +20,7 @@ from .registry_state import Workshop
 
 
 class ToolPlugin(Protocol):
-    """What every plugin has. A tool is a callable that takes its arguments as one dict."""
+    """The common part of every plugin. A tool is a callable that takes its arguments as one dict."""
 
     @property
     def name(self) -> str: ...
@@ -167,7 +167,7 @@ def _tools_of(plugin: Any) -> tuple[str, list[Tool]]:
     name, executors = getattr(plugin, "name", None), getattr(plugin, "get_executors", None)
     if not isinstance(name, str) or not name or not callable(executors):
         raise InvalidInput(
-            f"{type(plugin).__name__} is no plugin.", hint="It needs a `name` and `get_executors()`."
+            f"{type(plugin).__name__} is not a plugin.", hint="It needs a `name` and `get_executors()`."
         )
     found: Any = executors()
     if not isinstance(found, Mapping):
@@ -176,7 +176,7 @@ def _tools_of(plugin: Any) -> tuple[str, list[Tool]]:
     for tool, run in cast("Mapping[Any, Any]", found).items():
         if not isinstance(tool, str) or not tool or not callable(run):
             raise InvalidInput(
-                f"{tool!r} of plugin {name!r} is no tool.", hint="A tool is a name and a callable."
+                f"{tool!r} of plugin {name!r} is not a tool.", hint="A tool is a name and a callable."
             )
         capable = plugin if isinstance(plugin, BackgroundCapable) else None
         ours = plugin if isinstance(plugin, RunsInBackground) else None

@@ -1,4 +1,4 @@
-"""What the plugins of one registry share: a thread of conversation, a config, a limit, a memory."""
+"""The state that the plugins of one registry share: a thread of conversation, a config, a limit, a memory."""
 
 from __future__ import annotations
 

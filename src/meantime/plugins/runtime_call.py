@@ -19,7 +19,7 @@ from .waited_call import Calling
 
 
 class RuntimeCall(Calling):
-    """What a plugin gives as work: a command becomes a real task of the shell runner."""
+    """The work that a plugin gives: a command becomes a real task of the shell runner."""
 
     def __init__(
         self,

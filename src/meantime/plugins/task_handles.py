@@ -16,7 +16,7 @@ _OURS = frozenset({"plugin", "tool", "like", ESTIMATE})
 
 
 def handle_of(task: Task) -> TaskHandle:
-    """A timeout that was reduced is said in its metadata."""
+    """A timeout that was reduced is noted in its metadata."""
     metadata = {name: value for name, value in task.meta.items() if name not in _OURS}
     return TaskHandle(
         task_id=task.id,

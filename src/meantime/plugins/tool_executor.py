@@ -1,4 +1,4 @@
-"""ToolExecutor: a tool's plain result if it is quick, else a task in the background. Never both."""
+"""ToolExecutor: a tool's plain result if it is quick, otherwise a task in the background. Never both."""
 
 from __future__ import annotations
 
@@ -63,8 +63,9 @@ class ToolExecutor:
         return self._registry
 
     def execute(self, name: str, args: dict[str, Any]) -> Any:
-        """The tool's result, or the dictionary that says under which id it goes on. What the tool
-        raises is raised here; a TimeoutError of its own is its failure, and not "still running"."""
+        """The tool's result, or the dictionary that says under which id it goes on. The tool's exception is
+        raised here; a TimeoutError of its own is its failure, and not "still running".
+        """
         before = _CALLING.set(self)
         try:
             return self._execute(name, args)
@@ -124,7 +125,9 @@ class ToolExecutor:
     # -- by hand
 
     def calls(self) -> list[InlineCall]:
-        """What is waited for now, oldest first. Tools that never go to the background are not here."""
+        """The calls that are waited for now, oldest first. Tools that never go to the background are not
+        here.
+        """
         return [
             InlineCall(call.id, call.tool.plugin_name, call.tool.name, call.arguments, call.elapsed)
             for call in list(self._inline.values())

@@ -76,7 +76,7 @@ class Calling(ABC):
         return promotion.result()
 
     def decided(self, handle: TaskHandle | None, problem: BaseException | None = None) -> None:
-        """Of a hand-off: whoever asked for it hears what became of it, and may ask again."""
+        """Ends a hand-off: the caller that asked for it is told the result, and may ask again."""
         with self._deciding:
             promotion, self._promotion = self._promotion, None
         if promotion is not None and handle is not None:
@@ -99,11 +99,11 @@ class Calling(ABC):
 
     @abstractmethod
     def result(self) -> Any:
-        """What the caller sees; the tool's own exception is raised."""
+        """The caller's result; the tool's own exception is raised."""
 
     @abstractmethod
     def give_up(self) -> None:
-        """The caller was interrupted and will not hear the answer."""
+        """The caller was interrupted and will not get the answer."""
 
 
 class FunctionCall(Calling):
@@ -218,5 +218,5 @@ def _ended(id: str) -> Refused:
     return Refused(
         f"The call {id} has ended; there is nothing to send to the background.",
         code="already_ended",
-        hint="Whoever called it has its answer.",
+        hint="Its caller has its answer.",
     )

@@ -12,7 +12,7 @@ IDLE = 30.0  # seconds after which a thread that nobody needs ends
 
 
 class Workers:
-    """An idle thread, else a new one. Daemons: a tool that never returns cannot keep the process."""
+    """An idle thread, or a new one. Daemons: a tool that never returns cannot keep the process."""
 
     def __init__(self, idle: float = IDLE) -> None:
         self._idle: deque[_Worker] = deque()  # the last to work is the first to work again

@@ -1,1 +1,1 @@
-"""What the rooms promise each other: short Protocols, with the contract in prose."""
+"""The contracts between the packages: short Protocols, with the contract in prose."""

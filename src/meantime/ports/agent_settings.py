@@ -1,4 +1,4 @@
-"""What the settings of an agent must be. One place says it, for Python and for the configuration."""
+"""The rules for an agent's settings. One place says it, for Python and for the configuration."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _known(who: str, name: object, names: Mapping[str, Kind], prefix: str = "") 
     hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(names)}."
     if near and prefix:  # few enough to name them all
         hint += f" There are: {', '.join(names)}."
-    raise Unfit(who, f"{prefix}{name}", "is no setting.", hint)
+    raise Unfit(who, f"{prefix}{name}", "is not a setting.", hint)
 
 
 def _wrong(who: str, key: str, kind: Kind, value: Any, default: Any) -> Unfit:
@@ -141,7 +141,7 @@ def _is_amount(value: Any) -> bool:
 
 
 def _is_budget(value: Any) -> bool:
-    """What is in it is looked at one by one, so that it can be named."""
+    """Its values are checked one by one, so that a wrong one can be named."""
     return isinstance(value, Mapping | Budget)
 
 

@@ -48,7 +48,7 @@ class StartTool(Starting, frozen=True, kw_only=True):
 
 
 class Resume(Ask, frozen=True, kw_only=True):
-    """A new run of an ended task. What may be resumed, the policy says."""
+    """A new run of an ended task. The policy decides which tasks may be resumed."""
 
     ref: str
     prompt: str
@@ -114,7 +114,7 @@ class Clear(Ask, frozen=True, kw_only=True):
 
 
 class Tools(Ask, frozen=True, kw_only=True):
-    """What can be started by name."""
+    """The work that can be started by name."""
 
 
 class SetLimit(Ask, frozen=True, kw_only=True):
@@ -125,7 +125,7 @@ class SetLimit(Ask, frozen=True, kw_only=True):
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """What came of an ask; what it does not speak of is empty."""
+    """The result of an ask; parts that it does not have are empty."""
 
     now: float
     tasks: Sequence[Task] = ()  # those that it is about, as they are now

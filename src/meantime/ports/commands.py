@@ -1,6 +1,6 @@
 """A command that lasts: it goes on when we are gone, and whoever comes next takes it up by its key.
 
-For integrations whose far side is a program that they start. What runs it is handed to them.
+For integrations whose far side is a program that they start. The runner of the command is handed to them.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Commands(Protocol):
         ...
 
     def runs(self, key: str) -> bool:
-        """Whoever follows it, or nobody."""
+        """Its follower, or nobody."""
         ...
 
     def forget(self, key: str) -> None:

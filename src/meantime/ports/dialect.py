@@ -1,9 +1,9 @@
 """A dialect is one vocabulary on the one kernel: data, text and policy, without a lifecycle of its own.
 
 It holds no state, starts nothing and waits for nothing: the same values give the same words. A model's
-arguments become an ask (ports/asks.py), the toolset performs it, the Answer becomes text. What goes wrong
-is a text with a stable code, never an exception. Whatever a task said is cleaned (kernel.payloads.clean)
-before it is put into a text. `meantime.testing.exercise_dialect` proves all this.
+arguments become an ask (ports/asks.py), the toolset performs it, the Answer becomes text. Errors are texts
+with a stable code, never exceptions. Output of a task is cleaned (kernel.payloads.clean) before it is put
+into a text. `meantime.testing.exercise_dialect` proves all this.
 
 Agents see their own thread, in every dialect; another thread's task is not found.
 """
@@ -25,7 +25,7 @@ from .asks import Answer, Ask
 
 
 class Said(NamedTuple):
-    """What a call answers. `reads` are the notices of endings that it shows whole: where the policy lets
+    """The answer of a call. `reads` are the notices of endings that it shows whole: where the policy lets
     reads settle, they need not be told again."""
 
     text: str
@@ -49,7 +49,7 @@ class Tool(Struct, frozen=True, kw_only=True):
 
 
 class Command(Struct, frozen=True, kw_only=True):
-    """One command that a person types, with a slash before it. What it reads settles nothing."""
+    """One command that a person types, with a slash before it. Reading it settles nothing."""
 
     name: str  # words: "tasks list"
     description: str
@@ -76,7 +76,7 @@ class Policy(Struct, frozen=True, kw_only=True):
 
 
 class Offer(Struct, frozen=True, kw_only=True):
-    """What there is to offer, here and to this agent."""
+    """The work that can be offered, here and to this agent."""
 
     agents: tuple[str, ...] | None = None  # by name; empty is any name, None is no runner for agents
     purposes: dict[str, str] = {}  # what each of them is for, as far as it was said
@@ -97,7 +97,7 @@ class Problem(Struct, frozen=True, kw_only=True):
 
 
 class Standing(Struct, frozen=True, kw_only=True):
-    """How a thread stands at the beginning of a turn."""
+    """The state of a thread at the beginning of a turn."""
 
     active: Sequence[Task] = ()
     untold: Sequence[Task] = ()  # ended, and not yet told
@@ -157,7 +157,7 @@ class Dialect(Protocol):
         ...
 
     def message(self, notice: Notice) -> Message:
-        """What the conversation is told: parts that people see, and parts for the model only."""
+        """The message for the conversation: parts that people see, and parts for the model only."""
         ...
 
     def reminder(self, standing: Standing) -> str:

@@ -8,8 +8,9 @@ from meantime.kernel.errors import InvalidInput
 
 
 def check_loop(home: asyncio.AbstractEventLoop | None) -> None:
-    """Raises InvalidInput where we do not run on this event loop; None is not bound to one yet. What waits on
-    one loop cannot be woken from another: the call would fail inside asyncio, or wait for ever."""
+    """Raises InvalidInput where we do not run on this event loop; None is not bound to one yet. A waiter on
+    one loop cannot be woken from another: the call would fail inside asyncio, or wait for ever.
+    """
     if home is not None and _running() is not home:
         raise InvalidInput(
             "This Meantime was opened on another event loop.",

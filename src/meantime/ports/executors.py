@@ -11,7 +11,7 @@ from .runner import Assignment, Context
 
 
 class Relay(Context, Protocol):
-    """A run's context on the owner's side: what its work says elsewhere is said again here."""
+    """A run's context on the owner's side: reports of its work elsewhere are repeated here."""
 
     def relay(self, said: Progress | None, emitted: dict[str, Json], session: str | None) -> None:
         """The whole of what was said so far, in place of what was there."""

@@ -14,7 +14,7 @@ from meantime.kernel.notices import Notice
 
 
 class Delivery(Struct, frozen=True):
-    """What a host can promise, stated honestly (N21).
+    """The promises that a host can make, stated honestly (N21).
 
     A: the transcript is in our store, or the host keeps our cursor with it: exactly once.
     B: the host can look for a notice id in its transcript: we look before sending; exactly once.

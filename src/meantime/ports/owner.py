@@ -1,6 +1,6 @@
-"""The program that owns the ledger, as a door may know it: what it can be asked to run, and where it stands.
+"""The program that owns the ledger, as a server may know it: the work that it can run, and its state.
 
-A wire carries words. Which function or command they mean is known to the owner alone, so a door asks it.
+A wire carries words. Which function or command they mean is known to the owner alone, so a server asks it.
 """
 
 from __future__ import annotations

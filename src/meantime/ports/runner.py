@@ -22,7 +22,7 @@ class Stopped(Exception):
 
 
 class Abilities(Struct, frozen=True):
-    """What a runner can do beyond running once; what it cannot is refused clearly."""
+    """A runner's abilities beyond running once; a missing ability is refused clearly."""
 
     resume: bool = False  # an ended task can be taken up again in its session
     adopt: bool = False  # its work survives this process and can be found again: it is a LastingRunner
@@ -49,7 +49,7 @@ class Assignment(Struct, frozen=True):
 
 
 class Context(Protocol):
-    """What work may say while it runs. Every method is quick, thread-safe and never raises for
+    """The reports that work may make while it runs. Every method is quick, thread-safe and never raises for
     a run that is over."""
 
     @property
@@ -143,11 +143,11 @@ class Context(Protocol):
 
     def withdraw(self, question: str, reply: Reply | None = None) -> None:
         """The open question was answered where it was asked, or is to have this reply: the task waits no
-        longer. Whoever has answered it before is not overruled."""
+        longer. An earlier answer is not overruled."""
         ...
 
     async def ask(self, question: Question) -> Reply:
-        """Makes the task wait until somebody answers, at any door. The same question (by its id) asked
+        """Makes the task wait until somebody answers, over any interface. The same question (by its id) asked
         again after a restart is not asked twice, and gets the answer that it got meanwhile. Work that no
         longer waits for it withdraws it."""
         ...
@@ -203,8 +203,9 @@ class LastingRunner(Runner, Protocol):
         ...
 
     def age(self, task: Task) -> float | None:
-        """Seconds since the work began, 0 if it has not. None: nobody here knows; whoever performs it
-        says so to the run's context, as soon as it is heard of."""
+        """Seconds since the work began, 0 if it has not. None: nobody here knows; the performer reports it to
+        the run's context, as soon as it is known.
+        """
         ...
 
     async def detach(self, task: Task) -> bool:
@@ -231,7 +232,7 @@ class LastingRunner(Runner, Protocol):
 
 
 class Standing(Struct, frozen=True):
-    """What holds for every task of an agent, where its start names nothing else."""
+    """Defaults for every task of an agent, if its start names nothing else."""
 
     timeout: float | None = None  # seconds
     depth: int = -1  # how deep what it starts may go
@@ -245,7 +246,7 @@ class TalkingRunner(Runner, Protocol):
         ...
 
     def session_of(self, task: Task) -> str | None:
-        """Where a running task works, also before that is on record."""
+        """Where a running task works, even before that is on record."""
         ...
 
     async def steer(self, task: Task, text: str) -> bool:
@@ -258,7 +259,7 @@ class TalkingRunner(Runner, Protocol):
 
 
 class KeepingRunner(TalkingRunner, Protocol):
-    """Whatever it keeps of a session is removed when no task that is on record works in it."""
+    """Everything that it keeps of a session is removed when no task that is on record works in it."""
 
     def forget_session(self, task: Task) -> None:
         """That of a task which is gone for good."""
@@ -276,7 +277,7 @@ class ServedRunner(Runner, Protocol):
     """A runner whose work is done by servers, each with tools of its own."""
 
     async def tools(self, server: str | None) -> Sequence[ToolInfo]:
-        """Of one server; None is all, without those that cannot be asked."""
+        """The tools of one server; None is all, without servers that cannot be asked."""
         ...
 
 
@@ -292,7 +293,7 @@ class SpeakingRunner(Runner, Protocol):
         ...
 
     def whole(self, path: str) -> bytes:
-        """The output of an ended task that lies in a file of its own."""
+        """The output of an ended task, if it is in a file of its own."""
         ...
 
     async def write(self, task: Task, data: bytes, *, eof: bool) -> None:

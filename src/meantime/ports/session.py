@@ -51,7 +51,7 @@ class AgentSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class SessionAbilities(Struct, frozen=True):
-    """What a host can do beyond a first turn; what it cannot is refused clearly, or done by us."""
+    """A host's abilities beyond a first turn; a missing ability is refused clearly, or provided by us."""
 
     fork: bool = False  # it copies a session, busy ones too
     steer: bool = False  # something can be said in the middle of a turn
@@ -63,7 +63,7 @@ class SessionAbilities(Struct, frozen=True):
 
 
 class Brief(Struct, frozen=True):
-    """What a session is for."""
+    """The purpose of a session."""
 
     task: str
     agent: str  # the configured name
@@ -109,7 +109,7 @@ class Gate(Protocol):
 
 
 class Hearer(Protocol):
-    """What a host says while a turn goes on. All but `ask` are quick and never raise."""
+    """A host's reports during a turn. All but `ask` are quick and never raise."""
 
     @property
     def gate(self) -> Gate: ...
@@ -133,7 +133,7 @@ class Hearer(Protocol):
         ...
 
     def phase(self, text: str) -> None:
-        """What it does now, in a word or two: "thinking", "waits for the provider"."""
+        """Its activity now, in a word or two: "thinking", "waits for the provider"."""
         ...
 
     def alive(self) -> None:
@@ -185,8 +185,9 @@ class SessionHost(Protocol):
 
 class LastingHost(SessionHost, Protocol):
     async def follow(self, session: str, prompt: Prompt, brief: Brief, hearer: Hearer) -> Turned:
-        """Takes up a turn that a former owner began, or has just begun: nothing is said twice. A prompt that
-        was never given is given now."""
+        """Continues a turn that a former owner began, or that has just begun: nothing is repeated. A prompt
+        that was never given is given now.
+        """
         ...
 
     async def leave(self, session: str) -> bool:
@@ -201,5 +202,5 @@ class KeepingHost(SessionHost, Protocol):
         ...
 
     def old_sessions(self, seconds: float) -> Sequence[str]:
-        """Those that have not changed for so long."""
+        """Sessions that have not changed for so long."""
         ...

@@ -159,7 +159,7 @@ class Store(Protocol):
         ...
 
     async def batch(self, id: str, thread: str | None = None) -> BatchCount | None:
-        """Of one thread's tasks, or of all; None where there are none."""
+        """The count of one thread's tasks, or of all; None where there are none."""
         ...
 
     async def counts(self) -> Mapping[str, int]:
@@ -190,8 +190,9 @@ class Store(Protocol):
         ...
 
     async def told_by(self, turn: str, notices: Sequence[str], thread: str | None) -> Sequence[str]:
-        """Those of the notices that this very turn has told, of one thread or of any: what an ack that
-        is sent again is answered with, also by a later owner. Sees every settle handed in before it."""
+        """The notices that this very turn has told, of one thread or of any: the answer to an ack that is
+        sent again, even by a later owner. Sees every settle handed in before it.
+        """
         ...
 
     async def release(self, thread: str, turn: str, *, failed: bool, parks_after: int) -> Sequence[str]:

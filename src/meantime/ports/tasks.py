@@ -1,4 +1,4 @@
-"""The verbs: what every door and every user's object speaks to, in process or over a wire.
+"""The verbs: the contract of every server and every user's object, in process or over a wire.
 
 `thread` is the scope: an agent's verbs carry its thread and see nothing else; None is a person,
 who sees all. `ref` is an id or a unique prefix of one.
@@ -98,7 +98,7 @@ class Tasks(Protocol):
     async def call(self, thread: str, order: Order, options: Options, threshold: float | None) -> Answer: ...
 
     async def calls(self, thread: str | None) -> Sequence[Task]:
-        """The calls that somebody waits for now, as they would be as tasks. They are no records."""
+        """The calls that somebody waits for now, as they would be as tasks. They are not recorded."""
         ...
 
     async def promote(self, ref: str, thread: str | None) -> Task:
@@ -143,7 +143,7 @@ class Tasks(Protocol):
     ) -> Output: ...
 
     async def read(self, ref: str, thread: str | None, stream: str, offset: int, limit: int) -> Chunk:
-        """What a command said, from an absolute offset; `stream` is both, stdout or stderr."""
+        """The output of a command, from an absolute offset; `stream` is both, stdout or stderr."""
         ...
 
     async def tail(self, ref: str, thread: str | None, stream: str, lines: int, limit: int) -> Chunk: ...
@@ -178,7 +178,7 @@ class Tasks(Protocol):
         ...
 
     async def result(self, ref: str, thread: str | None) -> Json:
-        """The whole result of a completed task, also where it was spilled; TaskEnded otherwise."""
+        """The whole result of a completed task, even if it was spilled; TaskEnded otherwise."""
         ...
 
     async def wait(
@@ -241,9 +241,10 @@ class Tasks(Protocol):
     ) -> Settled:
         """Settles exactly `notices`, which the turn must still hold (LeaseLost otherwise), and those
         of `reads` that it holds; appends `entries` to our own transcript in the same transaction.
-        What this turn has told before counts as held, also when it is closed, and also for a later
-        owner of the ledger: an ack whose answer was lost can be sent again, and is answered the same.
-        (One with entries needs its turn to be open: only that says whether they were written.)"""
+        Notices that this turn has told before count as held, even when it is closed, and even for a later
+        owner of the ledger: an ack whose answer was lost can be sent again, and gets the same answer. (One
+        with entries needs its turn to be open: only that says whether they were written.)
+        """
         ...
 
     async def renew(self, turn: str, *, thread: str | None = None) -> None: ...

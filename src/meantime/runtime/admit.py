@@ -112,7 +112,7 @@ class Admission:
             self._launch(replace(assignment, task=moved.task))
 
     def on_commit(self, change: Change, committed: Committed) -> None:
-        """What ended gives its slot, or its place in the queue, to the next."""
+        """A task that ended gives its slot, or its place in the queue, to the next."""
         if not change.ends:
             return
         task = change.task

@@ -1,7 +1,7 @@
 """announce: a turn leases its thread's notices, in order, and acknowledges them when they are told.
 
-What touches the store here is finished even if its caller is cancelled half-way: a lease that nobody
-holds, or a notice given back that nobody counts, would be stranded.
+Writes to the store are finished here even if their caller is cancelled half-way: a lease that nobody holds,
+or a notice given back that nobody counts, would be stranded.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Holding:
         self.under_way: set[asyncio.Task[Any]] = set()  # leases and reads that are being written
 
     async def settled(self) -> None:
-        """What is under way may still lease something to this turn: it ends first."""
+        """A call under way may still lease something to this turn: it ends first."""
         while self.under_way:
             await asyncio.wait(self.under_way)
 
@@ -94,7 +94,7 @@ class Announcing:
         await self._close(holding, failed=False)
 
     async def boundary(self, turn: str, *, limit: int, thread: str | None = None) -> Sequence[Notice]:
-        """What a cancelled caller did not see is not acknowledged, and comes again after this turn."""
+        """Notices that a cancelled caller did not see are unacknowledged, and come again after this turn."""
         _check_limit(limit)
         holding = self._holding(turn, thread)
         return await self._finish(self._lease(holding, limit), holding)
@@ -135,8 +135,9 @@ class Announcing:
     async def _settled_before(
         self, turn: str, notices: Sequence[str], reads: Sequence[str], thread: str | None
     ) -> Settled:
-        """The turn is closed, has run out, or was a former owner's. What it told before is still told:
-        the answer to that ack may have been lost. Everything else is back in the inbox."""
+        """The turn is closed, has run out, or was a former owner's. Notices that it told before are still
+        told: the answer to that ack may have been lost. Everything else is back in the inbox.
+        """
         told = tuple(await self._store.told_by(turn, (*notices, *reads), thread))
         gone = tuple(notice for notice in notices if notice not in told)
         if gone:
@@ -183,7 +184,7 @@ class Announcing:
         self._arm(self._holding(turn, thread))
 
     async def close_turn(self, turn: str, *, failed: bool, thread: str | None = None) -> None:
-        """What was not acknowledged is unread again. One that is not open is closed already."""
+        """Unacknowledged notices are unread again. One that is not open is closed already."""
         check_flag(failed, "failed")
         turn, thread = check_id(turn, "turn"), check_scope(thread)
         if turn in self._turns:
@@ -201,7 +202,7 @@ class Announcing:
         self._waking.leave(holding.thread, told=holding.told)
 
     def _warn(self, holding: Holding, failed: bool) -> None:
-        """Forgetting the ack is the first mistake everybody makes: it is said once per thread."""
+        """Forgetting the ack is the first mistake everybody makes: a warning is logged once per thread."""
         forgotten = holding.held and not holding.told and not failed
         if forgotten and holding.thread not in self._warned and len(self._warned) < MAX_WARNED:
             self._warned.add(holding.thread)

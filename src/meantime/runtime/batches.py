@@ -37,7 +37,7 @@ class Batches:
             self._open[task.thread] = task.batch
 
     async def choose(self, thread: str, asked: str | None) -> str:
-        """The batch asked for; else the thread's open one, where something is active; else a new one."""
+        """The requested batch; or the thread's open one, where something is active; or a new one."""
         if asked is not None:
             await self._know((thread, check_id(asked, "batch")))
             return asked
@@ -97,7 +97,9 @@ class Batches:
         self._remember(key, count)
 
     async def count(self, batch: str, thread: str | None) -> BatchCount | None:
-        """Of one thread: what it may cancel, it counts. People count the tasks of all threads."""
+        """The count for one thread: it counts the tasks that it may cancel. People count the tasks of all
+        threads.
+        """
         if thread is None:
             return await self._record.store.batch(batch, None)
         known = self._counts.get((thread, batch))

@@ -205,14 +205,15 @@ class Calls:
         return call.task
 
     def calls(self, thread: str | None) -> Sequence[Task]:
-        """What somebody waits for now, oldest first. None of it is on record."""
+        """The calls that somebody waits for now, oldest first. None of it is on record."""
         return [call.seen() for call in self._inline.values() if thread in (None, call.task.thread)]
 
     # -- stopping
 
     async def close(self) -> None:
-        """Calls that somebody still waits for are asked to stop, like everything that runs here. What runs
-        in its caller's own process goes on there."""
+        """Calls that somebody still waits for are asked to stop, like everything that runs here. Work in its
+        caller's own process goes on there.
+        """
         for call in list(self._inline.values()):
             if call.promotion is not None or call.recorded.done():
                 continue

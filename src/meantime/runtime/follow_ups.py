@@ -32,7 +32,7 @@ class Following:
         self.closed = False
 
     async def say(self, task: Task, text: object) -> str:
-        """In the middle of its run where that is possible, else one follow-up is kept for after it."""
+        """In the middle of its run if that is possible; otherwise one follow-up is kept for after it."""
         if isinstance(text, bytes):
             raise InvalidInput("An agent is told a text, not bytes.")
         said = check_text(text, "text", MAX_FOLLOW_UP).strip()
@@ -51,8 +51,9 @@ class Following:
             following.add_done_callback(self._beside.discard)
 
     async def recover(self) -> None:
-        """Those whose ending was recorded, and whose next run was not; also now and then: a disk may have
-        been full for a while."""
+        """Starts the runs whose predecessor's ending was recorded, and that were not. It is repeated now and
+        then: a disk may have been full for a while.
+        """
         for task in await self._record.store.following():
             if not self.closed:
                 await self._go_on(task)

@@ -28,7 +28,7 @@ from meantime.ports.tasks import Answer
 
 
 class Foreground:
-    """The work that runs, and what it would be as a task. It is no record until it is promoted."""
+    """The work that runs, and what it would be as a task. It is not recorded until it is promoted."""
 
     def __init__(self, assignment: Assignment, context: WorkContext, began: float) -> None:
         self.assignment = assignment
@@ -52,7 +52,7 @@ class Foreground:
         return self.performing.done() or bool(self.stopped_by)
 
     def keep(self, kept: bool) -> None:
-        """A task may outlive us; a call that is none ends with whoever waits for it. Said before the
+        """A task may outlive us; a call that is not a task ends with its caller. Said before the
         commit: a task that would die with us is worse than a stray, which the next owner sweeps away."""
         if self.lasting is not None:
             self.lasting.keep(self.task, kept)
@@ -144,5 +144,5 @@ def too_late(id: str) -> Refused:
     return Refused(
         f"The call {id} has ended, or is being stopped; there is nothing to send to the background.",
         code="already_ended",
-        hint="Whoever called it has its answer.",
+        hint="Its caller has its answer.",
     )

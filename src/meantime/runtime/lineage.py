@@ -1,4 +1,4 @@
-"""Who starts what: the one rule of how deep work may start work, wherever it asks from."""
+"""The starter of each task: the one rule of how deep work may start work, wherever it asks from."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ class Parent(NamedTuple):
 
 
 async def parent_of(options: Options, record: Record) -> Parent | None:
-    """The work that runs here, else the task for which another program says that it asks. What runs here
-    cannot name another. A task that this ledger does not know is nobody's parent: it may be another's."""
+    """The work that runs here, or the task for which another program says that it asks. Work that runs here
+    cannot name another. A task that this ledger does not know is nobody's parent: it may be another's.
+    """
     work = CURRENT.get(None)
     if work is not None:
         known = record.live.get(work.task_id)

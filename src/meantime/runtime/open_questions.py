@@ -1,4 +1,4 @@
-"""open questions: work that needs an answer waits for it, and any door can give it."""
+"""open questions: work that needs an answer waits for it, and any surface can give it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ class OpenQuestions:
         self._unheard: dict[str, Reply] = {}  # answered before the work has asked again
 
     async def ask(self, id: str, fence: tuple[int, int], question: Question) -> Reply:
-        """The answer, once there is one. What was answered and never heard is not asked again."""
+        """The answer, once there is one. A question that was answered, but whose answer was never received,
+        is not asked again.
+        """
         async with self._turns.setdefault(id, asyncio.Lock()):
             task = self._record.live.get(id)
             if task is None:
@@ -114,7 +116,7 @@ class OpenQuestions:
         return moved.task
 
     def on_commit(self, change: Change, committed: Committed) -> None:
-        """The commit of an answer is what the work hears, whoever gave it."""
+        """The commit of an answer resumes the work, whoever gave it."""
         task = change.task
         if change.ends:
             self._turns.pop(task.id, None)

@@ -137,7 +137,7 @@ class Looking:
         return Page(found, await store.count(query))
 
     def _as_they_are(self, found: Sequence[Task]) -> Sequence[Task]:
-        """Of an ending that the store knows before we have heard of it, the store is right."""
+        """The store is right about an ending that it knows before we are notified."""
         known = [self._record.live.get(task.id, task) if not task.ended else task for task in found]
         return [self._runs.seen(task) for task in known]
 
@@ -169,7 +169,7 @@ class Looking:
         return output_of(task) if task.ended else self._so_far(task)
 
     def _so_far(self, task: Task) -> Output:
-        """What running work has said until now: as much of its end as would be shown of the whole."""
+        """The output of running work until now: as much of its end as would be shown of the whole."""
         output = output_of(task)
         runner = self._engine.runner(task.work.kind)
         if task.status is Status.QUEUED or not runner.abilities.output:
@@ -273,7 +273,7 @@ class Looking:
                 del self._waiting[id]
 
     def close(self) -> None:
-        """Nobody waits for ever: what is queued stays queued, and its waiters hear that we closed."""
+        """Nobody waits for ever: queued tasks stay queued, and their waiters are told that we closed."""
         self._closed = True
         for futures in self._waiting.values():
             for future in futures:

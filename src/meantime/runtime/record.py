@@ -1,7 +1,7 @@
 """The only writer. Every change goes: load, decide, one transaction; then those who listen are told.
 
-What follows a commit hangs on the commit itself, not on whoever asked for it: a caller that is
-cancelled while it waits can neither take the change back nor keep it from taking effect.
+The effects of a commit belong to the commit itself, not to its caller: a caller that is cancelled while it
+waits can neither take the change back nor keep it from taking effect.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Record:
         *,
         durable: bool = False,
     ) -> Task:
-        """Changes what is no status: `fields` looks at the task and says what to change, or None."""
+        """Changes fields, but not the status: `fields` looks at the task and says what to change, or None."""
         task = await self.current(id)
         while True:
             changes = fields(task)
@@ -125,8 +125,9 @@ class Record:
         return known if known is not None and known.version >= task.version else task
 
     def notices_of(self, thread: str) -> None:
-        """A notice for this thread is about to be unread. Said again once it is, before anybody else hears
-        of it: whoever looked in between saw a ledger without it."""
+        """A notice for this thread is about to be unread. Repeated once it is, before anybody else is
+        notified: a reader in between saw a ledger without it.
+        """
         for listener in self.notice_listeners:
             listener(thread)
 

@@ -115,8 +115,9 @@ class Runs:
         live.alarms = (self._record.clock.call_later(left, lambda: self.beside(timing_out())),)
 
     def _aged(self, id: str, seconds: float) -> None:
-        """Its own process says how long it has been running. What is said comes a little late, so the
-        earliest beginning is the truest."""
+        """Its own process says how long it has been running. Reports come a little late, so the earliest
+        beginning is the truest.
+        """
         live, task = self.live.get(id), self._record.live.get(id)
         if live is None:
             return
@@ -138,7 +139,7 @@ class Runs:
         await self._finish(id, live, await report)
 
     async def _finish(self, id: str, live: Live, report: Report) -> None:
-        """Whatever a runner says, its run ends: a report that cannot be recorded is a failure."""
+        """A run ends whatever its runner reports: a report that cannot be recorded is a failure."""
         elapsed = self._record.clock.monotonic() - live.began if live.is_aged else None
         live.quiet()
         if report.detached:  # it goes on, and the next owner takes it up
@@ -177,7 +178,7 @@ class Runs:
         await self._record.insist(id, ending(outcome), facts)
 
     async def keep_late(self, id: str, executor: str, fence: tuple[int, int], report: Report) -> None:
-        """What a connected process says of a run that was given up: the ending stays as it is."""
+        """A connected process's report about a run that was given up: the ending stays as it is."""
         task = await self._record.current(id)
         if report.result is not None and task.executor == executor and is_unheard(task.outcome):
             late = short(report.result.value)

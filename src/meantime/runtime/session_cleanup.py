@@ -27,8 +27,9 @@ class Sessions:
                 runner.forget_session(task)
 
     async def sweep(self, older_than: float) -> None:
-        """Those whose tasks the ledger has forgotten, or whose removal a crash has cut short. Not at once: a
-        session is there before its task has it on record."""
+        """Removes sessions whose tasks the ledger has forgotten, or whose removal a crash has cut short. Not
+        at once: a session is there before its task has it on record.
+        """
         for runner in self._keeping():
             active = [task for task in self._record.live.values() if task.work.kind == runner.kind]
             await runner.sweep_sessions(active, self._is_used, older_than)
@@ -37,7 +38,7 @@ class Sessions:
         return [cast("KeepingRunner", each) for each in self._engine.lasting() if each.abilities.keep]
 
     async def _is_used(self, session: str) -> bool:
-        """Also by a fork that has not begun: what it begins with is copied then."""
+        """A fork that has not begun counts: its beginning is copied then."""
         live = self._record.live.values()
         if any(session in (task.session, _source(task)) for task in live):
             return True

@@ -1,4 +1,4 @@
-"""What the heart can be told once, at the start. Every field has a default that suits one person."""
+"""The runtime's settings, given once, at the start. Every field has a default that suits one person."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from meantime.kernel.wake_budget import WakeBudget
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """What `Meantime.open` can be told once. Every field has a default that suits one person."""
+    """The settings of `Meantime.open`. Every field has a default that suits one person."""
 
     limits: Limits = Limits()
     default_timeout: float = -1  # seconds for a start that names none; -1 is none

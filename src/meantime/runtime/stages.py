@@ -1,4 +1,4 @@
-"""The stages of the runtime, joined. Each is made with its neighbours, and hears of every commit."""
+"""The stages of the runtime, joined. Each is made with its neighbours, and is told of every commit."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Stages:
         self._open = True
 
     async def close(self, on_close: str | None = None) -> None:
-        """Stops what runs in this process and records it. What outlives us goes on, if it may, and what
+        """Stops what runs in this process and records it. Work that outlives us goes on, if it may, and what
         is queued stays queued: both are for the next owner."""
         keeps = check_on_close(self.settings.on_close if on_close is None else on_close) == "keep"
         if not self._open:

@@ -89,9 +89,10 @@ class Stopping:
         return await asyncio.gather(*(self._cancel(task, by, "") for task in chosen.values()))
 
     async def everything(self, *, keeps: bool) -> None:
-        """Until nothing runs here: a start that was on its way when we closed may still come in. What
-        outlives us is left to the next owner. Where the disk does not take the endings we give up after
-        a while; the next owner finds those lost."""
+        """Until nothing runs here: a start that was on its way when we closed may still come in. Lasting work
+        is left to the next owner. Where the disk does not take the endings we give up after a while; the next
+        owner finds those lost.
+        """
         clock = self._record.clock
         deadline = clock.monotonic() + 2 * self._settings.stop_deadline
         kept: set[str] = set()
@@ -125,7 +126,7 @@ class Stopping:
             )
 
     async def _not_kept(self, kept: set[str], keeps: bool) -> list[Task]:
-        """What runs and is to be stopped; what goes on without us is added to `kept`."""
+        """The running tasks to stop; tasks that go on without us are added to `kept`."""
         running = [task for task in self._record.live.values() if task.status is not Status.QUEUED]
         if keeps:
             kept |= {task.id for task in running if task.id not in kept and await self._runs.detach(task)}

@@ -105,7 +105,7 @@ class Submission:
         return cast("TalkingRunner", runner).session_of(task) if runner.abilities.talk else None
 
     async def _prepare(self, runner: Runner, task: Task) -> Callable[[Then], Then] | None:
-        """What outlives us leaves its trace before it is recorded; if it is not recorded, no trace."""
+        """Lasting work leaves its trace before it is recorded; if it is not recorded, no trace."""
         if not runner.abilities.adopt:
             return None
         if task.id in self._preparing or await self._record.store.load(task.id) is not None:
@@ -195,7 +195,7 @@ class Submission:
         return self._record.live.get(task.id, moved.task)
 
     def _standing(self, order: Order) -> Standing:
-        """What holds for an agent wherever it is started."""
+        """Defaults for an agent, wherever it is started."""
         runner = self._engine.runner(order.work.kind)
         talks = runner.abilities.talk
         return cast("TalkingRunner", runner).standing(order.work.name) if talks else Standing()
@@ -252,7 +252,7 @@ def new_id() -> str:
 
 
 def _is_said(entry: Entry) -> bool:
-    """What a host keeps beside the conversation, in roles of its own, is nobody's words."""
+    """Entries that a host keeps beside the conversation, in roles of its own, are not messages."""
     return entry.notice is not None or entry.message.role in ROLES
 
 

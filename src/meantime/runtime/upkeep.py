@@ -81,7 +81,7 @@ class Upkeep:
         await asyncio.sleep(0)  # so that what was taken up is followed before anybody asks for it
 
     async def _drop_follow_ups(self, active: Sequence[Task]) -> None:
-        """Of a copy. They were said to the original, which goes on with them."""
+        """Drops the follow-ups of a copy. They were said to the original, which goes on with them."""
         for task in (*active, *await self._record.store.following()):
             if task.follow_up:
                 logger.warning("This ledger is a copy: the follow-up of %s is left to the original.", task.id)

@@ -1,4 +1,4 @@
-"""wake: which threads are idle with something unread, and who waits to hear it.
+"""wake: which threads are idle with something unread, and which callers wait for that.
 
 Level-triggered: whoever waits is woken while there is something unread and no turn open. A signal
 only says "look again", so a missed one costs at most a reconciler's round, never a notice.
@@ -33,8 +33,9 @@ class Waking:
         self._closed = False
 
     async def refresh(self) -> None:
-        """Counts again in the store: whatever went wrong with our own count is mended. What changes
-        while we look is looked at again; a store that never holds still is left to the next round."""
+        """Counts again in the store: whatever went wrong with our own count is mended. Changes while we look
+        are looked at again; a store that never holds still is left to the next round.
+        """
         for _ in range(3):
             before = self._changes
             found = dict(await self._store.unread())
@@ -90,7 +91,7 @@ class Waking:
         self.nudge(thread)
 
     def nudge(self, thread: str) -> None:
-        """Lets those who wait look again; it is no news by itself."""
+        """Lets waiting callers look again; it is not news by itself."""
         for sleeper in self._sleepers.pop(thread, ()):
             if not sleeper.done():
                 sleeper.set_result(None)
@@ -152,7 +153,7 @@ class Waking:
             del self._signals[thread]
 
     def close(self) -> None:
-        """Nobody waits for ever: those who wait hear that it is closed."""
+        """Nobody waits for ever: waiting callers are told that it is closed."""
         self._closed = True
         for alarm in self._alarms.values():
             alarm.cancel()

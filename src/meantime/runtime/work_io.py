@@ -65,7 +65,7 @@ class WorkIO:
         return chosen(await cast("TalkingRunner", runner).lines(task), kinds, roles, last)
 
     async def send(self, ref: str, thread: str | None, data: object, *, eof: bool) -> str:
-        """What became of it: \"written\" to a command, \"steered\" into an agent's turn, or \"queued\"."""
+        """The result: \"written\" to a command, \"steered\" into an agent's turn, or \"queued\"."""
         check_flag(eof, "eof")
         task = await self._looking.find(ref, thread)
         runner = self._engine.runner(task.work.kind)

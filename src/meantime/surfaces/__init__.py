@@ -1,1 +1,1 @@
-"""Doors: ways into a runtime from outside. They see ports/tasks.py and the kernel, never the runtime."""
+"""Interfaces of a runtime for others. They see ports/tasks.py and the kernel, never the runtime."""

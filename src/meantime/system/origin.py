@@ -31,8 +31,9 @@ class Origin(NamedTuple):
         return (self.filesystem, self.inode) == (found.filesystem, found.inode)
 
     def holds_processes(self, path: str | Path) -> bool:
-        """Also on the same device. Snapshots of a file system keep its id and all inodes; and processes
-        have their files open, so the device cannot have changed under them."""
+        """The device must be the same, too. Snapshots of a file system keep its id and all inodes; and
+        processes have their files open, so the device cannot have changed under them.
+        """
         try:
             return Origin.of(path) == self
         except OSError:

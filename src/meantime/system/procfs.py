@@ -1,4 +1,4 @@
-"""What the kernel says of a process, and of this start of the machine. Loads little: `meantime mcp` asks
+"""Facts of the kernel about a process, and about this start of the machine. Loads little: `meantime mcp` asks
 before its first answer."""
 
 from __future__ import annotations

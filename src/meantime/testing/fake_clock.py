@@ -11,7 +11,7 @@ MOST_ROUNDS = 10_000  # of the loop in one settling: work that never comes to re
 
 
 class FakeAlarm:
-    """One `call_later`; also what a test sees of it: when it is due."""
+    """One `call_later`, and a test's view of it: when it is due."""
 
     def __init__(self, due: float, callback: Callable[[], object]) -> None:
         self.due = due

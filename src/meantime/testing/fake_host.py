@@ -11,7 +11,7 @@ from meantime.ports.host import Delivery
 
 
 class HostDown(Exception):
-    """What a scripted failure raises."""
+    """The exception of a scripted failure."""
 
 
 class _Failure(NamedTuple):

@@ -18,7 +18,7 @@ from meantime.ports.runner import Abilities, Assignment, Context, Standing
 
 
 class Reply(Struct, frozen=True):
-    """What the agent does in one run: it calls tools, emits values, then says `text` or fails."""
+    """The agent's actions in one run: it calls tools, emits values, then says `text` or fails."""
 
     text: Json = ""
     tools: tuple[str, ...] = ()
@@ -143,7 +143,7 @@ class FakeSessionRunner:
         return Reply(said) if isinstance(said, str) else said
 
     async def _ask_model(self, session: Session, reply: Reply, context: Context) -> Failed | None:
-        """What is retryable is tried again, and nobody outside hears of it."""
+        """A retryable error is retried, and nobody outside is told of it."""
         for tool in reply.tools:
             context.progress(tool=tool)
             session.history.append(("tool", tool))

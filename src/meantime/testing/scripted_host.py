@@ -116,7 +116,7 @@ class ScriptedHost:
 
 
 class LastingScriptedHost(ScriptedHost):
-    """Its turns go on while nobody is here to hear them, as those of a server of agents do."""
+    """Its turns go on while nobody is here to receive them, as those of a server of agents do."""
 
     def __init__(self, turn: Turn, abilities: SessionAbilities | None = None) -> None:
         super().__init__(turn, abilities or SessionAbilities(lasting=True))
@@ -153,7 +153,7 @@ class LastingScriptedHost(ScriptedHost):
 
 
 class _Relay:
-    """Keeps what is said while nobody hears it. A question is asked again of whoever comes next."""
+    """Keeps reports while nobody receives them. A question is asked again of whoever comes next."""
 
     def __init__(self, hearer: Hearer) -> None:
         self._hearer: Hearer | None = hearer

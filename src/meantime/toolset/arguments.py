@@ -1,5 +1,6 @@
-"""What a tool takes. The schema that a model sees is made from a struct; a field that is not known is an
-error, because it would be ignored silently."""
+"""The arguments of a tool. The schema that a model sees is made from a struct; a field that is not known is
+an error, because it would be ignored silently.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ _AT = re.compile(r"`\$\.(\w+)")  # how msgspec ends what it says: " - at `$.stat
 
 
 class Arguments(Struct, kw_only=True, forbid_unknown_fields=True):
-    """Of one tool: a field is a parameter, its Meta the description."""
+    """The struct of one tool: a field is a parameter, its Meta the description."""
 
 
 def tool(
@@ -58,7 +59,7 @@ def tool(
 def schema(kind: type[Struct]) -> dict[str, Any]:
     """As a tool carries it: one object, without references; what must be given comes first. Models pay for
     it with every question, so it leaves out what they do without: null, a default that is empty, a text of
-    at least one character. What they send is checked all the same."""
+    at least one character. Arguments from a model are checked all the same."""
     found = msgspec.json.schema(kind)["$defs"][kind.__name__]
     required: list[str] = found.get("required", [])
     names = [*required, *(name for name in found["properties"] if name not in required)]
@@ -92,7 +93,7 @@ def parsed(kind: type[A], given: object) -> A:
 
 
 def _hint(kind: type[Struct], problem: str = "") -> str:
-    """What can be given instead: the values of the parameter that has only some, else the parameters."""
+    """The allowed alternatives: the values of the parameter that has only some, or the parameters."""
     parameters: dict[str, dict[str, Any]] = schema(kind)["properties"]
     at = _AT.search(problem)
     wrong = parameters.get(at[1], {}) if at else {}

@@ -1,4 +1,4 @@
-"""Tools as other systems write them down. What a model calls is the same in all."""
+"""Tools as other systems write them down. The name that a model calls is the same in all."""
 
 from __future__ import annotations
 

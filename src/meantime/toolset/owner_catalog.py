@@ -1,4 +1,4 @@
-"""What can be started in the process that owns the ledger."""
+"""The work that can be started in the process that owns the ledger."""
 
 from __future__ import annotations
 

@@ -40,8 +40,9 @@ Beat = Callable[[float, float, str], Awaitable[None]]
 
 
 class Forking(NamedTuple):
-    """What a fork goes on from: a session that its host copies, or what was said; else the transcript of
-    the thread that we keep ourselves."""
+    """The start of a fork: a session that its host copies, or the conversation; otherwise the transcript of
+    the thread that we keep ourselves.
+    """
 
     session: str | None = None
     context: Callable[[], Sequence[Line]] | None = None
@@ -52,7 +53,7 @@ class Forking(NamedTuple):
 
 
 async def silent(spent: float, most: float, message: str) -> None:
-    """Nobody wants to hear how long a wait has lasted."""
+    """Nobody needs to know how long a wait has lasted."""
 
 
 class Performer:
@@ -246,7 +247,7 @@ class Performer:
         return Answer(now=self._tasks.now(), tasks=kept)
 
     def _listed(self, tasks: Sequence[Task]) -> list[Task]:
-        """What the policy lists of them."""
+        """The ended tasks that the policy lists."""
         most, seconds = self._most_listed(), self._policy.listed_seconds
         kept: list[Task] = []
         ended = 0

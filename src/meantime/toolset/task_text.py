@@ -1,4 +1,4 @@
-"""Tasks as text: what the words of several dialects, and of the doors, are made of."""
+"""Tasks as text: the common words of several dialects, and of the servers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def some(tasks: Sequence[Task], row: Callable[[Task], str]) -> list[str]:
 
 
 def reduced(task: Task) -> list[str]:
-    """A line that says that its timeout is less than what was asked for; else none."""
+    """A line that says that its timeout is less than requested; otherwise none."""
     return [f"Timeout: {task.run.timeout_note}"] if task.run.timeout_note else []
 
 
@@ -47,12 +47,12 @@ def progress(task: Task) -> str:
 
 
 def block(text: str) -> str:
-    """What a task said, with a delimiter of its own; nothing for nothing."""
+    """The output of a task, with a delimiter of its own; nothing for nothing."""
     return fenced(text, crockford(os.urandom(8))) if text else ""
 
 
 def said(chunk: Chunk) -> str:
-    """A stretch of what a command said, and where it lies in the whole."""
+    """A stretch of a command's output, and its place in the whole."""
     lost = f" {chunk.lost_bytes} bytes before them are not kept." if chunk.lost_bytes else ""
     where = f"Bytes {chunk.offset} to {chunk.next} of {chunk.total}.{lost}"
     return f"{where}\n{block(chunk.text)}" if chunk.total else "It has said nothing yet."

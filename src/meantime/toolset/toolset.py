@@ -1,6 +1,6 @@
-"""The tools of one conversation, in one dialect. Whoever carries the calls (MCP, a framework, a loop of
-one's own) gets names, schemas and texts from here; what goes wrong is a text with a stable code, never an
-exception."""
+"""The tools of one conversation, in one dialect. The carrier of the calls (MCP, a framework, a loop of one's
+own) gets names, schemas and texts from here; errors are texts with a stable code, never exceptions.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ AT_ONCE = 500  # events that are read at once
 
 
 class Toolset:
-    """What one agent is given.
+    """The options of one agent's toolset.
 
     turn: reads of endings count as told with its ack, where the dialect says so.
     allow: only the tools with these names; an empty list is none.
     background: False takes away what hands work off. So does a depth at which no more may be started:
         `depth` is that of the task that this agent works on, and None is asked of the work that runs here.
     session, context: what a fork of this agent goes on from: its session, where the host of the new agent
-        can copy it, or a function that gives what was said. Else it is the thread's own transcript.
+        can copy it, or a function that gives what was said. Otherwise it is the thread's own transcript.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Toolset:
     # -- for models
 
     async def tools(self) -> list[Tool]:
-        """What the model is offered now: name, description and schema of each tool."""
+        """The model's tools now: name, description and schema of each."""
         agents = await self._works.agents()
         offer = Offer(
             agents=None if agents is None else tuple(agents),
@@ -157,7 +157,7 @@ class Toolset:
     # -- for people
 
     def commands(self) -> list[Command]:
-        """What a person can type, with a slash before it."""
+        """A person's commands, with a slash before them."""
         return list(self.dialect.commands())
 
     async def command(self, line: str) -> Said:
@@ -266,7 +266,7 @@ class Toolset:
             elif isinstance(error, Refused) and isinstance(ref := getattr(ask, "ref", None), str):
                 task = await self._performer.get(ref)
         except MeantimeError as gone:
-            LOG.debug("What was asked for cannot be looked at: %s", gone)
+            LOG.debug("The requested task cannot be read: %s", gone)
         return self.dialect.problem(
             Problem(tool=name, ask=ask, error=error, candidates=candidates, task=task)
         )
@@ -278,7 +278,7 @@ class Toolset:
             try:
                 await self._turn.read(*said.reads)
             except MeantimeError as problem:  # its turn is over: the notice tells it again, with the same id
-                LOG.warning("What was read here will be told again: %s", problem)
+                LOG.warning("Endings that were read here will be told again: %s", problem)
         return said
 
     def _may_start(self) -> bool:
@@ -291,7 +291,7 @@ class Toolset:
 
 
 def _name(given: object) -> str:
-    """A name that is no text names no tool: it is refused as what it looks like."""
+    """A name that is not a text names no tool: it is refused as what it looks like."""
     return plain(given) if isinstance(given, str) else shown(given)
 
 

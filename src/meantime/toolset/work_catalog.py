@@ -15,7 +15,7 @@ from meantime.ports.tasks import Options, Tasks
 
 class Works(Protocol):
     async def agents(self) -> Mapping[str, str] | None:
-        """By name, with what each is for; empty is any name, None is no runner for agents."""
+        """By name, with what each is for; empty is any name, None that no runner has agents."""
         ...
 
     def command(self, command: str | Sequence[str], *, cwd: str | None, open_stdin: bool) -> Order:
@@ -30,7 +30,7 @@ class Works(Protocol):
         ...
 
     async def server_tools(self) -> Sequence[str]:
-        """Those of the MCP servers that the owner has, as "server/tool". The servers are asked, which may
+        """The tools of the MCP servers that the owner has, as "server/tool". The servers are asked, which may
         start them: so these are not offered, and only looked for when somebody asks."""
         ...
 
@@ -44,8 +44,9 @@ class Works(Protocol):
 
 
 class GivenWorks:
-    """What a program lets its agent start: agents by name, functions of its own, and commands only where
-    it hands over what makes them (`Shell`)."""
+    """The work that a program lets its agent start: agents by name, functions of its own, and commands only
+    where it hands over what makes them (`Shell`).
+    """
 
     def __init__(
         self,

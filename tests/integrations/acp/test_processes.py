@@ -128,7 +128,8 @@ async def test_the_death_of_a_shared_process_is_the_loss_of_all_its_turns(peer: 
     [
         (
             ["silent", "noisy"],
-            "did not answer initialize within 0.5 seconds. It printed what is no message: 'Welcome!'",
+            "did not answer initialize within 0.5 seconds. "
+            "It printed a line that is not a message: 'Welcome!'",
         ),
         (["broken"], "ended with exit code 1. It said on stderr: no licence"),
         (["newer"], "speaks version 7 of ACP, and not 1"),

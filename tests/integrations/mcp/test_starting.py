@@ -61,7 +61,7 @@ async def test_a_close_does_not_wait_for_one_that_never_answers(peer: Peer):
 async def test_one_that_prints_something_else_only():
     server = StdioServer(command=["sh", "-c", "echo Listening on port 80; cat >/dev/null"], start_timeout=1.0)
     message = (await outcome_with(server)).message
-    assert "1 lines of its stdout were no messages; the first: 'Listening on port 80'" in message
+    assert "1 lines of its stdout were not messages; the first: 'Listening on port 80'" in message
 
 
 async def test_one_of_another_protocol_version(peer: Peer):

@@ -39,7 +39,7 @@ JSON: Any = st.recursive(
         ({"a": {"command": "npx server"}}, "not configured right"),
         ({"a": {"command": ["x"], "comand": 1}}, "not configured right"),
         ({"a": {}}, "not configured right"),
-        ({"a": {"url": "ftp://x"}}, "no address"),
+        ({"a": {"url": "ftp://x"}}, "not an address"),
         ({"a": {"command": []}}, "does not start a server"),
         ({"a": {"command": ["x"], "idle": 0}}, "seconds"),
         ({"a": {"command": ["x"], "env": {"A": "\0"}}}, "env is a dict"),

@@ -49,13 +49,13 @@ async def test_what_it_is_handed_wrongly_it_says_at_once(ledger: str):
         with pytest.raises(InvalidInput, match=r"Put @background \(from meantime\) above it"):
             Talk(agent, thread, plain)
         assert Talk(agent, thread, background(plain))
-        with pytest.raises(InvalidInput, match="5 is no function that can be handed off"):
+        with pytest.raises(InvalidInput, match="5 is not a function that can be handed off"):
             tools(thread, 5)
         for wrong in ("t", mt):
-            with pytest.raises(InvalidInput, match="is no thread"):
+            with pytest.raises(InvalidInput, match="is not a thread"):
                 Talk(agent, wrong)
         for wrong in ("openai:gpt-x", PydanticAgent):
-            with pytest.raises(InvalidInput, match="is no agent of Pydantic AI"):
+            with pytest.raises(InvalidInput, match="is not an agent of Pydantic AI"):
                 Talk(wrong, thread)
 
 

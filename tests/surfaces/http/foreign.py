@@ -1,7 +1,7 @@
 """A host that is none of ours: plain http.client, a transcript in a file of its own, and bad luck.
 
-It does what docs/http.md tells a host to do, and nothing else: lease, look for each id in the transcript,
-store, acknowledge; and send an acknowledgement again that was not answered.
+It does what docs/reference/http.md tells a host to do, and nothing else: lease, look for each id in the
+transcript, store, acknowledge; and send an acknowledgement again that was not answered.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The scripted agent: a real loop on a thread, with words that are fixed. No model, no key, no network.
 
-`thread.loop()` says when to take a turn: somebody typed a line, or something has ended. What is new goes
-into its transcript and is acknowledged in the same transaction.
+`thread.loop()` says when to take a turn: somebody typed a line, or something has ended. New notices go into
+its transcript and are acknowledged in the same transaction.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def make_command() -> click.Command:
         """A scripted agent at work, while you talk to it.
 
         It hands off six real pieces of work and tells you of each ending once, in the order of
-        completion. No key, no network, no model; all of it lies in a temporary folder.
+        completion. No key, no network, no model; everything is in a temporary folder.
         """
         from .scenario import Wishes, play
 

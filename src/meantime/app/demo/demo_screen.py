@@ -64,7 +64,7 @@ class Screen:
         """Tells somebody who can type how to see more."""
 
     async def lines(self) -> AsyncGenerator[str, None]:
-        """What the person says. Here one question that is a part of the script, then silence."""
+        """The lines that the person types. Here one question that is a part of the script, then silence."""
         await self._asking.wait()
         self.line(f"{YOU}tasks          (a part of the script: nobody can type here)")
         yield "tasks"

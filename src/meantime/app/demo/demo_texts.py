@@ -1,4 +1,4 @@
-"""What the demo says at its beginning and at its end."""
+"""The demo's texts at its beginning and at its end."""
 
 from __future__ import annotations
 

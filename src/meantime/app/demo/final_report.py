@@ -1,4 +1,4 @@
-"""What the demo can show for itself at the end, for people and for programs."""
+"""The demo's account of itself at the end, for people and for programs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Account(NamedTuple):
 
     @property
     def subagent_done(self) -> bool:
-        """One that was stopped half-way has not heard of all its children, and rightly so."""
+        """A subagent that was stopped half-way was not told of all its children, and rightly so."""
         parents = {child.parent for child in self.children}
         return any(task.status is Status.COMPLETED and task.id in parents for task in self.tasks)
 

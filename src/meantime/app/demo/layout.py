@@ -35,7 +35,7 @@ def told(notice: Notice, telling: int = 1) -> str:
 
 
 def finding(notice: Notice, telling: int = 1) -> str:
-    """What came of it, in one line."""
+    """Its result, in one line."""
     outcome, said = notice.outcome, last_lines(notice.text, telling)
     if isinstance(outcome, Failed) and outcome.exit_code is not None:
         return f"exit code {outcome.exit_code}: {said}"

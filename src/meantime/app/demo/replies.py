@@ -1,4 +1,4 @@
-"""What the scripted agent answers to what a person types. A small vocabulary, and one line for the rest."""
+"""The scripted agent's answers to a person. A small vocabulary, and one line for the rest."""
 
 from __future__ import annotations
 

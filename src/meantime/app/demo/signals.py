@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Signals:
-    """The first one cancels what runs in the loop. Those after it are not heard, to the very end of the
+    """The first one cancels what runs in the loop. Later signals are ignored, to the very end of the
     process: cut short, the ending would leave commands running or files lying about.
 
     Not asyncio's own handlers: those are gone with the loop, and the folder is removed after that."""

@@ -1,7 +1,8 @@
-"""A terminal that somebody types into. What comes in between takes the typed line back, and puts it again.
+"""A terminal that somebody types into. Output that comes in between removes the typed line, and puts it back
+afterwards.
 
-The terminal sends every key and shows none by itself (signals stay as they are): only so can we know
-what stands in the line. It is put back as it was at the end, whatever the end is.
+The terminal sends every key and shows none by itself (signals stay as they are): only so can we know what is
+in the line. It is put back as it was at the end, whatever the end is.
 """
 
 from __future__ import annotations

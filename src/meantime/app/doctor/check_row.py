@@ -1,4 +1,4 @@
-"""What the doctor looks at, and what it says."""
+"""The doctor's checks, and their results."""
 
 from __future__ import annotations
 

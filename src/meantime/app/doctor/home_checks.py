@@ -99,7 +99,7 @@ def ledger(patient: Patient) -> Iterator[Row]:
         yield Row("ledger", BAD, problem.message, SALVAGE)
         return
     if (number_in(ledger) or 0) < checkpoints_seen(ledger):
-        todo = "Put the newer one back, or restore a backup: see docs/backup.md."
+        todo = "Put the newer one back, or restore a backup: see docs/guides/backup.md."
         yield Row("ledger", BAD, "an older copy: its lock says that a newer one was there", todo)
     elif unreadable:
         text = f"{unreadable} records cannot be read; the rest can"
@@ -128,7 +128,7 @@ def daemon(patient: Patient) -> Iterator[Row]:
         yield from _stale(home)
     elif not leader.is_daemon:
         todo = "Let that process end, or set MEANTIME_HOME to another folder."
-        yield Row("daemon", BAD, f"the ledger is owned by {leader}, which is no daemon", todo)
+        yield Row("daemon", BAD, f"the ledger is owned by {leader}, which is not a daemon", todo)
     elif not answers(home):
         todo = f"See {home.log}; then: kill {leader.pid} && meantime up"
         yield Row("daemon", BAD, f"process {leader.pid} has the ledger and does not answer", todo)

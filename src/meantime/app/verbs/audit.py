@@ -42,7 +42,7 @@ def command(as_json: bool) -> int:
 
 
 def _circles() -> tuple[Finding, ...]:
-    """What only the daemon knows: no ledger says how often somebody was woken."""
+    """The daemon's own numbers: no ledger says how often a thread was woken."""
     try:
         count = daemon().get("/v1/stats").get("restingThreads", 0)
     except Trouble:  # it does not answer, which is no reason not to account for what is on the disk

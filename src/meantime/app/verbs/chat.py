@@ -28,9 +28,11 @@ THREAD = "chat"
 
 
 @click.command("chat")
-@click.option("--model", metavar="PROVIDER:NAME", help="Any model of Pydantic AI; else a script answers.")
+@click.option(
+    "--model", metavar="PROVIDER:NAME", help="Any model of Pydantic AI; by default a script answers."
+)
 @click.option("--base-url", metavar="URL", help="With --model: an endpoint that speaks the OpenAI protocol.")
-@click.option("--thread", metavar="ID", help=f"Which conversation; else ${OURS}, else {THREAD}.")
+@click.option("--thread", metavar="ID", help=f"The conversation; by default ${OURS}, or {THREAD}.")
 @click.option("--embedded", is_flag=True, help="Without the daemon: this process owns a ledger of its own.")
 @click.option("--ledger", type=click.Path(dir_okay=False), metavar="FILE", help="With --embedded: which one.")
 def command(
@@ -38,8 +40,8 @@ def command(
 ) -> int:
     """Talk to an agent that hands off slow work and goes on talking.
 
-    You are told of each ending once, in order. What runs goes on when you leave; the conversation is
-    kept, and goes on when you are back. A key in the environment is used with --model only.
+    You are told of each ending once, in order. Running tasks go on when you leave; the conversation is kept,
+    and continues when you are back. A key in the environment is used with --model only.
     """
     if base_url is not None and model is None:
         raise Trouble("--base-url says where a model is, and there is none.", "Give --model too.", USAGE)

@@ -15,9 +15,9 @@ from meantime.surfaces.terminal.errors import USAGE, Trouble
 
 
 @verb("mcp", starts=False)
-@option("--thread", metavar="ID", help="The conversation; else it is found from who starts this.")
-@option("--by-session", is_flag=True, help="Each call names its session; see docs/agents.md.")
-@option("--dialect", metavar="NAME", default="meantime", help="Whose words the tools have.")
+@option("--thread", metavar="ID", help="The conversation; by default that of the agent that starts this.")
+@option("--by-session", is_flag=True, help="Each call names its session; see docs/guides/coding-agents.md.")
+@option("--dialect", metavar="NAME", default="meantime", help="Tool vocabulary to offer (default: meantime).")
 @option("--home", metavar="DIR", help="The daemon's folder ($MEANTIME_HOME).")
 def command(thread: str | None, by_session: bool, dialect: str, home: str | None) -> int:
     """An MCP server on stdin and stdout, for a coding agent to start.

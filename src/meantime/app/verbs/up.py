@@ -43,7 +43,7 @@ def command(foreground: bool, settings: tuple[str, ...], wait: float, as_json: b
 
 
 def _variable(said: str) -> tuple[str, str]:
-    """The daemon hears of it through its environment, and checks the value there."""
+    """The daemon is given it through its environment, and checks the value there."""
     from meantime.app.config_keys import known
 
     key, equals, value = said.partition("=")

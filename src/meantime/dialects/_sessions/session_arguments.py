@@ -1,4 +1,4 @@
-"""What the tools take."""
+"""The arguments of the tools."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def guess(command: object) -> float | None:
 
 
 def shown(outcome: Outcome) -> Any:
-    """What is shown of an ending: exit code and output, or what there was of that."""
+    """The visible part of an ending: exit code and output, or what there was of that."""
     if isinstance(outcome, Completed):
         return _answer(0, outcome.result, outcome)
     found = exit_of(outcome) if isinstance(outcome, Failed) else None
@@ -53,7 +53,7 @@ def exit_of(failed: Failed) -> dict[str, Any] | None:
 
 
 def _answer(code: int, text: Json, outcome: Completed | Failed) -> dict[str, Any]:
-    """What a model can take: the two ends of what is longer than that."""
+    """Text of a size that a model can take: the two ends of a longer one."""
     spill = outcome.spill
     said = as_text(text) if spill is None or spill.of_message else preview(spill)
     answer: dict[str, Any] = {"returncode": code, "output": middle_out(said)}

@@ -31,7 +31,7 @@ WORDS = MappingProxyType(
 
 
 def origin(task: Task) -> tuple[str, str]:
-    """Its plugin and its tool: those that it was started with, else what its work is."""
+    """Its plugin and its tool: those that it was started with, or its work's."""
     plugin, tool = task.meta.get("plugin"), task.meta.get("tool")
     if isinstance(plugin, str) and isinstance(tool, str):
         return plugin, tool
@@ -56,8 +56,9 @@ def full_name(plugin: str, tool: str) -> str:
 
 
 def estimate(task: Task) -> float | None:
-    """Seconds, as they were when the task was started; of a command that another door started, by what it
-    is. A plugin's own estimates learn."""
+    """Seconds, as they were when the task was started; for a command that was started elsewhere, by what it
+    is. A plugin's own estimates learn.
+    """
     kept = task.meta.get(ESTIMATE)
     if isinstance(kept, int | float) and not isinstance(kept, bool):
         return kept
@@ -77,7 +78,7 @@ def row(task: Task) -> dict[str, Any]:
 
 
 def result(task: Task, output: Output | None) -> dict[str, Any]:
-    """Of what has not ended, how it stands; of what is over the limits, its two ends and the file."""
+    """The status of an active task; for a result over the limits, its two ends and the file."""
     found: Any = None
     if task.outcome is not None:
         found = cli_command.shown(task.outcome) if task.work.kind == "shell" else output and output.value
@@ -95,7 +96,7 @@ def noted(task: Task, answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def unfinished(outcome: Outcome) -> dict[str, Any]:
-    """What a command that was waited for answers where it did not complete: its exit code, or why there is
+    """The answer of a command that was waited for and did not complete: its exit code, or why there is
     none; its output in any case."""
     found = cli_command.exit_of(outcome) if isinstance(outcome, Failed) else None
     if found is not None:

@@ -20,7 +20,7 @@ from .jaato_tasks import AGENTS, FUNCTIONS, full_name, named
 
 
 class Capable(NamedTuple):
-    """What can be started here."""
+    """The work that can be started here."""
 
     commands: bool
     functions: Sequence[str]  # and tools of MCP servers, as far as they are known
@@ -38,7 +38,8 @@ class Capable(NamedTuple):
 
     @property
     def own(self) -> tuple[str, ...]:
-        """Those whose tools are all known here; of the others, who starts them knows."""
+        """Plugins whose tools are all known here; the tools of the others are known to the process that
+        starts them."""
         cli = (cli_command.PLUGIN,) if self.commands else ()
         return cli if self.agents is None else (*cli, AGENTS)
 

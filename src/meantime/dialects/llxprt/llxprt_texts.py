@@ -1,4 +1,4 @@
-"""Seed 002's texts, to the letter. What a task said is cleaned before it is put into one."""
+"""Seed 002's texts, to the letter. Output of a task is cleaned before it is put into one."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def note(message: str) -> str:
 
 
 def goal(task: Task) -> str:
-    """What it was asked: a subagent's prompt, or the command."""
+    """Its request: a subagent's prompt, or the command."""
     input: Any = task.work.input
     given = cast("dict[str, Any]", input) if isinstance(input, dict) else {}
     asked: Any = task.run.prompt or next((given[key] for key in GOALS if given.get(key)), "")
@@ -187,7 +187,7 @@ def whole(outcome: Outcome) -> str:
 
 
 def ended(task: Task) -> str:
-    """What the model is told of an ending."""
+    """The text of an ending for the model."""
     if task.status is Status.CANCELLED:
         said = f"Async task '{name(task)}' was cancelled ({task.id}).{_failed(task)}"
         return note("\n".join([said, *task_text.reduced(task)]))

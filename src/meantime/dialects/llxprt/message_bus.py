@@ -14,7 +14,9 @@ FAILED, CANCELLED = "async-task-failed", "async-task-cancelled"
 
 
 def message(event: Event, task: Task) -> dict[str, Any] | None:
-    """Of an event of the journal and its task as it is then; None for what the bus does not carry."""
+    """The message for an event of the journal and its task as it is then; None for events that the bus does
+    not carry.
+    """
     if task.work.kind != "agent":
         return None
     head: dict[str, Any] = {

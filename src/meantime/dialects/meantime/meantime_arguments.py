@@ -1,4 +1,4 @@
-"""What our own tools take."""
+"""The arguments of our own tools."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Purpose: TypeAlias = Annotated[str, Meta(description="Purpose, in a few words.")
 
 
 class Starting(Arguments, kw_only=True):
-    """What everything that starts something can be told."""
+    """The arguments of everything that starts something."""
 
     timeout: Seconds | None = None
     description: Purpose = ""

@@ -1,4 +1,4 @@
-"""What a model reads: each tool in a sentence or two."""
+"""Texts for a model: each tool in a sentence or two."""
 
 from __future__ import annotations
 

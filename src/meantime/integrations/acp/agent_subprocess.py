@@ -1,4 +1,4 @@
-"""An agent's process: started under a guard, heard, and ended with all that it has started."""
+"""An agent's process: started under a guard, read, and ended with everything that it started."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _began(pid: int) -> str:
 
 
 class Log:
-    """What an agent says on stderr: the last of it, in two files that take turns."""
+    """The stderr of an agent: the last of it, in two files that take turns."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -1,7 +1,7 @@
 """The wire to an agent: JSON-RPC on its stdin and stdout. The only place that knows the SDK.
 
-Of the SDK we take the connection and not its typed client: that drops updates of kinds it does not know, and
-loses a whole turn to one malformed field of its answer.
+We use the SDK's connection and not its typed client: that drops updates of kinds it does not know, and loses
+a whole turn to one malformed field of its answer.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Wire:
 
     @property
     def garbage(self) -> str:
-        """The first line of its stdout that is no message."""
+        """The first line of its stdout that is not a message."""
         return self._lines.garbage
 
     async def _handle(self, method: str, params: Any, is_notification: bool) -> Any:
@@ -72,7 +72,7 @@ class Wire:
 
 
 class Lines:
-    """Messages as the SDK's connection moves them. What is no message is left out: agents print."""
+    """Messages as the SDK's connection moves them. Other lines are left out: agents print."""
 
     def __init__(self, stdin: asyncio.StreamWriter, stdout: asyncio.StreamReader) -> None:
         self._stdin = stdin

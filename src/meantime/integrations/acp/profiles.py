@@ -1,4 +1,4 @@
-"""What is known of each agent's habits: data, measured with the versions that docs/acp.md names."""
+"""Known habits of each agent: data, measured with the versions that docs/guides/acp.md names."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ BY_NAME = {profile.name: profile for profile in PROFILES}
 
 
 def profile_of(settings: AgentSettings) -> Profile:
-    """By its name, else by the program, or a script that it runs."""
+    """Found by its name, or by the program, or by a script that it runs."""
     if settings.profile:
         if settings.profile not in BY_NAME:
             raise InvalidInput(
@@ -94,7 +94,7 @@ def profile_of(settings: AgentSettings) -> Profile:
 
 
 def failure_in(profile: Profile, text: str) -> str:
-    """What a model's failure says, where the agent says it as its own words; else nothing."""
+    """The text of a model's failure, if the agent shows it as its own words; otherwise nothing."""
     found = re.match(profile.failure, text.strip(), re.DOTALL) if profile.failure else None
     return found["text"].strip() if found else ""
 

@@ -120,10 +120,12 @@ class Program:
         return f"It said on stderr: {said} {self._printed()}".strip() if said else self._printed()
 
     def _printed(self) -> str:
-        return f"It printed what is no message: {self._wire.garbage!r}." if self._wire.garbage else ""
+        return (
+            f"It printed a line that is not a message: {self._wire.garbage!r}." if self._wire.garbage else ""
+        )
 
     async def _done_within(self, future: asyncio.Future[Any], seconds: float) -> bool:
-        """By our own clock. Who is cancelled meanwhile is cancelled."""
+        """By our own clock. A caller that is cancelled meanwhile is cancelled."""
         over = asyncio.Event()
         alarm = self._clock.call_later(seconds, over.set)
         waiting = asyncio.ensure_future(over.wait())
@@ -214,7 +216,7 @@ class Program:
     async def _stop(
         self, session: str, turn: Turn, answering: asyncio.Future[dict[str, Any]], grace: float
     ) -> None:
-        """Asks, waits a little, and ends the process. Whoever asks a second time does not wait."""
+        """Asks, waits a little, and ends the process. A second caller does not wait."""
         turn.asking.end()
         obeyed = False
         with suppress(asyncio.CancelledError, ConnectionError):

@@ -121,7 +121,7 @@ class AcpHost:
         return program is not None and await program.steer(session, text, STEERS)
 
     async def _load(self, program: Program, session: str, brief: Brief, options: Options) -> None:
-        """What is replayed is heard by nobody: we have it already."""
+        """Replayed messages are ignored: we have them already."""
         if session in program.sessions:
             return
         known = self._records.get(session)

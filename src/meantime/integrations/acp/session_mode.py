@@ -16,8 +16,8 @@ from .program import Program
 async def choose(
     program: Program, session: str, answer: dict[str, Any], settings: AgentSettings, options: Options
 ) -> None:
-    """`answer` is what the agent said when it made or loaded the session. What a person has asked for and
-    cannot be had is refused; what only our profile would like is left."""
+    """`answer` is what the agent said when it made or loaded the session. A mode that a person has asked for
+    and that cannot be had is refused; one that only our profile prefers is left out."""
     wanted = options.mode or (program.profile.mode if needs_permission(settings) else "")
     if wanted and wanted != _now(answer, "mode"):
         await _set(program, session, answer, "mode", wanted, options, must=bool(options.mode))

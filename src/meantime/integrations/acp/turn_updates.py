@@ -1,4 +1,4 @@
-"""Hears one turn of an agent: updates become lines, pieces, spending and phases."""
+"""Receives one turn of an agent: updates become lines, pieces, spending and phases."""
 
 from __future__ import annotations
 
@@ -84,11 +84,11 @@ class Turn:
             self.text = said
 
     def unended(self) -> str:
-        """What is being said and has no line yet."""
+        """Text that is still coming and has no line yet."""
         return "".join(self._open) if self._speaks is Kind.TEXT else ""
 
     def drop_message(self) -> None:
-        """It is no word of the agent's: it gets no line."""
+        """It is not a word of the agent's: it gets no line."""
         self._open, self._message = [], ""
 
     def _step(self) -> None:
@@ -159,7 +159,7 @@ class Turn:
 
 
 def _tool(update: dict[str, Any]) -> str:
-    """Its own name, where the agent tells it: rules are written with it. Else what kind of tool it is."""
+    """Its own name, where the agent tells it: rules are written with it. Otherwise the kind of tool."""
     named = _tool_name(update.get("_meta"))
     if named:
         return named

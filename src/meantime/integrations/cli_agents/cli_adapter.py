@@ -1,4 +1,4 @@
-"""How one program is spoken to, and how it is understood. Each has a file of its own."""
+"""The command line of one program, and the meaning of its output. Each has a file of its own."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class TurnRequest(Struct, frozen=True):
 
 
 class LineSink(Protocol):
-    """What a reader may say: part of the Hearer, with the place of every line known."""
+    """The reports of a reader: part of the Hearer, with the place of every line known."""
 
     def line(self, line: Line) -> None: ...
 
@@ -44,8 +44,9 @@ class LineSink(Protocol):
 
 
 class Reader(ABC):
-    """Understands what a program says in one turn. It hears every event from the first on, also those
-    that a former owner has heard; events that it does not know are nothing to it."""
+    """Understands what a program says in one turn. It receives every event from the first on, even events
+    that a former owner has received; it ignores unknown events.
+    """
 
     def __init__(self, sink: LineSink, used: int = 0) -> None:
         """`used`: tokens of the session before this turn."""
@@ -73,7 +74,7 @@ class Reader(ABC):
             self.sink.line(Line(role="assistant", text=text))
 
     def piece(self, text: str) -> None:
-        """Of something that comes in pieces; it is one line when something else comes."""
+        """Adds a piece of a message; the pieces become one line when something else comes."""
         self._pieces.append(text)
 
     def flush(self) -> None:
@@ -142,7 +143,7 @@ def number(value: Any) -> int:
 
 
 def part(event: Any, *names: str) -> Any:
-    """What lies below these names; an empty object where there is nothing of the kind."""
+    """The value below these names; an empty object where there is nothing of the kind."""
     found: Any = event
     for name in names:
         found = cast("Event", found).get(name) if isinstance(found, dict) else None
@@ -150,7 +151,7 @@ def part(event: Any, *names: str) -> Any:
 
 
 def table(event: Any, *names: str) -> Event:
-    """The object that lies there, or an empty one."""
+    """The object there, or an empty one."""
     found = part(event, *names)
     return cast("Event", found) if isinstance(found, dict) else {}
 

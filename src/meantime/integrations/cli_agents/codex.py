@@ -64,7 +64,7 @@ class Events(Reader):
             self.result(id, error or item.get("result") or item.get("status"), failed=failed)
 
     def _count(self, usage: Event) -> None:
-        """It counts the whole session, also what a fork has from its source."""
+        """It counts the whole session, including what a fork has from its source."""
         self.total = number(usage.get("input_tokens")) + number(usage.get("output_tokens"))
         self.sink.spent(tokens=max(0, self.total - self.used))
 

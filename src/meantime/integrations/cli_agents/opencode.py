@@ -20,7 +20,7 @@ def arguments(ask: TurnRequest) -> list[str]:
 
 
 def environment(ask: TurnRequest) -> dict[str, str]:
-    """What no flag says goes into its configuration, on top of the project's."""
+    """Settings without a flag go into its configuration, on top of the project's."""
     settings = ask.settings
     name = "OPENCODE_CONFIG_CONTENT"
     config: dict[str, Any] = json.loads(settings.env.get(name) or "{}")

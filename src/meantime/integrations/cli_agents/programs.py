@@ -22,7 +22,7 @@ def dialect_of(name: str, settings: AgentSettings) -> Dialect:
     if asked not in KNOWN:
         raise InvalidInput(
             f"The agent {name} is {asked!r}, which is not known here.",
-            hint=f"Known are {', '.join(KNOWN)}. Name one as its profile, if it is only called otherwise.",
+            hint=f"Use one of {', '.join(KNOWN)}, or name one as its profile if it is only called otherwise.",
         )
     return KNOWN[asked]
 

@@ -1,4 +1,4 @@
-"""What we know of each session: how its program names it, and which turn it is at."""
+"""The known facts of each session: how its program names it, and which turn it is at."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ class CommandLineHost:
         return await self._turn(fresh, prompt, brief, hearer)
 
     async def follow(self, session: str, prompt: Prompt, brief: Brief, hearer: Hearer) -> Turned:
-        """What was begun may be a later turn of the same run: its last one, or another try."""
+        """The turn that was begun may be a later one of the same run: its last one, or another try."""
         found = self._known.get(session)
         run = prompt.key.rpartition(".")[0]
         if found is None or not found.key.startswith(f"{run}."):

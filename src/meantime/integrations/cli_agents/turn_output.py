@@ -1,4 +1,4 @@
-"""From what a program writes to what its reader hears: whole lines, each with its place."""
+"""From the output of a program to the input of its reader: whole lines, each with its place."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Lines:
         self._keep(piece.data[place:])
 
     def rest(self) -> Iterator[tuple[int, bytes]]:
-        """What is left when there will be no more: a last line that was not ended."""
+        """The remainder when there will be no more: a last line that was not ended."""
         yield from self._line(b"")
 
     def _keep(self, data: bytes) -> None:
@@ -67,7 +67,7 @@ class TurnOutput:
     def __init__(
         self, dialect: Dialect, hearer: Hearer, number: int, used: int, *, again: bool = False
     ) -> None:
-        """`again`: a former owner has heard some of it, and counted what was spent."""
+        """`again`: a former owner has read some of it, and counted what was spent."""
         self._hearer = hearer
         self._again = again
         self._spent: list[tuple[int, int, float]] = []

@@ -1,4 +1,4 @@
-"""What a loop of one's own is given: what was said so far, and the ways to say more."""
+"""The object that a loop of one's own is given: the conversation so far, and the ways to say more."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _decode = msgspec.json.Decoder(Line).decode
 
 
 class TryAgain(Exception):
-    """Raised by a loop whose provider is in trouble: the turn is tried again, and nobody hears of it.
+    """Raised by a loop whose provider is in trouble: the turn is retried, and nobody is told of it.
 
     after: seconds, where the provider named them. limited: it said that it is too much at once.
     """
@@ -96,8 +96,9 @@ class Conversation:
         return bool(self._steered)
 
     def heard(self) -> Sequence[Line]:
-        """What was said to the agent since it last looked; it is among the messages from now on. What a
-        loop does not look for is the next thing it is called with."""
+        """The messages to the agent since it last looked; they are in the conversation from now on. A loop
+        that does not look is called once more with them.
+        """
         lines = [Line(role="user", text=text) for text in self._steered]
         self._steered.clear()
         for line in lines:

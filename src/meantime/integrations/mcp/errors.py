@@ -1,4 +1,4 @@
-"""What can go wrong with a server. Apart, so that naming them does not load the SDK."""
+"""The failures of a server. Apart, so that naming them does not load the SDK."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class IdScan:
 
     @property
     def answers(self) -> int | str | None:
-        """The id of the request that this message answers; None if it is no answer, or says none."""
+        """The id of the request that this message answers; None if it is not an answer, or has no id."""
         return None if self._is_request else self._id
 
     def feed(self, piece: bytes) -> None:

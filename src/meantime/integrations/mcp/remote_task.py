@@ -1,8 +1,8 @@
 """A server that answers a call with a task of its own: which one, what it says, how it ended.
 
 Two shapes are known. By the extension io.modelcontextprotocol/tasks (SEP-2663) the task lies flat in the
-answer, and `tasks/get` has the result. By the protocol of 2025-11-25 it lies under `task`, and the result
-is fetched with `tasks/result`.
+answer, and `tasks/get` has the result. In the protocol of 2025-11-25 it is under `task`, and the result is
+fetched with `tasks/result`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Remote(Struct, frozen=True):
 
     @property
     def session(self) -> str | None:
-        """What the ledger keeps to find it again; None for an id that does not fit."""
+        """The data that the ledger keeps to find it again; None for an id that does not fit."""
         if _PLAIN.match(self.id):
             text = f"{self.kind}:{self.id}"
         else:
@@ -137,5 +137,5 @@ def age_of(began: str, task: Task, clock: Clock) -> float:
 
 
 def _this_boot() -> str:
-    """This start of the machine; short, because it lies beside the server's own id."""
+    """This start of the machine; short, because it is kept beside the server's own id."""
     return boot().replace("-", "")[:12]

@@ -78,7 +78,7 @@ class McpRunner:
         return False
 
     async def tools(self, server: str | None) -> Sequence[ToolInfo]:
-        """What the server offers now, or all of them."""
+        """The tools that the server offers now, or those of all servers."""
         if server is not None:
             return await self._tools(server)
         asked = await asyncio.gather(*map(self._tools, self.servers), return_exceptions=True)
@@ -251,7 +251,7 @@ def _number(value: Any) -> float | None:
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """What somebody may have meant, else what there is, in words."""
+    """The names that somebody may have meant, or all that there are, in words."""
     names = sorted(known)
     meant = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     if meant:

@@ -60,7 +60,7 @@ class HttpServer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         url: Any = self.url
         parts = urlsplit(url) if isinstance(url, str) else None
         if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
-            raise InvalidInput(f"url={url!r} is no address.", hint="Give one like https://host/mcp.")
+            raise InvalidInput(f"url={url!r} is not an address.", hint="Give one like https://host/mcp.")
         headers: Any = self.headers
         if not isinstance(headers, Mapping) or not all(
             isinstance(word, str) for pair in cast("Mapping[Any, Any]", headers).items() for word in pair

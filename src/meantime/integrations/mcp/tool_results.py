@@ -1,4 +1,4 @@
-"""What a tool answered, as the report of a run."""
+"""A tool's answer, as the report of a run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ _CODES = {
 
 
 def report_of(result: Mapping[str, Any]) -> Report:
-    """Of a CallToolResult: `isError` is a failure; structured content is the result where there is any."""
+    """The report of a CallToolResult: `isError` is a failure; structured content is the result where there is
+    any.
+    """
     content = result.get("content")
     items = cast("list[Any]", content) if isinstance(content, list) else []
     structured = result.get("structuredContent")
@@ -39,7 +41,7 @@ def failed_tool(value: Json) -> Report:
 
 
 def report_of_error(error: Any, tool: str) -> Report:
-    """Of a JSON-RPC error object: the server refused the call, or broke in it."""
+    """The report of a JSON-RPC error object: the server refused the call, or broke in it."""
     fields = cast("dict[str, Any]", error if isinstance(error, dict) else {})
     code, message = fields.get("code"), fields.get("message")
     text = message if isinstance(message, str) and message.strip() else "The server gave no reason."

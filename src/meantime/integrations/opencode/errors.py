@@ -1,4 +1,4 @@
-"""What can go wrong between an OpenCode server and us."""
+"""The failures between an OpenCode server and us."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Denied(Refused):
 def check_extra() -> None:
     if importlib.util.find_spec("httpx") is None:
         raise InvalidInput(
-            "OpenCode is spoken to over HTTP, which needs httpx.",
+            "OpenCode is driven over HTTP, which needs httpx.",
             code="extra_missing",
             hint="Install it: pip install 'meantime[opencode]'.",
         )

@@ -17,7 +17,7 @@ def signal_group(of: Process, number: signal.Signals) -> None:
 
 
 def marked(mark: str) -> Iterator[Process]:
-    """Those that were started with this in their environment."""
+    """Processes that were started with this in their environment."""
     wanted = mark.encode()
     for path in Path("/proc").glob("[0-9]*"):
         try:
@@ -30,7 +30,7 @@ def marked(mark: str) -> Iterator[Process]:
 
 
 def end_marked(mark: str) -> int:
-    """What a server has left running when it was killed; how many there were."""
+    """Ends the processes that a killed server has left running; returns how many there were."""
     found = list(marked(mark))
     for each in found:
         _send(os.kill, each.pid, signal.SIGKILL)

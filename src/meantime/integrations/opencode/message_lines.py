@@ -11,7 +11,7 @@ BEGUN = frozenset({"running", "completed", "error"})
 
 
 def lines_of(role: str, part: dict[str, Any]) -> Iterator[Line]:
-    """What a part says, as far as it is whole. What it says later has another id."""
+    """The text of a part, as far as it is complete. Later text has another id."""
     id, kind = part["id"], part["type"]
     if kind == "text":
         if part.get("text") and not part.get("ignored") and (role == "user" or _is_whole(part)):
@@ -54,7 +54,7 @@ def all_lines(messages: list[dict[str, Any]]) -> list[Line]:
 
 
 def text_of(message: dict[str, Any]) -> str:
-    """What the agent says in it."""
+    """The text of the agent in it."""
     texts = [part.get("text", "") for part in message["parts"] if part["type"] == "text"]
     return "\n\n".join(text for text in texts if text.strip())
 

@@ -1,4 +1,4 @@
-"""What a session's stored messages say: which are there, and which the model was asked with."""
+"""The content of a session's stored messages: which are there, and which the model was asked with."""
 
 from __future__ import annotations
 
@@ -51,8 +51,7 @@ class View:
 
     @property
     def voice(self) -> dict[str, Any]:
-        """The agent and the model that the user spoke to last: what is said without them would go to
-        others."""
+        """The agent and the model that the user spoke to last: a message without them would go to others."""
         for message in reversed(self.messages):
             info = message["info"]
             if info["role"] == "user" and info.get("agent") and info.get("model"):

@@ -54,9 +54,9 @@ class OpenCodeHost:
         self, url: str, session: str, *, password: str = "", dialect: Renderer | None = None
     ) -> None:
         if not str(url).startswith(("http://", "https://")):
-            raise InvalidInput(f"{url!r} is no URL.", hint="Such as http://127.0.0.1:4096.")
+            raise InvalidInput(f"{url!r} is not a URL.", hint="Such as http://127.0.0.1:4096.")
         if not str(session).startswith("ses"):
-            raise InvalidInput(f"{session!r} is no session of OpenCode.", hint="Their ids begin with ses.")
+            raise InvalidInput(f"{session!r} is not a session of OpenCode.", hint="Their ids begin with ses.")
         check_extra()
         self.url = url
         self.session = session

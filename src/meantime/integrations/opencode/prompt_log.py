@@ -1,4 +1,4 @@
-"""What we must not forget of one task's session: when each prompt was first given, and what was heard."""
+"""The memory of one task's session: when each prompt was first given, and what was received."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Memory:
         return self._prompts[prompt]
 
     def is_news(self, id: str) -> bool:
-        """True once for each: what a former owner has heard is not said again."""
+        """True once for each: a line that a former owner has received is not repeated."""
         if id in self._heard:
             return False
         self._heard.add(id)

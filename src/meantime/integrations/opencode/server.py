@@ -1,8 +1,9 @@
 """OpenCode servers: `Remote`, which somebody else runs, and `Server`, our own: started when it is needed, and
 found again by whoever comes after us.
 
-Our own has a session of its own, so it outlives us, and the turns in it go on. What is needed to find it lies
-in our folder. Nothing is asked of it before it says where it listens: such a question is never answered."""
+Our own has a session of its own, so it outlives us, and the turns in it go on. The facts that are needed to
+find it are in our folder. Nothing is asked of it before it says where it listens: such a question is never
+answered."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ MARK = "MEANTIME_OPENCODE"  # in the environment of the server, and of all that 
 
 
 class Record(Struct, frozen=True):
-    """What is kept of a server; its owner alone can read it."""
+    """The stored facts about a server; its owner alone can read them."""
 
     process: Process
     password: str

@@ -1,4 +1,4 @@
-"""What the settings of an agent mean to OpenCode."""
+"""The meaning of an agent's settings for OpenCode."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ def environ(settings: AgentSettings) -> dict[str, str]:
 
 
 def rules(settings: AgentSettings) -> list[dict[str, str]]:
-    """The tools that it has at all, and what is allowed and denied without being asked for. What OpenCode
-    asks for beyond that is for its own configuration to say, or `options = {permission = {bash = "ask"}}`."""
+    """The tools that it has at all, and what is allowed and denied without being asked for. Requests beyond
+    that are decided by OpenCode's own configuration, or by `options = {permission = {bash = "ask"}}`.
+    """
     said: dict[str, str] = {}
     if settings.tools is not None:
         usual = "allow" if settings.otherwise == "allow" else "ask"

@@ -42,7 +42,7 @@ class OpenCodeSessions:
         check_extra()
         if settings.url:
             if not settings.url.startswith(("http://", "https://")):
-                raise InvalidInput(f"url={settings.url!r} of the agent {name} is no URL.")
+                raise InvalidInput(f"url={settings.url!r} of the agent {name} is not a URL.")
         elif shutil.which(command(settings)[0], path=environ(settings).get("PATH")) is None:
             raise InvalidInput(
                 f"The agent {name} needs {command(settings)[0]}, which is not there.",

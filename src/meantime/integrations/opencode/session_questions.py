@@ -1,4 +1,4 @@
-"""What a session asks: permissions and questions, put to our own doors, and answered once."""
+"""The requests of a session: permissions and questions, shown by our own servers, and answered once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SessionQuestions:
         self._open: dict[str, asyncio.Task[None]] = {}
 
     async def look(self, sessions: set[str]) -> None:
-        """For what was asked while nobody listened. What was answered elsewhere is open no longer."""
+        """For what was asked while nobody listened. A request answered elsewhere is no longer open."""
         permissions = await self._client.permissions(self._directory)
         questions = await self._client.questions(self._directory)
         for request in permissions:

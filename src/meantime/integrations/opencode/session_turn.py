@@ -117,7 +117,7 @@ class Turn:
     # -- saying it
 
     async def _give(self, client: Client, feed: Feed, about: dict[str, Any]) -> None:
-        """Unless it is there. What is given again keeps its ids, and is the same message."""
+        """Unless it is there. A prompt that is given again keeps its ids, and is the same message."""
         known = await client.message(self._session, self._message, self._directory)
         held = known is not None and any(part["id"] == self._part for part in known["parts"])
         if held and not (self._prompt.again and not self._tries):
@@ -244,7 +244,7 @@ class Turn:
         return None
 
     def _steps(self, view: View) -> list[dict[str, Any]]:
-        """What the model did since the prompt; all of it is told, if it was not."""
+        """The model's work since the prompt; all of it is reported, if it was not."""
         later = view.after(self._message)
         steps = [step for step in later if step["info"]["id"] not in self._before]
         for step in steps:

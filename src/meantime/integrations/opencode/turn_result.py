@@ -27,8 +27,9 @@ class Open(Enum):
 def verdict(
     steps: Sequence[dict[str, Any]], *, stopping: bool = False, problem: dict[str, Any] | None = None
 ) -> Turned | Open:
-    """Of an idle session, from what the model did since the prompt; `problem` is what the session itself
-    complained of. `stopping`: we have asked it to stop."""
+    """The verdict on an idle session, from the model's work since the prompt; `problem` is what the session
+    itself complained of. `stopping`: we have asked it to stop.
+    """
     if not steps:
         return _failed(problem) if problem else Open.UNBEGUN
     last = steps[-1]["info"]

@@ -62,7 +62,9 @@ class Record:
 
 
 class Loaded:
-    """What a session holds. Its end may be open: calls without results, and words that nobody heard."""
+    """The contents of a session. Its end may be open: calls without results, and messages that nobody has
+    read.
+    """
 
     def __init__(self) -> None:
         self.messages: list[ModelMessage] = []
@@ -86,7 +88,7 @@ class Loaded:
 
     @property
     def open_calls(self) -> list[ToolCallPart]:
-        """Of the last response: those without a result."""
+        """The calls of the last response that have no result."""
         last = self.messages[-1] if self.messages else None
         if not isinstance(last, ModelResponse):
             return []

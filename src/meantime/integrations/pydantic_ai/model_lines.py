@@ -39,7 +39,7 @@ def lines(messages: Iterable[ModelMessage]) -> Iterator[Line]:
 
 
 def of_response(response: ModelResponse) -> Iterator[Line]:
-    """What was thought and said, and what the provider's own tools did. Calls of ours are apart."""
+    """Thoughts and texts, and the calls of the provider's own tools. Calls of ours are apart."""
     for part in response.parts:
         if isinstance(part, ThinkingPart) and part.content:
             yield Line(role="assistant", kind=Kind.THOUGHT, text=part.content)
@@ -63,7 +63,7 @@ def of_call(call: ToolCallPart | NativeToolCallPart) -> Line:
 
 
 def of_result(part: Any) -> Line:
-    """Of anything that answers a call: a return, or a demand to try again."""
+    """The line of anything that answers a call: a return, or a demand to try again."""
     if isinstance(part, ToolReturnPart | NativeToolReturnPart):
         text, failed = part.model_response_str(wrap_if_error=False), part.outcome != "success"
     else:

@@ -46,7 +46,7 @@ class Stalled(Exception):
 
 
 def trouble(problem: BaseException) -> Verdict | None:
-    """What is worth another try; None for what would fail again."""
+    """The error as one that is worth another try; None for an error that would repeat."""
     if isinstance(problem, FallbackExceptionGroup):
         each = [trouble(one) for one in problem.exceptions]
         return each[-1] if all(each) else None
@@ -77,7 +77,7 @@ def _is_transport(problem: BaseException) -> bool:
 
 
 class Request:
-    """What one turn's requests share."""
+    """The state that one turn's requests share."""
 
     def __init__(
         self,

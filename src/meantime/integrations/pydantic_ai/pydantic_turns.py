@@ -192,7 +192,7 @@ class Turn:
         return Turned(text=text, result=jsonable(value))
 
     def _stopped(self) -> Turned:
-        """What was said so far is kept, also of a response that did not end."""
+        """The text so far is kept, even of a response that did not end."""
         self._keep()
         said = self._request.partial
         if said:

@@ -1,4 +1,6 @@
-"""What ties a run to its task: its model is paced, its tools are restricted, and what needs leave asks."""
+"""Ties a run to its task: its model is paced, its tools are restricted, and tools that need permission ask
+for it.
+"""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ _TOLD = re.compile(r'^<task-notification id="([^"]+)"')
 
 
 class Talk:
-    """One conversation. Whoever says something waits for its answer, which `thread.loop()` cannot give: it
-    hands out turns for a loop to take. So a turn is taken here where `say` is called.
+    """One conversation. The speaker waits for its answer, which `thread.loop()` cannot give: it hands out
+    turns for a loop to take. So a turn is taken here where `say` is called.
 
     functions, agents, commands, threshold: the tools it gets; see `tools`.
     history: a file in which its messages are kept; a restart goes on with them, and tells nothing twice.
@@ -66,7 +66,7 @@ class Talk:
             return output
 
     async def woken(self, **run: Any) -> AsyncIterator[Any]:
-        """What the agent says when work has ended and nobody talks to it, until its Meantime is closed."""
+        """The agent's messages when work has ended and nobody talks to it, until its Meantime is closed."""
         async for _ in self._thread.wakeups():
             said = await self.say(**run)
             if said is not None:
@@ -74,7 +74,7 @@ class Talk:
 
     @property
     def _unanswered(self) -> bool:
-        """Something was told, and the agent has not answered it: also where that turn failed."""
+        """Something was told, and the agent has not answered it, even if that turn failed."""
         return bool(self.messages) and isinstance(self.messages[-1], ModelRequest)
 
     def _hold(self, notices: Iterable[Notice]) -> None:
@@ -127,7 +127,7 @@ class Talk:
 
 def _check(agent: object) -> None:
     if not isinstance(agent, AbstractAgent):
-        what = f"{agent!r:.100} is no agent of Pydantic AI."
+        what = f"{agent!r:.100} is not an agent of Pydantic AI."
         raise InvalidInput(what, hint="The agent comes first: Talk(agent, thread, …).")
 
 

@@ -25,7 +25,7 @@ _ANYTHING = SchemaValidator(core_schema.any_schema())
 
 
 class Function(Protocol):
-    """What `@background` makes of a function."""
+    """The result of `@background` on a function."""
 
     name: str
     description: str
@@ -75,7 +75,7 @@ class TaskTools(AbstractToolset[Any]):
         self.begin(None)
 
     def begin(self, turn: Turn | None) -> None:
-        """What the model reads from now on counts as told with the ack of this turn."""
+        """Notices that the model reads from now on count as told with the ack of this turn."""
         self.reads.clear()
         self._verbs = self._thread.toolset(agents=self._agents, commands=self._commands, turn=turn)
 
@@ -117,9 +117,9 @@ class TaskTools(AbstractToolset[Any]):
 
 def _check(thread: object, functions: Sequence[object]) -> None:
     if not isinstance(thread, Thread):
-        raise InvalidInput(f"{thread!r:.100} is no thread.", hint='Use mt.thread("conversation-1").')
+        raise InvalidInput(f"{thread!r:.100} is not a thread.", hint='Use mt.thread("conversation-1").')
     for function in functions:
         if not hasattr(function, "work"):
             # Not marked here on the way: what is marked can be started by its name at every door.
-            what = f"{function!r:.100} is no function that can be handed off."
+            what = f"{function!r:.100} is not a function that can be handed off."
             raise InvalidInput(what, hint="Put @background (from meantime) above it.")

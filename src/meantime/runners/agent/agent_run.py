@@ -103,7 +103,7 @@ class Drive:
         except MeantimeError as problem:
             return self._ended(Report(error=Failed(str(problem), problem.code)))
         except OSError as problem:
-            text = f"What this run has to keep could not be written: {problem.strerror}."
+            text = f"The state of this run could not be written: {problem.strerror}."
             return self._ended(Report(error=Failed(text, "not_kept")))
         finally:
             for alarm in self._alarms:
@@ -200,7 +200,7 @@ class Drive:
         return await self._give(Prompt(text, self._key(f"answer.{question.id}"), reply=reply))
 
     def _open_question(self) -> tuple[Question | None, Reply | None]:
-        """What it still waits for, or what was answered and perhaps never reached it."""
+        """The question that it still waits for, or one that was answered and perhaps never reached it."""
         if self._task.question is not None:
             return self._task.question, None
         asked = self._mark.question
@@ -237,7 +237,7 @@ class Drive:
         return True
 
     def warn(self, text: str) -> None:
-        """The agent itself is told, where it can hear it."""
+        """The agent itself is told, if it can be."""
         if self._host.abilities.steer and self._turns.is_turning:
             self._warning = asyncio.ensure_future(self._say(WARNING.format(text=text)))
 

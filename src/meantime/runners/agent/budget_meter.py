@@ -1,4 +1,4 @@
-"""What a run has spent, by itself and with all that it has started, beside what it may spend."""
+"""The spending of a run, by itself and with everything that it has started, beside its limits."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Tally:
         return found
 
     def spent(self) -> Limit:
-        """What is nearest to its end, of its own or of any tree it belongs to."""
+        """The limit that is nearest, its own or that of any tree it belongs to."""
         parts = [Limit(*self._budget.spent(self.own))]
         for tally in self._line():
             part, name = tally._tree.spent(tally.whole)

@@ -79,7 +79,9 @@ def _sync(folder: Path) -> None:
 
 
 def age(mark: Mark | None, task: Task, clock: Clock) -> float:
-    """By the monotonic clock while the machine has not been restarted; else only the wall clock is left."""
+    """Uses the monotonic clock while the machine has not been restarted; otherwise only the wall clock is
+    left.
+    """
     return 0.0 if mark is None else _since(mark, mark.began, task.run.started_at, clock)
 
 

@@ -14,7 +14,7 @@ LONGEST = 3600.0  # seconds that a provider can keep everybody out
 
 
 class Capacity:
-    """A gate that learns (additive increase, multiplicative decrease). Who waits is let in in order."""
+    """A gate that learns (additive increase, multiplicative decrease). Waiting agents are let in in order."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -1,4 +1,4 @@
-"""What an agent has said in a run: whole messages, and the one that is coming."""
+"""An agent's text in a run: whole messages, and the one that is coming."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class MessageBuffer:
             self._trim()
 
     def cut(self) -> None:
-        """What was coming is not, or comes again from its beginning."""
+        """The message that was coming is dropped, or comes again from its beginning."""
         self._size -= sum(map(len, self._coming))
         self._coming.clear()
 

@@ -1,4 +1,4 @@
-"""What an agent asks: answered by rule, by an earlier answer for its task, or by a person."""
+"""An agent's requests: answered by rule, by an earlier answer for its task, or by a person."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class QuestionPolicy(ABC):
         return reply
 
     async def _answered(self, question: Question, asked_at: float) -> Reply:
-        """What is on record is the answer: too late is decided by the same commit as an answer in time.
+        """The record holds the answer: too late is decided by the same commit as an answer in time.
         The time that it may wait begins when it was asked, whoever the owner was."""
         asking = asyncio.ensure_future(self._context.ask(question))
         patience = self._settings.answer_within

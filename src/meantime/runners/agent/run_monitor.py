@@ -1,4 +1,4 @@
-"""Hears what a host says during a run: keeps it, counts it, and says when it is enough."""
+"""Receives a host's reports during a run: keeps them, counts them, and reports when a limit is reached."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class RunMonitor(QuestionPolicy):
 
     @property
     def partial(self) -> str:
-        """What the agent has said, as far as it came."""
+        """The agent's text, as far as it came."""
         return self.speech.text
 
     # -- what a host says
@@ -82,7 +82,7 @@ class RunMonitor(QuestionPolicy):
 
     @contextmanager
     def keeping(self) -> Generator[None]:
-        """A disk that is full does not end the work; it is said once that its words are not kept."""
+        """A full disk does not end the work; a warning is logged once that its conversation is not kept."""
         try:
             yield
         except OSError as problem:
@@ -157,7 +157,7 @@ class RunMonitor(QuestionPolicy):
         silent = self._clock.monotonic() - self._heard_at
         if silent >= patience:
             if self._settings.on_stall == "stop":
-                self.stop(Halt("stalled", f"Nothing was heard of it for {duration(silent)}."))
+                self.stop(Halt("stalled", f"It reported nothing for {duration(silent)}."))
                 return
             self._context.warn(f"silent for {duration(silent)}")
             self.alive()  # said; it is looked at again after as long

@@ -34,7 +34,7 @@ class Turns:
         return self._turning is not None and not self._turning.done()
 
     async def persist(self, session: str, prompt: Prompt, *, follows: bool = False) -> Turned:
-        """A provider's troubles are waited out, and nobody hears of them."""
+        """A provider's troubles are waited out, and nobody is told of them."""
         while True:
             turned = await self._paced(session, prompt, follows=follows)
             if (

@@ -158,14 +158,14 @@ class AgentRunner:
             journal.stir()
 
     def _tally(self, task: Task, settings: AgentSettings, began: float) -> Tally:
-        """What was spent before a restart is spent."""
+        """Spending from before a restart counts."""
         tally = Tally(settings.budget, settings.tree, self._tallies.get(task.above or ""), began)
         if (was := task.progress) is not None:
             tally.add(Spending(was.turns, was.calls, was.tokens, was.cost))
         return tally
 
     def _let_go(self, id: str) -> None:
-        """What it has started may go on, or not even have begun, and still belongs to its tree."""
+        """Tasks that it has started may go on, or not even have begun, and still belong to its tree."""
         self._tallies[id] = self._tallies.pop(id)
         if len(self._tallies) > TALLIES:
             done = next((one for one in self._tallies if one not in self._drives), None)
@@ -207,7 +207,7 @@ class AgentRunner:
         return None if found is None else found.host
 
     async def _said_in(self, source: dict[str, str], task: Task) -> Sequence[Line]:
-        """What its host has of it, which may be more than what we heard; else what we heard."""
+        """Its host's copy, which may have more than ours; otherwise our own."""
         found = self.agents.get(source["agent"] or task.work.name)
         if found is not None and found.host.abilities.history:
             lines = await found.host.lines(source["session"], found.settings)

@@ -1,4 +1,4 @@
-"""What is said in a task's session, on disk as it is said: lines for machines, and a text for people."""
+"""The conversation of a task's session, on disk as it comes: lines for machines, and a text for people."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Journal:
         return size + (not whole)
 
     def has(self, id: str) -> bool:
-        """Of this run, and kept by a former owner."""
+        """Whether a former owner of this run has kept it."""
         return bool(id) and id in self._kept
 
     def line(self, line: Line) -> Line:
@@ -85,7 +85,7 @@ class Journal:
             os.close(fd)
 
     def _show(self, line: Line) -> None:
-        """What came in pieces is there already, and is not shown twice."""
+        """Text that came in pieces is there already, and is not shown twice."""
         text, pieces, coming = spoken(line), self._said, self._coming
         self._said, self._coming = "", False
         if line.kind is Kind.THOUGHT:
@@ -110,7 +110,7 @@ class Journal:
         self.stir()
 
     def stir(self) -> None:
-        """Who waits for more looks again."""
+        """Waiting readers look again."""
         self.changed.set()
         self.changed = asyncio.Event()
 
@@ -143,6 +143,6 @@ def lines(folder: Path) -> Sequence[Line]:
 
 
 def said_last(folder: Path, run: int) -> str:
-    """What the agent has said in a run that nobody heard the end of."""
+    """The agent's text in a run whose end nobody has received."""
     own = [line for line in lines(folder) if line.run == run and line.role == "assistant"]
     return "\n\n".join(line.text for line in own if line.kind is Kind.TEXT and line.text)

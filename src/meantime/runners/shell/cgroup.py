@@ -75,5 +75,5 @@ def remove(base: Path) -> bool:
 
 
 def _name(base: Path) -> str:
-    """Of the whole path: another ledger may have a task of the same id."""
+    """A hash of the whole path: another ledger may have a task of the same id."""
     return PREFIX + hashlib.sha256(os.fsencode(base)).hexdigest()[:24]

@@ -54,7 +54,7 @@ class Places:
             mark.write_text(now)
 
     def close(self) -> None:
-        """Of a ledger that forgets, nothing is left."""
+        """Nothing is left of a ledger that forgets."""
         if not self.lasts and self._root is not None:
             shutil.rmtree(self._root, ignore_errors=True)
             self._root = None

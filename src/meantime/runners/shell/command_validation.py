@@ -1,4 +1,4 @@
-"""What a user gives to Shell(...), checked before anything is recorded."""
+"""The arguments of Shell(...), checked before anything is recorded."""
 
 from __future__ import annotations
 
@@ -95,11 +95,11 @@ def stdin(value: Any) -> bytes | None:
 
 
 def size(value: object) -> tuple[int, int]:
-    """Of a terminal."""
+    """The size of a terminal."""
     numbers = check_all(cast("list[Any]", value), object, "size") if isinstance(value, tuple | list) else []
     if len(numbers) != 2 or not all(type(number) is int and 0 < number < 10_000 for number in numbers):
         raise InvalidInput(
-            f"size={shown(cast('object', value))} is no terminal's.",
+            f"size={shown(cast('object', value))} is not the size of a terminal.",
             hint="Give (rows, columns), such as (24, 80).",
         )
     return cast("tuple[int, int]", tuple(numbers))

@@ -1,4 +1,4 @@
-"""What a command's ending means: the report of its run, from the state that its shim left."""
+"""The meaning of a command's ending: the report of its run, from the state that its shim left."""
 
 from __future__ import annotations
 
@@ -50,8 +50,9 @@ def report(base: Path, state: State, given: dict[str, Any], inline: int | None) 
 
 
 def copied(base: Path, state: State | None, inline: int | None) -> Report:
-    """A run that belongs to the original of this state. What the copy holds of its output is shown; no file
-    is touched, as it may be a hard link to the original's."""
+    """A run that belongs to the original of this state. The copy's part of its output is shown; no file is
+    touched, as it may be a hard link to the original's.
+    """
     place = provenance.made_in(base)
     why = COPIED.format(place=f" in {place}" if place else "")
     return Report(lost=why, partial=shown(base, state, inline) or None if state else None)

@@ -1,4 +1,4 @@
-"""What a command said, gathered at its end: as text, or as a file that holds it."""
+"""The output of a command, gathered at its end: as text, or as a file that holds it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PREVIEW = 4_000  # bytes of each end that are shown of it
 
 
 class Said(NamedTuple):
-    """What the command said, as far as it was kept: as text, or as a file that holds it."""
+    """The output of the command, as far as it was kept: as text, or as a file that holds it."""
 
     text: str | None = None
     spill: Spill | None = None
@@ -65,7 +65,7 @@ def _gap(lost: int) -> bytes:
 
 
 def _file(base: Path, state: State) -> Spill:
-    """The stream's own file where it holds everything in its order; else one that does. A stream that
+    """The stream's own file if it holds everything in its order; otherwise one that does. A stream that
     went around its ring is put in order for good, so that it does not take the disk twice."""
     alone = not state[cells.ERR_TOTAL] and not state[cells.OUT_GAP_TO] and not state[cells.LEFT]
     kept = state[cells.HEAD] + state[cells.RING]

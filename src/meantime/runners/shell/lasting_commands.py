@@ -1,4 +1,4 @@
-"""Commands that are no tasks of their own, for integrations that start programs (ports/commands.py)."""
+"""Commands that are not tasks of their own, for integrations that start programs (ports/commands.py)."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class LastingCommand:
 
 
 def _task(key: str, command: Command | None = None) -> Task:
-    """What the shell runner is given for it; it is in no ledger."""
+    """The task that the shell runner is given for it; it is in no ledger."""
     given = {} if command is None else _given(command)
     work = Work("shell", key, given)
     return Task(id=key, thread="", work=work, status=Status.RUNNING, run=Run())

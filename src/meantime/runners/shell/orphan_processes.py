@@ -34,7 +34,7 @@ class KillResult(NamedTuple):
 
 
 class KillTarget(NamedTuple):
-    """What is looked for, beside the mark. A process is named by its pid and its start."""
+    """The processes that are looked for, beside the mark. A process is named by its pid and its start."""
 
     base: Path
     shim: tuple[int, int] = (0, 0)
@@ -103,8 +103,9 @@ def _has_children(shim: int, started: int) -> bool:
 
 
 def mark_of(base: Path) -> str:
-    """What its processes carry. With the numbers of its state, as another ledger, perhaps in a container,
-    may have the same path and the same task; they go on to name it when the folder is moved."""
+    """The mark that its processes carry. With the numbers of its state, as another ledger, perhaps in a
+    container, may have the same path and the same task; they go on to name it when the folder is moved.
+    """
     found = os.stat(f"{base}{cells.STATE_FILE}")
     return f"{base}@{found.st_dev}:{found.st_ino}"
 
@@ -133,8 +134,9 @@ def _marks(base: Path) -> Callable[[bytes], bool]:
 
 
 def _environment(pid: str) -> list[bytes]:
-    """Of a process; or of its other threads, where its first one has ended. One that is just becoming
-    another program has none for a moment: then it is looked at again."""
+    """The environment of a process; or of its other threads, where its first one has ended. One that is just
+    becoming another program has none for a moment: then it is looked at again.
+    """
     for _ in range(LOOKS):
         text = _read(f"/proc/{pid}/environ")
         if text == b"":

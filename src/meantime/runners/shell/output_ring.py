@@ -272,7 +272,7 @@ def _file(state: State, stream: str) -> str:
 
 
 def _place(state: State, stream: str, offset: int) -> tuple[int, int]:
-    """Where in its file a byte of a stream lies, and how many lie behind each other from there."""
+    """The place of a byte of a stream in its file, and how many follow each other from there."""
     head, ring = state[cells.HEAD], state[cells.RING]
     if offset < head:
         return offset, head - offset

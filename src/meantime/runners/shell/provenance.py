@@ -1,6 +1,7 @@
-"""Whose processes a state file names: this ledger's, or, where the file was copied, the original's.
+"""The owner of the processes that a state file names: this ledger, or, where the file was copied, the
+original.
 
-A state says where it was made: on which device, as which inode, in which folder. Whatever was moved,
+A state says where it was made: on which device, as which inode, in which folder. A file that was moved,
 renamed or mounted elsewhere is still that file. A copy is not, and neither is a hard link in another folder.
 """
 

@@ -262,7 +262,7 @@ class ShellRunner:
             watch.keep(kept)
 
     def runs(self, task: Task) -> bool:
-        """Whether it runs, also where we do not follow it. A shim that stays with what an ended command has
+        """Whether it runs, even if we do not follow it. A shim that stays with what an ended command has
         left does not count."""
         base = self._places.of(task)
         return is_locked(base) and not _has_ended(base) and whose(base) is not Whose.ANOTHERS
@@ -323,7 +323,7 @@ class ShellRunner:
         return Path(path).read_bytes()
 
     def interrupt(self, task: Task) -> bool:
-        """As Ctrl-C at its terminal would. False where there is nobody to hear it."""
+        """As Ctrl-C at its terminal would. False if nothing can receive it."""
         watch = self._watches.get(task.id)
         return watch is not None and watch.interrupt()
 
@@ -361,7 +361,7 @@ def _vanished(base: Path, problem: OSError) -> Report:
 
 
 def _abandoned(watch: Watch, state: State, asked: int, inline: int | None) -> Report:
-    """The shim was killed. What it left behind is nobody's any more, so it is ended, and that is said."""
+    """The shim was killed. Its leftovers are nobody's any more, so they are ended, and reported."""
     base = watch.base
     hunted = orphan_processes.kill_orphans(base, state, followed=watch.followed)
     if hunted.spared:

@@ -21,7 +21,7 @@ NAME = 200  # characters of the command that name it
 
 
 class ProcessLimits(Struct, frozen=True, kw_only=True):
-    """What a command may use; None is no limit."""
+    """Limits of a command; None is no limit."""
 
     address_space: int | None = None  # bytes of memory that it may map
     cpu_seconds: int | None = None  # of the processor's time, for each of its processes

@@ -74,7 +74,7 @@ class Watch:
 
     def forbid(self) -> bool:
         """Marks the command as taken, so that no shim begins it: a former owner's order may still be on
-        its way. False if one has it already; then we shall hear of it."""
+        its way. False if one has it already; then we shall be notified."""
         try:
             fcntl.flock(self._state, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -85,7 +85,7 @@ class Watch:
         return free
 
     def on_event(self, said: bytes) -> None:
-        """What was said is only a reason to look: it may be of a former life of the same command."""
+        """An event is only a reason to look: it may be of a former life of the same command."""
         if said == cells.OUTPUT:
             self._wake()
         elif said == cells.BEGUN and self._wanted is not None:
@@ -104,7 +104,7 @@ class Watch:
             self.shim_ended()  # it may have ended while we looked
 
     def begin(self) -> None:
-        """It runs: from now on we hear of it, should its shim be killed."""
+        """It runs: from now on we are notified, should its shim be killed."""
         self._resolve(self.begun)
         self._wake()
         if self._wanted is not None:

@@ -33,7 +33,7 @@ class Thread:
         return sorted(self.held.get(turn, {}).values(), key=by_number)
 
     def next_unread(self, turn: str, limit: int) -> list[NoticeRecord]:
-        """What the turn may lease now: in order, and one that failed twice by itself."""
+        """The notices that the turn may lease now: in order, and one that failed twice by itself."""
         taken: list[NoticeRecord] = []
         if any(holder != turn for holder in self.held):
             return taken

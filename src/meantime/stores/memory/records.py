@@ -1,4 +1,4 @@
-"""What is kept of one task, and of each of its notices."""
+"""The stored data of one task, and of each of its notices."""
 
 from __future__ import annotations
 

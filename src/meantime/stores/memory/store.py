@@ -225,7 +225,7 @@ class Journal:
         self._events: list[Event] = []
 
     def write(self, event: Event | None) -> int:
-        """Returns its sequence number; 0 is no event."""
+        """Returns its sequence number; 0 stands for none."""
         if event is None:
             return 0
         self.seq += 1

@@ -22,8 +22,9 @@ def raised(cursor: sqlite3.Cursor) -> int:
 
 
 def number_in(ledger: Path) -> int | None:
-    """Of the database file alone, whatever is in its WAL. 0 where an earlier version wrote it, None where it
-    cannot be read."""
+    """The number in the database file alone, whatever is in its WAL. 0 where an earlier version wrote it,
+    None where it cannot be read.
+    """
     try:
         with closing(sqlite3.connect(f"{ledger.absolute().as_uri()}?immutable=1", uri=True)) as db:
             if not db.execute(SQL["has_checkpoints"]).fetchone():

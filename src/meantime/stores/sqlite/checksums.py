@@ -57,7 +57,7 @@ def checksum(*values: object) -> int:
 
 
 def of_notice(thread: object, number: object, task: object, run: object, at: float) -> int:
-    """Of what a notice keeps for good. Its state is held by the constraints of its table."""
+    """The checksum of the constant fields of a notice. Its state is held by the constraints of its table."""
     return checksum(thread, number, task, run, float(at))
 
 

@@ -21,7 +21,7 @@ _CONTRADICTS = "its columns contradict its body"
 
 
 class Row(NamedTuple):
-    """Of a task, as its columns tell it."""
+    """A task, as its columns tell it."""
 
     seq: int
     id: str
@@ -169,8 +169,9 @@ def find_all(db: sqlite3.Connection) -> Iterator[Bad]:
 
 
 def unindexed(db: sqlite3.Connection, table: Table, after: Sequence[Any]) -> str:
-    """What the indexes lack of the next slice. For a ledger that is too large for SQLite's own comparison,
-    which cannot be done in slices."""
+    """The rows of the next slice that the indexes lack. For a ledger that is too large for SQLite's own
+    comparison, which cannot be done in slices.
+    """
     query = _UNINDEXED.get(table.query)
     row = db.execute(SQL[query], (*after, SLICE)).fetchone() if query else None
     return f"row {row[0]} is missing from an index" if row else ""

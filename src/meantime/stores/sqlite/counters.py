@@ -19,7 +19,7 @@ Key = tuple[str, bool, str, bool]  # status, whether it was resumed, agent, whet
 
 
 class Tallies:
-    """What one group of changes adds to the counters, written with the group."""
+    """The additions of one group of changes to the counters, written with the group."""
 
     def __init__(self) -> None:
         self._ended: dict[Key, list[float]] = {}  # tasks, those that have a duration, their seconds

@@ -83,7 +83,7 @@ class LedgerFile:
         if self._is_older():
             return "its database is older than its WAL"
         if self._lock.was_clean and self._lock.was_marked and self._mark.is_of_another():
-            return "it was closed, and a WAL that is not its own lies beside it"
+            return "it was closed, and a WAL that is not its own is beside it"
         try:
             if missing := self._mark.missing():
                 return missing

@@ -77,8 +77,9 @@ def _sorted(query: Query) -> tuple[str, list[object]]:
 
 
 def counting(query: Query) -> tuple[str, list[object]]:
-    """How many there are, before paging. What has an index is counted there; of the cleared ones,
-    which no other index knows, there are few."""
+    """How many there are, before paging. Queries with an index are counted there; the cleared tasks, which no
+    other index knows, are few.
+    """
     where, values = _where(query)
     if query.hidden or is_scan(query) or query.resumed is not None or query.session is not None:
         return f"SELECT count(*) FROM tasks WHERE {where}", values

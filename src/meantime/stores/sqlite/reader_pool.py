@@ -27,7 +27,7 @@ class Readers:
 
     @contextmanager
     def one(self) -> Generator[sqlite3.Connection]:
-        """For one question. What went wrong with a connection does not go on to the next."""
+        """For one question. A failure of one connection does not affect the next."""
         try:
             db = self._idle.pop()
         except IndexError:

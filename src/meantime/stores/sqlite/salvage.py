@@ -22,7 +22,7 @@ SQL = queries()
 
 def is_foreign(ledger: Path, lock: Path) -> bool:
     """Somebody else's file: it holds something, was never opened by us, and does not carry our mark.
-    What we did open, and cannot read any more, is damage instead."""
+    A ledger that we did open, and cannot read any more, is damaged instead."""
     if not ledger.exists() or not ledger.stat().st_size or lock.exists():
         return False
     try:
@@ -38,7 +38,7 @@ class Damaged(Exception):
 
 
 def check(db: sqlite3.Connection, *, thorough: bool) -> str:
-    """What is wrong with the database, or the empty string."""
+    """The problem with the database, or the empty string."""
     try:
         db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         if thorough:
@@ -52,7 +52,7 @@ def check(db: sqlite3.Connection, *, thorough: bool) -> str:
 
 
 def is_damage(problem: sqlite3.Error) -> bool:
-    """A disk that is full, failing or locked for a while is no damage: the ledger itself is healthy."""
+    """A disk that is full, failing or locked for a while is not damage: the ledger itself is healthy."""
     code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
     return code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
@@ -166,8 +166,9 @@ def _copy(found: Salvaged, into: sqlite3.Connection) -> dict[str, int]:
 
 
 def _mend(db: sqlite3.Connection) -> None:
-    """What one row says of another must hold again: no notice without its ending, no ending without its
-    notice, no completion number given twice. A ledger from before we looked by columns gets them here."""
+    """References between rows must hold again: no notice without its ending, no ending without its notice, no
+    completion number given twice. A ledger from before we looked by columns gets them here.
+    """
     for name in ("fill_columns", "drop_notices_of_nothing", "drop_notices_of_no_run", "raise_numbers"):
         db.execute(SQL[name])
     for seq, thread, run, at, body in db.execute(SQL["ended_without_notice"]).fetchall():

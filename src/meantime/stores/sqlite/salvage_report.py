@@ -49,7 +49,7 @@ def write(folder: Path, account: list[str]) -> None:
 
 
 def missing(ledger: Path) -> list[str]:
-    """Of the last salvage of this ledger."""
+    """The account of the last salvage of this ledger."""
     folders = sorted(ledger.parent.glob(f"{ledger.name}.salvaged-*"))
     try:
         account = (folders[-1] / FILE).read_text(errors="replace") if folders else ""

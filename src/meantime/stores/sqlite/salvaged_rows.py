@@ -156,7 +156,7 @@ class _Reader:
     def _between(
         self, table: str, where: str, values: Sequence[object], key: str, low: int, high: int
     ) -> Iterator[Row]:
-        """A stretch that cannot be read is halved, down to the rows that lie on pages that are gone."""
+        """A stretch that cannot be read is halved, down to the rows on pages that are gone."""
         stretches = [(low, high)]
         while stretches and self._failures < MOST_FAILURES:
             start, end = stretches.pop()

@@ -27,8 +27,9 @@ _CREATE = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class Lock:
-    """Who owns the ledger. The kernel's flock decides; the text inside tells people, and the next owner: how
-    the ledger was left, and which file it was, so that a copy of it is known for one."""
+    """The owner of the ledger. The kernel's flock decides; the text inside tells people, and the next owner:
+    how the ledger was left, and which file it was, so that a copy of it is known for one.
+    """
 
     def __init__(self, ledger: Path) -> None:
         self._ledger = ledger
@@ -90,7 +91,7 @@ class Lock:
             os.fsync(self._fd)
 
     def disown(self) -> None:
-        """Whatever ledger is put here next, whoever opens it finds a copy."""
+        """The next ledger that is put here is found to be a copy, whoever opens it."""
         self._origin, self.was_made, self.checkpoints = ELSEWHERE, True, 0
         self._write(clean=True)
         os.fsync(self._fd)
@@ -256,7 +257,7 @@ class Spills:
         return str(path)
 
     def _sync_folder(self) -> None:
-        """Else the file's name could be lost in a power cut, and the ending points to nothing."""
+        """Otherwise the file's name could be lost in a power cut, and the ending points to nothing."""
         fd = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(fd)
@@ -274,7 +275,7 @@ class Spills:
 
 
 class Beside:
-    """Payloads lie beside their ledger. A task names them by their whole path: when the ledger was moved,
+    """Payloads are beside their ledger. A task names them by their whole path: when the ledger was moved,
     copied or restored, that path is the one of old."""
 
     def __init__(self, ledger: Path) -> None:

@@ -1,4 +1,4 @@
-"""Reads the named statements and the numbered migrations that lie beside this file."""
+"""Reads the named statements and the numbered migrations beside this file."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ logger = logging.getLogger("meantime")
 
 
 class Unreadable:
-    """What was met of them since the ledger was opened."""
+    """Unreadable rows that were met since the ledger was opened."""
 
     def __init__(self, ledger: Path) -> None:
         self._ledger = ledger

@@ -91,8 +91,9 @@ class WalIndex:
         return Point(salt, _CHECKSUM.pack(sum1, sum2), frames, page_size, page, page_sum)
 
     def trim(self, wal: str) -> None:
-        """Cuts off the frames behind the last commit. Those of a commit that failed to sync are whole, and
-        would be taken for a commit after a kill."""
+        """Cuts off the frames behind the last commit. Frames of a commit that failed to sync are whole, and
+        would be taken for a commit after a kill.
+        """
         _, _, page_size, frames, *_ = _INDEX.unpack_from(self._index)
         if self.is_at(wal):
             os.truncate(wal, _frame_offset(frames + 1, _bytes(page_size)) if frames else 0)
@@ -128,7 +129,7 @@ class WalMark:
         self._looked = 0.0
 
     def missing(self) -> str:
-        """What the ledger lacks of its acknowledged commits, or the empty string. For a closed ledger."""
+        """The acknowledged commits that the ledger lacks, or the empty string. For a closed ledger."""
         point = self.claimed()
         if not point.frames:
             return ""
@@ -304,7 +305,7 @@ def has_frames(ledger: Path) -> bool:
 
 
 def _page_sum(ledger: Path, point: Point) -> int | None:
-    """Of the page as it is in the database itself."""
+    """The checksum of the page as it is in the database itself."""
     try:
         with ledger.open("rb") as file:
             file.seek((point.page - 1) * point.page_size)

@@ -43,7 +43,7 @@ class Write(NamedTuple):
 
 
 class Group(Protocol):
-    """What operations keep for their whole group: written before the commit, dropped with it."""
+    """State that operations keep for their whole group: written before the commit, dropped with it."""
 
     def finish(self, cursor: sqlite3.Cursor) -> None: ...
 

@@ -37,7 +37,7 @@ class Above(NamedTuple):
 
 
 class AgentSessions:
-    """What hooks have written down in a home."""
+    """The notes of hooks in a home."""
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._home = home(os.environ if environ is None else environ)
@@ -52,7 +52,7 @@ class AgentSessions:
         self._write(_mark(_agent(), _call(tool, arguments)) + CALL, session)
 
     def session(self) -> str:
-        """Of the nearest process above us that has one; empty for none."""
+        """The session of the nearest process above us that has one; empty for none."""
         if not self._folder.is_dir():
             return ""
         return next(filter(None, (self._read(_mark(one) + SESSION) for one in above())), "")

@@ -62,7 +62,7 @@ def _goose_session(environ: Mapping[str, str]) -> str:
 
 
 def own_thread(environ: Mapping[str, str] = os.environ) -> str:
-    """What the environment says, else the agent that started us, else a person."""
+    """The environment decides, then the agent that started us; otherwise it is a person."""
     if environ.get(OURS):
         return environ[OURS]
     session = session_of(environ) or (_session_above(environ) if environ.get(GEMINI) else "")
@@ -70,13 +70,15 @@ def own_thread(environ: Mapping[str, str] = os.environ) -> str:
 
 
 def _session_above(environ: Mapping[str, str]) -> str:
-    """Of an agent that tells its shell no more than that it is there."""
+    """The thread of an agent that tells its shell no more than that it is there."""
     from .agent_sessions import AgentSessions
 
     return AgentSessions(environ).session()
 
 
 def own_task(environ: Mapping[str, str] = os.environ) -> str | None:
-    """The task that this process works for: what it starts is a child of it. What is no id is nobody's."""
+    """The task that this process works for: what it starts is a child of it. A text that is not an id is
+    nobody's.
+    """
     said = environ.get(TASK, "")
     return said if said and _STRANGE not in _marked(said) and len(said) <= MOST_ID else None

@@ -49,7 +49,7 @@ def database(environ: Mapping[str, str]) -> str:
 
 
 def found(path: str, session: str, ids: Iterable[str]) -> set[str] | None:
-    """Those of the notices that the messages of a session have; None where there is no record of it."""
+    """The notices that the messages of a session have; None where there is no record of it."""
     texts = _read(path, _TEXTS, (session, MOST))
     if not texts:
         return None

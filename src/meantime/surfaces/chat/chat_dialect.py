@@ -89,7 +89,7 @@ class Speech:
         return self._seed.problem(problem)
 
     def launched(self, task: Task) -> Said:
-        """What is said of a task that has just begun, whatever it is."""
+        """The text for a task that has just begun, whatever it is."""
         return self._task.say(None, Answer(now=0.0, tasks=[task]))
 
     def _ran(self, ask: Ask, answer: Answer) -> Said:

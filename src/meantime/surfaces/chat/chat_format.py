@@ -1,4 +1,4 @@
-"""How the chat looks: rows of text. What is done in the background has the shape of what is waited for."""
+"""How the chat looks: rows of text. Background work looks like work that is waited for."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def call(name: str, what: str) -> list[str]:
 
 
 def output(text: str, failed: bool = False, lines: int = 0) -> list[str]:
-    """What came of a call, below it. lines: all that there are, where the text is only their two ends."""
+    """The result of a call, below it. lines: all that there are, where the text is only their two ends."""
     rows = [row for row in plain_lines(text).split("\n") if row.strip()] or ["(no output)"]
     more = max(lines, len(rows)) - len(rows[-SHOWN:])
     if more > 0:
@@ -72,7 +72,7 @@ def launched(said: Said) -> list[str]:
 
 
 def came(said: Said) -> list[str]:
-    """What came of a call: where it goes on, or what it said."""
+    """The result of a call: where it goes on, or its output."""
     data: dict[str, Any] = said.data or {}
     if "agentId" in data:
         return launched(said)

@@ -30,7 +30,7 @@ INTERRUPTED = "Interrupted."
 
 
 class Agent(Protocol):
-    """Who answers. `take` is one turn: what is new is in the conversation already."""
+    """The answering agent. `take` is one turn: what is new is in the conversation already."""
 
     name: str
 
@@ -90,7 +90,7 @@ class Chat:
     # -- the beginning and the end
 
     async def _recall(self) -> None:
-        """What was said in an earlier life, and the settings that it left."""
+        """The conversation of an earlier session, and the settings that it left."""
         await self.conversation.load()
         most = self.conversation.setting(MAX_ASYNC)
         if most is not None:
@@ -198,7 +198,7 @@ class Chat:
     # -- the person
 
     async def _read_and_leave(self) -> None:
-        """What the agent waits for when somebody leaves goes on without it."""
+        """A call that the agent waits for when somebody leaves goes on without it."""
         await self._read()
         await self._to_background()
 

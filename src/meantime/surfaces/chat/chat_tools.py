@@ -1,4 +1,4 @@
-"""What the model can do: run a command or an agent, waiting or not, and look at what runs. As seed 002 has
+"""The model's tools: run a command or an agent, waiting or not, and look at what runs. As seed 002 has
 it, it cannot stop a task: that is for the person."""
 
 from __future__ import annotations

@@ -50,12 +50,13 @@ class Conversation:
 
     @property
     def unsaid(self) -> list[str]:
-        """What somebody typed while the agent was busy, before the chat was killed."""
+        """Lines that somebody typed while the agent was busy, before the chat was killed."""
         return list(self._typed.values())
 
     async def typed(self, text: str) -> None:
-        """Kept before it is said: the agent may be busy for long, and the chat may be killed. It is said
-        all the same where it cannot be kept now."""
+        """Kept before it is sent: the agent may be busy for long, and the chat may be killed. It is sent all
+        the same if it cannot be kept now.
+        """
         id = crockford(os.urandom(8))
         self._typed[id] = text
         self._beside.add(None, Message(TYPED, (Part(f"{id} {text}"), Part(self._mark, hidden=True))))
@@ -69,7 +70,7 @@ class Conversation:
         return bool(said) and said[-1].message.role in (USER, TOOL)
 
     def unanswered(self) -> list[Entry]:
-        """What was said and told since the last answer."""
+        """Messages and notices since the last answer."""
         found: list[Entry] = []
         for entry in reversed(self.entries[self._others :]):
             if entry.message.role == ASSISTANT:
@@ -123,7 +124,7 @@ class Conversation:
         self._added = []
 
     def _is_anothers(self, entry: Entry) -> bool:
-        """Of a chat in another terminal, which still runs, and sees to it."""
+        """Whether it is of a chat in another terminal, which still runs, and sees to it."""
         by = next((part.text for part in entry.message.parts if part.hidden), "")
         if not by:
             return False
@@ -132,5 +133,5 @@ class Conversation:
 
 
 def _name(entry: Entry) -> str:
-    """Of a setting."""
+    """The name of a setting."""
     return entry.message.visible.partition(" ")[0] if entry.message.role == SETTING else ""

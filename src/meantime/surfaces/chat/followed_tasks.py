@@ -72,7 +72,7 @@ class Following:
 
 
 class _Lines:
-    """Whole lines out of pieces that end anywhere, also in the middle of a character."""
+    """Whole lines out of pieces that end anywhere, even in the middle of a character."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")

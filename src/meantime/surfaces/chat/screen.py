@@ -26,7 +26,7 @@ Options = Callable[[str], Iterable[tuple[str, str]]]
 
 
 class Keys:
-    """What keys do; set by whoever knows."""
+    """The actions of keys; set by their owner."""
 
     def __init__(self) -> None:
         self.background: Callable[[], None] = lambda: None
@@ -56,7 +56,7 @@ class Screen:
         )
 
     async def lines(self) -> AsyncGenerator[str]:
-        """What is typed, until somebody leaves. Keys are ours also between two prompts: one that is pressed
+        """The typed lines, until somebody leaves. Keys are ours also between two prompts: one that is pressed
         then is for the next."""
         with self._session.app.input.raw_mode():
             while not self._left:
@@ -89,7 +89,7 @@ class Screen:
             _let_go()
 
     def remember(self, lines: Iterable[str]) -> None:
-        """What was typed in an earlier life, for the arrow keys."""
+        """Lines that were typed in an earlier session, for the arrow keys."""
         for line in lines:
             self._typed.append_string(line)
 

@@ -87,7 +87,7 @@ class Scripted:
         return "It failed." if said.code else "Done."
 
     async def _told(self, notices: Sequence[str]) -> str:
-        """What it says of endings: what they came to stands above."""
+        """Its words about endings: their results are shown above."""
         ended: list[str] = []
         for notice in notices:
             with suppress(NotFound):  # deleted since

@@ -128,7 +128,7 @@ def help_text() -> str:
 def completions(
     line: str, speech: Speech, active: list[Task], ended: list[Task]
 ) -> Iterator[tuple[str, str]]:
-    """What the last word may become, with what it is: commands, and ids of tasks as they are now."""
+    """Completions of the last word, each with its meaning: commands, and ids of tasks as they are now."""
     *before, word = line.split(" ")
     match before:
         case []:

@@ -1,4 +1,4 @@
-"""What an agent does with work: it hands it off, or waits for it in the foreground."""
+"""An agent's ways to work: it hands work off, or waits for it in the foreground."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class WorkHandoff:
         self.toolset = Toolset(self._tasks, self._works, self.thread.id, self.speech)
 
     async def use(self, name: str, arguments: Mapping[str, Any]) -> Said:
-        """One tool, as the agent calls it. What waits does so until it ends or is sent away."""
+        """One tool, as the agent calls it. A waiting call ends, or is sent to the background."""
         waits = await self.toolset.starts(name) and not arguments.get("async")
         self.calling += waits
         try:
@@ -50,7 +50,7 @@ class WorkHandoff:
         return said
 
     async def to_background(self, *, leave: bool = False) -> list[Handle[Any]]:
-        """Everything that is waited for now goes on as a task. What has just ended has its answer.
+        """Everything that is waited for now goes on as a task. A call that has just ended has its answer.
 
         leave: whoever waited is not to go on with it."""
         sent: list[Handle[Any]] = []

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def run(table: Table, arguments: Sequence[str], version: str) -> int:
-    """One call of `meantime`: its exit code. Whatever happens, nobody sees a traceback."""
+    """One call of `meantime`: its exit code. Nobody sees a traceback, whatever happens."""
     open_streams()
     try:
         code = _performed(table, arguments, version)

@@ -67,8 +67,9 @@ def _at_most(seconds: float, until: float | None) -> float:
 
 
 def _tell(daemon: Daemon, id: str, to: Telling) -> bool:
-    """Whether there was something. What could not be printed is given back at once; what nobody wants to
-    confirm counts as a failed delivery, and five of those park a notice."""
+    """Whether there was something. A notice that could not be printed is given back at once; one that nobody
+    confirms counts as a failed delivery, and five of those park a notice.
+    """
     opened = daemon.post(f"/v1/threads/{part(id)}/turns", {"lease": LEASE, "limit": MOST})
     turn, notices = f"/v1/turns/{part(opened['turn'])}", opened["notices"]
     refused = False

@@ -86,7 +86,7 @@ class Harmless:
 
 class Copy:
     """One stream on its way, and how far it was read: what goes on after the daemon came back begins
-    there. What was not kept is said beside it, and never makes one line of two."""
+    there. A gap is reported beside it, and never makes one line of two."""
 
     def __init__(self, to: Sink, offset: int = 0) -> None:
         self.offset = offset

@@ -1,8 +1,8 @@
 """Ordinary command lines, read without click.
 
-Whatever is not ordinary is declined, and click has the word: an unknown or incomplete option, a value that is
-not one, a call for help. So errors are click's, and there is one judge of what is right. For everything that
-is not declined, click gives the same: tests/cli/test_plain_argv.py compares the two.
+Everything that is not ordinary is declined, and left to click: an unknown or incomplete option, a value that
+is not one, a call for help. So errors are click's, and there is one judge of what is right. For everything
+that is not declined, click gives the same: tests/cli/test_plain_argv.py compares the two.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def read(verb: Verb, argv: Sequence[str]) -> dict[str, Any] | None:
 
 
 def _options(verb: Verb, words: Iterator[str]) -> tuple[dict[str, Any], list[str]]:
-    """What the options say, and the words that belong to no option."""
+    """The values of the options, and the words that belong to no option."""
     known = {flag: one for one in verb.parameters for flag in one.flags}
     mixed = verb.settings.get("allow_interspersed_args", True)  # whether options may follow arguments
     found: dict[str, Any] = {}

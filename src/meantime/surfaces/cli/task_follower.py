@@ -17,7 +17,7 @@ RETURN = 30.0  # seconds that a daemon which went away is waited for
 
 
 def live(daemon: Daemon, id: str, *, raw: bool) -> None:
-    """What it says goes where it would go if it ran here."""
+    """Its output goes where it would go if it ran here."""
     if one_place():
         _copied(daemon, id, "both", sink(sys.stdout, raw=raw))
         return

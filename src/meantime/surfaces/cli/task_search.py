@@ -36,7 +36,7 @@ QUALIFIERS = ("status", "agent", "thread", "batch")
 
 
 def searched(words: Sequence[str]) -> dict[str, str]:
-    """`status:failed agent:review text` taken apart; what is no qualifier is searched for."""
+    """`status:failed agent:review text` taken apart; all other words are searched for."""
     found: dict[str, str] = {}
     rest: list[str] = []
     for word in words:
@@ -49,11 +49,13 @@ def searched(words: Sequence[str]) -> dict[str, str]:
 
 
 def strange(words: Sequence[str]) -> str:
-    """What looks like a qualifier and is none. It may be a text (`build:prod`): so it is no error."""
+    """A word that looks like a qualifier and is not one. It may be a text (`build:prod`): so it is not an
+    error.
+    """
     names = [word.partition(":")[0] for word in words if re.fullmatch(r"[a-z]+:[^/\s].*", word)]
     unknown = [f"{name}:" for name in names if name not in QUALIFIERS]
     known = ", ".join(f"{name}:" for name in QUALIFIERS)
-    return f"{unknown[0]} is no qualifier, and was searched for; there are {known}" if unknown else ""
+    return f"{unknown[0]} is not a qualifier, and was searched for; there are {known}" if unknown else ""
 
 
 def states(said: str) -> tuple[str, ...]:
@@ -70,7 +72,7 @@ def states(said: str) -> tuple[str, ...]:
 
 
 def tasks(daemon: Daemon, wanted: Sequence[str], **params: Any) -> Iterator[Wire]:
-    """Those in one of the states, newest first; read page by page, as far as somebody takes them."""
+    """Tasks in one of the states, newest first; read page by page, as far as somebody takes them."""
     asked = ",".join(dict.fromkeys(",".join(_ASKED[state] for state in wanted).split(",")))
     offset, seen = 0, set[str]()
     while True:
@@ -85,8 +87,9 @@ def tasks(daemon: Daemon, wanted: Sequence[str], **params: Any) -> Iterator[Wire
 
 
 def task(daemon: Daemon, ref: str) -> Wire:
-    """By its id or a unique prefix of it; else by a name that no other task has, or no other active one:
-    what was run again is meant, not what it was before."""
+    """Found by its id or a unique prefix of it; otherwise by a name that no other task has, or no other
+    active one: the newest run is meant, not an earlier one.
+    """
     try:
         return daemon.get(f"/v1/tasks/{part(ref)}")
     except Refused as refused:

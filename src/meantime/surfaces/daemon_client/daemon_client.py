@@ -49,7 +49,7 @@ class Daemon:
         headers: dict[str, str] | None = None,
         **params: object,
     ) -> Generator[Arriving]:
-        """An answer that goes on, on a connection of its own. Gone, also where it breaks off."""
+        """An answer that goes on, on a connection of its own. Gone, even if it breaks off."""
         line = self._connected(patience)
         try:
             with going():

@@ -16,14 +16,14 @@ MANY = 200  # active tasks: with more than these the full time is waited, and no
 
 
 class Thread:
-    """What there is to wait for, by its id."""
+    """The tasks to wait for, by id."""
 
     def __init__(self, daemon: Daemon, id: str) -> None:
         self._daemon = daemon
         self.id = id
 
     def look(self) -> Any:
-        """Its numbers; a thread that nobody has heard of has none."""
+        """Its numbers; an unknown thread has none."""
         return self._daemon.get(f"/v1/threads/{part(self.id)}")
 
     def is_over(self) -> bool:

@@ -1,4 +1,4 @@
-"""What the model of Gemini CLI still has of its conversation, which is less than its transcript holds.
+"""The part of its conversation that Gemini CLI's model still has, which is less than its transcript holds.
 
 The file has one JSON object a line and is only appended to. A line is a message; or it replaces all messages
 before it, as after a turn that failed or was interrupted; or it takes back all from one message on. And a
@@ -22,7 +22,7 @@ ID = re.compile(rb'\{"id":"([^"\\]{1,200})"')  # how a message begins
 
 
 def found(path: str, since: Mapping[str, int], session: str = "") -> set[str] | None:
-    """As transcript.found. All that counts for a notice stands behind the place where it was told."""
+    """As transcript.found. All that counts for a notice comes after the place where it was told."""
     if not path.endswith(".jsonl"):
         return transcript_search.found(path, since)  # an older version's, which is written anew each time
     wanted = [id.encode() for id in since]

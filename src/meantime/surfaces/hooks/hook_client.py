@@ -73,13 +73,13 @@ def main(words: list[str]) -> int:
 
 
 class Call:
-    """What a host says when it runs a hook, and the form in which it wants the answer."""
+    """A host's input to a hook, and the form in which it wants the answer."""
 
     def __init__(self, moment: str, host: str, said: dict[str, Any], environ: Mapping[str, str]) -> None:
         name = "conversation_id" if host == CURSOR else "session_id"
         session = _text(said, name)
         if not session:
-            raise Trouble(f"What came on stdin names no {name}, so nobody was told.")
+            raise Trouble(f"The input on stdin names no {name}, so nobody was told.")
         self.moment = moment
         self.host = host
         self.session = session
@@ -180,9 +180,9 @@ def _said(data: bytes) -> dict[str, Any]:
     try:
         found = hook_http.parsed(data.decode())
     except (ValueError, RecursionError):
-        raise Trouble("What came on stdin is not JSON, so nobody was told.") from None
+        raise Trouble("The input on stdin is not JSON, so nobody was told.") from None
     if found is None:
-        raise Trouble("What came on stdin is no JSON object, so nobody was told.")
+        raise Trouble("The input on stdin is not a JSON object, so nobody was told.")
     return found
 
 
@@ -243,7 +243,7 @@ def _give_back(call: Call, turn: str, until: float) -> None:
 
 
 def _mark(call: Call) -> None:
-    """This conversation has hooks. Whoever serves its MCP tools looks for the file
+    """This conversation has hooks. The process that serves its MCP tools looks for the file
     (surfaces/hooks/shown_notices.py): then it is told here, and not a second time there."""
     place = os.path.dirname(call.home.http_address)
     if call.moment == SESSION_START:

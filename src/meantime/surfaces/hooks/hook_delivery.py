@@ -70,7 +70,7 @@ class Telling:
         self._swept = -SWEEP
 
     async def tell(self, at: Boundary) -> Told:
-        """What there is to tell now; it is leased, and counts as shown. A caller that is cancelled has not
+        """The notices to tell now; they are leased, and count as shown. A caller that is cancelled has not
         shown it: it is given back."""
         telling = self._begin(self._tell(at))
         try:
@@ -146,14 +146,16 @@ class Telling:
     async def _unknown(
         self, at: Boundary, turn: str, notices: Sequence[Notice], shown: Shown
     ) -> Sequence[Notice]:
-        """Those that the conversation does not have. The others are acknowledged."""
+        """The notices that the conversation does not have. The others are acknowledged."""
         known = await self._known(at, self._offsets(at, shown, notices), shown)
         if known:
             await self._ack(at.thread, turn, known)
         return [notice for notice in notices if notice.id not in known]
 
     async def _settled(self, at: Boundary, shown: Shown) -> Shown:
-        """What may still be on its way into the transcript keeps its turn; else there is no turn any more."""
+        """Notices that may still be on their way into the transcript keep their turn; otherwise there is no
+        turn any more.
+        """
         known = await self._known(at, shown.notices, shown)
         held = not known or await self._ack(at.thread, shown.turn, known)
         left = {id: offset for id, offset in shown.notices.items() if id not in known}
@@ -183,7 +185,7 @@ class Telling:
         return found
 
     async def _known(self, at: Boundary, since: Mapping[str, int], shown: Shown) -> set[str]:
-        """What the conversation has for certain. Looked for before anything is sent."""
+        """The notices that the conversation has for certain. Looked for before anything is sent."""
         if not since:
             return set()
         known = await self._search(at, since)
@@ -193,8 +195,9 @@ class Telling:
         return {id for id in since if later and id in shown.notices}
 
     async def _search(self, at: Boundary, since: Mapping[str, int]) -> set[str] | None:
-        """Those that the conversation has; None where the host shows no transcript. Beside the loop: a disk
-        may be slow, and a transcript long."""
+        """The notices that the conversation has; None where the host shows no transcript. Beside the loop: a
+        disk may be slow, and a transcript long.
+        """
         if not at.transcript:
             return None
         look = gemini_transcript.found if at.host == GEMINI else transcript_search.found
@@ -207,7 +210,7 @@ class Telling:
             raise Refused(f"{at.transcript[:200]} could not be read in time, so nobody was told.") from None
 
     async def _ack(self, thread: str, turn: str, ids: set[str]) -> bool:
-        """Whether they were held. Else they come again, and are found again."""
+        """Whether they were held. Otherwise they come again, and are found again."""
         try:
             await self._tasks.ack(turn, sorted(ids), (), thread=thread)
         except (NotFound, LeaseLost):

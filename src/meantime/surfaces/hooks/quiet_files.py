@@ -38,7 +38,7 @@ class QuietFiles:
             LOG.warning("%s cannot be emptied: %s", self._folder, problem)
 
     async def make(self, thread: str, count: Callable[[], Awaitable[ThreadCount]]) -> None:
-        """Makes the file, if there is nothing to tell. A notice that comes while we count is heard of."""
+        """Makes the file, if there is nothing to tell. A notice that comes while we count is noticed."""
         self._looking.add(thread)
         found = await count()
         if thread not in self._looking or found.unread or found.leased:

@@ -1,4 +1,4 @@
-"""What hooks have shown, for the next hook: a hook ends before its host has read what it printed.
+"""Notices that hooks have shown, for the next hook: a hook ends before its host has read what it printed.
 
 One file for each conversation, `hooks/<thread>`. That it is there says that the conversation has hooks; the
 hook itself makes it, even while no daemon runs. The daemon writes into it.

@@ -37,7 +37,7 @@ def is_database(path: str) -> bool:
 
 
 def found(path: str, since: Mapping[str, int], session: str = "") -> set[str] | None:
-    """Those of the ids that are in it, each looked for from its offset; None where there is no transcript.
+    """The ids that are in it, each looked for from its offset; None where there is no transcript.
 
     A transcript that is shorter than an offset was written anew, and is read from its start. It is read, not
     mapped: one that is cut off meanwhile would kill the process that has it mapped.
@@ -77,8 +77,9 @@ def _seen(file: int, end: int, left: dict[bytes, int]) -> set[bytes]:
 
 
 def has(text: bytes, id: bytes) -> bool:
-    """In a notice. The bare id would not do: a command that lists tasks prints it, too. What the host is
-    still writing is looked at again when there is more."""
+    """In a notice. The bare id would not do: a command that lists tasks prints it, too. A line that the host
+    is still writing is looked at again when there is more.
+    """
     at = text.find(id)
     while at >= 0:
         follows = text[at + len(id) : at + len(id) + 1]

@@ -31,7 +31,7 @@ LOG = logging.getLogger("meantime.http")
 
 
 class HttpApp:
-    """What `make_app` makes: call it as ASGI, close it to end its streams and whoever waits."""
+    """The result of `make_app`: call it as ASGI, close it to end its streams and its waiting requests."""
 
     def __init__(
         self, tasks: Tasks, owner: Owner, settings: HttpSettings, clock: Clock, tokens: Tokens
@@ -62,7 +62,7 @@ def make_app(tasks: Tasks, owner: Owner, settings: HttpSettings, clock: Clock, t
 
 
 def _answering(app: ASGIApp) -> ASGIApp:
-    """Whatever goes wrong inside is an answer in JSON."""
+    """Every internal error is an answer in JSON."""
 
     async def answering(scope: Scope, receive: Receive, send: Send) -> None:
         begun = False

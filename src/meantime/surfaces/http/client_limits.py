@@ -103,8 +103,9 @@ def guarded_protocol(settings: HttpSettings, clock: Clock) -> type[asyncio.Proto
         return self.cycle is not None and not self.cycle.response_complete
 
     def has_rest(self: Any) -> bool:
-        """Of a body that was refused: it is taken and dropped, for to break off would take the answer
-        away from a client that sends everything before it reads."""
+        """Whether there is more of a body that was refused: it is read and dropped, for to break off would
+        take the answer away from a client that sends everything before it reads.
+        """
         return self.cycle is not None and self.cycle.response_complete and self.cycle.more_body
 
     def connection_made(self: Any, transport: Any) -> None:

@@ -1,4 +1,4 @@
-"""What a command says: a stretch of it by offset, its last lines, or all of it as it comes."""
+"""The output of a command: a stretch of it by offset, its last lines, or all of it as it comes."""
 
 from __future__ import annotations
 
@@ -67,9 +67,10 @@ def _wire(chunk: Chunk, encoding: str) -> Output:
 
 
 class Following(Response):
-    """What comes, until the task has ended: its bytes, or one JSON object a line, which also says where
-    bytes were lost. A door that closes breaks the answer off: an end in good order would say that there
-    is no more."""
+    """The output as it comes, until the task has ended: its bytes, or one JSON object a line, which also says
+    where bytes were lost. A server that closes aborts the response: a clean end would say that there is no
+    more.
+    """
 
     def __init__(self, chunks: AsyncIterator[Chunk], polls: Polls, kind: bytes) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What the handlers of all routes share."""
+"""The common dependencies of all handlers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""server.json: how other programs find the door. Private, whole or not there, gone after a graceful stop."""
+"""server.json: how other programs find the HTTP server. Private, whole or not there, gone after a graceful
+stop.
+"""
 
 from __future__ import annotations
 

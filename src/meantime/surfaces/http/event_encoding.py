@@ -33,13 +33,13 @@ def name_of(event: Event) -> str:
 
 
 def merged(events: Sequence[Event]) -> list[Event]:
-    """Of several updates of one task that come together, the last says it all."""
+    """The last of several updates of one task that come together is enough."""
     last = {event.task_id: event.seq for event in events if name_of(event) == UPDATED}
     return [event for event in events if name_of(event) != UPDATED or last[event.task_id] == event.seq]
 
 
 async def deltas(tasks: Tasks, events: Sequence[Event]) -> AsyncIterator[Delta]:
-    """In the order of the journal. What was deleted since is left out."""
+    """In the order of the journal. Tasks that were deleted since are left out."""
     known: dict[str, Task] = {}
     for event in merged(events):
         try:

@@ -41,14 +41,14 @@ class Ring:
         self._wake()
 
     def after(self, cursor: int) -> Sequence[Delta] | None:
-        """What came since the cursor; None if some of it is no longer kept."""
+        """The events since the cursor; None if some of them are no longer kept."""
         missing = self.end - cursor
         if missing > len(self._kept):
             return None
         return list(islice(self._kept, len(self._kept) - missing, None))
 
     def joined(self, cursor: int) -> bytes:
-        """What `after` gives, as one text: made once for all readers that are equally far."""
+        """The result of `after`, as one text: made once for all readers that are equally far."""
         if self._joined[:2] != (cursor, self.end):
             text = b"".join([delta.frame for delta in self.after(cursor) or ()])
             self._joined = (cursor, self.end, text)

@@ -31,7 +31,7 @@ HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"x-accel-bu
 
 
 class Wanted(NamedTuple):
-    """What one stream is about."""
+    """The subject of one stream."""
 
     query: Query
     task_id: str | None
@@ -127,7 +127,7 @@ class Stream:
                 await ring.wait(cursor, left, gone)
 
     async def _beginning(self) -> AsyncIterator[bytes]:
-        """What was missed, where that can be told; the whole state otherwise."""
+        """The missed events, if they are known; the whole state otherwise."""
         since, upto = self._wanted.since, self._feed.seq
         if since is None:
             async for part in self._snapshot():

@@ -1,7 +1,7 @@
 """The gate: who may ask. Seed 001's open CORS headers stay as they are; permission is decided here.
 
 Host first, against pages that rebind a name to us. Then a token, in a header or in the path, or a
-program of the same user that is no browser: so plain curl works as the seed says, and a web page,
+program of the same user that is not a browser: so plain curl works as the seed says, and a web page,
 which the headers would let read everything, gets nothing. Writing needs a token, JSON, and no foreign
 page. On the unix socket the kernel says who asks: this user may do everything, and nobody else anything.
 """
@@ -36,7 +36,7 @@ class Gate:
         self._open_paths = open_paths  # they need no token
         self._settings = settings
         self._tokens = tokens
-        where = settings.folder / "token" if settings.folder else "the door's .token"
+        where = settings.folder / "token" if settings.folder else "the server's .token"
         self._hint = _NO_TOKEN.format(where=where)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -80,7 +80,7 @@ class Gate:
         if port == 80:
             allowed.update(LOCAL_NAMES)
         if not names <= allowed:
-            text = "This door does not answer to that name."
+            text = "This server does not answer to that name."
             raise Refusal(421, "wrong_host", text, f"Use http://127.0.0.1:{port}, or add the name to hosts=…")
 
     def _check_size(self, scope: Scope, headers: Headers) -> None:
@@ -97,7 +97,7 @@ class Gate:
         if token is not None:
             caller = self._tokens.caller(token)
             if caller is None:
-                raise Refusal(401, "wrong_token", "This is not a token of this door.", self._hint)
+                raise Refusal(401, "wrong_token", "This is not a token of this server.", self._hint)
             return caller
         is_unix = connection is not None and connection.is_unix
         if self._settings.auth == "strict" and not is_unix:
@@ -125,7 +125,7 @@ def _check_user(connection: Connection) -> None:
 
 
 class Headers:
-    """A request's headers. What is said twice is not believed."""
+    """A request's headers. A header that is given twice is not believed."""
 
     def __init__(self, scope: Scope) -> None:
         self._found: dict[bytes, list[bytes]] = {}
@@ -174,7 +174,7 @@ def _is_plain(headers: Headers) -> bool:
 
 
 def _with_headers(send: Send) -> Send:
-    """On every answer, also on a refusal."""
+    """On every answer, even on a refusal."""
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":

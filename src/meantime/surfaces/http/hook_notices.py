@@ -1,4 +1,4 @@
-"""What there is to tell a hook of a coding agent, now or as soon as there is something."""
+"""The text for a hook of a coding agent, now or as soon as there is something."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class HookNotices:
 
     async def tell(self, at: Boundary, timeout: float, receive: Receive) -> Told:
         if self._telling is None:
-            raise Refused("This door keeps no files, so it cannot know what hooks have shown.")
+            raise Refused("This server keeps no files, so it cannot know what hooks have shown.")
         waits = at.moment == WAIT
         work = self._waits.wait(self._telling, at) if waits else self._telling.tell(at)
         async with self._polls.waiting(receive) as poll:

@@ -1,6 +1,6 @@
-"""The HTTP door of an open Meantime: served on the same event loop, found through server.json.
+"""The HTTP server of an open Meantime: on the same event loop, found through server.json.
 
-This file needs nothing beyond the core; what serves is loaded when the door is opened.
+This file needs nothing beyond the core; the rest is loaded when the server is opened.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class HttpDoor:
-    """What `serve` returns. Leaving its block closes it, and so does closing its Meantime."""
+    """The result of `serve`. Leaving its block closes it, and so does closing its Meantime."""
 
     def __init__(self, tasks: Tasks, owner: Owner, settings: HttpSettings, clock: Clock) -> None:
         self._tasks = tasks
@@ -82,11 +82,11 @@ class HttpDoor:
         return self._tokens.for_thread(thread)
 
     async def open(self) -> HttpDoor:
-        """Listens from here on. Awaiting the door, or entering its block, does the same."""
+        """Listens from here on. Awaiting it, or entering its block, does the same."""
         if self._serving is not None or not self.enabled:
             return self
         if self.closed:
-            raise InvalidInput("This door was closed.", hint="Open another one with serve().")
+            raise InvalidInput("This server was closed.", hint="Open another one with serve().")
         serving = _serving()
         try:
             await self._open(serving)
@@ -95,7 +95,7 @@ class HttpDoor:
             if not isinstance(problem, OSError):
                 raise
             raise InvalidInput(
-                f"The door cannot keep its files in {self._settings.folder}: {problem.strerror}.",
+                f"The HTTP server cannot keep its files in {self._settings.folder}: {problem.strerror}.",
                 hint="Pass folder=… with one that you can write to.",
             ) from problem
         return self
@@ -116,7 +116,7 @@ class HttpDoor:
             discovery.write(folder, self._found)
 
     def _bind(self) -> list[Socket]:
-        """Of both or of none: what was bound when the other cannot be is closed again."""
+        """Binds both or none: a socket that was bound when the other cannot be is closed again."""
         found: list[Socket] = []
         try:
             if self._settings.enabled:
@@ -172,7 +172,7 @@ def _serving() -> type[Serving]:
         from .uvicorn_server import Serving
     except ImportError as problem:
         raise InvalidInput(
-            f"The HTTP door needs a package that is not installed: {problem.name}.",
+            f"The HTTP server needs a package that is not installed: {problem.name}.",
             hint="Install it with: pip install 'meantime[server]'",
             code="extra_missing",
         ) from problem

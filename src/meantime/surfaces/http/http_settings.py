@@ -1,4 +1,4 @@
-"""What the HTTP door can be told, and what the environment says about it."""
+"""The settings of the HTTP server, and their values in the environment."""
 
 from __future__ import annotations
 

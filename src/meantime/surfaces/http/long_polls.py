@@ -1,5 +1,6 @@
-"""Requests that wait: they end when what they wait for comes, when the time is over, when the client
-goes away, and when the door closes. While nothing happens they cost nothing."""
+"""Requests that wait: they end when what they wait for comes, when the time is over, when the client goes
+away, and when the server closes. While nothing happens they cost nothing.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +28,9 @@ class Poll:
         self.gone = asyncio.ensure_future(wait_disconnect(receive))
 
     async def first(self, work: Awaitable[T], seconds: float | None = None) -> T | None:
-        """What the work gives; None when the time is over, or nobody waits any more: then the work is
-        cancelled, and has ended."""
+        """The result of the work; None when the time is over, or nobody waits any more: then the work is
+        cancelled, and has ended.
+        """
         over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         alarm = None if seconds is None else self._clock.call_later(seconds, lambda: _set(over))
         doing = asyncio.ensure_future(work)

@@ -1,4 +1,4 @@
-"""/mcp: the MCP door on this one, behind the same gate. The SDK is loaded with the first request for it."""
+"""/mcp: the MCP server on this one, behind the same gate. The SDK is loaded with the first request for it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Served(Protocol):
 
 
 class McpEndpoint:
-    """Whoever speaks MCP can start commands: everything here passes the gate's rules for writing."""
+    """A client of MCP can start commands: everything here passes the gate's rules for writing."""
 
     def __init__(self, dependencies: Dependencies) -> None:
         self._dependencies = dependencies

@@ -47,7 +47,7 @@ async def _conversation(tasks: Tasks, task: Task) -> Sequence[Line]:
 
 
 def chosen_lines(lines: Sequence[Line], given: HistoryRange) -> Sequence[Line]:
-    """Those of a role or a type, from an offset, and only so many of them."""
+    """The lines of a role or a type, from an offset, and only so many of them."""
     if given.role is not None:
         lines = [line for line in lines if line.role == given.role]
     if given.type is not None:

@@ -20,7 +20,7 @@ class WirePart(Answer):
 
 
 class WireMessage(Answer):
-    """What to put into the conversation."""
+    """The text to put into the conversation."""
 
     role: str
     parts: list[WirePart]
@@ -36,7 +36,7 @@ class WireNotice(Answer):
     run: Positive
     status: StatusText
     state: NoticeState
-    text: Annotated[str, described("What the ending carries, by itself.")]
+    text: Annotated[str, described("The content of the ending, by itself.")]
     message: WireMessage
     at: Time
     deliveries: Count

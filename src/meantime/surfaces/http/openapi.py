@@ -193,7 +193,7 @@ def _answers(route: AnyRoute, schemas: Schemas) -> Json:
 
 
 def errors_of(route: AnyRoute) -> list[int]:
-    """Those of its access, its path and its body, and its own."""
+    """The errors of its access, its path and its body, and its own."""
     found = {400, 403, 414, 421, 503, *route.errors}
     if route.access is not Access.OPEN:
         found.add(401)

@@ -1,4 +1,4 @@
-"""All of a query, page by page, so that a long history never stands in memory twice or stops the loop."""
+"""All of a query, page by page, so that a long history is never in memory twice and never stops the loop."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST = 20_000  # tasks in one answer
 
 
 async def pages(tasks: Tasks, query: Query, most: int = MOST) -> AsyncIterator[Sequence[Task]]:
-    """Each task once, newest first, at most `most`. What comes in meanwhile is somebody else's news."""
+    """Each task once, newest first, at most `most`. Events that come meanwhile are somebody else's news."""
     seen: set[str] = set()
     offset = 0
     while len(seen) < most:

@@ -1,4 +1,4 @@
-"""Who is at the other end of a local connection: the user that the kernel says it is."""
+"""The peer of a local connection: the user that the kernel says it is."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ def bind(address: str, port: int) -> socket.socket:
         except OSError as problem:
             if problem.errno not in (errno.EADDRINUSE, errno.EACCES) or not choice:
                 raise InvalidInput(
-                    f"The door cannot be opened at {address}: {problem.strerror}.",
+                    f"The HTTP server cannot be opened at {address}: {problem.strerror}.",
                     hint="Name an address of this machine.",
                 ) from problem
     raise AssertionError("the system's choice is the last try")

@@ -26,7 +26,7 @@ from meantime.kernel.errors import (
 from .task_schemas import Error, WireTask
 
 encode = msgspec.json.Encoder().encode
-# Byte for byte as seed 001 has them. They are no permission: the gate gives that (docs/http.md).
+# Byte for byte as seed 001 has them. They are no permission: the gate gives that (docs/reference/http.md).
 CORS: tuple[tuple[bytes, bytes], ...] = (
     (b"access-control-allow-origin", b"*"),
     (b"access-control-allow-methods", b"GET, OPTIONS"),
@@ -53,7 +53,7 @@ _STATUSES: tuple[tuple[type[MeantimeError], int], ...] = (
 
 
 class Refusal(MeantimeError):
-    """The door's own no: an HTTP status with a reason."""
+    """The server's own refusal: an HTTP status with a reason."""
 
     def __init__(
         self, status: int, code: str, message: str, hint: str = "", headers: dict[str, str] | None = None

@@ -1,7 +1,7 @@
 """A route as data, and how a request is dispatched to it.
 
 `Route` declares everything about an operation: who may use it, what its query string and its body hold, and
-what it answers. The dispatch below, /v1/openapi.json and the tables of docs/http.md all follow it.
+what it answers. The dispatch below, /v1/openapi.json and the tables of docs/reference/http.md all follow it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ A = TypeVar("A")
 
 
 class Access(Enum):
-    """What the gate asks of a caller. `*_ALL` is not for the token of a thread."""
+    """The gate's requirements for a caller. `*_ALL` is not for the token of a thread."""
 
     OPEN = "open"  # nothing but the Host
     READ = "read"
@@ -48,7 +48,7 @@ class Access(Enum):
 
 
 class Subject(NamedTuple):
-    """What the path names, under the name of its parameter."""
+    """The value that the path names, under the name of its parameter."""
 
     name: str
     description: str
@@ -127,7 +127,7 @@ class Endpoint:
         caller: Caller = scope[CALLER]
         if route.access.all_threads and caller.thread is not None:
             text = "This is not for the token of a thread."
-            raise Refusal(403, "person_only", text, "Use the door's own token, or its unix socket.")
+            raise Refusal(403, "person_only", text, "Use the server's own token, or its unix socket.")
         subject = "" if route.subject is None else request.path_params[route.subject.name]
         if route.subject is THREAD:
             subject = own_thread(subject, caller.thread)

@@ -1,4 +1,4 @@
-"""What structs on the wire are made of: their bases, and the types that many of them share.
+"""The parts of structs on the wire: their bases, and the types that many of them share.
 
 A struct of this folder is the one place that says what a query string, a body or an answer holds. The same
 struct decodes or encodes it and is described in /v1/openapi.json: constraints and texts stand in `Meta`.
@@ -50,4 +50,4 @@ class Body(Struct, forbid_unknown_fields=True, rename="camel"):
 
 
 class Answer(Struct, forbid_unknown_fields=True, rename="camel"):
-    """What a route answers. A field is always there, unless its type says that it may be unset."""
+    """The answer of a route. A field is always there, unless its type says that it may be unset."""

@@ -74,8 +74,8 @@ async def get_info(deps: Dependencies, asked: RequestContext[None, None]) -> Inf
 
 
 async def get_toolset(deps: Dependencies, asked: RequestContext[ToolsetChoice, None]) -> WireToolset:
-    """What an agent is offered. `meantime mcp` gives this to its client before it has loaded anything
-    that could make it."""
+    """The tools that an agent is offered. `meantime mcp` gives this to its client before it has loaded
+    anything that could make it."""
     works = OwnerCatalog(deps.tasks, deps.owner)
     toolset = Toolset(deps.tasks, works, asked.thread or "anybody", asked.params.dialect)
     tools = await toolset.tools()

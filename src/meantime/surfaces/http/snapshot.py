@@ -26,7 +26,7 @@ async def snapshot(
     tasks: Tasks, query: Query, task: str | None, *, bounded: bool, id: int | None, building: Semaphore
 ) -> AsyncIterator[bytes]:
     """Current tasks are those that were not cleared. `bounded` says that these are not all of them.
-    Who does not take its part keeps a text, and never the tasks that it was made of."""
+    A reader that does not take its part keeps a text, and never the tasks that it was made of."""
     yield b"event: snapshot\ndata: " if id is None else b"id: %d\nevent: snapshot\ndata: " % id
     yield b'{"tasks":['
     shown = 0

@@ -62,7 +62,7 @@ def wire_task(task: Task, *, whole: bool = False) -> WireTask:
 
 
 def exit_code(task: Task) -> int | None:
-    """Of a command that ended by itself: what is not 0 is a failure."""
+    """The exit code of a command that ended by itself: anything but 0 is a failure."""
     match task.outcome:
         case Failed(exit_code=code):
             return code
@@ -106,7 +106,7 @@ def statuses_of_word(named: Iterable[str]) -> tuple[frozenset[Status], bool | No
 
 
 def prompt_of(task: Task) -> str:
-    """What the work was told: a resume's follow-up, an agent's prompt, a command."""
+    """The input of the work: a resume's follow-up, an agent's prompt, a command."""
     if task.run.prompt:
         return task.run.prompt
     kept: object = task.work.input

@@ -96,13 +96,13 @@ async def list_notices(deps: Dependencies, asked: RequestContext[NoticeFilter, N
 
 
 async def list_calls(deps: Dependencies, asked: RequestContext[ThreadFilter, None]) -> InlineCalls:
-    """What threads wait for inline now: no records yet."""
+    """The calls that threads wait for inline now: not recorded yet."""
     found = await deps.tasks.calls(scope(asked.params.thread, asked.thread))
     return InlineCalls(tasks=[wire_task(task) for task in found])
 
 
 async def list_tools(deps: Dependencies, asked: RequestContext[None, None]) -> ServerTools:
-    """Of an MCP server; it is started, where it does not run."""
+    """The tools of an MCP server; it is started, if it does not run."""
     name = asked.subject
     try:
         found = await deps.tasks.tools(name)

@@ -60,7 +60,7 @@ class TaskFilter(Params, frozen=True):
 
 
 class HistoryRange(Params, frozen=True):
-    stream: Annotated[Stream, described("Of a command.")] = "both"
+    stream: Annotated[Stream, described("For a command.")] = "both"
     offset: Annotated[
         int,
         described(
@@ -76,9 +76,9 @@ class HistoryRange(Params, frozen=True):
     ] = None
     role: Annotated[
         Literal["user", "assistant", "tool", "system"] | None,
-        described("Of an agent's conversation: only these lines."),
+        described("Only these lines of an agent's conversation."),
     ] = None
-    type: Annotated[Kind | None, described("Of an agent's conversation: only these lines.")] = None
+    type: Annotated[Kind | None, described("Only these lines of an agent's conversation.")] = None
 
 
 class OutputRange(Params, frozen=True):

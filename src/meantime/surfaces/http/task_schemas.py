@@ -23,7 +23,7 @@ class WireProgress(Answer):
     percent: float | None
     phase: str
     message: str
-    turns: Annotated[Count, described("Of an agent: requests to its model.")]
+    turns: Annotated[Count, described("An agent's requests to its model.")]
     tokens: Count
     cost: Annotated[float, Meta(ge=0)]
 
@@ -36,7 +36,7 @@ class WireChoice(Answer):
 
 
 class WireQuestion(Answer):
-    """What a waiting task asks; `POST /v1/tasks/{id}/answer` answers it."""
+    """The question of a waiting task; `POST /v1/tasks/{id}/answer` answers it."""
 
     id: str
     kind: Annotated[str, one_of("permission", "question")]
@@ -105,7 +105,7 @@ class WireTask(
         described("Path of the file with the whole text, if the result, output or error is over its limit."),
     ]
     error_detail: str | None
-    exit_code: Annotated[int | None, described("Of a command that ended by itself; 0 of a completed one.")]
+    exit_code: Annotated[int | None, described("For a command that ended by itself; 0 if it completed.")]
     restartable: Annotated[
         bool,
         described("A queued task can be started by the next owner of the ledger: all it needs is stored."),
@@ -161,21 +161,23 @@ class LogMessage(Answer):
     run: Positive
     at: Time
     text: str
-    stream: Annotated[str | UnsetType, described("Of output.")] = UNSET
+    stream: Annotated[str | UnsetType, described("For output.")] = UNSET
     offset: Count | UnsetType = UNSET
     next: Annotated[Count | UnsetType, described("Where to read on.")] = UNSET
     total: Count | UnsetType = UNSET
     lost_bytes: Count | UnsetType = UNSET
-    name: Annotated[str | UnsetType, described("Of a tool, of the work, or of an emitted value.")] = UNSET
+    name: Annotated[
+        str | UnsetType, described("The name of a tool, of the work, or of an emitted value.")
+    ] = UNSET
     call: Annotated[str | UnsetType, described("The id of a tool call.")] = UNSET
-    arguments: Annotated[Json | UnsetType, described("Of a tool call.")] = UNSET
+    arguments: Annotated[Json | UnsetType, described("For a tool call.")] = UNSET
     failed: bool | UnsetType = UNSET
-    value: Annotated[Json | UnsetType, described("Of an emitted value.")] = UNSET
-    percent: Annotated[float | UnsetType | None, described("Of progress.")] = UNSET
+    value: Annotated[Json | UnsetType, described("For an emitted value.")] = UNSET
+    percent: Annotated[float | UnsetType | None, described("For progress.")] = UNSET
     phase: str | UnsetType = UNSET
     tool_calls: dict[str, Count] | UnsetType = UNSET
     last_tools: tuple[str, ...] | UnsetType = UNSET
-    detail: Annotated[str | UnsetType, described("Of an error.")] = UNSET
+    detail: Annotated[str | UnsetType, described("For an error.")] = UNSET
 
 
 class Result(Answer):

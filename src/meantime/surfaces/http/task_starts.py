@@ -72,7 +72,7 @@ async def _source(tasks: Tasks, ref: str | None, thread: str) -> str | None:
 
 async def _parent(tasks: Tasks, id: str | None, own: str | None) -> str | None:
     """The new task counts for its parent: a caller that may see one thread alone cannot name another's.
-    An agent's own thread has the id of its task, which lies in the thread that started it."""
+    An agent's own thread has the id of its task, which is in the thread that started it."""
     return id if id is None or own is None or id == own else (await tasks.get(id, own)).id
 
 

@@ -1,4 +1,4 @@
-"""Secrets of the door: 256 bits, kept in a private file, compared in constant time, never logged."""
+"""Secrets of the server: 256 bits, kept in a private file, compared in constant time, never logged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LEAST = 32  # characters
 
 
 class Caller(NamedTuple):
-    """Who asks, what it may see (one thread, or None for everything), and whether it may change it."""
+    """The caller, what it may see (one thread, or None for everything), and whether it may change it."""
 
     thread: str | None = None
     writes: bool = False
@@ -39,7 +39,7 @@ class Tokens:
         return f"{thread}~{self._seal(thread)}"
 
     def caller(self, token: str) -> Caller | None:
-        """Whose it is; None is a token that we did not give."""
+        """Its owner; None is a token that we did not give."""
         thread, mark, seal = token.rpartition("~")
         if mark:
             return Caller(thread, writes=True) if _same(seal, self._seal(thread)) else None

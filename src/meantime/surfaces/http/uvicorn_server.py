@@ -47,12 +47,13 @@ class Serving:
             ready.cancel()
             for one in listening:
                 one.close()
-            raise InvalidInput("The door could not be opened.") from serving._running.exception()
+            raise InvalidInput("The HTTP server could not be opened.") from serving._running.exception()
         return serving
 
     async def end(self) -> None:
-        """Streams never end by themselves, so they are ended first. Who does not take the rest of its
-        answer in time is let go."""
+        """Streams never end by themselves, so they are ended first. A client that does not read the rest of
+        its answer in time is disconnected.
+        """
         self._server.should_exit = True
         await self._app.close()
         await asyncio.wait([self._running])

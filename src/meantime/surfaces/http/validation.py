@@ -24,7 +24,7 @@ def fields_of(kind: type[msgspec.Struct]) -> dict[str, inspect.Type]:
 
 
 def bare(kind: inspect.Type) -> inspect.Type:
-    """Without what is said about it, and without None."""
+    """Without its descriptions, and without None."""
     while isinstance(kind, inspect.Metadata):
         kind = kind.type
     if isinstance(kind, inspect.UnionType):

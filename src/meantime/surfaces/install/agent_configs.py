@@ -1,4 +1,4 @@
-"""What is written for each agent, and where."""
+"""The entries for each agent, and their files."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The copies that `install` leaves beside the files it changes, and which of them are still ours to remove.
 
-A copy of an agent's file lies in somebody else's folder, so it is removed only if it is what was written
-there. The record of that lies in our own home. A copy without a record, of an older version or of another
-person, is removed only if nothing is lost with it: the file itself says the same.
+A copy of an agent's file is in somebody else's folder, so it is removed only if it is what was written there.
+The record of that is in our own home. A copy without a record, of an older version or of another person, is
+removed only if nothing is lost with it: the file itself says the same.
 """
 
 from __future__ import annotations

@@ -24,8 +24,7 @@ def with_json(
     text: str, server: tuple[jsonc.Path, dict[str, Any]] | None, hooks: Groups, head: dict[str, Any]
 ) -> str:
     """As it is to be: the server's entry at its path, and the groups of hooks, by event, below a head that
-    the agent wants in such a file. A group may also be a hook itself. What is right already is left as it
-    is."""
+    the agent wants in such a file. A group may also be a hook itself. A correct entry is left as it is."""
     if not text.strip():
         text = "{}\n"
     for name, value in head.items():
@@ -53,7 +52,7 @@ def without_json(text: str, server: jsonc.Path | None) -> str:
 
 
 def without_hooks(text: str) -> str:
-    """Others' hooks stay, also those in a group that holds one of ours. A group of ours alone goes whole."""
+    """Others' hooks stay, even in a group that holds one of ours. A group of ours alone goes whole."""
     while (path := next(_paths(text), None)) is not None:
         alone = len(path) > 3 and len(jsonc.found(text, path[:-1])) == 1
         text = jsonc.removed(text, path[:3] if alone else path)
@@ -72,7 +71,7 @@ def _of_group(groups: list[dict[str, Any]]) -> list[Any]:
 
 
 def _paths(text: str) -> Iterator[jsonc.Path]:
-    """Of every hook that is ours."""
+    """The paths of every hook that is ours."""
     for event, groups in _items(jsonc.found(text, ("hooks",))):
         for number, group in _items(groups):
             if _is_our_hook(group):

@@ -17,7 +17,7 @@ COPY = ".before-meantime"  # the end of the copy's name
 
 
 class Change(NamedTuple):
-    """One file, before and after; None is no file."""
+    """One file, before and after; None means that there is no file."""
 
     path: Path
     before: str | None

@@ -171,7 +171,7 @@ def _value(text: str, at: int, depth: int) -> Node:
     try:
         return Node(json.loads(match[0]), at, match.end(), {})
     except ValueError:
-        raise _bad(text, at, f"{match[0][:20]!r} is no value") from None
+        raise _bad(text, at, f"{match[0][:20]!r} is not a value") from None
 
 
 def _object(text: str, start: int, depth: int) -> Node:

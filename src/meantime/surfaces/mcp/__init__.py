@@ -1,1 +1,1 @@
-"""The MCP door: any coding agent hands off work, and is told. Only what is in here knows the SDK."""
+"""The MCP server: any coding agent hands off work, and is told. Only what is in here knows the SDK."""

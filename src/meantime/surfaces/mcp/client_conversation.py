@@ -1,4 +1,4 @@
-"""One client's conversation at this door: its thread, its tools, its inbox."""
+"""One client's conversation with this server: its thread, its tools, its inbox."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ class Conversation:
         return not (self.is_named_by_us or self._has_hooks())
 
     async def start(self, name: str, arguments: object) -> Task | None:
-        """Recorded before this returns, under an id that nobody guesses; None for a call that is none."""
+        """Recorded before this returns, under an id that nobody guesses; None for a call that starts
+        nothing."""
         task = await self.toolset.started(
             name, arguments, id=mcp_tasks.new_id(), meta={mcp_tasks.MARK: "task"}
         )

@@ -56,7 +56,7 @@ def is_page(params: dict[str, Any]) -> bool:
 
 
 def is_filter(params: dict[str, Any]) -> bool:
-    """Of a stream, for lists alone."""
+    """Whether it filters a stream, for lists alone."""
     wanted = _object(params.get("notifications"))
     if wanted is None or not wanted.keys() <= _LISTS:
         return False

@@ -1,4 +1,4 @@
-"""Whose call it is, where an agent has one server for all of its sessions."""
+"""The session of a call, where an agent has one server for all of its sessions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST = 1_000  # conversations, with our own: the daemon knows no more of one pro
 class Sessions:
     """A conversation for each session that the client names, and one for what comes without a name.
 
-    What is in `_meta` is the client's own word. An argument may be the model's: it counts only where
+    The values in `_meta` are the client's own. An argument may be the model's: it counts only where
     something of ours writes it into every call (`by_argument`). Where somebody has said which conversation
     it is (not `named`), every call is of that one; the argument is in it all the same."""
 
@@ -76,7 +76,7 @@ class Sessions:
         return self._open[thread]
 
     def _drop(self, thread: str) -> None:
-        """It has not called for longest. What it may not have read is told when it calls again."""
+        """It has not called for longest. Notices that it may not have read are told when it calls again."""
         closing = asyncio.get_running_loop().create_task(self._open.pop(thread).close())
         self._beside.add(closing)
         closing.add_done_callback(self._beside.discard)

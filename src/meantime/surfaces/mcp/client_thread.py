@@ -15,7 +15,7 @@ THREAD = "This conversation is the thread {thread} of Meantime."
 
 
 class Whose(NamedTuple):
-    """Of which conversation the calls on stdin are."""
+    """The conversation of the calls on stdin."""
 
     thread: str
     said: bool  # somebody has said which; else a call may name its own
@@ -29,7 +29,7 @@ def is_said(given: str | None, environ: Mapping[str, str] = os.environ) -> bool:
 
 
 def own_thread(given: str | None, environ: Mapping[str, str] = os.environ) -> str:
-    """What the command line says, else the environment, else who started us, and where."""
+    """The command line decides, then the environment, then the process that started us, and where."""
     said = given or environ.get(OURS)
     if said:
         return check_id(said, "thread")
@@ -40,7 +40,7 @@ def own_thread(given: str | None, environ: Mapping[str, str] = os.environ) -> st
 
 
 def instructions(guidance: str, thread: str, *, said: bool, by_argument: bool) -> str:
-    """What the server says of itself. Its thread is not in it where every call names its own."""
+    """The server's description of itself. Its thread is not in it where every call names its own."""
     whose = "" if by_argument and not said else THREAD.format(thread=thread)
     return f"{guidance} {whose}".strip()
 

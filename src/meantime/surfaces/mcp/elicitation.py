@@ -1,4 +1,4 @@
-"""What a task of ours asks, as MCP asks it: an elicitation that the client shows to its person."""
+"""The question of a task of ours, as MCP asks it: an elicitation that the client shows to its person."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class Inbox:
         self._calls -= 1
 
     async def ride(self, reads: Sequence[str]) -> Ride | None:
-        """What there is to tell now; None for nothing. A caller that is cancelled loses nothing."""
+        """The notices to tell now; None for nothing. A caller that is cancelled loses nothing."""
         boarding = self._begin(self._board(frozenset(reads)))
         try:
             return await asyncio.shield(boarding)
@@ -109,7 +109,7 @@ class Inbox:
         return ride
 
     async def _known(self, opened: OpenTurn, reads: frozenset[str]) -> list[Notice]:
-        """What the client has already is acknowledged now; the rest is to be shown."""
+        """Notices that the client has already are acknowledged now; the rest is to be shown."""
         had = [notice.id for notice in opened.notices if notice.id in self._had]
         if had:
             await self._tasks.ack(opened.id, had, ())
@@ -127,7 +127,7 @@ class Inbox:
         return last is not None and asyncio.get_running_loop().time() - last < HOLD
 
     def sent(self, ride: Ride) -> None:
-        """The answer is out of our hands."""
+        """The answer has been sent."""
         ride.sent = True
 
     def give_back(self, ride: Ride) -> None:
@@ -151,7 +151,7 @@ class Inbox:
                 await self._close(opened.id)
 
     async def close(self) -> None:
-        """The client is gone. What it may not have read is told again to the next one."""
+        """The client is gone. Notices that it may not have read are told again to the next one."""
         rides, self._rides = self._rides, []
         for ride in rides:
             self._begin(self._let_go(ride))

@@ -99,7 +99,7 @@ def _unread(fd: int) -> int | None:
 
 @asynccontextmanager
 async def own_pipes(longest: int) -> AsyncGenerator[tuple[Lines, Out]]:
-    """Of this process, from where whoever read and wrote before us has stopped."""
+    """The pipes of this process, from where the former reader and writer stopped."""
     streams = own_streams()
     reader = asyncio.StreamReader(limit=longest)
     reader.feed_data(streams.unread)

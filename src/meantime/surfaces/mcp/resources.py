@@ -23,7 +23,7 @@ def uri(id: str) -> str:
 
 
 def id_of(uri: str) -> str:
-    """NotFound for what is no task's."""
+    """Raises NotFound for an address that does not name a task."""
     if not uri.startswith(SCHEME) or not uri[len(SCHEME) :]:
         raise NotFound(f"There is no resource {uri[:200]!r}.", hint=f"There are {INBOX} and {TEMPLATE}.")
     return unquote(uri[len(SCHEME) :])
@@ -32,7 +32,7 @@ def id_of(uri: str) -> str:
 async def listed(conversation: Conversation) -> list[tuple[str, str, str]]:
     """Address, name and description of each."""
     tasks = await conversation.tasks.list(conversation.thread, ACTIVE | ENDED, limit=LISTED)
-    return [(INBOX, "inbox", "What this conversation was not told yet.")] + [
+    return [(INBOX, "inbox", "The notices that this conversation was not told yet.")] + [
         (uri(task.id), task.id, task_text.line(task, conversation.tasks.now())) for task in tasks
     ]
 

@@ -1,4 +1,4 @@
-"""MCP over Streamable HTTP, for what has passed the gate of the HTTP door."""
+"""MCP over Streamable HTTP, for requests that have passed the gate of the HTTP server."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Riding:
 
 
 class Sessions:
-    """The SDK's sessions at one door."""
+    """The SDK's sessions of one server."""
 
     def __init__(self, door: ToolServer, settings: HttpSettings) -> None:
         self.manager = StreamableHTTPSessionManager(
@@ -174,7 +174,7 @@ class HttpMcp:
         request.scope[RIDING].add(conversation.inbox, ride)
 
     def hosts(self) -> Sequence[HostCount]:
-        """Those that have called lately: by the newer protocol nobody says that it leaves."""
+        """Clients that have called lately: by the newer protocol nobody says that it leaves."""
         return [HostCount(one.thread, "C", "mcp") for one in self._conversations.values() if one.is_alive]
 
     def _kept(self, thread: str, client: str, dialect: str) -> Conversation:

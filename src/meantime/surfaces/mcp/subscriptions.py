@@ -1,4 +1,4 @@
-"""What a client hears unasked: that its inbox or a task has changed. By the newer protocol it asks for a
+"""Unrequested messages to a client: that its inbox or a task has changed. By the newer protocol it asks for a
 stream of that; by the older ones it subscribes."""
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Subscriptions:
                 one.cancel()
 
     async def _is_known(self, ctx: Context, conversation: Conversation, id: str) -> bool:
-        """What is not known is not honoured; the acknowledgement says so by leaving it out."""
+        """Unknown subscriptions are not honoured; the acknowledgement leaves them out."""
         if not declares(ctx):
             return False
         with suppress(MeantimeError):

@@ -1,1 +1,1 @@
-"""The socket door: other processes of the same user speak the verbs here, and run their own functions."""
+"""The socket server: other processes of the same user call the verbs here, and run their own functions."""

@@ -220,7 +220,7 @@ class ClientLink:
         return self._noted(verb.name, given, answer)
 
     def _noted(self, verb: str, given: dict[str, Any], answer: Any) -> Any:
-        """What the owner must know of its client: which turns it holds."""
+        """The owner's facts about its client: which turns it holds."""
         assert self.executor is not None
         match verb:
             case "open_turn":

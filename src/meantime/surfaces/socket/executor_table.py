@@ -1,4 +1,4 @@
-"""Who runs functions for us. Each connected process is an executor: it has a lease while it is
+"""The processes that run functions for us. Each connected process is an executor: it has a lease while it is
 connected, a grace when it is not, and when that is over its runs are lost and its turns given back."""
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Executor:
 
 
 class ExecutorTable:
-    """ports.executors, for whoever is connected to the socket door."""
+    """ports.executors, for the processes that are connected to the socket server."""
 
     def __init__(self, clock: Clock, *, lease: float = 60.0, grace: float = 30.0) -> None:
         self.clock = clock
@@ -140,7 +140,7 @@ class ExecutorTable:
     # -- coming and going
 
     def join(self, id: str, wire: Wire[Any], pid: int | None, turns: list[str]) -> Executor:
-        """A process that comes back takes its place again; another connection of the same is let go."""
+        """A process that comes back takes its place again; its other connection is closed."""
         executor = self._known.setdefault(id, Executor(id))
         if executor.wire is not None:
             executor.wire.abort()
@@ -257,7 +257,7 @@ class ExecutorTable:
             run.context.withdraw(frame.question, frame.reply)
 
     async def _acknowledge(self, executor: Executor, frame: Ended, *, is_late: bool) -> None:
-        """Once it is on record. What is not on record is a call, which has its answer, or was deleted."""
+        """Once it is on record. A run without a record is a call, which has its answer, or was deleted."""
         assert self._tasks is not None
         with contextlib.suppress(NotFound):
             await self._tasks.wait([frame.task], None)

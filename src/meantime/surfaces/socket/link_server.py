@@ -1,4 +1,4 @@
-"""The socket door of an open Meantime: a unix socket for processes of the same user."""
+"""The socket server of an open Meantime: a unix socket for processes of the same user."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class LinkServer:
         return link.wire
 
     def tell_limits(self, limits: Limits) -> None:
-        """Whoever has changed them: all who are connected know them without asking."""
+        """Changed limits, whoever changed them: all connected processes know them without asking."""
         for link in self._links:
             if link.executor is not None:
                 link.wire.send(Limited(limits))
 
     def pause(self) -> None:
-        """No question is answered any more: the next owner will. Endings are still heard."""
+        """No question is answered any more: the next owner will. Endings are still received."""
         if self._server is None or self._socket is None:
             return
         self._server.close()
@@ -59,7 +59,7 @@ class LinkServer:
             link.pause()
 
     async def close(self) -> None:
-        """Everybody is told that we mean it. Runs of executors go on, and the next owner hears of them."""
+        """Everybody is told that we mean it. Runs of executors go on, and the next owner is told of them."""
         self.pause()
         links = list(self._links)
         for link in links:

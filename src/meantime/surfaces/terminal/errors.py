@@ -1,4 +1,4 @@
-"""What goes wrong, in the two lines that people see; and the exit codes, which scripts rely on."""
+"""Errors, in the two lines that people see; and the exit codes, which scripts rely on."""
 
 from __future__ import annotations
 

@@ -42,6 +42,6 @@ def _signal_of(error: str) -> int:
 
 
 def worst(tasks: list[Wire]) -> int:
-    """Of several: the first failure counts, then a cancel."""
+    """The exit code for several tasks: the first failure counts, then a cancel."""
     codes = {exit_code(task) for task in tasks}
     return next((code for code in (TASK_FAILED, CANCELLED, STILL_RUNNING) if code in codes), OK)

@@ -108,7 +108,7 @@ def title(task: Wire) -> str:
 
 
 def doing(task: Wire) -> str:
-    """What it does now, or how it ended: one line."""
+    """Its activity now, or how it ended: one line."""
     if task.get("error"):
         return plain(task["error"])
     if task.get("state") == "queued":

@@ -1,4 +1,4 @@
-"""What a dialect says, without a runtime: all of it is values in, values out."""
+"""A dialect's texts, without a runtime: values in, values out."""
 
 from __future__ import annotations
 
@@ -63,7 +63,9 @@ async def every_schema_is_valid(dialect: Dialect) -> None:
         names = [tool.name for tool in tools]
         assert len(set(names)) == len(names), f"two tools have the same name: {names}"
         for tool in tools:
-            assert tool.name.replace("_", "").replace("-", "").isalnum(), f"{tool.name!r} is no tool's name"
+            assert tool.name.replace("_", "").replace("-", "").isalnum(), (
+                f"{tool.name!r} is not the name of a tool"
+            )
             assert tool.description, f"{tool.name} does not say what it does"
             assert tool.schema.get("type") == "object", f"{tool.name} takes no object"
             Draft202012Validator.check_schema(tool.schema)

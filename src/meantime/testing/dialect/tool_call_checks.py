@@ -1,4 +1,4 @@
-"""What a dialect's tools do with a runtime behind them."""
+"""A dialect's tools with a runtime behind them."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ Check: TypeAlias = Callable[[Engine], Awaitable[None]]
 
 
 def engine_runners() -> list[Runner]:
-    """What the checks need their engine to know: functions and agents."""
+    """The works that the engine must know for the checks: functions and agents."""
     return [FunctionRunner(), FakeSessionRunner()]
 
 

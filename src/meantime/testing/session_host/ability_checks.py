@@ -1,4 +1,4 @@
-"""What a host does only where its abilities say so; what they do not say is not asked for."""
+"""Checks of a host's optional abilities; an ability that it does not claim is not used."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def a_fork_knows_what_its_source_knew(bench: Bench) -> None:
     turned = await bench.turn(copy, other, bench.script.recall)
     assert "walnut" in turned.text, f"the fork knows only {turned.text!r}"
     turned = await bench.turn(session, brief, bench.script.recall)
-    assert "hazel" not in turned.text, "what is said in a fork is heard in its source"
+    assert "hazel" not in turned.text, "a message to a fork reached its source"
 
 
 async def a_busy_session_can_be_forked(bench: Bench) -> None:
@@ -95,7 +95,7 @@ async def history_has_both_sides(bench: Bench) -> None:
 
 
 async def a_turn_that_is_left_goes_on_and_is_followed(bench: Bench) -> None:
-    """`lasting`: nothing is said twice."""
+    """`lasting`: nothing is repeated."""
     if not bench.host.abilities.lasting:
         return
     host = cast("LastingHost", bench.host)
@@ -145,7 +145,7 @@ async def a_session_that_is_forgotten_is_gone(bench: Bench) -> None:
 
 
 async def what_it_cannot_is_refused(bench: Bench) -> None:
-    """Whoever asks for it all the same is told so, and nothing is done."""
+    """A caller that asks for it all the same is told so, and nothing is done."""
     able = bench.host.abilities
     session, brief = await bench.begin()
     await bench.say(session, brief, "walnut")

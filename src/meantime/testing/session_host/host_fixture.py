@@ -1,4 +1,6 @@
-"""What the checks have in common: a host that is open, prompts that an agent understands, and an ear."""
+"""The common part of the checks: a host that is open, prompts that an agent understands, and a recorder of
+its reports.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ class OpenGate:
 
 
 class Recorder:
-    """A Hearer that keeps what it hears, and gives every permission."""
+    """A Hearer that keeps what it receives, and gives every permission."""
 
     def __init__(self) -> None:
         self.lines: list[Line] = []

@@ -29,7 +29,7 @@ async def exercise_session_host(
     settings: of the agent that the host runs, as its configuration has them.
     folder: an empty one, for what the hosts keep.
     script: other prompts, where the agent under test needs them.
-    middle: returns when the turn that was just begun is in its middle; else that is so after a moment.
+    middle: returns when the turn that was just begun is in its middle; the default is to wait a moment.
     """
     for check in SESSION_HOST_CHECKS:
         title = getattr(check, "__name__", repr(check))

@@ -1,4 +1,4 @@
-"""What every host must do: sessions and turns that begin, end, stop, and know what was said before."""
+"""The duties of every host: sessions and turns that begin, end, stop, and know the conversation."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ async def what_the_agent_says_is_heard(bench: Bench) -> None:
     session, brief = await bench.begin()
     recorder = Recorder()
     await bench.say(session, brief, "walnut", recorder)
-    assert "walnut" in recorder.text, f"heard was only {recorder.text!r}"
+    assert "walnut" in recorder.text, f"it reported only {recorder.text!r}"
 
 
 async def the_prompt_is_not_said_back(bench: Bench) -> None:
-    """Whoever drives the host has kept it already."""
+    """The driver of the host has kept it already."""
     session, brief = await bench.begin()
     recorder = Recorder()
     await bench.say(session, brief, "walnut", recorder)
     own = [line for line in recorder.lines if line.role == "user"]
-    assert not own, f"a line of the user was heard: {own}"
+    assert not own, f"it reported a line of the user: {own}"
 
 
 async def a_session_knows_what_was_said_before(bench: Bench) -> None:

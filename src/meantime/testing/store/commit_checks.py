@@ -61,7 +61,7 @@ async def a_stale_version_is_a_conflict(store: Store) -> None:
     other = await bench.start("t_b")
     newer, older = (amend(other, bench.tick(), description=text) for text in ("newer", "older"))
     await bench.write(newer)
-    same((await store.commit(older)).result, CommitResult.CONFLICT, "an older change that is no move")
+    same((await store.commit(older)).result, CommitResult.CONFLICT, "an older change that is not a move")
     same(await store.load("t_b"), newer.task, "the newer change")
     unknown = amend(bench.task("t_unknown"), bench.tick(), description="?")
     same((await store.commit(unknown)).result, CommitResult.CONFLICT, "a change of a task that is not there")

@@ -45,7 +45,9 @@ async def a_notice_that_was_not_settled_comes_again(store: Store) -> None:
     same([n.nonce for n in again[:2]], [n.nonce for n in first], "the nonces stay")
     same(await store.read("two", "t_1", 1, bench.tick()), False, "reading what it holds: not unread")
     await bench.give_back("two")
-    same([n.delivery for n in await bench.lease("three")], [3, 3, 2], "reading what it holds is no delivery")
+    same(
+        [n.delivery for n in await bench.lease("three")], [3, 3, 2], "reading what it holds is not a delivery"
+    )
 
 
 async def what_failed_twice_is_leased_alone(store: Store) -> None:
@@ -54,7 +56,7 @@ async def what_failed_twice_is_leased_alone(store: Store) -> None:
     await bench.lease("one", limit=2)
     await bench.settle("one", "t_1.1")
     await bench.fail("one")  # t_2 failed once
-    same(ids(await bench.lease("two")), ["t_2.1", "t_3.1", "t_4.1"], "once is no reason")
+    same(ids(await bench.lease("two")), ["t_2.1", "t_3.1", "t_4.1"], "once is not a reason")
     await bench.settle("two", "t_3.1", "t_4.1")
     await bench.fail("two")  # and twice
     await bench.ended("t_5", "t_6")

@@ -1,4 +1,4 @@
-"""What fails too often or is claimed by nobody is put aside, and comes back."""
+"""Notices that fail too often or that nobody claims are parked, and come back."""
 
 from __future__ import annotations
 

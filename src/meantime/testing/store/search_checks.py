@@ -1,4 +1,4 @@
-"""What people look for is found: by words, by who works, sorted, counted."""
+"""Searches find what people look for: by words, by agent, sorted, counted."""
 
 from __future__ import annotations
 

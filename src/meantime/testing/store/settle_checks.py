@@ -1,4 +1,4 @@
-"""What a turn holds is told once, together with its transcript."""
+"""Notices that a turn holds are told once, together with its transcript."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the checks have in common: a bench that makes changes, and how a difference is told."""
+"""The common part of the checks: a bench that makes changes, and how a difference is told."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the checks hand off, and how they wait."""
+"""The work that the checks hand off, and how they wait."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def throw(text: str) -> None:
 
 
 async def soon(waiting: Awaitable[T]) -> T:
-    """What must come by itself; an implementation that hangs fails here."""
+    """Waits for something that must come by itself; an implementation that hangs fails here."""
     return await asyncio.wait_for(waiting, PATIENCE)
 
 

@@ -17,7 +17,7 @@ LAST_WORDS = 0.05  # seconds for what an ended server has said
 
 
 async def why_not(problem: BaseException, server: Server, wire: StdioWire | None, *, gone: bool) -> str:
-    """Of a server that did not answer as it should when we began."""
+    """The reason why a server did not answer as it should when we began."""
     if isinstance(problem, TimeoutError):
         why = f"It did not answer within {server.start_timeout:g} s."
     elif isinstance(problem, MCPError) and problem.code != types.CONNECTION_CLOSED:
@@ -34,7 +34,7 @@ async def why_not(problem: BaseException, server: Server, wire: StdioWire | None
 
 
 async def autopsy(wire: StdioWire | None) -> str:
-    """Of a connection that ended while it was used."""
+    """The reason why a connection ended while it was used."""
     if wire is None:
         return "The connection was closed."
     code = await wire.wait_ended(HOW_IT_ENDED - 1)
@@ -56,7 +56,7 @@ def _said(wire: StdioWire) -> str:
     noise = ""
     if wire.garbage:
         first = f"; the first: {wire.first_garbage!r}" if wire.first_garbage else ""
-        noise = f" {wire.garbage} lines of its stdout were no messages{first}."
+        noise = f" {wire.garbage} lines of its stdout were not messages{first}."
     return noise + (f" It said on stderr:\n{wire.stderr}" if wire.stderr else "")
 
 

@@ -35,8 +35,9 @@ async def http_wire(server: HttpServer) -> AsyncGenerator[Any]:
 
 
 class Contained(httpx2.AsyncBaseTransport):
-    """An answer for every request. Those that came to nothing are answered with a JSON-RPC error, which
-    the SDK gives to whoever asked."""
+    """An answer for every request. Requests that came to nothing are answered with a JSON-RPC error, which
+    the SDK gives to their caller.
+    """
 
     def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
         self._inner = inner

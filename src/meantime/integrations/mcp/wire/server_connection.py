@@ -126,7 +126,7 @@ class Connection:
         return http_wire(self._server)
 
     async def _shake_hands(self) -> None:
-        """By the newest protocol where the server knows it, else by the older ones."""
+        """Uses the newest protocol if the server knows it, otherwise the older ones."""
         with anyio.fail_after(self._server.start_timeout):
             try:
                 await self._session.discover()
@@ -208,7 +208,7 @@ class Connection:
     # -- its tools
 
     async def tools(self, *, fresh: bool = False) -> dict[str, ToolInfo] | None:
-        """By name; None where the server does not list them. Those who wait share one listing."""
+        """By name; None where the server does not list them. Waiting callers share one listing."""
         async with self._listing:
             changes = self._notifications.changes
             if self._listed_at == changes and not fresh:
@@ -230,7 +230,7 @@ class Connection:
             self._beside(self._listen({"toolsListChanged": True}))
 
     def follow(self, task: str, said: Said) -> Callable[[], None]:
-        """`said` hears every state of a task that the server tells; returns how to stop that."""
+        """Calls `said` with every state of a task that the server sends; returns how to stop that."""
         self._notifications.follow(task, said)
         listening = self._beside(self._listen({"taskIds": [task]})) if self.is_modern else None
 

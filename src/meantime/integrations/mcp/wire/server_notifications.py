@@ -1,4 +1,4 @@
-"""What a server says unasked: how far its calls are, how its tasks stand, that its tools have changed."""
+"""Unrequested messages of a server: progress of its calls, states of its tasks, changes of its tools."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ServerNotifications:
         try:
             said(params)
         except Exception as problem:  # what a server says must not end the connection of all
-            logger.warning("What %s said of a call could not be taken: %s", self._server, problem)
+            logger.warning("A notification of %s about a call could not be used: %s", self._server, problem)
 
     def new_token(self, said: Said) -> str:
         """For a call, which then says how far it is under this token."""
@@ -42,7 +42,7 @@ class ServerNotifications:
         return token
 
     def end_call(self, token: str, task: str | None) -> None:
-        """It was answered, or given up. With a task, its token is heard until that is over."""
+        """It was answered, or given up. With a task, its token is accepted until the task is over."""
         if task is None:
             del self._progress[token]
         else:

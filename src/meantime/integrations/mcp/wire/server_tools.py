@@ -15,7 +15,7 @@ REQUEST_TIMEOUT = 60.0  # seconds for what is no call of a tool
 
 
 async def list_tools(session: ClientSession, server: str) -> dict[str, ToolInfo]:
-    """By name. Raises MCPError, also where it takes too long."""
+    """By name. Raises MCPError, even if it takes too long."""
     try:
         async with asyncio.timeout(REQUEST_TIMEOUT):
             return await _all(session, server)

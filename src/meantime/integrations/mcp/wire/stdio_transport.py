@@ -102,8 +102,9 @@ class StdioWire:
 
 
 class Reading:
-    """Messages from the server. What is no message is counted; what answers a request and cannot be
-    kept or read is that request's error, so that nobody waits for it."""
+    """Messages from the server. Lines that are not messages are counted; an answer that cannot be kept or
+    read is the error of its request, so that nobody waits for it.
+    """
 
     def __init__(self, wire: StdioWire, stream: asyncio.StreamReader) -> None:
         self._wire = wire
@@ -163,7 +164,7 @@ class Reading:
         except ValueError:
             scan = IdScan()
             scan.feed(line)
-            return self._refuse(scan, line, "The server's answer cannot be read: it is no sound JSON-RPC.")
+            return self._refuse(scan, line, "The server's answer cannot be read: it is not valid JSON-RPC.")
 
     def _refuse(self, scan: IdScan, line: bytes, why: str) -> SessionMessage | None:
         id = scan.answers

@@ -1,1 +1,1 @@
-"""How an OpenCode server is spoken to. Needs the extra `opencode`, so it is loaded when it is used."""
+"""The HTTP client of an OpenCode server. Needs the extra `opencode`, so it is loaded when it is used."""

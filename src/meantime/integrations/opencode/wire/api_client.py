@@ -43,8 +43,9 @@ class Client:
         return await self._request("GET", "/global/health", timeout=SOON)
 
     async def wait(self) -> None:
-        """Until it answers, however long that is. What a server that starts is asked too early it never
-        answers, so each question is a short one."""
+        """Until it answers, however long that is. A server that is starting never answers requests that came
+        too early, so each request is a short one.
+        """
         for failures in itertools.count():
             try:
                 await self.health()
@@ -57,7 +58,7 @@ class Client:
         return await self._request("POST", "/session", directory, body)
 
     async def sessions(self, directory: str, limit: int) -> list[dict[str, Any]]:
-        """Those of a folder, the newest first."""
+        """The sessions of a folder, the newest first."""
         return await self._request("GET", "/session", directory, limit=limit)
 
     async def session(self, id: str) -> dict[str, Any]:
@@ -78,7 +79,7 @@ class Client:
         await self._request("POST", f"/session/{id}/abort", directory, {})
 
     async def status(self, directory: str) -> dict[str, dict[str, Any]]:
-        """Of those that are busy; one that is not there is idle."""
+        """The state of sessions that are busy; one that is not there is idle."""
         return await self._request("GET", "/session/status", directory)
 
     # -- what is said in them

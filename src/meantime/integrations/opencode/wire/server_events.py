@@ -42,7 +42,7 @@ class Subscription:
         self._news.set()
 
     async def wait(self, timeout: float) -> list[Event]:
-        """What has come; nothing if nothing comes for so long."""
+        """The next event; nothing if nothing comes for so long."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 await self._news.wait()
@@ -76,7 +76,7 @@ class Feed:
                 self.connected.clear()
 
     async def settle(self) -> None:
-        """Until all that comes is heard; but without a stream we do not wait for ever."""
+        """Waits until events are received; but without a stream we do not wait for ever."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(SETTLE):
                 await self.connected.wait()

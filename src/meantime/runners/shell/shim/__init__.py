@@ -1,1 +1,3 @@
-"""What runs beside us: the zygote and the shims it forks. Standard library only, few imports, no threads."""
+"""The processes that run beside us: the zygote and the shims it forks. Standard library only, few imports, no
+threads.
+"""

@@ -2,8 +2,8 @@
 
 The owner makes the file, empty, before it records the task. The shim locks it for as long as it
 lives, maps it into its memory and stores whole cells; whoever reads it needs no lock. It costs nothing
-to publish, and it is still right after the reader, or the shim, was killed. All cells but the pids lie
-in one sector of a disk, so a power cut leaves the old state or the new one, never a mixture.
+to publish, and it is still right after the reader, or the shim, was killed. All cells but the pids are in one
+sector of a disk, so a power cut leaves the old state or the new one, never a mixture.
 """
 
 from __future__ import annotations
@@ -89,5 +89,5 @@ def checksum(data: bytes | memoryview) -> int:
 
 
 def ending_of(state: memoryview) -> bytes:
-    """What its checksum is of."""
+    """The bytes that its checksum covers."""
     return bytes(state[BEGAN:OUT_TOTAL])

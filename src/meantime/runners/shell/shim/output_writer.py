@@ -1,4 +1,4 @@
-"""What a command says, into files: the beginning for ever, and the end in a ring. Never more disk."""
+"""The output of a command, into files: the beginning for ever, and the end in a ring. Never more disk."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Stream:
             return b""  # a terminal says so when its last user is gone
 
     def _lost(self, start: int, count: int) -> None:
-        """One gap a stream: a second one swallows what lies between, which is honest, if not exact."""
+        """One gap a stream: a second one swallows everything between them, which is honest, if not exact."""
         if count:
             if not self._state[self._gap + 1]:
                 self._state[self._gap] = start

@@ -60,7 +60,9 @@ def descendants(of: int) -> Found:
 
 
 def left_below(of: int) -> Found:
-    """Everything below a process that is not alone. What forks and goes while we look is looked for again."""
+    """Everything below a process that is not alone. A process that forks and ends while we look is looked for
+    again.
+    """
     found: Found = {}
     for _ in range(FREEZES):
         found = descendants(of)
@@ -70,7 +72,7 @@ def left_below(of: int) -> Found:
 
 
 def children(pid: int) -> list[int]:
-    """Those that have ended and were not reaped yet are among them."""
+    """Children that have ended and were not reaped yet are among them."""
     found: list[int] = []
     try:
         threads = os.listdir(f"/proc/{pid}/task")

@@ -163,8 +163,9 @@ class Shim:
         return None if due == NEVER else max(1, round(1000 * (due - now)))
 
     def _announce(self) -> None:
-        """What lasts is announced, and can be told something. Many commands are over before that. The
-        pipe is opened for writing too, else it would hang up whenever an owner goes."""
+        """A lasting command is announced, and can receive input. Many commands are over before that. The pipe
+        is opened for writing too, otherwise it would hang up whenever an owner goes.
+        """
         self._announce_at = NEVER
         path = self._base + cells.CONTROL_PIPE
         try:
@@ -263,7 +264,7 @@ class Shim:
             self._finish()
 
     def _finish(self) -> None:
-        """Publishes the ending. What the command has said is all there by now."""
+        """Publishes the ending. All output of the command is there by now."""
         self._plumbing.drain()
         said = self.state[cells.OUT_TOTAL] + self.state[cells.ERR_TOTAL]
         if said > LITTLE:
@@ -348,7 +349,7 @@ class Shim:
 
 
 def _lasting_path(base: str) -> str:
-    """Through the folder itself: it may be moved while we live, and something else lie in its place."""
+    """Through the folder itself: it may be moved while we live, and something else may take its place."""
     folder, _, name = base.rpartition("/")
     held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)  # until we end
     return f"/proc/self/fd/{held}/{name}"

@@ -1,4 +1,4 @@
-"""What lies between a command and us: the pipes or the terminal that it speaks through, and its stdin."""
+"""The connection between a command and us: its pipes or its terminal, and its stdin."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Plumbing:
             stream.close()
 
     def drain(self) -> None:
-        """What lies in the pipes. Not until they are closed: something that was left may hold them."""
+        """The bytes in the pipes. Not until they are closed: something that was left may hold them."""
         for fd, stream in self.streams.items():
             ready = select.poll()
             ready.register(fd, select.POLLIN)
@@ -99,7 +99,7 @@ class Plumbing:
                     break
 
     def sync(self) -> None:
-        """What was said goes to the disk. By name: a stream that has ended has closed its file."""
+        """The output goes to the disk. By name: a stream that has ended has closed its file."""
         for kind in (cells.OUT_FILE, cells.ERR_FILE, cells.ORDER_FILE):
             try:
                 file = os.open(self._base + kind, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)

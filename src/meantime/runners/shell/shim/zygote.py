@@ -24,8 +24,9 @@ PAUSE = 0.1
 
 
 def serve(orders: int, lifeline: int, events: int) -> None:
-    """Until our owner is gone; also if a spare was killed, which may have read half an order: our
-    owner then starts another zygote, and gives again what was not begun."""
+    """Until our owner is gone, or a spare was killed, which may have read half an order: our owner then
+    starts another zygote, and gives again what was not begun.
+    """
     while _fork(orders, lifeline, events):
         continue
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -59,7 +60,7 @@ def _try_to_fork() -> int:
 
 
 def _live(orders: int, lifeline: int, events: int, baton: int) -> None:
-    """Whatever happens, this fork never goes on as a zygote."""
+    """This fork never goes on as a zygote, whatever happens."""
     try:
         shim, intake = Shim(lifeline, events, baton), Intake(orders)
         if intake.receive():

@@ -1,4 +1,4 @@
-"""`meantime down`: ends the daemon. What it had started goes on, unless it is to stop."""
+"""`meantime down`: ends the daemon. Commands that it had started go on, unless they are to stop."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from meantime.surfaces.terminal.terminal_text import plain
 ASKING = 5.0  # seconds for an answer of a daemon that may hang
 SIGNALS = {"keep": signal.SIGUSR2, "stop": signal.SIGUSR1}
 THEN = {
-    "keep": "Commands that run go on, who waits for an answer waits on; `meantime up` takes them up again.",
-    "stop": "Its commands were stopped. What is queued waits for `meantime up`.",
+    "keep": "Running commands go on, and open questions wait; `meantime up` takes them up again.",
+    "stop": "Its commands were stopped. Queued work waits for `meantime up`.",
 }
 AGENTS = (
     "Agents at work: those on an OpenCode server or the command line go on. Others were stopped, and "
@@ -32,7 +32,7 @@ AGENTS = (
     "--keep", "meaning", flag_value="keep", default=True, help="Commands go on: for an upgrade (the default)."
 )
 @option("--stop", "meaning", flag_value="stop", help="Stop the commands that run, first.")
-@option("--lose-queued", is_flag=True, help="Also where queued commands would be lost by it.")
+@option("--lose-queued", is_flag=True, help="Stop it even if queued commands would be lost.")
 @option("--wait", type=Number(0.1, 3600), default=60.0, show_default=True, metavar="SECONDS")
 @as_json
 def command(meaning: str, lose_queued: bool, wait: float, as_json: bool) -> None:

@@ -22,8 +22,8 @@ SILENCE = 90.0  # seconds: the daemon speaks at least every 30
 
 @verb("events")
 @argument("ref", type=TASK, required=False, metavar="[ID]")
-@option("--thread", metavar="ID", help="Of one conversation.")
-@option("-b", "--batch", metavar="ID", help="Of one batch.")
+@option("--thread", metavar="ID", help="Only of one conversation.")
+@option("-b", "--batch", metavar="ID", help="Only of one batch.")
 @option("-n", "--count", type=Whole(1), metavar="N", help="End after so many.")
 @reconnect
 @as_json

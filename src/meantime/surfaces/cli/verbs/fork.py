@@ -14,7 +14,7 @@ from meantime.surfaces.terminal.std_streams import echo
 @verb("fork")
 @one_task
 @argument("words", nargs=-1, required=True, metavar="PROMPT…")
-@option("-n", "--name", metavar="TEXT", help="What to call it.")
+@option("-n", "--name", metavar="TEXT", help="Its name.")
 @option("-t", "--timeout", type=DURATION, metavar="TIME", help="Stop it after 90, 90s, 5m, 1h30m.")
 @as_json
 def command(ref: str, words: tuple[str, ...], name: str | None, timeout: float | None, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""`meantime hook …`, for its help. What an agent runs goes another way, without click: surfaces/hooks."""
+"""`meantime hook …`, for its help. The hooks of an agent take another way, without click: surfaces/hooks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from meantime.surfaces.hooks.hook_events import AGENTS, MOMENTS
 @argument("moment", metavar=f"[{'|'.join(MOMENTS)}]")
 @option("--host", default=AGENTS[0], show_default=True, metavar=f"[{'|'.join(AGENTS)}]")
 def command(moment: str, host: str) -> int:
-    """What a coding agent runs at its own boundaries; `meantime install` configures it.
+    """The hook that a coding agent runs at its own boundaries; `meantime install` configures it.
 
     The agent's JSON is read from stdin. Unread notices of its conversation are printed in the form that it
     puts before its model. `wait` blocks until there are some, prints them on stderr, and exits with 2.

@@ -14,7 +14,7 @@ from meantime.surfaces.terminal.terminal_text import plain, plain_lines
 @option("-v", "--verbose", is_flag=True, help="The whole text of each.")
 @as_json
 def command(thread: str | None, verbose: bool, as_json: bool) -> None:
-    """The unread notices of THREAD ($MEANTIME_THREAD, else the agent that starts this, else cli), in order.
+    """The unread notices of THREAD ($MEANTIME_THREAD, or the agent that starts this, or cli), in order.
 
     Looking does not settle them: the conversation is still told. `meantime wait --tell` tells it.
     """

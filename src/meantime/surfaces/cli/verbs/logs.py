@@ -21,14 +21,16 @@ PIECE = 1 << 20
 @option("-n", "--tail", type=Whole(0), metavar="LINES", help="Only the last lines.")
 @option("--stream", type=Choice("both", "stdout", "stderr"), default="both", show_default=True)
 @option("--offset", type=Whole(0), metavar="BYTES", help="From here on.")
-@option("--raw", is_flag=True, help="On a terminal too, every byte; else text and colours only.")
+@option(
+    "--raw", is_flag=True, help="Every byte, even on a terminal; the default there is text and colours only."
+)
 @reconnect
 @as_json
 def command(
     ref: str, followed: bool, tail: int | None, stream: str, offset: int | None, raw: bool,
     reconnect: float, as_json: bool,
 ) -> None:  # fmt: skip
-    """What a command said, also while it runs."""
+    """The output of a command, even while it runs."""
     with_daemon = daemon()
     id = task_search.task(with_daemon, ref)["id"]
     path = f"/v1/tasks/{part(id)}/output"
@@ -50,7 +52,7 @@ def command(
 
 
 def _so_far(daemon: Daemon, path: str, stream: str, copy: Copy, tail: int | None) -> None:
-    """Everything that is there now. What was not kept is said, beside the output."""
+    """Everything that is there now. Gaps are reported, beside the output."""
     if tail is not None:
         copy.offset = daemon.get(path, stream=stream, limit=1)["total"]
         if tail:

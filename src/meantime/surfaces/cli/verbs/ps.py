@@ -23,11 +23,11 @@ RECENT = 50  # of those that ended last, how many are looked at for "done today"
 
 @verb("ps")
 @argument("words", nargs=-1, metavar="[QUERY]…")
-@option("-a", "--all", "everything", is_flag=True, help="Also what has ended.")
+@option("-a", "--all", "everything", is_flag=True, help="Show ended tasks, too.")
 @option("-n", "--limit", type=Whole(0), default=50, show_default=True, help="Rows; 0 is all.")
 @option("--status", metavar="WORDS", help="running, failed, …; several with commas.")
-@option("--thread", metavar="ID", help="Of one conversation.")
-@option("-b", "--batch", metavar="ID", help="Of one batch.")
+@option("--thread", metavar="ID", help="Only of one conversation.")
+@option("-b", "--batch", metavar="ID", help="Only of one batch.")
 @option("--search", metavar="TEXT", help="In descriptions.")
 @option("-q", "--quiet", is_flag=True, help="Whole ids only, one a line.")
 @as_json

@@ -30,13 +30,13 @@ LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"  # 32 of them
 @argument("argv", nargs=-1, metavar="[--] COMMAND…")
 @option("-c", "line", metavar="TEXT", help="A line for /bin/sh, in place of COMMAND.")
 @option("-a", "--agent", metavar="NAME", help="Start this agent; COMMAND is its prompt.")
-@option("-n", "--name", metavar="TEXT", help="What to call it.")
+@option("-n", "--name", metavar="TEXT", help="Its name.")
 @option("-t", "--timeout", type=DURATION, metavar="TIME", help="Stop it after 90, 90s, 5m; 0: never.")
 @option("-b", "--batch", metavar="ID", help="The batch that it belongs to.")
 @option(
     "--thread",
     metavar="ID",
-    help="The conversation that is told of its ending; else that of the agent that starts this; else nobody.",
+    help="The conversation that is told of its ending; by default that of the agent that starts it.",
 )
 @option("--cwd", type=FilePath(), metavar="DIR", help="Where to run it; here, if not given.")
 @option("-e", "--env", "variables", multiple=True, metavar="K=V", help="Set a variable; K alone: yours.")
@@ -84,7 +84,7 @@ def _order(what: str | list[str], given: dict[str, Any]) -> Wire:
     env = _text_only(_named(given["variables"]))
     own = None if given["no_env"] else _text_only(dict(os.environ))
     if given["retry"] and (env or own):
-        problem = "What may run again cannot have variables: their values are not kept."
+        problem = "A command with --retry cannot have variables: their values are not kept."
         raise Trouble(problem, "Use --retry with --no-env: it gets the daemon's environment.", USAGE)
     order: Wire = {
         "id": given["id"] or _new("t_"),
@@ -175,7 +175,7 @@ def _is_text(value: str) -> bool:
 
 
 def started(with_daemon: Daemon, order: Wire) -> Wire:
-    """Once, also where the daemon went away before it answered: the id is ours, so it can be asked."""
+    """Starts it once, even if the daemon went away before it answered: the id is ours, so it can be asked."""
     try:
         return with_daemon.post("/v1/tasks", order)
     except Gone:

@@ -14,7 +14,7 @@ from meantime.surfaces.terminal.std_streams import echo
 
 PIECE = 1 << 19
 SAID = {
-    "steered": "said: it hears it in its turn",
+    "steered": "sent: it reaches the agent in its turn",
     "queued": "queued: it is what runs next, when this run has ended",
 }
 
@@ -27,7 +27,7 @@ SAID = {
 def command(ref: str, words: tuple[str, ...], eof: bool, no_newline: bool) -> None:
     """Write TEXT and a new line to a running command; without TEXT, or with -, what stdin gives.
 
-    A command must have been started with --stdin-open. An agent hears it in its turn, where it can; else
+    A command must have been started with --stdin-open. An agent receives it in its turn, if it can; otherwise
     it is the follow-up that runs next.
     """
     with_daemon = daemon()
@@ -51,7 +51,7 @@ def command(ref: str, words: tuple[str, ...], eof: bool, no_newline: bool) -> No
 
 
 def _read() -> bytes:
-    """What there is, without waiting for more: a person types line by line."""
+    """The available input, without waiting for more: a person types line by line."""
     try:
         return os.read(0, PIECE)
     except OSError as problem:

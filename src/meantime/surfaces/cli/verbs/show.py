@@ -66,7 +66,7 @@ def _facts(task: Wire) -> dict[str, str]:
 
 
 def _question(question: Wire | None) -> str:
-    """What is asked, and how to answer it."""
+    """The question, and how to answer it."""
     if not question:
         return ""
     given = question.get("arguments")

@@ -51,7 +51,7 @@ def command(
 
     Exit 0: all are completed. 6: one failed. 7: one was cancelled. 124: the time is over (8 with -t 0).
 
-    With --tell: block until the conversation (--thread, else the one that this is started from) has
+    With --tell: block until the conversation (--thread, by default the one that this is started from) has
     something unread, print it, and count it as told. Exit 0, or 124. For an agent that runs it in its own
     background, and is woken by its end.
     """
@@ -91,7 +91,7 @@ def command(
 
 
 class Waiting:
-    """What is known of each task, by id. `members` asks again: a batch may grow while one waits."""
+    """The known state of each task, by id. `members` asks again: a batch may grow while one waits."""
 
     def __init__(
         self, with_daemon: Daemon, members: Callable[[], list[Wire]], patience: float, name: str
@@ -128,7 +128,7 @@ class Waiting:
             self._look(TICK if self.line.alive else STEP, left)
 
     def left(self) -> str:
-        """What still runs."""
+        """The running tasks."""
         tasks = [task for task in self.known.values() if not has_ended(task)]
         names = [f"{task_format.short(task['id'])} ({task_format.title(task)})" for task in tasks[:NAMED]]
         more = [f"and {len(tasks) - NAMED} more"] if len(tasks) > NAMED else []
