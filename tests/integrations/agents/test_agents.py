@@ -57,7 +57,10 @@ def person(tmp_path: Path) -> Iterator[Person]:
 
 
 @pytest.fixture(
-    params=[pytest.param(ClaudeCode, marks=needs(CLAUDE)), pytest.param(OpenCode, marks=needs(OPENCODE))]
+    params=[
+        pytest.param(ClaudeCode, marks=needs(CLAUDE)),
+        pytest.param(OpenCode, marks=[needs(OPENCODE), pytest.mark.slow]),
+    ]
 )
 def agent(request: pytest.FixtureRequest, person: Person, model: Model) -> Agent:
     made: Agent = request.param(person, model)

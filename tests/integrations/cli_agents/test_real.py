@@ -74,14 +74,16 @@ class Real:
         (self.folder / "gate").touch()
 
 
-def made(name: str, program: Path, *words: Any, **more: Any) -> Any:
-    mark = installed.needs(program)
-    return pytest.param((name, program, *words, more), marks=mark, id=name)
+def made(name: str, program: Path, *words: Any, slow: bool = False, **more: Any) -> Any:
+    marks = [installed.needs(program), *([pytest.mark.slow] if slow else [])]
+    return pytest.param((name, program, *words, more), marks=marks, id=name)
 
 
 CODEX = made("codex", installed.CODEX, Codex, "exec_command", "cmd")
 CLAUDE = made("claude", installed.CLAUDE, Claude, "Bash", "command", allow=("Bash",))
-OPENCODE = made("opencode", installed.OPENCODE, installed.OpenCode, "bash", "command", otherwise="allow")
+OPENCODE = made(
+    "opencode", installed.OPENCODE, installed.OpenCode, "bash", "command", otherwise="allow", slow=True
+)
 GEMINI = made("gemini", installed.GEMINI, installed.Gemini, "run_shell_command", "command", otherwise="allow",
               model="gemini-2.5-flash")  # fmt: skip
 GEESE = made("goose", installed.GOOSE, installed.Goose, "shell", "command", otherwise="allow")

@@ -14,7 +14,7 @@ from meantime import Lost, Meantime, Status, Thread, Tool
 
 from .conftest import PATIENCE, QUICK, Peer, lives, until
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 ROOT = Path(__file__).parents[3]
 
 

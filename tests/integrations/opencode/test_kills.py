@@ -28,7 +28,7 @@ from meantime.ports.session import AgentSettings
 
 from .serving import PATIENCE, Place, Running, eventually, soon
 
-pytestmark = [needs(OPENCODE), pytest.mark.xdist_group("opencode-kills"), pytest.mark.anyio]
+pytestmark = [needs(OPENCODE), pytest.mark.xdist_group("opencode-kills"), pytest.mark.anyio, pytest.mark.slow]
 OWNER = Path(__file__).with_name("working.py")
 
 
