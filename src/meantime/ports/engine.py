@@ -1,4 +1,4 @@
-"""Where runs execute: in this process, or on many machines."""
+"""Where runs execute: today in the process that owns the ledger."""
 
 from __future__ import annotations
 
