@@ -7,10 +7,10 @@ from typing import Any
 
 from meantime.dialects.jaato import cli_command
 from meantime.dialects.jaato.cli_command import PLUGIN, TOOL, command_of
+from meantime.dialects.jaato.shell_background import split_background
 from meantime.kernel.errors import InvalidInput, TaskFailed
 from meantime.kernel.model import Completed, Failed, Outcome
 from meantime.kernel.notices import LEFT_RUNNING
-from meantime.kernel.shell_background import split_background
 from meantime.kernel.work import Orderable
 from meantime.runners.shell.shell_work import Shell
 

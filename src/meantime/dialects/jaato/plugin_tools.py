@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from meantime.dialects.jaato.shell_background import split_background
 from meantime.kernel.errors import InvalidInput, Refused
 from meantime.kernel.model import Json
 from meantime.kernel.plain_text import cut
-from meantime.kernel.shell_background import split_background
 from meantime.ports import asks
 from meantime.ports.asks import Starting
 from meantime.ports.dialect import Offer

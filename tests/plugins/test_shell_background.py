@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from meantime.kernel.shell_background import split_background
+from meantime.dialects.jaato.shell_background import split_background
 
 TRAILING = {
     "make &": "make",
