@@ -143,9 +143,9 @@ def _live_and_lose_power(folder: Path, seed: int, seconds: float) -> None:
 def _freeze(pid: int) -> None:
     """No thread says anything from now on; those in the middle of a write or a sync stay in it.
 
-    ext4 answers a sync that meets its shutdown with success, and loses the data: a plain program that appends,
-    syncs and notes it outside was caught by that in its second cut. After a real power cut nobody is there to
-    hear that answer, so nobody may hear it here.
+    ext4 answers a sync that meets its shutdown with success, and loses the data: a plain program that
+    appends, syncs and notes it outside was caught by that in its second cut. After a real power cut nobody
+    is there to hear that answer, so nobody may hear it here.
     """
     os.kill(pid, signal.SIGSTOP)
     end = time.monotonic() + 10
