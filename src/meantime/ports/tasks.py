@@ -255,6 +255,11 @@ class Tasks(Protocol):
         `seen`; the answer is the next `seen`. Start with -1."""
         ...
 
+    def has_empty_inbox(self, thread: str) -> bool:
+        """Whether it is known, without asking anybody, that a turn would find nothing. False is no
+        promise that there is something: then a turn says."""
+        ...
+
     async def unpark(self, thread: str) -> int: ...
 
     async def notices(

@@ -258,6 +258,9 @@ class Runtime(Stages):
         check_count(seen, "seen", -1, 1 << 62)
         return await self.waking.wait(check_id(thread, "thread"), seen)
 
+    def has_empty_inbox(self, thread: str) -> bool:
+        return False  # a turn says it here, without a request
+
     async def unpark(self, thread: str) -> int:
         check_loop(self._loop)
         return await self.announcing.unpark(check_id(thread, "thread"))

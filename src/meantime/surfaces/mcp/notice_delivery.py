@@ -80,6 +80,8 @@ class Inbox:
 
     async def ride(self, reads: Sequence[str]) -> Ride | None:
         """What there is to tell now; None for nothing. A caller that is cancelled loses nothing."""
+        if not reads and self._tasks.has_empty_inbox(self._thread):
+            return None
         boarding = self._begin(self._board(frozenset(reads)))
         try:
             return await asyncio.shield(boarding)
