@@ -27,6 +27,7 @@ CIRCULAR = [
     ["testing", "testing/dialect"],
     ["testing", "testing/engine"],
 ]
+MOST_FILES, MOST_CHANGES = 40, 60  # that one start of a command walks through
 SHARED = Path(__file__).with_name("shared_names.txt")  # how many files have a name, where several do today
 
 
@@ -62,6 +63,13 @@ def test_the_figures_can_be_printed(figures: dict[str, Any], capsys: pytest.Capt
     )
     assert "2 files, 1 changes of file, 1 of room, 1 hops" in text
     assert f"max {figures['module lines']['max']}" in text
+
+
+def test_a_start_walks_no_further_than_it_does():
+    """Files that a reader opens to follow `thread.start(Shell(…))`, and how often the call changes rooms."""
+    walk = walk_figures.walk_figures(traced_starts.embedded().until_started)
+    assert walk["files"] <= MOST_FILES, list(walk["by file"])
+    assert walk["changes of room"] <= MOST_CHANGES, list(walk["by hop"])
 
 
 # -- the pictures

@@ -76,7 +76,7 @@ class Held:
     @property
     def fence(self) -> tuple[int, int]:
         assert self.task is not None
-        return (self.task.run.number, self.task.run.attempt)
+        return self.task.run.fence
 
     @property
     def said(self) -> Said:
@@ -167,7 +167,7 @@ class Executor:
     def run(self, frame: Run) -> None:
         held = self._held.get(frame.task.id)
         if held is None:
-            self._say(Unknown(frame.task.id, (frame.task.run.number, frame.task.run.attempt)))
+            self._say(Unknown(frame.task.id, frame.task.run.fence))
         elif held.performing is None:
             self._begin(held, frame)
         else:

@@ -142,6 +142,11 @@ class Run(Struct, frozen=True, omit_defaults=True, gc=False):
     retrieved_at: float | None = None  # when an agent first read the ending
     emitted: dict[str, Json] = {}
 
+    @property
+    def fence(self) -> tuple[int, int]:
+        """Which run of its task this is: what a former one still says does not count."""
+        return (self.number, self.attempt)
+
 
 class InlineLimits(Struct, frozen=True, omit_defaults=True, gc=False):
     """Up to here, and including it, a payload stays in the message; over it, it is spilled."""

@@ -45,7 +45,7 @@ class Assignment(Struct, frozen=True):
 
     @property
     def fence(self) -> tuple[int, int]:
-        return (self.task.run.number, self.task.run.attempt)
+        return self.task.run.fence
 
 
 class Context(Protocol):

@@ -41,7 +41,7 @@ _decode = msgspec.json.Decoder(Mark).decode
 
 
 def new(task: Task, clock: Clock) -> Mark:
-    return Mark((task.run.number, task.run.attempt), boot(), clock.monotonic())
+    return Mark(task.run.fence, boot(), clock.monotonic())
 
 
 def load(folder: Path, task: Task) -> Mark | None:
@@ -50,7 +50,7 @@ def load(folder: Path, task: Task) -> Mark | None:
         mark = _decode((folder / "mark.json").read_bytes())
     except (OSError, msgspec.MsgspecError):
         return None
-    return mark if mark.run == (task.run.number, task.run.attempt) else None
+    return mark if mark.run == task.run.fence else None
 
 
 def save(folder: Path, mark: Mark, *, durable: bool = False) -> None:
