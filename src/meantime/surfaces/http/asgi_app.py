@@ -31,7 +31,7 @@ LOG = logging.getLogger("meantime.http")
 
 
 class HttpApp:
-    """What `make_app` makes: call it as ASGI, close it to end its streams and whoever waits."""
+    """Call it as ASGI, close it to end its streams and whoever waits."""
 
     def __init__(
         self, tasks: Tasks, owner: Owner, settings: HttpSettings, clock: Clock, tokens: Tokens
@@ -55,10 +55,6 @@ class HttpApp:
         self.polls.close()
         await self.mcp.close()
         await self.feed.close()
-
-
-def make_app(tasks: Tasks, owner: Owner, settings: HttpSettings, clock: Clock, tokens: Tokens) -> HttpApp:
-    return HttpApp(tasks, owner, settings, clock, tokens)
 
 
 def _answering(app: ASGIApp) -> ASGIApp:
