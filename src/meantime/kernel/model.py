@@ -142,10 +142,10 @@ class Run(Struct, frozen=True, omit_defaults=True, gc=False):
     retrieved_at: float | None = None  # when an agent first read the ending
     emitted: dict[str, Json] = {}
 
-    @property
-    def fence(self) -> tuple[int, int]:
-        """Which run of its task this is: what a former one still says does not count."""
-        return (self.number, self.attempt)
+
+def fence_of(run: Run) -> tuple[int, int]:
+    """Which run of its task it is: what a former one still says does not count."""
+    return (run.number, run.attempt)
 
 
 class InlineLimits(Struct, frozen=True, omit_defaults=True, gc=False):
