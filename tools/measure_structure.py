@@ -6,6 +6,7 @@ python tools/measure_structure.py --hops     and the calls that enter another ro
 python tools/measure_structure.py --gains    and how many changes of room each function would save
 python tools/measure_structure.py --json F   and writes everything to the file F
 python tools/measure_structure.py --shared   lists the base names that several files have
+python tools/measure_structure.py --passes   lists the functions that only pass on
 python tools/measure_structure.py --no-walk  reads the source only, which takes a second
 
 Rooms. A room is a folder, at most two levels deep (`surfaces/cli`, `runners/shell`, `kernel`). Between rooms
@@ -308,12 +309,16 @@ def main() -> None:
     parser.add_argument("--hops", action="store_true", help="list the calls that enter another room")
     parser.add_argument("--gains", action="store_true", help="list what avoiding a call would save")
     parser.add_argument("--shared", action="store_true", help="only list base names that files share")
+    parser.add_argument("--passes", action="store_true", help="only list functions that only pass on")
     parser.add_argument("--no-walk", action="store_true", help="read the source only")
     given = parser.parse_args()
     found = figures()
     if given.shared:
         names = found["shared base names"]["names"]
         print("\n".join(f"{count} {name}" for name, count in names.items()))  # noqa: T201  what it is for
+        return
+    if given.passes:
+        print("\n".join(found["pass-through functions"]["where"]))  # noqa: T201  what it is for
         return
     if not given.no_walk:
         found["walk"] = walked()

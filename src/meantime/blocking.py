@@ -70,20 +70,16 @@ class Portal:
 
     def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Waits for the answer. An interrupt ends the wait, never the task that is waited for."""
-        future = self._submit(coroutine)
+        future = self.begin(coroutine)
         try:
             return self._answer(future)
         except BaseException:
             future.cancel()
             raise
 
-    def begin(self, coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
-        """Does not wait: the future has the answer. Cancelling it is what an interrupt is to `call`."""
-        return self._submit(coroutine)
-
     def finish(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Like `call`, but an interrupt leaves it going: half a clean-up would be worse than a late one."""
-        return self._answer(self._submit(coroutine))
+        return self._answer(self.begin(coroutine))
 
     def end(self, last: Coroutine[Any, Any, None]) -> None:
         """Runs `last`, lets go whoever still waits, and ends the loop. Ending twice is harmless."""
@@ -113,7 +109,8 @@ class Portal:
                 await asyncio.wait(left, timeout=GRACE)
             self._loop.call_soon(self._stop)
 
-    def _submit(self, coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
+    def begin(self, coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
+        """Does not wait: the future has the answer. Cancelling it is what an interrupt is to `call`."""
         self._check_place(coroutine)
         with self._lock:  # nothing may slip in behind the end of the loop: nobody would answer it
             if not self._closed:

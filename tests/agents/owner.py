@@ -71,7 +71,7 @@ async def answered(mt: Meantime, host: Host) -> None:
     """The answer is on record, and the agent has not heard it."""
     await start(mt, "ask", id="t_one")
     await waits(mt, "t_one")
-    stages: list[Any] = mt._runtime.record.listeners
+    stages: list[Any] = mt._runtime.record.change_listeners
     stages.insert(0, lambda change, committed: die() if change.event.kind == "answered" else None)
     await mt.answer("t_one", "allow")
 

@@ -233,7 +233,7 @@ def now_of(terminal: Terminal) -> str:
 # It is killed when the notice is leased and in its hands, and not acknowledged.
 KILLED_BEFORE_ITS_ACK = """
 import os, signal
-from meantime import turn
+from meantime.conversation import turn
 async def ack(self, *notices, transcript=None):
     os.kill(os.getpid(), signal.SIGKILL)
 turn.Turn.ack = ack
@@ -243,7 +243,7 @@ main()
 # And when it is acknowledged, and not shown.
 KILLED_AFTER_ITS_ACK = """
 import os, signal
-from meantime import turn
+from meantime.conversation import turn
 real = turn.Turn.ack
 async def ack(self, *notices, transcript=None):
     await real(self, *notices, transcript=transcript)

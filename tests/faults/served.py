@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from meantime import Meantime
-from meantime.daemon.daemon_autostart import answers
-from meantime.daemon.home import Home
 from meantime.kernel.notices import notice_id
 
 from . import strace
@@ -55,6 +53,8 @@ class Daemon:
         self, folder: Path, *, lease: float = 20.0, grace: float = 20.0, plant: str = "", home: str = "home",
         config: str = CONFIG,
     ) -> None:  # fmt: skip
+        from meantime.daemon.home import Home  # here: an older version's clients load this file, too
+
         self.folder = folder
         self.home = Home(folder / home, folder / "config.toml")
         self.home.config.write_text(config.format(lease=lease, grace=grace))
@@ -77,6 +77,8 @@ class Daemon:
         }
 
     def up(self) -> None:
+        from meantime.daemon.daemon_autostart import answers
+
         program = [sys.executable, "-P", "-m", "meantime.app.daemon", "--foreground"]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(program, env=self.environ, stdout=log, stderr=log)

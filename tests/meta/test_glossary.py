@@ -1,4 +1,4 @@
-"""The glossary is true and complete: it has every public class, and every class name that has two meanings."""
+"""The glossary is true and complete: every public class, and every class name that has two meanings."""
 
 from __future__ import annotations
 
@@ -41,6 +41,10 @@ def _packages_of_classes() -> dict[str, set[str]]:
     for path in SOURCE.rglob("*.py"):
         package = "/".join(path.relative_to(SOURCE).parts[:-1][:2])
         for node in ast.parse(path.read_text("utf-8")).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and path.name != "blocking.py":
+            if (
+                isinstance(node, ast.ClassDef)
+                and not node.name.startswith("_")
+                and path.name != "blocking.py"
+            ):
                 found[node.name].add(package)
     return found

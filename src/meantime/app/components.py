@@ -93,6 +93,8 @@ def joined(
         listener = shared.link_server(runtime, link)
         runtime.admission.limited = listener.tell_limits
         shared.executors.keep_late = runtime.runs.keep_late
+        shared.executors.inboxes.unread = runtime.waking.unread
+        runtime.waking.filled = shared.executors.inboxes.tell_filled
     kinds = tuple(sorted(runner.kind for runner in every))
     about, folder = About(runners=kinds, agents=about_agents(employed)), None
     if not isinstance(store, MemoryStore):

@@ -10,11 +10,8 @@ from meantime.ports.clock import Alarm
 
 
 class SystemClock:
-    def now(self) -> float:
-        return time.time()
-
-    def monotonic(self) -> float:
-        return time.monotonic()
+    now = staticmethod(time.time)
+    monotonic = staticmethod(time.monotonic)
 
     def call_later(self, seconds: float, callback: Callable[[], object]) -> Alarm:
         return asyncio.get_running_loop().call_later(seconds, callback)

@@ -71,6 +71,7 @@ class Client(Tasks):
         self._plugins = PluginDefaults()
         self._serving: list[tuple[str, str, str]] = []  # threads that are told here, and how
         self._turns: set[str] = set()
+        self._empty: set[str] = set()  # threads whose inbox the owner says is empty
         self.pushing = Pushing(self, asyncio.sleep)
         self._beside: set[asyncio.Task[None]] = set()
         self._owners = 0  # how many there were before this one
@@ -116,7 +117,7 @@ class Client(Tasks):
         return list(self._turns)
 
     def welcomed(self, welcome: Welcome, *, same: bool) -> None:
-        self._limits, self._plugins = welcome.limits, welcome.plugins
+        self._limits, self._plugins, self._empty = welcome.limits, welcome.plugins, set()
         if not same:
             self._owners += 1
             self._turns.clear()
@@ -136,6 +137,8 @@ class Client(Tasks):
                 self._executor.replied(frame)
             case Limited():
                 self._limits = frame.limits
+            case frames.Inbox():
+                (self._empty.add if frame.is_empty else self._empty.discard)(frame.thread)
             case _:
                 pass
 
@@ -297,6 +300,9 @@ class Client(Tasks):
             self._beside.add(closing)
             closing.add_done_callback(self._beside.discard)
             closing.add_done_callback(_consume_error)  # where it fails, the next connection gives it back
+
+    def has_empty_inbox(self, thread: str) -> bool:
+        return self._connection.is_up and thread in self._empty  # an older owner says nothing
 
     async def close_turn(self, turn: str, *, failed: bool, thread: str | None = None) -> None:
         verb = VERBS["close_turn"]

@@ -13,7 +13,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from meantime.execution.context import LOOK, WorkContext
-from meantime.kernel.model import Failed, Task
+from meantime.kernel.model import Failed, Task, fence_of
 from meantime.kernel.outcomes import Report
 from meantime.kernel.questions import Question, Reply
 from meantime.kernel.work import Order
@@ -77,7 +77,7 @@ class Held:
     @property
     def fence(self) -> tuple[int, int]:
         assert self.task is not None
-        return (self.task.run.number, self.task.run.attempt)
+        return fence_of(self.task.run)
 
     @property
     def said(self) -> Said:
@@ -170,7 +170,7 @@ class Executor:
     def run(self, frame: Run) -> None:
         held = self._held.get(frame.task.id)
         if held is None:
-            self._say(Unknown(frame.task.id, (frame.task.run.number, frame.task.run.attempt)))
+            self._say(Unknown(frame.task.id, fence_of(frame.task.run)))
         elif held.performing is None:
             self._begin(held, frame)
         else:

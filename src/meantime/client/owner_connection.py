@@ -223,7 +223,8 @@ class Connection:
                 code="other_user",
                 hint="Name a socket of your own, in a folder that is yours alone.",
             )
-        wire.send(Hello(PROTOCOL, self._version, self._executor, self._listener.turns()))
+        turns = self._listener.turns()
+        wire.send(Hello(PROTOCOL, self._version, self._executor, turns, wants_inbox=True))
         try:
             await asyncio.wait_for(welcome, min(within, WELCOME_WITHIN))
         except BaseException:

@@ -22,6 +22,7 @@ from .model import (
     Run,
     Task,
     TimedOut,
+    fence_of,
 )
 from .questions import TASK, Question, Reply
 
@@ -102,7 +103,7 @@ def submit(task: Task) -> Change:
 
 def decide(task: Task, move: Move, facts: Facts, now: float) -> Change:
     """A second ending is a no-op that says so; an illegal move changes nothing."""
-    stale = facts.run is not None and facts.run != (task.run.number, task.run.attempt)
+    stale = facts.run is not None and facts.run != fence_of(task.run)
     if stale:
         return Change(task, -1, Disposition.ALREADY_ENDED, durable=False)
     if task.status in ENDED and move is not Move.RESUME:

@@ -143,6 +143,11 @@ class Run(Struct, frozen=True, omit_defaults=True, gc=False):
     emitted: dict[str, Json] = {}
 
 
+def fence_of(run: Run) -> tuple[int, int]:
+    """Which run of its task it is: what a former one still says does not count."""
+    return (run.number, run.attempt)
+
+
 class InlineLimits(Struct, frozen=True, omit_defaults=True, gc=False):
     """Up to here, and including it, a payload stays in the message; over it, it is spilled."""
 

@@ -63,6 +63,7 @@ class Hello(Frame, frozen=True, tag="hello"):
     version: str
     executor: str
     turns: list[str]  # that it still holds
+    wants_inbox: bool = False  # to be told when an inbox is empty; an older client knows no such frame
 
 
 class Request(Frame, frozen=True, tag="ask"):
@@ -184,11 +185,30 @@ class Limited(Frame, frozen=True, tag="limited"):
     limits: Limits
 
 
+class Inbox(Frame, frozen=True, tag="inbox"):
+    """Whether a turn of this thread would find anything: `is_empty` after a turn that found nothing, and
+    not any more as soon as there may be something. Only for clients whose Hello wants it."""
+
+    thread: str
+    is_empty: bool
+
+
 FromClient: TypeAlias = (
     Hello | Request | Forget | Ended | Saying | QuestionAsked | Withdraws | Hosting | Unknown | Ping | Bye
 )
 FromOwner: TypeAlias = (
-    Welcome | Refuse | Answered | Problem | Run | Stop | EndingAcknowledged | Replied | Limited | Ping | Bye
+    Welcome
+    | Refuse
+    | Answered
+    | Problem
+    | Run
+    | Stop
+    | EndingAcknowledged
+    | Replied
+    | Limited
+    | Inbox
+    | Ping
+    | Bye
 )
 
 

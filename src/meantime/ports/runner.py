@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from meantime.kernel.errors import NotInWork
 from meantime.kernel.lines import Line
-from meantime.kernel.model import Chunk, Json, Task
+from meantime.kernel.model import Chunk, Json, Task, fence_of
 from meantime.kernel.outcomes import Report
 from meantime.kernel.questions import Question, Reply
 from meantime.kernel.work import ToolInfo
@@ -45,7 +45,7 @@ class Assignment(Struct, frozen=True):
 
     @property
     def fence(self) -> tuple[int, int]:
-        return (self.task.run.number, self.task.run.attempt)
+        return fence_of(self.task.run)
 
 
 class Context(Protocol):

@@ -256,6 +256,11 @@ class Tasks(Protocol):
         `seen`; the answer is the next `seen`. Start with -1."""
         ...
 
+    def has_empty_inbox(self, thread: str) -> bool:
+        """Whether it is known, without asking anybody, that a turn would find nothing. False does not promise that there
+        is something: open a turn to see."""
+        ...
+
     async def unpark(self, thread: str) -> int: ...
 
     async def notices(

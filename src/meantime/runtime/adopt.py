@@ -58,10 +58,11 @@ class Adoption:
             self._admission.is_open(thread, order.work.kind, on_limit=options.on_limit)
         parent = await parent_of(options, self._record)
         batch = await self._batches.choose(thread, options.batch)
-        task = self._submission.new_task(thread, order, options, batch, parent, running=True)
+        runner = self._engine.runner(order.work.kind)
+        task = self._submission.new_task(thread, order, options, runner, batch, parent, running=True)
         task = replace(task, run=replace(task.run, started_at=task.created_at - running_for))
         assignment = Assignment(task, order.target)
-        self._engine.runner(order.work.kind).check(task, assignment)
+        runner.check(task, assignment)
 
         def launch(assignment: Assignment) -> None:
             context = self._runs.new_context(task)

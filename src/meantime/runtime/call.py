@@ -15,7 +15,7 @@ from meantime.kernel.outcomes import TIMEOUT, Report
 from meantime.kernel.timeouts import UNBOUNDED, check
 from meantime.kernel.work import Order
 from meantime.ports.engine import Engine
-from meantime.ports.runner import CURRENT, Assignment, LastingRunner
+from meantime.ports.runner import CURRENT, Assignment, LastingRunner, Runner
 from meantime.ports.tasks import Answer, Options
 
 from .admit import Admission
@@ -60,12 +60,13 @@ class Calls:
         limit = _threshold(threshold)
         parent = await parent_of(options, self._record)
         batch = await self._batches.choose(thread, options.batch)
-        task = self._submission.new_task(thread, order, options, batch, parent, running=True)
+        runner = self._engine.runner(order.work.kind)
+        task = self._submission.new_task(thread, order, options, runner, batch, parent, running=True)
         assignment = Assignment(task, order.target, order.args, order.kwargs, foreground=True)
-        self._engine.runner(order.work.kind).check(task, assignment)
+        runner.check(task, assignment)
         await self._check_new(task, named=options.id is not None)
         key = (thread, task.tool_call_id or task.id)
-        call = self._begin(assignment)
+        call = self._begin(assignment, runner)
         self._called.add(key)
         self._inline[task.id] = call
         self._record.calls[task.id] = task
@@ -88,11 +89,11 @@ class Calls:
         if call is not None and (existing is not None or (task.thread, call) in self._called):
             raise duplicate_call(call, existing or "still running in the foreground")
 
-    def _begin(self, assignment: Assignment) -> Foreground:
+    def _begin(self, assignment: Assignment, runner: Runner) -> Foreground:
         began = self._record.clock.monotonic()
         call = Foreground(assignment, self._runs.new_context(assignment.task), began)
-        if self._engine.runner(assignment.task.work.kind).abilities.adopt:
-            call.lasting = cast("LastingRunner", self._engine.runner(assignment.task.work.kind))
+        if runner.abilities.adopt:
+            call.lasting = cast("LastingRunner", runner)
             call.lasting.prepare(assignment.task)
         call.performing = asyncio.get_running_loop().create_task(self._perform(call))
         call.performing.add_done_callback(lambda done: call.leave_no_trace())

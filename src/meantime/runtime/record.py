@@ -36,7 +36,10 @@ class Record:
         self.live: dict[str, Task] = {}  # every task that has not ended, as last committed
         self.of_thread: dict[str, dict[str, Task]] = {}  # the same, by thread
         self.calls: dict[str, Task] = {}  # that somebody waits for: no tasks yet, but they may have children
-        self.listeners: list[Listener] = []  # called in the order of commits; they must not fail
+        # Called in the order of commits; they must not fail. Those of changes are not called for a new task:
+        # nobody waits for it, answers it or stops it yet.
+        self.change_listeners: list[Listener] = []
+        self.listeners: list[Listener] = []
         self.notice_listeners: list[Callable[[str], None]] = []  # see notices_of; they must not fail
         self._pending: set[asyncio.Future[Committed]] = set()
         self._hurried = asyncio.Event()  # we are closing
@@ -186,6 +189,9 @@ class Record:
             del own[task.id]
             if not own:
                 del self.of_thread[task.thread]
+        if change.replaces:
+            for listener in self.change_listeners:
+                listener(change, committed)
         for listener in self.listeners:
             listener(change, committed)
 

@@ -15,7 +15,7 @@ from meantime.kernel.bounds import bounded, filed, unfiled
 from meantime.kernel.change import Disposition, Facts, ending
 from meantime.kernel.errors import Closed, MeantimeError, NotFound
 from meantime.kernel.lifecycle import Move, Status
-from meantime.kernel.model import Failed, Lost, Outcome, Task
+from meantime.kernel.model import Failed, Lost, Outcome, Task, fence_of
 from meantime.kernel.outcomes import TIMEOUT, Report, abandon, is_unheard, judge, sound
 from meantime.kernel.payloads import short
 from meantime.kernel.questions import Question, Reply
@@ -82,7 +82,7 @@ class Runs:
         age = self._lasting(assignment.task).age(assignment.task) if assignment.again else 0.0
         if assignment.again:
             context.said, context.emitted = assignment.task.progress, assignment.task.run.emitted
-        live = Live(context, assignment.fence, self._record.clock.monotonic() - (age or 0.0))
+        live = Live(context, fence_of(assignment.task.run), self._record.clock.monotonic() - (age or 0.0))
         live.is_aged = age is not None
         self._begin(assignment, live, self._run(assignment, live))
 
@@ -90,14 +90,14 @@ class Runs:
         self, assignment: Assignment, context: WorkContext, report: Awaitable[Report], began: float
     ) -> None:
         """A call that runs already and has just become a task."""
-        live = Live(context, assignment.fence, began)
+        live = Live(context, fence_of(assignment.task.run), began)
         self._begin(assignment, live, self._finish_with(assignment.task.id, live, report))
         if context.session is not None:  # said while it was no record yet
             self._flush_soon(assignment.task.id, True)
 
     def new_context(self, task: Task) -> WorkContext:
         loop = asyncio.get_running_loop()
-        asks = _RunQuestions(self, task.id, (task.run.number, task.run.attempt))
+        asks = _RunQuestions(self, task.id, fence_of(task.run))
         return WorkContext(task, loop, self._record.clock.now, self._flush_soon, asks, self._aged)
 
     def _begin(self, assignment: Assignment, live: Live, coroutine: Any) -> None:
@@ -239,7 +239,7 @@ class Runs:
 
     async def _abandon(self, id: str, live: Live) -> Moved | None:
         task = self._record.live.get(id)
-        if self.live.get(id) is not live or task is None or (task.run.number, task.run.attempt) != live.fence:
+        if self.live.get(id) is not live or task is None or fence_of(task.run) != live.fence:
             return None
         outcome = abandon(task, live.context.emitted)
         return await self._record.insist(
@@ -286,7 +286,7 @@ class Runs:
         warned, context.warned = context.warned, 0
 
         def said(task: Task) -> dict[str, Any] | None:
-            if task.ended or (task.run.number, task.run.attempt) != live.fence:
+            if task.ended or fence_of(task.run) != live.fence:
                 return None
             run = replace(task.run, emitted=context.emitted) if context.emitted else task.run
             return {"progress": context.said, "run": run, "session": context.session}
@@ -297,7 +297,7 @@ class Runs:
     def seen(self, task: Task) -> Task:
         """The task with what its work has said since the last flush."""
         live = self.live.get(task.id)
-        if live is None or task.ended or live.fence != (task.run.number, task.run.attempt):
+        if live is None or task.ended or live.fence != fence_of(task.run):
             return task
         context = live.context
         if context.said is None:

@@ -7,7 +7,7 @@ from typing import cast
 
 from meantime.conversation.push import Pushing
 from meantime.kernel.argument_checks import check_all, check_count, check_flag, check_scope
-from meantime.kernel.errors import InvalidInput, NotFound, RetryNotSupported
+from meantime.kernel.errors import Closed, InvalidInput, NotFound, RetryNotSupported
 from meantime.kernel.ids import check_id
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.limits import Limits, PluginDefaults
@@ -33,6 +33,11 @@ class Runtime(Stages):
     def __init__(self, store: Store, engine: Engine, clock: Clock, settings: Settings) -> None:
         super().__init__(store, engine, clock, settings)
         self.pushing = Pushing(self, self.record.sleep)
+
+    def _check_open(self) -> None:
+        if not self._open:
+            raise Closed
+        check_loop(self._loop)
 
     # -- starting
 
@@ -257,6 +262,9 @@ class Runtime(Stages):
         self._check_open()
         check_count(seen, "seen", -1, 1 << 62)
         return await self.waking.wait(check_id(thread, "thread"), seen)
+
+    def has_empty_inbox(self, thread: str) -> bool:
+        return False  # a turn says it here, without a request
 
     async def unpark(self, thread: str) -> int:
         check_loop(self._loop)

@@ -1,11 +1,10 @@
-"""The stages of the runtime, joined. Each is made with its neighbours, and is told of every commit."""
+"""The stages of the runtime, joined. Each is made with its neighbours, and is told of the commits it needs."""
 
 from __future__ import annotations
 
 import asyncio
 
 from meantime.conversation.push import Pushing
-from meantime.kernel.errors import Closed
 from meantime.kernel.model import Task
 from meantime.ports.clock import Clock
 from meantime.ports.engine import Engine
@@ -77,11 +76,10 @@ class Stages:
             self.following.recover,
         )
         self.runs.requeue = self._requeue
-        stages = (
-            self.batches, self.admission, self.asking, self.looking, self.waking, self.observing,
-            self.following,
-        )  # fmt: skip
-        self.record.listeners += [stage.on_commit for stage in stages]
+        every = (self.batches, self.waking, self.observing)
+        changes = (self.admission, self.asking, self.looking, self.following)
+        self.record.listeners += [stage.on_commit for stage in every]
+        self.record.change_listeners += [stage.on_commit for stage in changes]
         self._open = False
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -127,8 +125,3 @@ class Stages:
             await self.engine.close()
         finally:
             await self.store.close()
-
-    def _check_open(self) -> None:
-        if not self._open:
-            raise Closed
-        check_loop(self._loop)

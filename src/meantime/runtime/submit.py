@@ -59,7 +59,7 @@ class Submission:
                     f"{order.work.kind} tasks have no conversation to fork.", code="nothing_to_fork"
                 )
             order = await self._forking(thread, order, options)
-        task = self.new_task(thread, order, options, batch, parent, running=starts)
+        task = self.new_task(thread, order, options, runner, batch, parent, running=starts)
         assignment = Assignment(task, order.target, order.args, order.kwargs)
         runner.check(task, assignment)
         if task.retry and not runner.can_run(task):
@@ -141,8 +141,8 @@ class Submission:
         prompt = check_text(prompt, "prompt", MAX_PROMPT)
         runner = self._engine.runner(task.work.kind)
         asked = options.timeout
-        if asked is None and runner.abilities.talk:
-            asked = cast("TalkingRunner", runner).standing(task.work.name).timeout
+        if asked is None:
+            asked = _standing(runner, task.work.name).timeout
         timeout = resolve(asked, self._settings.default_timeout, self._settings.max_timeout)
         if not task.ended:
             raise _busy(task)
@@ -194,24 +194,19 @@ class Submission:
             raise _busy(moved.task)
         return self._record.live.get(task.id, moved.task)
 
-    def _standing(self, order: Order) -> Standing:
-        """Defaults for an agent, wherever it is started."""
-        runner = self._engine.runner(order.work.kind)
-        talks = runner.abilities.talk
-        return cast("TalkingRunner", runner).standing(order.work.name) if talks else Standing()
-
     def new_task(
         self,
         thread: str,
         order: Order,
         options: Options,
+        runner: Runner,
         batch: str,
         parent: Parent | None,
         *,
         running: bool,
     ) -> Task:
         now = self._record.clock.now()
-        standing = self._standing(order)
+        standing = _standing(runner, order.work.name)
         wanted = standing.timeout if options.timeout is None else options.timeout
         timeout = resolve(wanted, self._settings.default_timeout, self._settings.max_timeout)
         depth = 0 if parent is None else parent.depth + 1
@@ -249,6 +244,11 @@ class Submission:
 
 def new_id() -> str:
     return task_id(entropy(ENTROPY))
+
+
+def _standing(runner: Runner, name: str) -> Standing:
+    """Defaults for an agent, wherever it is started."""
+    return cast("TalkingRunner", runner).standing(name) if runner.abilities.talk else Standing()
 
 
 def _is_said(entry: Entry) -> bool:

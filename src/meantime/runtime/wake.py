@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 
 from meantime.kernel.change import Change
 from meantime.kernel.errors import Closed
@@ -31,6 +32,7 @@ class Waking:
         self._changes = 0  # of our own count, to notice those that come while we look
         self._sleepers: dict[str, list[asyncio.Future[None]]] = {}
         self._closed = False
+        self.filled: Callable[[str], object] = lambda thread: None  # is told of threads with more to tell
 
     async def refresh(self) -> None:
         """Counts again in the store: whatever went wrong with our own count is mended. Changes while we look
@@ -40,7 +42,10 @@ class Waking:
             before = self._changes
             found = dict(await self._store.unread())
             if self._changes == before:
+                more = [thread for thread, unread in found.items() if unread > self.unread(thread)]
                 self._unread = found
+                for thread in more:
+                    self.filled(thread)
                 return
 
     def on_commit(self, change: Change, committed: Committed) -> None:
@@ -57,6 +62,8 @@ class Waking:
             self._unread[thread] = left
         else:
             self._unread.pop(thread, None)
+        if change > 0:
+            self.filled(thread)
 
     def unread(self, thread: str) -> int:
         return self._unread.get(thread, 0)

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from meantime.kernel.model import Task
+from meantime.kernel.model import Task, fence_of
 from meantime.kernel.questions import Question
 from meantime.ports.clock import Clock
 from meantime.ports.session import Prompt
@@ -41,7 +41,7 @@ _decode = msgspec.json.Decoder(Mark).decode
 
 
 def new(task: Task, clock: Clock) -> Mark:
-    return Mark((task.run.number, task.run.attempt), boot(), clock.monotonic())
+    return Mark(fence_of(task.run), boot(), clock.monotonic())
 
 
 def load(folder: Path, task: Task) -> Mark | None:
@@ -50,7 +50,7 @@ def load(folder: Path, task: Task) -> Mark | None:
         mark = _decode((folder / "mark.json").read_bytes())
     except (OSError, msgspec.MsgspecError):
         return None
-    return mark if mark.run == (task.run.number, task.run.attempt) else None
+    return mark if mark.run == fence_of(task.run) else None
 
 
 def save(folder: Path, mark: Mark, *, durable: bool = False) -> None:

@@ -42,7 +42,7 @@ class Chat:
         self.thread = thread
         self.hands = WorkHandoff(tasks, thread, works)
         keys = Keys()
-        keys.background = lambda: self._aside(self._to_background())
+        keys.background = lambda: self._aside(self.hands.to_background())
         keys.interrupt = self._interrupt
         keys.is_calling = lambda: self.hands.calling > 0
         self.screen = Screen(self._toolbar, self._completions, keys)
@@ -182,10 +182,7 @@ class Chat:
             self.screen.put(chat_format.launched(self.hands.speech.launched(handle.task)))
         taking.cancel()
 
-    async def _to_background(self) -> None:
-        await self.hands.to_background()
-
-    def _aside(self, coroutine: Coroutine[Any, Any, None]) -> None:
+    def _aside(self, coroutine: Coroutine[Any, Any, object]) -> None:
         beside = asyncio.ensure_future(coroutine)
         self._beside.add(beside)
         beside.add_done_callback(self._put_aside)
@@ -200,7 +197,7 @@ class Chat:
     async def _read_and_leave(self) -> None:
         """A call that the agent waits for when somebody leaves goes on without it."""
         await self._read()
-        await self._to_background()
+        await self.hands.to_background()
 
     async def _read(self) -> None:
         async with aclosing(self.screen.lines()) as lines:

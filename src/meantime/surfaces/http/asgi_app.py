@@ -57,10 +57,6 @@ class HttpApp:
         await self.feed.close()
 
 
-def make_app(tasks: Tasks, owner: Owner, settings: HttpSettings, clock: Clock, tokens: Tokens) -> HttpApp:
-    return HttpApp(tasks, owner, settings, clock, tokens)
-
-
 def _answering(app: ASGIApp) -> ASGIApp:
     """Every internal error is an answer in JSON."""
 

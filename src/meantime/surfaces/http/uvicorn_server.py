@@ -16,7 +16,7 @@ from meantime.ports.clock import Clock
 from meantime.ports.owner import Owner
 from meantime.ports.tasks import Tasks
 
-from .asgi_app import HttpApp, make_app
+from .asgi_app import HttpApp
 from .client_limits import guarded_protocol
 from .http_settings import HttpSettings
 from .tokens import Tokens
@@ -39,7 +39,7 @@ class Serving:
         listening: list[socket.socket],
     ) -> Serving:
         """Returns when requests are answered."""
-        app = make_app(tasks, owner, settings, clock, tokens)
+        app = HttpApp(tasks, owner, settings, clock, tokens)
         serving = cls(app, Server(configured(app, settings, clock)), listening)
         ready = asyncio.create_task(serving._server.ready.wait())
         await asyncio.wait([ready, serving._running], return_when=asyncio.FIRST_COMPLETED)

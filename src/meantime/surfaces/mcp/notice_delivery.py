@@ -80,7 +80,9 @@ class Inbox:
 
     async def ride(self, reads: Sequence[str]) -> Ride | None:
         """The notices to tell now; None for nothing. A caller that is cancelled loses nothing."""
-        boarding = self._begin(self._board(frozenset(reads)))
+        if not reads and self._tasks.has_empty_inbox(self._thread):
+            return None
+        boarding = self.aside(self._board(frozenset(reads)))
         try:
             return await asyncio.shield(boarding)
         except asyncio.CancelledError:
@@ -93,11 +95,11 @@ class Inbox:
     async def _board(self, reads: frozenset[str]) -> Ride | None:
         opened = await self._tasks.open_turn(self._thread, lease=None, limit=MOST)
         if not opened.notices:
-            self._begin(self._close(opened.id))
+            self.aside(self._close(opened.id))
             return None
         fresh = await self._known(opened, reads)
         if not fresh and not any(notice.id in reads for notice in opened.notices):
-            self._begin(self._close(opened.id))
+            self.aside(self._close(opened.id))
             return None
         texts = [self._text(notice) for notice in fresh]
         count = _fitting(texts)
@@ -105,7 +107,7 @@ class Inbox:
         told += [notice.id for notice in fresh[:count]]
         ride = Ride(opened.id, told, texts[:count], len(fresh) - count)
         self._rides.append(ride)
-        ride.minding = self._begin(self._mind(ride))
+        ride.minding = self.aside(self._mind(ride))
         return ride
 
     async def _known(self, opened: OpenTurn, reads: frozenset[str]) -> list[Notice]:
@@ -134,11 +136,7 @@ class Inbox:
         """The answer never got out: the next result takes them along."""
         if ride in self._rides:
             self._rides.remove(ride)
-            self._begin(self._let_go(ride))
-
-    def aside(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Done before this is closed, and nobody waits for it."""
-        self._begin(work)
+            self.aside(self._let_go(ride))
 
     async def settle_read(self, id: str, notice: str) -> None:
         """The client follows this task by itself, and was given its ending; it can ask again at any time."""
@@ -154,7 +152,7 @@ class Inbox:
         """The client is gone. Notices that it may not have read are told again to the next one."""
         rides, self._rides = self._rides, []
         for ride in rides:
-            self._begin(self._let_go(ride))
+            self.aside(self._let_go(ride))
         if self._beside:  # not for ever: the owner may be gone, and then nothing is leased any more
             await asyncio.wait(self._beside, timeout=SETTLE)
 
@@ -198,7 +196,8 @@ class Inbox:
         if ride is not None:
             self.give_back(ride)
 
-    def _begin(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+    def aside(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Done before this is closed, whether or not somebody waits for it."""
         task = asyncio.get_running_loop().create_task(work)
         self._beside.add(task)
         task.add_done_callback(self._beside.discard)

@@ -63,6 +63,7 @@ class ClientLink:
         self.executor: Executor | None = None
         self._asked: dict[int, asyncio.Task[None]] = {}
         self._outlasting: set[int] = set()  # calls of its own functions: they outlast a connection
+        self._wants_inbox = False
         self._paused = False
         self._heard = 0.0
         self._alarm: Alarm | None = None
@@ -96,6 +97,7 @@ class ClientLink:
         if self.executor is not None or not ID.match(hello.executor):
             self.wire.abort()
             return
+        self._wants_inbox = hello.wants_inbox
         self.executor = self._executors.join(hello.executor, self.wire, self._pid, hello.turns)
         lease = self._executors.lease
         limits, plugins = self._tasks.limits(), self._tasks.plugin_defaults()
@@ -120,6 +122,7 @@ class ClientLink:
         if self._alarm is not None:
             self._alarm.cancel()
         self._drop_questions()
+        self._executors.inboxes.leave(self.wire)
         if self.executor is not None:
             self._executors.leave(self.executor, self.wire)
         if not self.closed.done():
@@ -220,7 +223,7 @@ class ClientLink:
         return self._noted(verb.name, given, answer)
 
     def _noted(self, verb: str, given: dict[str, Any], answer: Any) -> Any:
-        """The owner's facts about its client: which turns it holds."""
+        """The owner's facts about its client: which turns it holds, and where it need not open one."""
         assert self.executor is not None
         match verb:
             case "open_turn":
@@ -229,6 +232,8 @@ class ClientLink:
                     self.executor.turns.add(opened.id)
                 else:  # nobody will ever know this turn
                     self._executors.give_back(opened.id, failed=False)
+                if self._wants_inbox and not opened.notices:
+                    self._executors.inboxes.tell_empty(given["thread"], self.wire)
             case "close_turn":
                 self.executor.turns.discard(given["turn"])
             case "call":

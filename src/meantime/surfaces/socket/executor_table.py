@@ -33,6 +33,8 @@ from meantime.ports.executors import Relay
 from meantime.ports.runner import Assignment, Stopped
 from meantime.ports.tasks import Tasks
 
+from .empty_inboxes import EmptyInboxes
+
 GONE = "The process that ran it is gone; how far it got is not known."
 NOT_THERE = "The process that had handed it in does not have it any more."
 
@@ -88,6 +90,7 @@ class ExecutorTable:
         self._tasks: Tasks | None = None
         self._beside: set[asyncio.Task[None]] = set()
         self._closed = False
+        self.inboxes = EmptyInboxes()
         self.keep_late: Callable[[str, str, Fence, Report], Awaitable[None]] = _forget  # set by the owner
 
     def serve(self, tasks: Tasks) -> None:
