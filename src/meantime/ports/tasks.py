@@ -257,8 +257,8 @@ class Tasks(Protocol):
         ...
 
     def has_empty_inbox(self, thread: str) -> bool:
-        """Whether it is known, without asking anybody, that a turn would find nothing. False does not promise that there
-        is something: open a turn to see."""
+        """Whether it is known, without asking anybody, that a turn would find nothing. False does not
+        promise that there is something: open a turn to see."""
         ...
 
     async def unpark(self, thread: str) -> int: ...

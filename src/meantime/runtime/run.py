@@ -66,7 +66,14 @@ class _RunQuestions:
 
 
 class Runs:
-    def __init__(self, record: Record, engine: Engine, settings: Settings, asking: OpenQuestions) -> None:
+    def __init__(
+        self,
+        record: Record,
+        engine: Engine,
+        settings: Settings,
+        asking: OpenQuestions,
+        requeue: Callable[[Task], None],
+    ) -> None:
         self._record = record
         self._engine = engine
         self.asking = asking
@@ -74,7 +81,7 @@ class Runs:
         self.live: dict[str, Live] = {}
         self._side: set[asyncio.Task[Any]] = set()  # short work of our own: stops, flushes
         self._closed = False
-        self.requeue: Callable[[Task], None] = lambda task: None  # set by whoever has the queue
+        self._requeue = requeue
 
     def launch(self, assignment: Assignment) -> None:
         """Called once the task is durable and has its slot."""
@@ -193,7 +200,7 @@ class Runs:
         self._lasting(task).prepare(replace(task, run=run))
         moved = await self._record.insist(task.id, Move.RETRY, Facts(next_run=run))
         if moved.disposition is Disposition.APPLIED:
-            self.requeue(moved.task)
+            self._requeue(moved.task)
         return moved.disposition is Disposition.APPLIED
 
     def _lasting(self, task: Task) -> LastingRunner:

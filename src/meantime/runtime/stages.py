@@ -1,4 +1,4 @@
-"""The stages of the runtime, joined. Each is made with its neighbours, and is told of the commits it needs."""
+"""The stages of the runtime, joined. Each is made with its neighbours, and told of the commits it needs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Stages:
         self.settings = settings
         self.record = Record(store, clock)
         self.asking = OpenQuestions(self.record)
-        self.runs = Runs(self.record, engine, settings, self.asking)
+        self.runs = Runs(self.record, engine, settings, self.asking, self._requeue)
         self.admission = Admission(self.record, settings.limits, self.runs.launch)
         self.batches = Batches(self.record)
         self.submission = Submission(self.record, self.admission, self.batches, engine, settings)
@@ -75,7 +75,6 @@ class Stages:
             self.runs.stop,
             self.following.recover,
         )
-        self.runs.requeue = self._requeue
         every = (self.batches, self.waking, self.observing)
         changes = (self.admission, self.asking, self.looking, self.following)
         self.record.listeners += [stage.on_commit for stage in every]
