@@ -38,6 +38,24 @@ async def test_where_no_launcher_can_be_started_that_is_said(thread: Thread, mon
     assert task.outcome.code == "not_started"
 
 
+@pytest.mark.parametrize("kills", [1, 3], ids=["once", "each-time"])
+async def test_a_launcher_that_is_killed_while_it_starts_is_started_again(
+    thread: Thread, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kills: int
+):
+    python = tmp_path / "python"
+    count = f'echo >> {tmp_path}/starts; [ "$(wc -l < {tmp_path}/starts)" -gt {kills} ] || kill -9 $$'
+    python.write_text(f'#!/bin/sh\n{count}\nexec {sys.executable} "$@"\n')
+    python.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(python))
+    task = await (await thread.start(Shell("echo fine"))).wait(30)
+    if kills == 1:
+        assert isinstance(task.outcome, Completed)
+        return
+    assert isinstance(task.outcome, Failed)
+    assert task.outcome.code == "not_started"
+    assert "was killed 3 times" in task.outcome.message
+
+
 class Word(StrEnum):
     HELLO = "hello"
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from .shim.intake import LENGTH
 
+STARTS = 3  # of a zygote that is killed while it starts
 HERE = Path(__file__).parent  # the shims are loaded from here, without the rest of us
 CODE = (
     "import sys; sys.path.insert(0, sys.argv[1]); from shim.zygote import main; "
@@ -82,17 +83,21 @@ class Launcher:
     async def _start(self) -> Line:
         if self._lifeline < 0:
             self._hangs_up, self._lifeline = os.pipe()
-        ours, theirs = socket.socketpair()
-        ours.setblocking(False)
-        with theirs:
-            try:
-                await asyncio.to_thread(
-                    _start_zygote, theirs.fileno(), self._hangs_up, self._root(), self._umask
-                )
-            except BaseException:
-                ours.close()
-                raise
-        return Line(ours)
+        for _ in range(STARTS):
+            ours, theirs = socket.socketpair()
+            ours.setblocking(False)
+            with theirs:
+                try:
+                    started = await asyncio.to_thread(
+                        _start_zygote, theirs.fileno(), self._hangs_up, self._root(), self._umask
+                    )
+                except BaseException:
+                    ours.close()
+                    raise
+            if started:
+                return Line(ours)
+            ours.close()  # so that a half of it that was not killed ends by itself
+        raise OSError(f"{sys.executable} was killed {STARTS} times while it started as a launcher")
 
     def close(self) -> None:
         """The zygote ends by itself once it has no shims; what is not to outlive us ends with us."""
@@ -128,9 +133,9 @@ def _drop_in_child() -> None:
 os.register_at_fork(after_in_child=_drop_in_child)
 
 
-def _start_zygote(orders: int, lifeline: int, root: Path, umask: int) -> None:
+def _start_zygote(orders: int, lifeline: int, root: Path, umask: int) -> bool:
     """Nothing of ours but these: our stdin, our terminal, our imports stay here. It forks itself away
-    from us: we wait for the first half only, and never have it as a zombie."""
+    from us: we wait for the first half only, and never have it as a zombie. False: a signal killed it."""
     begun = subprocess.run(
         [sys.executable, "-I", "-S", "-c", CODE, str(HERE), str(orders), str(lifeline), str(root)],
         stdin=subprocess.DEVNULL,
@@ -142,6 +147,7 @@ def _start_zygote(orders: int, lifeline: int, root: Path, umask: int) -> None:
         umask=umask,
         check=False,
     )
-    if begun.returncode:
+    if begun.returncode > 0:
         why = begun.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2][-300:]
         raise OSError(f"{sys.executable} did not start as a launcher: {why or begun.returncode}")
+    return begun.returncode == 0
