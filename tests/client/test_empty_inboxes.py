@@ -251,8 +251,10 @@ async def test_each_ending_is_told_once_and_in_order_while_tasks_end_at_random(p
                 handed.append(f"t{count}.1")
             if dice.random() < 0.05:
                 await pair.cut_and_back()
+            had, ended = len(told), pair.owner._runtime.waking.unread("conv-1")
             await pair.mt.stats()
             await _take(inbox, told)
+            assert len(told) - had >= ended, f"told later than with this result, seed {SEED}"
             results += 1
             inbox.end()
             await asyncio.sleep(dice.random() / 200)
