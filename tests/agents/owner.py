@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from meantime import Meantime
 from meantime.ports.session import Brief
-from meantime.runtime.follow_ups import Following
+from meantime.runtime.follow_ups import FollowUps
 from meantime.testing.scripted_host import ScriptedHost
 
 from .stage import permission, start, text, waits, working
@@ -78,7 +78,7 @@ async def answered(mt: Meantime, host: Host) -> None:
 
 async def follow(mt: Meantime, host: Host) -> None:
     """The ending is on record, and its next run is not."""
-    Following._go_on = die
+    FollowUps._go_on = die
     handle = await start(mt, "ask", id="t_one")
     await waits(mt, "t_one")
     await handle.send("and then this")

@@ -11,7 +11,7 @@ from meantime import InvalidInput
 from meantime.kernel.lines import Kind, Line
 from meantime.runners.agent import session_log
 from meantime.runners.agent.segmented_log import SIZE, Segments
-from meantime.runners.agent.session_log import Journal
+from meantime.runners.agent.session_log import SessionLog
 from meantime.testing import FakeClock
 
 from .stage import call, echo_host, never, result, start, text, until, working
@@ -169,11 +169,11 @@ async def test_hostile_output_harms_nobody(tmp_path: Path):
 
 
 def test_a_line_that_a_crash_cut_is_left_out_and_harms_no_other(tmp_path: Path):
-    journal = Journal(tmp_path, FakeClock(), 1)
+    journal = SessionLog(tmp_path, FakeClock(), 1)
     journal.line(text("first"))
     with (tmp_path / "lines.jsonl").open("ab") as file:
         file.write(b'{"role":"assistant","text":"hal')
-    Journal(tmp_path, FakeClock(), 2).line(text("second"))
+    SessionLog(tmp_path, FakeClock(), 2).line(text("second"))
     assert [(line.text, line.run) for line in session_log.lines(tmp_path)] == [("first", 1), ("second", 2)]
 
 

@@ -16,7 +16,7 @@ import pytest
 import meantime
 from meantime import Meantime
 from meantime.app import doctor
-from meantime.app.doctor import BAD, OK, WARN, Patient, Row, examine, home_checks, machine_checks
+from meantime.app.doctor import BAD, OK, WARN, CheckRow, Patient, examine, home_checks, machine_checks
 from meantime.daemon.home import Home
 
 pytestmark = pytest.mark.anyio
@@ -29,7 +29,7 @@ def patient(tmp_path: Path) -> Patient:
     return Patient(found, {"HOME": str(tmp_path)}, time.time())
 
 
-def rows(patient: Patient) -> dict[str, Row]:
+def rows(patient: Patient) -> dict[str, CheckRow]:
     return {row.name: row for row in examine(patient)}
 
 
@@ -219,7 +219,7 @@ def test_a_strange_clock(patient: Patient) -> None:
 
 
 def test_a_check_that_fails_is_a_row(patient: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(patient: Patient) -> Iterator[Row]:
+    def broken(patient: Patient) -> Iterator[CheckRow]:
         raise ZeroDivisionError
 
     monkeypatch.setattr(doctor, "CHECKS", (broken, machine_checks.clock))

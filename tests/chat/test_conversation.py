@@ -13,7 +13,7 @@ from meantime import Meantime, Thread
 from meantime.kernel.errors import Disconnected
 from meantime.ports.store import Entry
 from meantime.surfaces.chat.chat_dialect import Speech
-from meantime.surfaces.chat.chat_transcript import Conversation
+from meantime.surfaces.chat.chat_transcript import ChatTranscript
 from meantime.system.process import Process, process
 
 pytestmark = pytest.mark.anyio
@@ -27,14 +27,14 @@ async def thread(tmp_path: Path) -> AsyncIterator[Thread]:
         yield mt.thread("talk")
 
 
-async def begun(thread: Thread, by: Process = GONE) -> Conversation:
+async def begun(thread: Thread, by: Process = GONE) -> ChatTranscript:
     """A life of the chat: what it finds of those before it."""
-    conversation = Conversation(thread, Speech(), by)
+    conversation = ChatTranscript(thread, Speech(), by)
     await conversation.load()
     return conversation
 
 
-async def say(thread: Thread, conversation: Conversation, text: str) -> None:
+async def say(thread: Thread, conversation: ChatTranscript, text: str) -> None:
     async with thread.turn() as turn:
         await conversation.hold(turn, turn.notices, [text])
 

@@ -27,7 +27,7 @@ from jobs import eventually
 from meantime import Meantime, Thread
 from meantime.runners.shell.shell_work import Shell
 from meantime.surfaces.chat.chat_tools import ChatTools
-from meantime.surfaces.chat.chat_transcript import Conversation
+from meantime.surfaces.chat.chat_transcript import ChatTranscript
 from meantime.surfaces.chat.model_agent import CUT_OFF, ModelAgent
 from meantime.surfaces.chat.work_handoff import WorkHandoff
 from meantime.testing import FakeSessionRunner, Reply
@@ -45,7 +45,7 @@ class Talker:
         self.shown: list[str] = []
         self.hands = WorkHandoff(tasks, thread, GivenWorks(tasks, agents, commands=Shell))
         self.model = model
-        self.conversation = Conversation(thread, self.hands.speech)
+        self.conversation = ChatTranscript(thread, self.hands.speech)
 
     async def agent(self) -> ModelAgent:
         tools = ChatTools(self.hands, self.shown.extend)

@@ -16,9 +16,9 @@ import pytest
 from meantime.daemon.home import Home
 from meantime.surfaces.daemon_client import daemon_connection, http_response
 from meantime.surfaces.daemon_client.daemon_client import Daemon, part
-from meantime.surfaces.daemon_client.daemon_connection import Line
+from meantime.surfaces.daemon_client.daemon_connection import DaemonConnection
 from meantime.surfaces.daemon_client.http_response import Broken
-from meantime.surfaces.terminal.errors import Gone
+from meantime.surfaces.terminal.errors import DaemonGone
 
 Serve = Callable[[socket.socket], None]
 LENGTH = b'HTTP/1.1 200 OK\r\ndate: x\r\nContent-LENGTH:  11 \r\n\r\n{"a": "bc"}'
@@ -88,7 +88,7 @@ def by_the_book(door: Door) -> tuple[int, bytes]:
 
 
 def ours(door: Door) -> tuple[int, bytes]:
-    line = Line(door.home.http_socket, 30)
+    line = DaemonConnection(door.home.http_socket, 30)
     line.connect()
     with contextlib.closing(line):
         found = line.exchange("GET", "/a")
@@ -122,11 +122,11 @@ def test_an_answer_is_read_as_the_standard_library_reads_it(door: Door, said: by
 def test_an_answer_that_is_cut_at_any_byte_is_none(door: Door, daemon: Daemon, said: bytes):
     for cut in range(len(said)):
         door.says(said[:cut])
-        with pytest.raises(Gone, match="went away"):
+        with pytest.raises(DaemonGone, match="went away"):
             daemon.get("/a")
-        with pytest.raises(Gone), daemon.stream("/a") as arriving:
+        with pytest.raises(DaemonGone), daemon.stream("/a") as arriving:
             list(iter(partial(arriving.read, 3), b""))
-        with pytest.raises(Gone), daemon.stream("/a") as arriving:
+        with pytest.raises(DaemonGone), daemon.stream("/a") as arriving:
             list(iter(arriving.line, b""))
     door.says(said)
     assert daemon.get("/a") == {"a": "bc"}
@@ -169,7 +169,7 @@ def test_an_answer_may_come_byte_by_byte(door: Door, daemon: Daemon, said: bytes
 )  # fmt: skip
 def test_an_answer_that_is_not_http_is_none(door: Door, daemon: Daemon, said: bytes):
     door.says(said)
-    with pytest.raises(Gone):
+    with pytest.raises(DaemonGone):
         daemon.get("/a")
 
 
@@ -194,7 +194,7 @@ def test_a_head_without_an_end_is_given_up(door: Door, daemon: Daemon, begin: by
             sent.append(len(again))
 
     door.serve = flood
-    with pytest.raises(Gone, match="went away"):
+    with pytest.raises(DaemonGone, match="went away"):
         daemon.get("/a")
     assert sum(sent) < 20 * http_response.MOST_HEAD  # the rest is what the kernel keeps for us
 
@@ -210,7 +210,7 @@ def test_a_line_of_a_stream_without_an_end_is_given_up(
             talk.sendall(b"x" * 10_000)
 
     door.serve = flood
-    with pytest.raises(Gone), daemon.stream("/a") as arriving:
+    with pytest.raises(DaemonGone), daemon.stream("/a") as arriving:
         arriving.line()
 
 
@@ -240,7 +240,7 @@ def test_a_daemon_that_is_silent_is_not_waited_for_any_longer(door: Door, daemon
 
     door.serve = hang
     began = time.monotonic()
-    with pytest.raises(Gone, match="does not answer"):
+    with pytest.raises(DaemonGone, match="does not answer"):
         daemon.get("/a", patience=0.05)
     assert time.monotonic() - began < 20
 

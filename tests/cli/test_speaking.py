@@ -16,7 +16,7 @@ from meantime.surfaces.cli import task_search
 from meantime.surfaces.cli.verbs.ps import done_today
 from meantime.surfaces.cli.verbs.run import started
 from meantime.surfaces.daemon_client.daemon_client import Daemon
-from meantime.surfaces.terminal.errors import Gone, Refused, Trouble
+from meantime.surfaces.terminal.errors import CliError, DaemonGone, DaemonRefused
 
 Request = tuple[str, str, Any]
 
@@ -104,7 +104,7 @@ def test_a_question_is_asked_again_on_a_connection_that_was_closed(scripted: Scr
 def test_a_write_is_never_sent_twice(scripted: Scripted, daemon: Daemon):
     scripted.script = [answer(200, 1), None]
     daemon.get("/a")
-    with pytest.raises(Gone):
+    with pytest.raises(DaemonGone):
         daemon.post("/b")
     assert len(scripted.heard) == 2
 
@@ -123,7 +123,7 @@ def test_a_write_after_an_idle_connection_was_closed_goes_through(scripted: Scri
 )
 def test_half_an_answer_is_no_answer(scripted: Scripted, daemon: Daemon, half: bytes):
     scripted.script = [half]
-    with pytest.raises(Gone) as caught:
+    with pytest.raises(DaemonGone) as caught:
         daemon.get("/a")
     assert caught.value.exit_code == 5
 
@@ -136,20 +136,20 @@ def test_half_an_answer_is_no_answer(scripted: Scripted, daemon: Daemon, half: b
 )  # fmt: skip
 def test_a_no_has_its_exit_code(scripted: Scripted, daemon: Daemon, status: int, code: str, exit_code: int):
     scripted.script = [answer(status, {"error": "No.", "code": code, "hint": "Do this."})]
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(DaemonRefused) as caught:
         daemon.get("/a")
     assert (caught.value.exit_code, caught.value.what, caught.value.hint) == (exit_code, "No.", "Do this.")
 
 
 def test_a_no_that_is_not_json(scripted: Scripted, daemon: Daemon):
     scripted.script = [b"HTTP/1.1 500 X\r\nContent-Length: 4\r\n\r\noops"]
-    with pytest.raises(Refused, match="The daemon answered 500"):
+    with pytest.raises(DaemonRefused, match="The daemon answered 500"):
         daemon.get("/a")
 
 
 def test_a_daemon_that_closes_is_gone(scripted: Scripted, daemon: Daemon):
     scripted.script = [answer(503, {"error": "This Meantime is closed.", "code": "closed"})]
-    with pytest.raises(Gone):
+    with pytest.raises(DaemonGone):
         daemon.get("/a")
 
 
@@ -210,7 +210,7 @@ def test_a_daemon_that_has_gone_is_not_started_again(scripted: Scripted, daemon:
     daemon.get("/a")
     daemon.close()
     scripted.home.http_socket.unlink()
-    with pytest.raises(Gone):
+    with pytest.raises(DaemonGone):
         daemon.get("/b")
 
 
@@ -218,6 +218,6 @@ def test_nobody_is_there(tmp_path: Path):
     refusals: list[Callable[[], None]] = [lambda: None, lambda: (tmp_path / "http.sock").touch()]
     for prepare in refusals:
         prepare()
-        with pytest.raises(Trouble, match="not running") as caught:
+        with pytest.raises(CliError, match="not running") as caught:
             Daemon(Home(tmp_path, tmp_path / "config.toml"), start=False).get("/a")
         assert caught.value.exit_code == 5

@@ -13,7 +13,7 @@ from meantime.surfaces.cli import task_search
 from meantime.surfaces.cli.output_sinks import Copy, Harmless
 from meantime.surfaces.cli.parameter_types import DURATION
 from meantime.surfaces.terminal import task_format
-from meantime.surfaces.terminal.errors import USAGE, Trouble
+from meantime.surfaces.terminal.errors import USAGE, CliError
 from meantime.surfaces.terminal.exit_code import own_code, worst
 from meantime.surfaces.terminal.terminal_text import columns, fitted, plain, plain_lines
 
@@ -133,7 +133,7 @@ def test_a_search_in_words():
         "search": "fix http://x",
     }
     assert task_search.states("error,running") == ("failed", "timed_out", "lost", "running")
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(CliError) as caught:
         task_search.states("broken")
     assert caught.value.exit_code == USAGE
 

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from meantime import Call, Meantime, Message, Shell
-from meantime.app.demo.delivery_check import Tally, compare, tally
+from meantime.app.demo.delivery_check import DeliveryCheck, compare, tally
 from meantime.app.demo.demo_agent import ScriptedAgent
-from meantime.app.demo.demo_screen import Screen
+from meantime.app.demo.demo_screen import DemoScreen
 from meantime.app.demo.demo_texts import PLUG_IN
-from meantime.app.demo.demo_work import Piece
-from meantime.app.demo.line_editor import END, LONGEST, Line
+from meantime.app.demo.demo_work import DemoPiece
+from meantime.app.demo.line_editor import END, LONGEST, LineEditor
 from meantime.app.demo.replies import Answers
 
 
@@ -39,7 +39,7 @@ from meantime.app.demo.replies import Answers
     ],
 )
 def test_keys(keys: bytes, finished: list[str], rest: str):
-    line = Line()
+    line = LineEditor()
     assert line.feed(keys) == finished
     assert line.text == rest
 
@@ -47,7 +47,7 @@ def test_keys(keys: bytes, finished: list[str], rest: str):
 @given(st.text(st.characters(blacklist_categories=["Cc", "Cs"])), st.integers(1, 8))
 def test_a_line_comes_in_pieces_of_any_size(text: str, size: int):
     data = text.encode() + b"\r"
-    whole, pieces = Line(), Line()
+    whole, pieces = LineEditor(), LineEditor()
     finished = [line for at in range(0, len(data), size) for line in pieces.feed(data[at : at + size])]
     assert finished == whole.feed(data) == ["".join(filter(str.isprintable, text))[:LONGEST]]
 
@@ -56,7 +56,7 @@ def test_a_line_comes_in_pieces_of_any_size(text: str, size: int):
     ("text", "width", "shown"), [("tasks", 9, "tasks"), ("tasks", 3, "sks"), ("日本", 3, "本"), ("", 3, "")]
 )
 def test_what_is_shown_of_a_line_never_wraps(text: str, width: int, shown: str):
-    line = Line()
+    line = LineEditor()
     line.feed(text.encode())
     assert line.shown(width) == shown
 
@@ -64,17 +64,17 @@ def test_what_is_shown_of_a_line_never_wraps(text: str, width: int, shown: str):
 @pytest.mark.parametrize(
     ("ended", "held", "heard", "count"),
     [
-        ("bac", "bac", "bac", Tally(3, 3, 0, 0, True)),
-        ("bac", "abc", "abc", Tally(3, 3, 0, 0, False)),
-        ("bac", "bac", "baca", Tally(3, 3, 1, 0, False)),
-        ("bac", "bac", "bbacc", Tally(3, 3, 2, 0, False)),
-        ("bac", "bc", "bc", Tally(3, 2, 0, 1, True)),
-        ("bac", "bc", "bac", Tally(3, 2, 0, 1, False)),
-        ("ba", "bac", "bac", Tally(3, 3, 0, 0, False)),
-        ("bac", "bacb", "bac", Tally(3, 3, 1, 0, False)),
+        ("bac", "bac", "bac", DeliveryCheck(3, 3, 0, 0, True)),
+        ("bac", "abc", "abc", DeliveryCheck(3, 3, 0, 0, False)),
+        ("bac", "bac", "baca", DeliveryCheck(3, 3, 1, 0, False)),
+        ("bac", "bac", "bbacc", DeliveryCheck(3, 3, 2, 0, False)),
+        ("bac", "bc", "bc", DeliveryCheck(3, 2, 0, 1, True)),
+        ("bac", "bc", "bac", DeliveryCheck(3, 2, 0, 1, False)),
+        ("ba", "bac", "bac", DeliveryCheck(3, 3, 0, 0, False)),
+        ("bac", "bacb", "bac", DeliveryCheck(3, 3, 1, 0, False)),
     ],
 )
-def test_the_count_finds_what_is_wrong(ended: str, held: str, heard: str, count: Tally):
+def test_the_count_finds_what_is_wrong(ended: str, held: str, heard: str, count: DeliveryCheck):
     found = compare("abc", ended, held, heard)
     assert found == count
     assert found.sound == (held == heard == ended)
@@ -84,10 +84,10 @@ def test_the_count_finds_what_is_wrong(ended: str, held: str, heard: str, count:
 async def test_the_count_believes_the_journal_and_not_the_agent(tmp_path: Path):
     async with Meantime.open(tmp_path / "work.db") as mt:
         thread = mt.thread("demo")
-        agent = ScriptedAgent(thread, Answers(mt), Screen(io.StringIO()))
-        await agent.hand_off([Piece("one", Call(int)), Piece("two", Call(str))], timeout=60)
+        agent = ScriptedAgent(thread, Answers(mt), DemoScreen(io.StringIO()))
+        await agent.hand_off([DemoPiece("one", Call(int)), DemoPiece("two", Call(str))], timeout=60)
         await asyncio.wait_for(agent.listen(), 30)
-        assert await tally(mt, "demo", agent.heard) == Tally(2, 2, 0, 0, True)
+        assert await tally(mt, "demo", agent.heard) == DeliveryCheck(2, 2, 0, 0, True)
 
         twice = [*agent.heard, agent.heard[0]]
         assert (await tally(mt, "demo", twice)).doubled == 1

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from meantime.kernel.model import Task
 from meantime.runners.agent import agent_run, checkpoint
-from meantime.runtime.follow_ups import QUEUED, Following
+from meantime.runtime.follow_ups import QUEUED, FollowUps
 
 from . import works
 
@@ -34,19 +34,19 @@ def follow_up_in_memory() -> None:
     """What is said to a running agent is kept by its owner alone, until the run has ended."""
     said: dict[str, str] = {}
 
-    async def say(self: Following, task: Task, text: object) -> str:
+    async def say(self: FollowUps, task: Task, text: object) -> str:
         said[task.id] = str(text)
         return QUEUED
 
-    def on_commit(self: Following, change: Any, committed: Any) -> None:
+    def on_commit(self: FollowUps, change: Any, committed: Any) -> None:
         if change.ends and change.task.id in said:
             task = replace(change.task, follow_up=said.pop(change.task.id))
             following = asyncio.get_running_loop().create_task(self._go_on(task))
             self._beside.add(following)
             following.add_done_callback(self._beside.discard)
 
-    Following.say = say  # type: ignore[method-assign]
-    Following.on_commit = on_commit  # type: ignore[method-assign]
+    FollowUps.say = say  # type: ignore[method-assign]
+    FollowUps.on_commit = on_commit  # type: ignore[method-assign]
 
 
 def prompt_before_mark() -> None:

@@ -12,11 +12,11 @@ from typing import Any
 def heard_before_recorded() -> None:
     """The owner says that it has an ending before it has one: who said it forgets it."""
     from meantime.link.frames import Ended, EndingAcknowledged
-    from meantime.surfaces.socket.executor_table import Executor, ExecutorTable
+    from meantime.surfaces.socket.executor_table import ConnectedExecutor, ExecutorTable
 
     ended = ExecutorTable.ended
 
-    def at_once(self: ExecutorTable, executor: Executor, frame: Ended) -> None:
+    def at_once(self: ExecutorTable, executor: ConnectedExecutor, frame: Ended) -> None:
         if executor.wire is not None:
             executor.wire.send(EndingAcknowledged(frame.task, frame.fence))
         asyncio.get_running_loop().call_later(0.3, ended, self, executor, frame)
@@ -48,11 +48,11 @@ def turns_stranded() -> None:
 def run_again() -> None:
     """Told to run something after a reconnect, a client begins it again."""
     from meantime.client.executor import Executor
-    from meantime.link.frames import Run
+    from meantime.link.frames import RunFrame
 
     run = Executor.run
 
-    def again(self: Executor, frame: Run) -> None:
+    def again(self: Executor, frame: RunFrame) -> None:
         held = self._held.get(frame.task.id)
         if held is not None and held.ending is None:
             held.performing = None

@@ -22,7 +22,7 @@ from pathlib import Path
 from meantime.daemon.home import Home
 from meantime.surfaces.daemon_client.daemon_client import Daemon
 from meantime.surfaces.install.hook_lines import line
-from meantime.surfaces.terminal.errors import Trouble
+from meantime.surfaces.terminal.errors import CliError
 
 from . import strace
 from .hooked import SESSION, THREAD
@@ -87,7 +87,7 @@ def story(folder: Path, seed: int, *options: str, plant: str = "") -> Ended:
             hook(folder)
             time.sleep(rng.random() * 0.01)
         starting.join()
-        with suppress(Trouble):  # it was killed
+        with suppress(CliError):  # it was killed
             if not _tell_all(folder):
                 (folder / "missed").touch()
     return Ended(owner.returncode, (folder / "owner.log").read_text(errors="replace")[-3_000:])
@@ -123,7 +123,7 @@ def _start_all(folder: Path, seed: float) -> None:
             if rng.random() < 0.7:
                 _until_quiet(folder, rng.random() * 0.02)
             _say(facts, "attempt", id)
-            with suppress(Trouble):
+            with suppress(CliError):
                 work = {"tool": "noted", "arguments": {"id": f"{id}.1"}}
                 asking.post("/v1/tasks", {"thread": THREAD, "id": id, **work})
                 _say(facts, "accepted", id)

@@ -6,9 +6,9 @@ import os
 from typing import Any
 
 from meantime.runners.shell import launcher, orphan_processes
-from meantime.runners.shell.command_start import Starting
+from meantime.runners.shell.command_start import CommandStart
 from meantime.runners.shell.shim import cells
-from meantime.runners.shell.shim_watch import End, Watch
+from meantime.runners.shell.shim_watch import End, ShimWatch
 
 _BEGIN = "from shim.zygote import main"
 
@@ -44,7 +44,7 @@ def no_hunt() -> None:
 def starts_again() -> None:
     """After a restart what ran is started again, under the same name."""
 
-    async def attend(self: Starting, watch: Watch, assignment: Any, **how: Any) -> None:
+    async def attend(self: CommandStart, watch: ShimWatch, assignment: Any, **how: Any) -> None:
         if assignment.again:
             path = f"{watch.base}{cells.STATE_FILE}"
             os.unlink(path)
@@ -54,35 +54,35 @@ def starts_again() -> None:
             os.close(fresh)
         await real(self, watch, assignment, **how)
 
-    real = Starting.attend
-    Starting.attend = attend  # type: ignore[method-assign]
+    real = CommandStart.attend
+    CommandStart.attend = attend  # type: ignore[method-assign]
 
 
 def gives_up() -> None:
     """After a restart what ran is lost, though it goes on."""
 
-    async def attend(self: Starting, watch: Watch, assignment: Any, **how: Any) -> None:
+    async def attend(self: CommandStart, watch: ShimWatch, assignment: Any, **how: Any) -> None:
         if assignment.again:
             watch.lose("It ran when its owner was killed.")
         else:
             await real(self, watch, assignment, **how)
 
-    real = Starting.attend
-    Starting.attend = attend  # type: ignore[method-assign]
+    real = CommandStart.attend
+    CommandStart.attend = attend  # type: ignore[method-assign]
 
 
 def pid_alone() -> None:
     """A shim lives if something has its pid."""
 
-    def begin(self: Watch) -> None:
+    def begin(self: ShimWatch) -> None:
         state = self.look()
         assert state is not None
         self._held = os.pidfd_open(state[cells.SHIM_PID])
         self._loop.add_reader(self._held, lambda: self.finish(End.GONE))
         self._resolve(self.begun)
 
-    Watch.is_alive = lambda self: _exists((self.look() or [0] * 9)[cells.SHIM_PID])  # type: ignore
-    Watch.begin = begin  # type: ignore[method-assign]
+    ShimWatch.is_alive = lambda self: _exists((self.look() or [0] * 9)[cells.SHIM_PID])  # type: ignore
+    ShimWatch.begin = begin  # type: ignore[method-assign]
 
 
 def _exists(pid: int) -> bool:

@@ -16,7 +16,7 @@ import pytest
 from meantime import Meantime, Settings, Shell
 from meantime.runners.shell import launcher, orphan_processes
 from meantime.runners.shell.shim import cells
-from meantime.runners.shell.shim_watch import Watch
+from meantime.runners.shell.shim_watch import ShimWatch
 
 from . import hostile, shell_plants
 from .adoption import clear, command, recover, running
@@ -101,8 +101,8 @@ async def ending_of_a_recycled_pid(folder: Path, innocent: int, patience: float)
 def test_a_pid_alone_names_nobody(folder: Path, monkeypatch: pytest.MonkeyPatch, planted: bool) -> None:
     innocent = subprocess.Popen(["sleep", "20"])
     if planted:
-        monkeypatch.setattr(Watch, "is_alive", Watch.is_alive)
-        monkeypatch.setattr(Watch, "begin", Watch.begin)
+        monkeypatch.setattr(ShimWatch, "is_alive", ShimWatch.is_alive)
+        monkeypatch.setattr(ShimWatch, "begin", ShimWatch.begin)
         shell_plants.pid_alone()
     try:
         status = asyncio.run(ending_of_a_recycled_pid(folder, innocent.pid, 1 if planted else 20))

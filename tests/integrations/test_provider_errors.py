@@ -18,7 +18,7 @@ from meantime.integrations.acp.turn_result import AgentError, refused
 from meantime.integrations.opencode.turn_result import verdict
 from meantime.integrations.pydantic_ai.paced_model import trouble
 from meantime.kernel.provider_errors import judge
-from meantime.ports.commands import Ending
+from meantime.ports.commands import CommandEnd
 from meantime.ports.session import Turned
 
 from .cli_agents.test_dialects import turned
@@ -51,17 +51,19 @@ def _acp(text: str, status: int) -> Judged:
 def _claude(text: str, status: int) -> Judged:
     said = f"API Error: {status} {text}" if status else text
     event = {"type": "result", "subtype": "success", "is_error": True, "result": said}
-    return _judged(turned("claude", event, ending=Ending(1)))
+    return _judged(turned("claude", event, ending=CommandEnd(1)))
 
 
 def _codex(text: str, status: int) -> Judged:
     said = f"unexpected status {status}: {text}" if status else text
     event = {"type": "turn.failed", "error": {"message": said}}
-    return _judged(turned("codex", event, ending=Ending(1)))
+    return _judged(turned("codex", event, ending=CommandEnd(1)))
 
 
 def _stderr(text: str, status: int) -> Judged:
-    return _judged(turned("goose", ending=Ending(1), stderr=f"Error: {status} {text}" if status else text))
+    return _judged(
+        turned("goose", ending=CommandEnd(1), stderr=f"Error: {status} {text}" if status else text)
+    )
 
 
 def _opencode(text: str, status: int) -> Judged:

@@ -17,7 +17,7 @@ from meantime.execution.context import WorkContext
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Progress, Task
 from meantime.kernel.model import Run as Rounds
-from meantime.link.frames import EndingAcknowledged, Run
+from meantime.link.frames import EndingAcknowledged, RunFrame
 from meantime.runtime.submit import Submission
 
 pytestmark = pytest.mark.anyio
@@ -127,7 +127,7 @@ async def test_an_ending_is_said_again_when_it_is_asked_for(mt: Meantime):
     await handle.wait()
     executor._say = heard.append
     task = await mt.get(handle.id)
-    executor.run(Run(task, True, False))
+    executor.run(RunFrame(task, True, False))
     assert [type(frame).__name__ for frame in heard] == ["Ended"]
     del executor.acknowledged
     executor.acknowledged(EndingAcknowledged(task.id, (1, 1)))

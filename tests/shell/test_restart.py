@@ -9,7 +9,7 @@ import pytest
 
 from meantime import Completed, Failed, Lost, Meantime, Settings, Shell, TimedOut
 from meantime.runners.shell.launcher import Launcher
-from meantime.runners.shell.shim_watch import Watch
+from meantime.runners.shell.shim_watch import ShimWatch
 
 from .owners import QUICK, Owner, let_go, released, told, wait_for
 from .saying import lives
@@ -86,7 +86,7 @@ async def test_at_once_if_its_shim_was_never_told(
     slow = Settings(stop_grace=5.0)
     mt = await Meantime.open(path, settings=slow)
     with monkeypatch.context() as killed:
-        killed.setattr(Watch, "stop", lambda self, grace: None)
+        killed.setattr(ShimWatch, "stop", lambda self, grace: None)
         handle = await mt.thread("conv-1").start(Shell(released(tmp_path)))
         await wait_for(tmp_path / "started", "\n")
         await handle.cancel()

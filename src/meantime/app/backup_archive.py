@@ -30,7 +30,7 @@ DEEPEST, LONGEST = 16, 1024  # folders in a name, and its characters
 MOST_HEAD = 1 << 16
 
 
-class Head(Struct, frozen=True):
+class ArchiveHead(Struct, frozen=True):
     """The description that a backup holds of itself."""
 
     format: int
@@ -42,7 +42,7 @@ class BadArchive(LedgerError):
     code = "bad_archive"
 
 
-def write(stage: Path, head: Head, to: BinaryIO) -> None:
+def write(stage: Path, head: ArchiveHead, to: BinaryIO) -> None:
     """Everything in the stage. Raises OSError, even for a file that shrank meanwhile."""
     with (
         tempfile.TemporaryFile() as sums,
@@ -86,7 +86,7 @@ def _forget_members(tar: tarfile.TarFile) -> None:
     cast("Any", tar).members.clear()
 
 
-def read(path: Path, into: Path | None = None) -> Head:
+def read(path: Path, into: Path | None = None) -> ArchiveHead:
     """Checks all of it, and writes it to an empty folder where one is given. Raises BadArchive, OSError."""
     try:
         with open(path, "rb") as file, tarfile.open(fileobj=cast("IO[bytes]", _Wary(file)), mode="r:") as tar:
@@ -104,7 +104,7 @@ class _Reading:
         self._into = into
         self._sums = hashlib.sha256()
 
-    def all(self) -> Head:
+    def all(self) -> ArchiveHead:
         head = self._head()
         seen = False
         while (member := self._next()).name != SUMS:
@@ -119,14 +119,14 @@ class _Reading:
             raise BadArchive(f"{self._path} is not a backup of ours.", hint="Name another file.")
         return head
 
-    def _head(self) -> Head:
+    def _head(self) -> ArchiveHead:
         member = self._next()
         try:
             if member.name != HEAD or member.size > MOST_HEAD:
                 raise msgspec.ValidationError
             said = io.BytesIO()
             self._pour(member, said.write)
-            head = msgspec.json.decode(said.getvalue(), type=Head)
+            head = msgspec.json.decode(said.getvalue(), type=ArchiveHead)
         except msgspec.MsgspecError:
             text = f"{self._path} is not a backup of Meantime."
             raise BadArchive(text, hint="Name a file that `meantime backup` wrote.") from None

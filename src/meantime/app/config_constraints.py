@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from meantime.integrations.mcp.servers import checked
-from meantime.kernel.constraints import LIMIT, SIZE, Kind, seconds, table_of
+from meantime.kernel.constraints import LIMIT, SIZE, Constraint, seconds, table_of
 from meantime.kernel.errors import InvalidInput
 
 DAY = 86_400.0
@@ -31,11 +31,11 @@ def _are_tables(value: Any) -> bool:
 LIMITS = table_of(LIMIT, "a table of kinds, each with a whole number above 0, or -1 for no limit")
 PAUSE = seconds(0.01, DAY)  # between two times that something is done: never none
 STOP = seconds(0, DAY - 1)
-AGENTS = Kind("a table of names, each with a table of settings", _are_tables)
-SERVERS = Kind(
+AGENTS = Constraint("a table of names, each with a table of settings", _are_tables)
+SERVERS = Constraint(
     "a table of names, each with a command (a list of texts) or a url, and what docs/guides/mcp.md lists",
     _are_servers,
 )
 INLINE_BY_NAME = table_of(
-    Kind("", _is_inline), "a table of names, each with max_bytes and max_lines as whole numbers"
+    Constraint("", _is_inline), "a table of names, each with max_bytes and max_lines as whole numbers"
 )

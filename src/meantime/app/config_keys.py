@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hi
 
 from msgspec import Struct
 
-from meantime.kernel.constraints import Kind
+from meantime.kernel.constraints import Constraint
 
 from .config_schema import Config
 
@@ -22,7 +22,7 @@ OLDER = {
 class Key(NamedTuple):
     name: str  # section.key, or the key alone
     type: Any
-    kind: Kind
+    kind: Constraint
     doc: str
     default: Any
 

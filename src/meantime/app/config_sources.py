@@ -33,7 +33,7 @@ class BadConfig(InvalidInput):
     code = "bad_config"
 
 
-class Said(NamedTuple):
+class ConfiguredValue(NamedTuple):
     value: Any
     source: str  # as `where` says it
     line: int = 0  # in the file
@@ -77,15 +77,15 @@ def load(
 # -- the three places
 
 
-def _from_file(path: Path) -> dict[str, Said]:
+def _from_file(path: Path) -> dict[str, ConfiguredValue]:
     text = _text_of(path)
     try:
         found = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as problem:
         raise BadConfig(f"{path} is not TOML: {problem}.", hint="Mend that line.") from problem
-    said: dict[str, Said] = {}
+    said: dict[str, ConfiguredValue] = {}
     for name, value in _flattened(found, path, text):
-        said[name] = Said(value, f"file {path}", _line_of(text, name))
+        said[name] = ConfiguredValue(value, f"file {path}", _line_of(text, name))
     return said
 
 
@@ -147,13 +147,15 @@ def _agents(section: Mapping[str, Any]) -> dict[str, Any]:
     return {**plain, "named": {**named, **tables}} if tables and isinstance(named, dict) else plain
 
 
-def _from_environment(environ: Mapping[str, str]) -> dict[str, Said]:
+def _from_environment(environ: Mapping[str, str]) -> dict[str, ConfiguredValue]:
     _refuse_unknown(environ)
-    said: dict[str, Said] = {}
+    said: dict[str, ConfiguredValue] = {}
     for key in known().values():
         variable = next((name for name in key.variables if environ.get(name, "").strip()), None)
         if variable is not None:
-            said[key.name] = Said(_parsed(key, environ[variable].strip()), f"environment {variable}")
+            said[key.name] = ConfiguredValue(
+                _parsed(key, environ[variable].strip()), f"environment {variable}"
+            )
     return said
 
 
@@ -184,17 +186,17 @@ def _parsed(key: Key, text: str) -> Any:
         return text
 
 
-def _from_flags(flags: Mapping[str, Any]) -> dict[str, Said]:
+def _from_flags(flags: Mapping[str, Any]) -> dict[str, ConfiguredValue]:
     for name in flags:
         if name not in known():
             raise BadConfig(f"There is no setting {name!r}.", hint=_nearest(name, known()))
-    return {name: Said(value, FLAG) for name, value in flags.items() if value is not None}
+    return {name: ConfiguredValue(value, FLAG) for name, value in flags.items() if value is not None}
 
 
 # -- what is wrong
 
 
-def _check(key: Key, said: Said) -> None:
+def _check(key: Key, said: ConfiguredValue) -> None:
     if not key.kind.fits(said.value):
         raise BadConfig(
             f"{_named(key.name, said)} must be {key.kind.must}, not {shown(said.value)}.",
@@ -202,8 +204,8 @@ def _check(key: Key, said: Said) -> None:
         )
 
 
-def _check_together(said: Mapping[str, Said]) -> None:
-    if "agent" in said.get("limits.per_kind", Said({}, "")).value:
+def _check_together(said: Mapping[str, ConfiguredValue]) -> None:
+    if "agent" in said.get("limits.per_kind", ConfiguredValue({}, "")).value:
         key = "limits.per_kind"
         raise BadConfig(
             f"{_named(key, said[key])} names the kind agent.", hint="Use agents.task_max_async for it."
@@ -219,7 +221,7 @@ def _check_together(said: Mapping[str, Said]) -> None:
         )
 
 
-def _check_agents(said: Said) -> None:
+def _check_agents(said: ConfiguredValue) -> None:
     """Each as a section of its own: an error names the setting, and the line of it."""
     for name, table in said.value.items():
         if not NAME.match(name):
@@ -234,7 +236,7 @@ def _check_agents(said: Said) -> None:
             raise BadConfig(f"{_placed(key, said)} {problem.says}", hint=problem.hint) from None
 
 
-def _placed(key: str, said: Said) -> str:
+def _placed(key: str, said: ConfiguredValue) -> str:
     """`key` of an agent, as it is written in the file: mostly below [agents.NAME]."""
     if said.source.startswith("file "):
         text = _text_of(Path(said.source.removeprefix("file ")))
@@ -254,7 +256,7 @@ def _nearest(name: str, names: Iterable[str]) -> str:
     return f"Did you mean {near[0]}?" if near else "`meantime config` lists what there is."
 
 
-def _named(key: str, said: Said) -> str:
+def _named(key: str, said: ConfiguredValue) -> str:
     if said.source.startswith("file "):
         return f"{key} in {_place(Path(said.source.removeprefix('file ')), said.line)}"
     if said.source == FLAG:

@@ -17,7 +17,7 @@ from meantime.ports.owner import About
 from meantime.ports.tasks import Options, Tasks
 from meantime.surfaces.caller.caller_thread import own_task
 from meantime.surfaces.daemon_client.daemon_client import Daemon
-from meantime.surfaces.terminal.errors import Refused, Trouble
+from meantime.surfaces.terminal.errors import CliError, DaemonRefused
 
 _OPTIONS = {"timeout", "description", "batch", "id", "meta"}  # of those that a tool here can be given
 
@@ -78,9 +78,9 @@ def _request(question: Callable[[Daemon], Any]) -> dict[str, Any]:
             return question(with_daemon)
         finally:
             with_daemon.close()
-    except Refused as no:
+    except DaemonRefused as no:
         raise MeantimeError(no.what, code=no.code or "refused", hint=no.hint) from None
-    except Trouble as trouble:
+    except CliError as trouble:
         raise Disconnected(trouble.what, hint=trouble.hint) from None
     except msgspec.MsgspecError as problem:
         raise MeantimeError(f"The daemon's answer cannot be read: {problem}.") from None

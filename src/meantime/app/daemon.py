@@ -36,10 +36,10 @@ def main() -> int:
     found = served_by_another(ours)
     if found is not None:
         return _say(found) if found else 0
-    return _lead(ours, Report(None)) if "--foreground" in sys.argv else _detached(ours)
+    return _lead(ours, StartReport(None)) if "--foreground" in sys.argv else _detached(ours)
 
 
-class Report:
+class StartReport:
     """The daemon's report to the process that started it: READY, or why not. Once; nobody need listen."""
 
     def __init__(self, place: int | None) -> None:
@@ -81,7 +81,7 @@ def _step_aside(ours: Home, says: int) -> NoReturn:
         os.setsid()
         if os.fork() == 0:
             _close_others(says)
-            code = _lead(ours, Report(says))
+            code = _lead(ours, StartReport(says))
         else:
             code = 0
     finally:
@@ -98,7 +98,7 @@ def _close_others(kept: int) -> None:
                 os.close(int(name))
 
 
-def _lead(ours: Home, report: Report) -> int:
+def _lead(ours: Home, report: StartReport) -> int:
     signal.pthread_sigmask(signal.SIG_SETMASK, [])  # a mask is inherited, and would make us deaf
     umask = os.umask(0o077)
     os.chdir("/")

@@ -54,7 +54,7 @@ CONTRADICTIONS = {
 }
 
 
-class Standing(NamedTuple):
+class NoticeStanding(NamedTuple):
     """The notices of one state."""
 
     state: str
@@ -70,7 +70,7 @@ class Finding(NamedTuple):
 
 
 class Audit(NamedTuple):
-    notices: tuple[Standing, ...]
+    notices: tuple[NoticeStanding, ...]
     tasks: dict[str, int]
     findings: tuple[Finding, ...]
 
@@ -83,7 +83,7 @@ def audit(ledger: Path, *, owned: bool, now: float) -> Audit:
     with read_only(ledger, owned=owned) as db:
         check_schema(db, ledger)
         rows = db.execute("SELECT state, count(*), min(at) FROM notices GROUP BY state ORDER BY state")
-        notices = tuple(Standing(state, count, max(0.0, now - at)) for state, count, at in rows)
+        notices = tuple(NoticeStanding(state, count, max(0.0, now - at)) for state, count, at in rows)
         tasks = dict(db.execute("SELECT status, count(*) FROM tasks GROUP BY status ORDER BY status"))
         findings = (
             *_unreadable(db),

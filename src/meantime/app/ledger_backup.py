@@ -28,7 +28,7 @@ from meantime.runners.shell.command_paths import Places
 from meantime.runners.shell.shim import cells
 
 from . import backup_archive
-from .backup_archive import BESIDE, LEDGER, Head
+from .backup_archive import BESIDE, LEDGER, ArchiveHead
 from .ledger_audit import Finding, damage, readable
 from .read_only_ledger import check_schema, read_only
 
@@ -37,7 +37,7 @@ ACTIVE = "('queued', 'running', 'waiting', 'cancelling')"
 _NO_LINKS = {errno.EPERM, errno.EXDEV, errno.EMLINK, errno.ENOTSUP, errno.EACCES}
 
 
-class Account(NamedTuple):
+class BackupSummary(NamedTuple):
     """The contents of a backup."""
 
     tasks: int
@@ -46,7 +46,7 @@ class Account(NamedTuple):
     findings: tuple[Finding, ...]  # what is wrong with the ledger itself
 
 
-def back_up(ledger: Path, target: Path, *, overwrite: bool = False) -> Account:
+def back_up(ledger: Path, target: Path, *, overwrite: bool = False) -> BackupSummary:
     """Raises MeantimeError, and OSError for a disk that is full or failing. Nothing is left behind then."""
     ledger, target = ledger.resolve(), target.absolute()
     _check_target(target, overwrite=overwrite)
@@ -60,7 +60,7 @@ def back_up(ledger: Path, target: Path, *, overwrite: bool = False) -> Account:
     raise AssertionError("the last try returns or raises")
 
 
-def account_of(ledger: Path) -> Account:
+def account_of(ledger: Path) -> BackupSummary:
     """Accounts for a ledger that nobody has open. Raises LedgerDamaged where SQLite finds a fault in it."""
     with read_only(ledger, owned=False) as db:
         check_schema(db, ledger)
@@ -72,7 +72,7 @@ def account_of(ledger: Path) -> Account:
         (unread,) = db.execute(
             "SELECT count(*) FROM notices WHERE state IN ('unread', 'leased', 'parked')"
         ).fetchone()
-    return Account(tasks, active, unread, damage(ledger, owned=False))
+    return BackupSummary(tasks, active, unread, damage(ledger, owned=False))
 
 
 def _check_target(target: Path, *, overwrite: bool) -> None:
@@ -115,7 +115,7 @@ def held(folder: Path) -> Generator[None]:
         os.close(fd)
 
 
-def _copied(ledger: Path, stage: Path) -> Account:
+def _copied(ledger: Path, stage: Path) -> BackupSummary:
     _hard_link_files(ledger, stage)
     _copy_database(ledger, stage / LEDGER)
     _copy_states(ledger, stage)
@@ -181,7 +181,7 @@ def _pack(stage: Path, target: Path, *, overwrite: bool) -> None:
     try:
         fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         with open(fd, "wb") as file:
-            backup_archive.write(stage, Head(backup_archive.FORMAT, __version__, time.time()), file)
+            backup_archive.write(stage, ArchiveHead(backup_archive.FORMAT, __version__, time.time()), file)
             file.flush()
             os.fsync(fd)
         backup_archive.read(draft)

@@ -18,14 +18,14 @@ from meantime.stores.sqlite.side_files import Lock
 
 from . import backup_archive
 from .backup_archive import BESIDE, LEDGER
-from .ledger_backup import Account, account_of, sync
+from .ledger_backup import BackupSummary, account_of, sync
 
 OURS = ("", "-wal", *BESIDE)  # what a ledger has beside it
 LEFT = (".lock", ".mark", ".reserve", "-wal", "-shm")  # beside a ledger that is gone: nothing of it
 HARMLESS = {"daemon.log", "daemon.log.1", "starting.lock", "token", "hooks"}  # in a home without a ledger
 
 
-def restore(file: Path, ledger: Path, *, is_home: bool) -> Account:
+def restore(file: Path, ledger: Path, *, is_home: bool) -> BackupSummary:
     """`is_home`: the folder is the ledger's alone. Raises MeantimeError, and OSError for the disk."""
     file, ledger = file.absolute(), ledger.resolve()
     if not file.is_file():

@@ -15,8 +15,8 @@ from meantime.app.link_ends import client
 from meantime.conversation.dialect_lookup import dialect_of
 from meantime.kernel.errors import Disconnected, MeantimeError
 from meantime.surfaces.caller.agent_sessions import AgentSessions
-from meantime.surfaces.mcp.client_thread import Whose
-from meantime.surfaces.terminal.errors import NO_DAEMON, USAGE, Trouble
+from meantime.surfaces.mcp.client_thread import ClientThread
+from meantime.surfaces.terminal.errors import NO_DAEMON, USAGE, CliError
 
 PATIENCE = 30.0  # seconds that a lost daemon is waited for; it may be restarted meanwhile
 
@@ -27,19 +27,19 @@ def serve(thread: str, said: bool, by_session: bool, dialect: str) -> int:
     try:
         dialect = dialect_of(dialect).name
     except MeantimeError as problem:
-        raise Trouble(problem.message, problem.hint, USAGE) from None
+        raise CliError(problem.message, problem.hint, USAGE) from None
     try:
         from meantime.surfaces.mcp import stdio_server
     except ImportError as missing:
         package = "mcp" if missing.name == "mcp_types" else missing.name  # its types come with it
         text = f"`mcp` needs {package}, which is not installed."
-        raise Trouble(text, "pip install 'meantime[server,mcp]'") from None
+        raise CliError(text, "pip install 'meantime[server,mcp]'") from None
     try:
         asyncio.run(_serve(stdio_server.serve, thread, said, by_session, dialect))
     except Disconnected as problem:
-        raise Trouble(problem.message, problem.hint, NO_DAEMON) from None
+        raise CliError(problem.message, problem.hint, NO_DAEMON) from None
     except MeantimeError as problem:
-        raise Trouble(problem.message, problem.hint) from None
+        raise CliError(problem.message, problem.hint) from None
     return 0
 
 
@@ -49,7 +49,7 @@ async def _serve(serve: Any, thread: str, said: bool, by_session: bool, dialect:
     await tasks.open()
     try:
         serves = partial(tasks.serves, grade="C", kind="mcp")
-        whose = Whose(thread, said, by_session, serves, AgentSessions().take_call)
+        whose = ClientThread(thread, said, by_session, serves, AgentSessions().take_call)
         await serve(tasks, ConnectedWorks(tasks), whose, __version__, dialect)
     finally:
         await tasks.close()

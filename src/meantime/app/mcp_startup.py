@@ -18,7 +18,7 @@ from meantime.surfaces.mcp.client_thread import instructions
 from meantime.surfaces.mcp.front import Front
 from meantime.surfaces.mcp.handshake import Handshake
 from meantime.surfaces.mcp.standard_streams import open_closed, own_streams
-from meantime.surfaces.terminal.errors import INTERRUPTED, NO_DAEMON, Trouble
+from meantime.surfaces.terminal.errors import INTERRUPTED, NO_DAEMON, CliError
 
 TYPE_CHECKING = False  # to load `typing` takes time
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _toolset(dialect: str, by_session: bool) -> dict[str, Any] | None:
             found = daemon.get("/v1/toolset", patience=PATIENCE, dialect=dialect, **more)
         finally:
             daemon.close()
-    except Trouble as problem:
+    except CliError as problem:
         if problem.exit_code == NO_DAEMON:
             _summon()
         return None

@@ -33,7 +33,7 @@ from meantime.ports.runner import CURRENT, Assignment
 from meantime.ports.tasks import Answer, OpenTurn, Options, Tasks
 
 from .executor import Executor, Held
-from .owner_connection import Connection, PendingRequest
+from .owner_connection import OwnerConnection, PendingRequest
 
 # Asked twice, these could be done twice.
 _ONCE = frozenset({"call", "resume", "send", "answer", "append", "promote"})
@@ -63,7 +63,7 @@ class Client(Tasks):
         self.id = "x_" + crockford(os.urandom(16))
         self._engine = engine
         self._clock = clock
-        self._connection = Connection(
+        self._connection = OwnerConnection(
             path, self.id, self, version=version, patience=patience, waits=waits, summon=summon
         )
         self._executor = Executor(engine, clock, self._connection.say, lambda: self._connection.is_up)
@@ -127,7 +127,7 @@ class Client(Tasks):
 
     def on_frame(self, frame: FromOwner) -> None:
         match frame:
-            case frames.Run():
+            case frames.RunFrame():
                 self._executor.run(frame)
             case Stop():
                 self._executor.stop(frame)

@@ -24,12 +24,12 @@ from meantime.link.frames import (
     Frame,
     QuestionAsked,
     Replied,
-    Run,
-    Said,
+    RunFrame,
     Saying,
     Stop,
     Unknown,
     Withdraws,
+    WorkState,
     to_wire,
 )
 from meantime.link.verb_messages import encode
@@ -80,9 +80,9 @@ class Held:
         return fence_of(self.task.run)
 
     @property
-    def said(self) -> Said:
+    def said(self) -> WorkState:
         assert self.context is not None
-        return Said(self.context.said, self.context.emitted, self.context.session)
+        return WorkState(self.context.said, self.context.emitted, self.context.session)
 
 
 class _OwnerQuestions:
@@ -167,7 +167,7 @@ class Executor:
 
     # -- what the owner says
 
-    def run(self, frame: Run) -> None:
+    def run(self, frame: RunFrame) -> None:
         held = self._held.get(frame.task.id)
         if held is None:
             self._say(Unknown(frame.task.id, fence_of(frame.task.run)))
@@ -217,7 +217,7 @@ class Executor:
 
     # -- performing
 
-    def _begin(self, held: Held, frame: Run) -> None:
+    def _begin(self, held: Held, frame: RunFrame) -> None:
         loop = asyncio.get_running_loop()
         held.task = frame.task
         if held.began is None:

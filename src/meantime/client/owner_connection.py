@@ -47,7 +47,7 @@ QUIET = frozenset({"wait_wake", "wait_output", "wait_events", "boundary", "ack",
 PINGS = 3  # in one lease; so many without an answer, and the owner counts as lost
 
 
-class Listener(Protocol):
+class FrameListener(Protocol):
     """A part that sends messages of its own on the connection."""
 
     def turns(self) -> list[str]: ...
@@ -74,12 +74,12 @@ class PendingRequest:
         self.unclaimed: Callable[[asyncio.Future[Any]], object] | None = None  # takes what nobody waits for
 
 
-class Connection:
+class OwnerConnection:
     def __init__(
         self,
         path: Path,
         executor: str,
-        listener: Listener,
+        listener: FrameListener,
         *,
         version: str,
         patience: float,

@@ -9,44 +9,44 @@ LONGEST = 1e10  # seconds: the most that the heart takes as a time
 MOST = 1 << 40
 
 
-class Kind(NamedTuple):
+class Constraint(NamedTuple):
     must: str
     fits: Callable[[Any], bool]
 
 
-def whole(least: int, most: int = MOST) -> Kind:
+def whole(least: int, most: int = MOST) -> Constraint:
     def fits(value: Any) -> bool:
         return type(value) is int and least <= value <= most
 
-    return Kind(f"a whole number from {least} to {most}", fits)
+    return Constraint(f"a whole number from {least} to {most}", fits)
 
 
-def seconds(least: float = 0, most: float = LONGEST) -> Kind:
+def seconds(least: float = 0, most: float = LONGEST) -> Constraint:
     def fits(value: Any) -> bool:
         return type(value) in (int, float) and least <= value <= most  # which no NaN is
 
-    return Kind(f"a number of seconds from {least:g} to {most:.0f}", fits)
+    return Constraint(f"a number of seconds from {least:g} to {most:.0f}", fits)
 
 
-def one_of(*choices: str) -> Kind:
+def one_of(*choices: str) -> Constraint:
     def fits(value: Any) -> bool:
         return isinstance(value, str) and value in choices
 
-    return Kind(" or ".join(f'"{choice}"' for choice in choices), fits)
+    return Constraint(" or ".join(f'"{choice}"' for choice in choices), fits)
 
 
-def or_minus_one(one: Kind, must: str) -> Kind:
+def or_minus_one(one: Constraint, must: str) -> Constraint:
     def fits(value: Any) -> bool:
         return one.fits(value) or (type(value) in (int, float) and value == -1)
 
-    return Kind(must, fits)
+    return Constraint(must, fits)
 
 
-def table_of(one: Kind, must: str) -> Kind:
+def table_of(one: Constraint, must: str) -> Constraint:
     def fits(value: Any) -> bool:
         return isinstance(value, dict) and all(map(one.fits, cast("dict[str, Any]", value).values()))
 
-    return Kind(must, fits)
+    return Constraint(must, fits)
 
 
 def _is_limit(value: Any) -> bool:
@@ -67,13 +67,13 @@ def _are_texts(value: Any) -> bool:
 
 SIZE = whole(0)
 COUNT = whole(1)
-LIMIT = Kind("a whole number above 0, or -1 for no limit", _is_limit)
-DEPTH = Kind("a whole number from 0 up, or -1 for any", whole(-1).fits)
+LIMIT = Constraint("a whole number above 0, or -1 for no limit", _is_limit)
+DEPTH = Constraint("a whole number from 0 up, or -1 for any", whole(-1).fits)
 AGE = seconds()
 TIMEOUT = or_minus_one(seconds(5e-324), "a number of seconds above 0, or -1 for none")
-FLAG = Kind("true or false", _is_flag)
-TEXT = Kind("a text", _is_text)
-TEXTS = Kind("a list of texts", _are_texts)
+FLAG = Constraint("true or false", _is_flag)
+TEXT = Constraint("a text", _is_text)
+TEXTS = Constraint("a list of texts", _are_texts)
 
 
 def shown(value: Any) -> str:

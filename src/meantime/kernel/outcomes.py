@@ -34,7 +34,7 @@ class Report(Struct, frozen=True):
     detached: bool = False  # it goes on without us, and nothing is to be recorded
 
 
-class Verdict(NamedTuple):
+class JudgedOutcome(NamedTuple):
     outcome: Outcome
     late: Json = None
 
@@ -72,34 +72,34 @@ def _words(text: object) -> str:
     return escape_surrogates(text if isinstance(text, str) else str(text))
 
 
-def judge(task: Task, report: Report, emitted: dict[str, Json]) -> Verdict:
+def judge(task: Task, report: Report, emitted: dict[str, Json]) -> JudgedOutcome:
     verdict = _judge(task, report, emitted)
     if report.spill is None:
         return verdict
     outcome = verdict.outcome
     if isinstance(outcome, Completed):
-        return Verdict(replace(outcome, result=None, spill=report.spill, lossy=report.spill.lost > 0))
-    return Verdict(replace(outcome, partial=None, spill=report.spill))
+        return JudgedOutcome(replace(outcome, result=None, spill=report.spill, lossy=report.spill.lost > 0))
+    return JudgedOutcome(replace(outcome, partial=None, spill=report.spill))
 
 
-def _judge(task: Task, report: Report, emitted: dict[str, Json]) -> Verdict:
+def _judge(task: Task, report: Report, emitted: dict[str, Json]) -> JudgedOutcome:
     """Finished first wins against a cancel; an error does not, and is kept in the words of the ending.
     Against the clock nothing wins: what came after the deadline is kept as a late result."""
     cancel = task.run.cancel
     if report.timed_out or (cancel is not None and cancel.by == TIMEOUT):
         partial = report.result.value if report.result else report.partial
         late = partial if report.result else None
-        return Verdict(TimedOut(task.run.timeout or 0.0, report.partial, emitted_vars=emitted), late)
+        return JudgedOutcome(TimedOut(task.run.timeout or 0.0, report.partial, emitted_vars=emitted), late)
     if report.result is not None:
-        return Verdict(_completed(report, report.result, emitted))
+        return JudgedOutcome(_completed(report, report.result, emitted))
     if report.error is not None:
         failed = _failed(report.error, report.partial, emitted)
-        return Verdict(failed if cancel is None else _broke_off(cancel, failed))
+        return JudgedOutcome(failed if cancel is None else _broke_off(cancel, failed))
     if report.lost:
-        return Verdict(Lost(report.lost, report.partial, emitted))
+        return JudgedOutcome(Lost(report.lost, report.partial, emitted))
     if cancel is not None:
-        return Verdict(Cancelled(cancel.by, cancel.reason, report.partial, emitted_vars=emitted))
-    return Verdict(
+        return JudgedOutcome(Cancelled(cancel.by, cancel.reason, report.partial, emitted_vars=emitted))
+    return JudgedOutcome(
         Failed(
             "The work was cancelled, but not through Meantime: by itself, or with its event loop.",
             "cancelled_itself",

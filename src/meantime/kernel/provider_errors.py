@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 LONGEST_WAIT: Final = 3600.0  # seconds; a quota that comes back later than this counts as used up
 
 
-class Verdict(NamedTuple):
+class RetryAdvice(NamedTuple):
     """How to go on after an error."""
 
     passes: bool  # the same request may succeed later: try again
@@ -20,9 +20,9 @@ class Verdict(NamedTuple):
     after: float | None = None  # seconds until the next try, where the provider named them
 
 
-FINAL: Final = Verdict(False)
-FAULT: Final = Verdict(True)
-LIMITED: Final = Verdict(True, limited=True)
+FINAL: Final = RetryAdvice(False)
+FAULT: Final = RetryAdvice(True)
+LIMITED: Final = RetryAdvice(True, limited=True)
 
 # Money is gone: no wait helps, whatever the status says.
 _UNPAID = re.compile(
@@ -32,7 +32,7 @@ _UNPAID = re.compile(
 )
 # A quota may be that of a month, or that of a minute: Google calls both so, and names a wait for the second.
 _QUOTA = re.compile(r"quota|billing|usage limit|out of credits", re.IGNORECASE)
-_STATUSES: Final[dict[int, Verdict]] = {
+_STATUSES: Final[dict[int, RetryAdvice]] = {
     408: FAULT,  # request timeout
     409: FAULT,  # conflict: another request was in the way
     425: FAULT,  # too early
@@ -41,7 +41,7 @@ _STATUSES: Final[dict[int, Verdict]] = {
     505: FINAL,  # HTTP version not supported
     529: LIMITED,  # overloaded, as Anthropic says it
 }
-_WORDS: Final[tuple[tuple[re.Pattern[str], Verdict], ...]] = (
+_WORDS: Final[tuple[tuple[re.Pattern[str], RetryAdvice], ...]] = (
     (re.compile(r"rate.?limit|too many requests|overloaded|RESOURCE_EXHAUSTED", re.IGNORECASE), LIMITED),
     (
         re.compile(
@@ -73,7 +73,7 @@ _PART = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.IGNORECASE)
 _UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "": 1.0}
 
 
-def judge(text: str, status: int = 0, *, after: float | None = None, advised: bool = False) -> Verdict:
+def judge(text: str, status: int = 0, *, after: float | None = None, advised: bool = False) -> RetryAdvice:
     """The meaning of an error of a model's provider.
 
     Args:
@@ -88,7 +88,7 @@ def judge(text: str, status: int = 0, *, after: float | None = None, advised: bo
     return verdict._replace(after=after) if verdict.passes else verdict
 
 
-def _rule(text: str, status: int, after: float | None, *, advised: bool) -> Verdict:
+def _rule(text: str, status: int, after: float | None, *, advised: bool) -> RetryAdvice:
     if _UNPAID.search(text):
         return FINAL
     if _QUOTA.search(text):

@@ -24,7 +24,7 @@ class Frame(Struct, frozen=True, array_like=True):
     pass
 
 
-class Said(Struct, frozen=True, array_like=True):
+class WorkState(Struct, frozen=True, array_like=True):
     """The output of work so far: always the whole of it."""
 
     progress: Progress | None
@@ -85,14 +85,14 @@ class Ended(Frame, frozen=True, tag="ended"):
     task: str
     fence: Fence
     report: WireReport
-    said: Said
+    said: WorkState
     age: float = 0.0  # seconds that it ran, by the clock of its own process
 
 
 class Saying(Frame, frozen=True, tag="saying"):
     task: str
     fence: Fence
-    said: Said
+    said: WorkState
     age: float = 0.0  # seconds that it has been running, by the clock of its own process
     is_deaf: bool = False  # it was asked to stop, and has never asked whether it should
 
@@ -153,7 +153,7 @@ class Problem(Frame, frozen=True, tag="problem"):
     error: WireError
 
 
-class Run(Frame, frozen=True, tag="run"):
+class RunFrame(Frame, frozen=True, tag="run"):
     task: Task
     again: bool  # it may have begun already
     foreground: bool
@@ -201,7 +201,7 @@ FromOwner: TypeAlias = (
     | Refuse
     | Answered
     | Problem
-    | Run
+    | RunFrame
     | Stop
     | EndingAcknowledged
     | Replied

@@ -15,7 +15,7 @@ from meantime.kernel.constraints import (
     DEPTH,
     LONGEST,
     TIMEOUT,
-    Kind,
+    Constraint,
     one_of,
     or_minus_one,
     seconds,
@@ -75,7 +75,7 @@ def _check_place(who: str, settings: AgentSettings) -> None:
         raise Unfit(who, "agent", says, 'Write agent = "module:object".')
 
 
-def _known(who: str, name: object, names: Mapping[str, Kind], prefix: str = "") -> None:
+def _known(who: str, name: object, names: Mapping[str, Constraint], prefix: str = "") -> None:
     if name in names:
         return
     near = get_close_matches(str(name), list(names), n=1, cutoff=0.5)
@@ -85,7 +85,7 @@ def _known(who: str, name: object, names: Mapping[str, Kind], prefix: str = "") 
     raise Unfit(who, f"{prefix}{name}", "is not a setting.", hint)
 
 
-def _wrong(who: str, key: str, kind: Kind, value: Any, default: Any) -> Unfit:
+def _wrong(who: str, key: str, kind: Constraint, value: Any, default: Any) -> Unfit:
     simple = isinstance(default, int | float | str) and default != ""
     hint = f"The default is {shown(default)}." if simple else "Or leave it out."
     if key == "runner":
@@ -145,39 +145,41 @@ def _is_budget(value: Any) -> bool:
     return isinstance(value, Mapping | Budget)
 
 
-TEXT = Kind("a text", _is_text)
-WORDS = Kind("a list of texts", _are_words)
-AMOUNT = Kind("a number from 0 up, or -1 for no limit", _is_amount)
-NUMBER = Kind("a whole number from 0 up, or -1 for no limit", whole(-1).fits)
+TEXT = Constraint("a text", _is_text)
+WORDS = Constraint("a list of texts", _are_words)
+AMOUNT = Constraint("a number from 0 up, or -1 for no limit", _is_amount)
+NUMBER = Constraint("a whole number from 0 up, or -1 for no limit", whole(-1).fits)
 BUDGET = {"turns": NUMBER, "tool_calls": NUMBER, "tokens": NUMBER, "cost": AMOUNT, "seconds": AMOUNT}
-TABLE = Kind(f"a table of {', '.join(BUDGET)}", _is_budget)
+TABLE = Constraint(f"a table of {', '.join(BUDGET)}", _is_budget)
 
 KINDS = {
-    "runner": Kind(", ".join(f'"{name}"' for name in RUNNERS[:-1]) + ' or "python"', one_of(*RUNNERS).fits),
+    "runner": Constraint(
+        ", ".join(f'"{name}"' for name in RUNNERS[:-1]) + ' or "python"', one_of(*RUNNERS).fits
+    ),
     "description": TEXT,
     "command": WORDS,
-    "env": Kind("a table of names, each with a text", _are_variables),
+    "env": Constraint("a table of names, each with a text", _are_variables),
     "inherit": WORDS,
     "cwd": TEXT,
-    "url": Kind("a URL that begins with http:// or https://", _is_url),
+    "url": Constraint("a URL that begins with http:// or https://", _is_url),
     "profile": TEXT,
     "agent": TEXT,
     "model": TEXT,
     "instructions": TEXT,
-    "tools": Kind("a list of names; an empty one is none", _are_tools),
+    "tools": Constraint("a list of names; an empty one is none", _are_tools),
     "allow": WORDS,
     "deny": WORDS,
     "otherwise": one_of("ask", "allow", "deny"),
     "answer_within": or_minus_one(seconds(), "a number of seconds from 0 up, or -1 for ever"),
-    "timeout": Kind(TIMEOUT.must, _is_timeout),
+    "timeout": Constraint(TIMEOUT.must, _is_timeout),
     "depth": DEPTH,
     "budget": TABLE,
     "tree": TABLE,
     "last_turn": seconds(),
-    "repeats": Kind("a whole number from 0 up, or -1 for never", whole(-1).fits),
+    "repeats": Constraint("a whole number from 0 up, or -1 for never", whole(-1).fits),
     "stall": or_minus_one(seconds(), "a number of seconds from 0 up, or -1 for never"),
     "on_stall": one_of("warn", "stop"),
-    "options": Kind("a table", _is_table),
+    "options": Constraint("a table", _is_table),
 }
 COMMANDS = {"acp": '["goose", "acp"]', "cli": '["codex"]'}
 DEFAULTS = AgentSettings(runner="")

@@ -30,7 +30,7 @@ class Piece(Struct, frozen=True):
     data: bytes
 
 
-class Ending(Struct, frozen=True):
+class CommandEnd(Struct, frozen=True):
     """How it ended. One of these says it; an exit code of 0 is that it ended well."""
 
     exit_code: int | None = None
@@ -41,20 +41,20 @@ class Ending(Struct, frozen=True):
     error: Failed | None = None  # it was never started, and why
 
 
-class Following(Protocol):
+class FollowedCommand(Protocol):
     """One command that we follow."""
 
     def stdout(self) -> AsyncIterator[Piece]:
         """From its first byte to its last, as it comes. Ends with the command."""
         ...
 
-    async def ending(self) -> Ending: ...
+    async def ending(self) -> CommandEnd: ...
 
     def stderr(self, most: int) -> str:
         """The last of it, so far."""
         ...
 
-    async def stop(self) -> Ending:
+    async def stop(self) -> CommandEnd:
         """Interrupts it as a person would, then asks, then forces it: with everything that it started.
         Cancelling this coroutine forces it at once, and still waits until it is gone."""
         ...
@@ -74,7 +74,7 @@ class Commands(Protocol):
         told from what has vanished. Raises Refused where there is no room."""
         ...
 
-    def follow(self, key: str, command: Command, *, again: bool = False) -> Following:
+    def follow(self, key: str, command: Command, *, again: bool = False) -> FollowedCommand:
         """Begins it, if nobody has. `again`: a former owner may have."""
         ...
 

@@ -15,13 +15,13 @@ from meantime.ports.store import Query
 
 from .queries import Looking
 from .record import Record
-from .session_cleanup import Sessions
+from .session_cleanup import SessionCleanup
 
 PAGE = 1_000  # tasks that are looked at, and hidden, at once
 
 
 class Clearing:
-    def __init__(self, record: Record, looking: Looking, engine: Engine, sessions: Sessions) -> None:
+    def __init__(self, record: Record, looking: Looking, engine: Engine, sessions: SessionCleanup) -> None:
         self._record = record
         self._looking = looking
         self._engine = engine

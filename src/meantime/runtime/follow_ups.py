@@ -23,7 +23,7 @@ MAX_FOLLOW_UP = 1_000_000
 STEERED, QUEUED = "steered", "queued"
 
 
-class Following:
+class FollowUps:
     def __init__(self, record: Record, submission: Submission, engine: Engine) -> None:
         self._record = record
         self._submission = submission

@@ -13,7 +13,7 @@ from meantime.ports.store import Query
 from .record import Record
 
 
-class Sessions:
+class SessionCleanup:
     def __init__(self, record: Record, engine: Engine) -> None:
         self._record = record
         self._engine = engine

@@ -18,13 +18,13 @@ from .announce import Announcing
 from .batches import Batches
 from .call import Calls
 from .clear import Clearing
-from .follow_ups import Following
+from .follow_ups import FollowUps
 from .observe import Observing
 from .open_questions import OpenQuestions
 from .queries import Looking
 from .record import Record
 from .run import Runs
-from .session_cleanup import Sessions
+from .session_cleanup import SessionCleanup
 from .settings import Settings, check_on_close
 from .stop import Stopping
 from .submit import Submission
@@ -49,10 +49,10 @@ class Stages:
         self.batches = Batches(self.record)
         self.submission = Submission(self.record, self.admission, self.batches, engine, settings)
         self.looking = Looking(self.record, self.runs, engine, settings)
-        self.following = Following(self.record, self.submission, engine)
+        self.following = FollowUps(self.record, self.submission, engine)
         self.work_io = WorkIO(self.looking, self.following, engine)
         self.stopping = Stopping(self.record, self.runs, self.admission, self.looking, engine, settings)
-        self.sessions = Sessions(self.record, engine)
+        self.sessions = SessionCleanup(self.record, engine)
         self.clearing = Clearing(self.record, self.looking, engine, self.sessions)
         self.waking = Waking(store, clock, settings.wakes)
         self.announcing = Announcing(self.record, self.batches, self.waking, settings)

@@ -21,7 +21,7 @@ from .admit import Admission
 from .announce import Announcing
 from .batches import Batches
 from .record import Record
-from .session_cleanup import Sessions
+from .session_cleanup import SessionCleanup
 from .settings import Settings
 from .wake import Waking
 
@@ -44,7 +44,7 @@ class Upkeep:
         waking: Waking,
         engine: Engine,
         settings: Settings,
-        sessions: Sessions,
+        sessions: SessionCleanup,
         stop: Callable[[Task], None],
         follow: Callable[[], Coroutine[Any, Any, None]],
     ) -> None:

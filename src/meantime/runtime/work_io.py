@@ -14,7 +14,7 @@ from meantime.kernel.model import Chunk, Task
 from meantime.ports.engine import Engine
 from meantime.ports.runner import SpeakingRunner, TalkingRunner
 
-from .follow_ups import Following
+from .follow_ups import FollowUps
 from .queries import Looking
 
 MOST = 1 << 20  # bytes of one answer
@@ -24,7 +24,7 @@ LOOK_AGAIN = 0.5  # seconds
 
 
 class WorkIO:
-    def __init__(self, looking: Looking, following: Following, engine: Engine) -> None:
+    def __init__(self, looking: Looking, following: FollowUps, engine: Engine) -> None:
         self._looking = looking
         self._following = following
         self._engine = engine

@@ -16,7 +16,7 @@ from meantime.integrations.cli_agents.cli_adapter import TurnRequest
 from meantime.integrations.cli_agents.turn_output import TurnOutput
 from meantime.integrations.cli_agents.turn_result import judge
 from meantime.kernel.lines import Line
-from meantime.ports.commands import Ending, Piece
+from meantime.ports.commands import CommandEnd, Piece
 from meantime.ports.session import AgentSettings, Turned
 
 KNOWN = list(programs.KNOWN)
@@ -50,13 +50,15 @@ class Heard:
         raise NotImplementedError
 
 
-def turned(name: str, *events: Any, ending: Ending | None = None, stderr: str = "", used: int = 0) -> Turned:
+def turned(
+    name: str, *events: Any, ending: CommandEnd | None = None, stderr: str = "", used: int = 0
+) -> Turned:
     dialect = programs.KNOWN[name]
     hearing = TurnOutput(dialect, Heard(), 1, used)
     data = "".join(json.dumps(event) + "\n" for event in events).encode()
     hearing.piece(Piece(0, data))
     hearing.end()
-    return judge(dialect, hearing, Ending(exit_code=0) if ending is None else ending, stderr)
+    return judge(dialect, hearing, CommandEnd(exit_code=0) if ending is None else ending, stderr)
 
 
 def settings(**more: Any) -> AgentSettings:
@@ -161,7 +163,7 @@ def test_codex_a_warning_is_no_failure_and_a_failure_is():
     item = {"type": "item.completed", "item": {"id": "0", "type": "error", "message": "Old model."}}
     said = {"type": "item.completed", "item": {"id": "1", "type": "agent_message", "text": "Done."}}
     assert turned("codex", item, said, {"type": "turn.completed"}).text == "Done."
-    failed = turned("codex", said, {"type": "turn.failed", "error": {"message": "No."}}, ending=Ending(1))
+    failed = turned("codex", said, {"type": "turn.failed", "error": {"message": "No."}}, ending=CommandEnd(1))
     assert failed.error is not None
     assert failed.error.message == "No."
 
@@ -180,7 +182,7 @@ def test_claude_says_what_it_was_not_allowed():
     denials = [{"tool_name": "Bash"}, {"tool_name": "Bash"}]
     event = {"type": "result", "result": "I could not.", "permission_denials": denials}
     hearing.piece(Piece(0, json.dumps(event).encode() + b"\n"))
-    assert judge(dialect, hearing, Ending(exit_code=0), "").text == "I could not."
+    assert judge(dialect, hearing, CommandEnd(exit_code=0), "").text == "I could not."
     assert "Bash" in heard.lines[0].text
     assert "allow" in heard.lines[0].text
 
@@ -206,15 +208,15 @@ def test_what_comes_in_pieces_is_one_line():
     ],
 )
 def test_a_session_that_is_gone_is_named(name: str, stderr: str):
-    found = turned(name, ending=Ending(exit_code=1), stderr=stderr)
+    found = turned(name, ending=CommandEnd(exit_code=1), stderr=stderr)
     assert found.error is not None
     assert found.error.code == "session_gone"
 
 
 def test_finished_first_wins_against_a_stop():
     done = {"type": "result", "result": "Done.", "is_error": False}
-    assert turned("claude", done, ending=Ending(stopped=True)).text == "Done."
-    assert turned("claude", ending=Ending(stopped=True)).stopped
+    assert turned("claude", done, ending=CommandEnd(stopped=True)).text == "Done."
+    assert turned("claude", ending=CommandEnd(stopped=True)).stopped
 
 
 # -- anything may come

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from meantime import HttpServer, InvalidInput, Meantime, StdioServer, Tool
 from meantime.integrations.mcp import remote_task
 from meantime.integrations.mcp.id_scan import IdScan
-from meantime.integrations.mcp.remote_task import EXTENSION, OLDER, Remote, interval_of, remembered, remote_of
+from meantime.integrations.mcp.remote_task import (
+    EXTENSION,
+    OLDER,
+    RemoteTask,
+    interval_of,
+    remembered,
+    remote_of,
+)
 from meantime.integrations.mcp.runner import near
 from meantime.integrations.mcp.servers import checked
 from meantime.integrations.mcp.tool_results import report_of, report_of_error
@@ -126,8 +133,8 @@ def test_a_bomb_is_given_up():
 )
 def test_an_id_is_found_again(id: str, kind: str, began: str):
     """With when it began, where that fits in."""
-    session = Remote(id, kind, began).session
-    assert session is None or remembered(session) in (Remote(id, kind, began), Remote(id, kind))
+    session = RemoteTask(id, kind, began).session
+    assert session is None or remembered(session) in (RemoteTask(id, kind, began), RemoteTask(id, kind))
     if session is not None:
         check_id(session, "session")
 
@@ -152,8 +159,8 @@ def test_another_session_is_no_task(session: str):
 
 
 def test_both_shapes_are_known():
-    assert remote_of({"resultType": "task", "taskId": "a", "status": "working"}) == Remote("a", EXTENSION)
-    assert remote_of({"task": {"taskId": "b", "status": "working"}}) == Remote("b", OLDER)
+    assert remote_of({"resultType": "task", "taskId": "a", "status": "working"}) == RemoteTask("a", EXTENSION)
+    assert remote_of({"task": {"taskId": "b", "status": "working"}}) == RemoteTask("b", OLDER)
     assert remote_of({"content": [], "task": {"taskId": "b"}}) is None
     assert remote_of({"resultType": "task"}) is None
 

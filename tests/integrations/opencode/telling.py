@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from meantime import Call, Meantime, OpenCodeHost
-from meantime.integrations.opencode.wire.api_client import Client
+from meantime.integrations.opencode.wire.api_client import ApiClient
 
 COUNT = 4
 
@@ -28,9 +28,9 @@ def dying(place: str) -> None:
     name, _, when = place.rpartition(" ")
     if not name:
         return
-    call = getattr(Client, name)
+    call = getattr(ApiClient, name)
 
-    async def instead(self: Client, *arguments: Any) -> Any:
+    async def instead(self: ApiClient, *arguments: Any) -> Any:
         if when == "before":
             die()
         if when == "during":
@@ -40,7 +40,7 @@ def dying(place: str) -> None:
             die()
         return answer
 
-    setattr(Client, name, instead)
+    setattr(ApiClient, name, instead)
 
 
 class Dies(OpenCodeHost):

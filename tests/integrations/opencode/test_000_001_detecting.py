@@ -15,7 +15,7 @@ from integrations.agents.model import script
 from meantime import Meantime, OpenCodeHost
 from meantime.integrations.opencode import session_turn
 from meantime.integrations.opencode.errors import Away
-from meantime.integrations.opencode.wire.api_client import Client
+from meantime.integrations.opencode.wire.api_client import ApiClient
 from meantime.ports.session import AgentSettings
 
 from .serving import PATIENCE, Running, soon
@@ -100,10 +100,10 @@ async def test_a_completion_is_detected_by_polling_while_the_stream_is_cut(
 ):
     """No event at all comes, and the stream cannot be opened again before the session is idle."""
 
-    def cut(self: Client) -> Any:
+    def cut(self: ApiClient) -> Any:
         raise Away("no events")
 
     monkeypatch.setattr(session_turn, "POLL", NEVER)  # without events it is looked more often
-    monkeypatch.setattr(Client, "events", cut)
+    monkeypatch.setattr(ApiClient, "events", cut)
     launched = await launch(server, mt, "background", "by-polling-cut", tmp_path / "gate")
     await completed_and_told(server, mt, launched)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from meantime.integrations.opencode.server import Server, end_left, remembered
+from meantime.integrations.opencode.server import OpenCodeServer, end_left, remembered
 
 pytestmark = pytest.mark.anyio
 
@@ -26,7 +26,7 @@ class Left:
         self.pid = 0
 
     async def start(self) -> None:
-        server = Server(self.folder, [str(self.program)], dict(os.environ), "/")
+        server = OpenCodeServer(self.folder, [str(self.program)], dict(os.environ), "/")
         await server._started()
         assert server.record is not None
         self.child = server._child

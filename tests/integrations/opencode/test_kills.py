@@ -22,8 +22,8 @@ from integrations.agents.installed import OPENCODE, needs
 from integrations.agents.model import Model, script
 from meantime import Agent, Cancelled, Failed, Lost, Meantime
 from meantime.app.pending_open import Opening
-from meantime.integrations.opencode.server import Record
-from meantime.integrations.opencode.wire.api_client import Client
+from meantime.integrations.opencode.server import ServerRecord
+from meantime.integrations.opencode.wire.api_client import ApiClient
 from meantime.ports.session import AgentSettings
 
 from .serving import PATIENCE, Place, Running, eventually, soon
@@ -45,10 +45,10 @@ class Workplace(Place):
     def opened(self) -> Opening:
         return Meantime.open(self.ledger, agents={"worker": self.settings})
 
-    def record(self) -> Record | None:
+    def record(self) -> ServerRecord | None:
         found = list(Path(f"{self.ledger}.agents").glob("*/*/server.json"))
         assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in found)
-        return msgspec.json.decode(found[0].read_bytes(), type=Record) if found else None
+        return msgspec.json.decode(found[0].read_bytes(), type=ServerRecord) if found else None
 
     @contextmanager
     def owner(self, prompt: str, place: str = "") -> Iterator[subprocess.Popen[str]]:
@@ -167,9 +167,9 @@ async def test_a_server_that_is_killed_before_the_model_was_asked_is_asked_again
     work: Workplace, monkeypatch: pytest.MonkeyPatch
 ):
     killed = []
-    prompt = Client.prompt
+    prompt = ApiClient.prompt
 
-    async def dies(self: Client, id: str, directory: str, body: dict[str, Any]) -> None:
+    async def dies(self: ApiClient, id: str, directory: str, body: dict[str, Any]) -> None:
         if killed:
             await prompt(self, id, directory, body)
             return
@@ -179,7 +179,7 @@ async def test_a_server_that_is_killed_before_the_model_was_asked_is_asked_again
         os.kill(record.process.pid, signal.SIGKILL)
         killed.append(True)
 
-    monkeypatch.setattr(Client, "prompt", dies)
+    monkeypatch.setattr(ApiClient, "prompt", dies)
     async with work.opened() as mt:
         handle = await mt.thread("conv-1").start(Agent("worker", "unasked " + script({"text": "Done."})))
         assert await handle.result() == "Done."

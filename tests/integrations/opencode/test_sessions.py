@@ -13,7 +13,7 @@ from integrations.agents.installed import OPENCODE, needs
 from integrations.agents.model import script
 from meantime import Agent, Cancelled, Completed, Failed, Handle, Meantime, OpenCodeHost, Thread
 from meantime.integrations.opencode.errors import Away
-from meantime.integrations.opencode.wire.api_client import Client
+from meantime.integrations.opencode.wire.api_client import ApiClient
 from meantime.kernel.budgets import Budget
 from meantime.kernel.lines import Kind
 from meantime.ports.session import AgentSettings
@@ -241,10 +241,10 @@ async def test_a_last_turn_has_no_tools_and_what_follows_it_has_them_again(serve
 async def test_an_ending_without_any_event_is_found_by_polling(
     server: Running, thread: Thread, monkeypatch: pytest.MonkeyPatch
 ):
-    def deaf(self: Client) -> Any:
+    def deaf(self: ApiClient) -> Any:
         raise Away("no events")
 
-    monkeypatch.setattr(Client, "events", deaf)
+    monkeypatch.setattr(ApiClient, "events", deaf)
     handle = await start(thread, "deaf", bash("echo forty-two"), {"text": "Done."})
     assert await handle.result() == "Done."
     assert (await handle.get()).progress.tool_calls == {"bash": 1}

@@ -14,7 +14,7 @@ import pytest
 
 from meantime.integrations.opencode import session_turn
 from meantime.integrations.opencode.errors import Away
-from meantime.integrations.opencode.wire.server_events import Feed
+from meantime.integrations.opencode.wire.server_events import ServerEvents
 from meantime.ports.session import AgentSettings, Brief, Prompt, Turned
 
 pytestmark = pytest.mark.anyio
@@ -69,7 +69,7 @@ class Server:
 
 class Reached:
     def __init__(self, server: Server) -> None:
-        self._both: Any = (server, Feed(server))  # type: ignore[arg-type]
+        self._both: Any = (server, ServerEvents(server))  # type: ignore[arg-type]
 
     async def reach(self) -> Any:
         return self._both
@@ -88,7 +88,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def turned(server: Server, folder: Path) -> Turned:
     brief = Brief("t_1", "any", AgentSettings(runner="opencode"), "/", "", "conv-1", folder)
-    turn = session_turn.Turn(Reached(server), SESSION, Prompt("go", "key"), brief, Nobody())  # type: ignore[arg-type]
+    turn = session_turn.SessionTurn(Reached(server), SESSION, Prompt("go", "key"), brief, Nobody())  # type: ignore[arg-type]
     async with asyncio.timeout(20):
         return await turn.run()
 

@@ -15,7 +15,7 @@ import pytest
 from integrations.agents.installed import OPENCODE, needs
 from integrations.agents.model import Asked, script
 from meantime import Call, Meantime, OpenCodeHost
-from meantime.integrations.opencode.wire.api_client import Client
+from meantime.integrations.opencode.wire.api_client import ApiClient
 
 from .serving import PATIENCE, Running, eventually, soon
 
@@ -140,16 +140,16 @@ async def test_told_once_over_a_server_that_is_killed_in_between(
     """After three of four were written; the session itself is on its disk."""
     session = server.session("server-dies " + script({"text": "Hello."}))
     ids = await finished(mt, session, 4)
-    prompt, killed = Client.prompt, []
+    prompt, killed = ApiClient.prompt, []
 
-    async def dies_first(self: Client, *arguments: object) -> None:
+    async def dies_first(self: ApiClient, *arguments: object) -> None:
         if not killed:
             killed.append(True)
             server.kill()
             server.start()
         await prompt(self, *arguments)
 
-    monkeypatch.setattr(Client, "prompt", dies_first)
+    monkeypatch.setattr(ApiClient, "prompt", dies_first)
     mt.attach(session, OpenCodeHost(server.url, session))
     await all_told(mt)
     await soon(lambda: server.idle(session))
@@ -165,9 +165,9 @@ async def test_a_server_that_dies_before_it_asked_the_model_is_asked_again(
     """It has the notices, and would never have taken a turn."""
     session = server.session("unwoken " + script({"text": "Hello."}))
     ids = await finished(mt, session, 2)
-    prompt, killed = Client.prompt, []
+    prompt, killed = ApiClient.prompt, []
 
-    async def dies_with_it(self: Client, id: str, directory: str, body: dict[str, object]) -> None:
+    async def dies_with_it(self: ApiClient, id: str, directory: str, body: dict[str, object]) -> None:
         if killed:
             await prompt(self, id, directory, body)
         else:
@@ -176,7 +176,7 @@ async def test_a_server_that_dies_before_it_asked_the_model_is_asked_again(
             server.kill()
             server.start()
 
-    monkeypatch.setattr(Client, "prompt", dies_with_it)
+    monkeypatch.setattr(ApiClient, "prompt", dies_with_it)
     mt.attach(session, OpenCodeHost(server.url, session))
     await all_told(mt)
     await soon(lambda: server.idle(session))

@@ -7,7 +7,7 @@ from typing import Any
 
 from meantime.integrations.opencode.message_ids import message_id, part_id
 from meantime.integrations.opencode.message_lines import lines_of
-from meantime.integrations.opencode.message_view import View
+from meantime.integrations.opencode.message_view import MessageView
 from meantime.integrations.opencode.prompt_log import Memory
 from meantime.integrations.opencode.turn_result import Open, verdict
 from meantime.kernel.lines import Kind
@@ -88,11 +88,11 @@ def test_a_refusal_that_ended_the_turn_is_an_error():
 def test_a_message_was_seen_when_a_step_answered_to_it_or_to_a_later_one():
     users = [{"info": {"id": f"msg_{n}", "role": "user"}, "parts": [{"id": f"p{n}"}]} for n in (1, 2)]
     empty = step(completed=False, id="msg_3", parentID="msg_2")
-    assert not View([*users, empty]).was_seen("msg_1")  # it is there before the model is asked
-    answered = View([*users, step("stop", id="msg_3", parentID="msg_2")])
+    assert not MessageView([*users, empty]).was_seen("msg_1")  # it is there before the model is asked
+    answered = MessageView([*users, step("stop", id="msg_3", parentID="msg_2")])
     assert answered.was_seen("msg_1")
     assert answered.was_seen("msg_2")
-    early = View([users[0], step("stop", id="msg_3", parentID="msg_1"), users[1]])
+    early = MessageView([users[0], step("stop", id="msg_3", parentID="msg_1"), users[1]])
     assert early.was_seen("msg_1")
     assert not early.was_seen("msg_2")
 

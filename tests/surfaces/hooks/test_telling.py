@@ -12,7 +12,7 @@ import pytest
 
 from meantime import Call, Meantime, Thread
 from meantime.surfaces.hooks import hook_delivery
-from meantime.surfaces.hooks.hook_delivery import Boundary, Telling
+from meantime.surfaces.hooks.hook_delivery import Boundary, HookDelivery
 from meantime.surfaces.hooks.hook_events import POST_TOOL, STOP
 from meantime.surfaces.hooks.idle_wait import IdleWaits
 
@@ -31,8 +31,8 @@ def thread(mt: Meantime) -> Thread:
 
 
 @pytest.fixture
-def hooks(mt: Meantime, tmp_path: Path) -> Telling:
-    made = Telling(mt._runtime, tmp_path, lambda thread: None)
+def hooks(mt: Meantime, tmp_path: Path) -> HookDelivery:
+    made = HookDelivery(mt._runtime, tmp_path, lambda thread: None)
     mt._runtime.record.notice_listeners.append(made.quiet.remove)
     return made
 
@@ -43,7 +43,7 @@ def boundary(path: Path, moment: str = POST_TOOL) -> Boundary:
 
 
 async def test_at_the_end_of_a_turn_those_that_end_together_are_told_together(
-    thread: Thread, hooks: Telling, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    thread: Thread, hooks: HookDelivery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(hook_delivery, "SETTLE", 30.0)
     gate = asyncio.Event()
@@ -59,7 +59,7 @@ async def test_at_the_end_of_a_turn_those_that_end_together_are_told_together(
 
 
 async def test_one_that_ended_a_while_ago_is_told_at_once(
-    thread: Thread, hooks: Telling, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    thread: Thread, hooks: HookDelivery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(hook_delivery, "SETTLE", 0.0)
     gate = asyncio.Event()
@@ -72,7 +72,9 @@ async def test_one_that_ended_a_while_ago_is_told_at_once(
     await second.wait()
 
 
-async def test_a_hook_that_was_cancelled_has_shown_nothing(thread: Thread, hooks: Telling, tmp_path: Path):
+async def test_a_hook_that_was_cancelled_has_shown_nothing(
+    thread: Thread, hooks: HookDelivery, tmp_path: Path
+):
     """Its host went away, or did not wait."""
     handle = await thread.start(Call(asyncio.sleep, 0))
     await handle.wait()
@@ -89,7 +91,7 @@ async def test_a_hook_that_was_cancelled_has_shown_nothing(thread: Thread, hooks
 
 
 async def test_a_notice_that_comes_while_the_ledger_is_looked_at_is_not_hidden(
-    mt: Meantime, thread: Thread, hooks: Telling, tmp_path: Path
+    mt: Meantime, thread: Thread, hooks: HookDelivery, tmp_path: Path
 ):
     """Its ending is committed after the count, and before the file would be made."""
     runtime = mt._runtime
@@ -106,7 +108,7 @@ async def test_a_notice_that_comes_while_the_ledger_is_looked_at_is_not_hidden(
 
 
 async def test_a_file_that_is_made_while_an_ending_is_committed_goes_with_it(
-    mt: Meantime, thread: Thread, hooks: Telling, tmp_path: Path
+    mt: Meantime, thread: Thread, hooks: HookDelivery, tmp_path: Path
 ):
     handle = await thread.start(Call(asyncio.sleep, 0))
     file = tmp_path / "quiet" / "conv-1"
@@ -128,7 +130,7 @@ async def test_a_file_that_is_made_while_an_ending_is_committed_goes_with_it(
 
 
 async def test_a_transcript_that_cannot_be_read_in_time_tells_nobody_and_holds_nothing(
-    thread: Thread, hooks: Telling, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    thread: Thread, hooks: HookDelivery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     import time
 
@@ -143,7 +145,7 @@ async def test_a_transcript_that_cannot_be_read_in_time_tells_nobody_and_holds_n
 
 
 async def test_a_wait_leaves_nothing_leased_that_came_while_it_looked(
-    mt: Meantime, thread: Thread, hooks: Telling, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mt: Meantime, thread: Thread, hooks: HookDelivery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """The host writes its transcript between two looks of one round."""
     await (await thread.start(Call(asyncio.sleep, 0))).wait()

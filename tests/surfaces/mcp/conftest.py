@@ -14,7 +14,7 @@ from mcp_types import CallToolResult
 from daemon.conftest import Place, place  # noqa: F401  a fixture
 from meantime import Meantime, Settings
 from meantime.app.ledger_owner import LedgerOwner
-from meantime.surfaces.mcp.client_conversation import Conversation
+from meantime.surfaces.mcp.client_conversation import ClientConversation
 from meantime.surfaces.mcp.notice_delivery import Ride
 from meantime.surfaces.mcp.sdk_server import Context, ToolServer
 from meantime.toolset.owner_catalog import OwnerCatalog
@@ -33,14 +33,14 @@ class Direct:
         self.rides: list[Ride] = []
         self.tasks = mt._runtime
         works = OwnerCatalog(self.tasks, LedgerOwner(mt._about))
-        self.held = Conversation(self.tasks, works, thread, lambda: self.taken, dialect)
+        self.held = ClientConversation(self.tasks, works, thread, lambda: self.taken, dialect)
         guidance = self.held.toolset.dialect.guidance(["start", f"{dialect}_task"])
         self.door = ToolServer(self, "0.1.0", guidance)
 
-    async def conversation(self, ctx: Context) -> Conversation:
+    async def conversation(self, ctx: Context) -> ClientConversation:
         return self.held
 
-    def carries(self, ctx: Context, conversation: Conversation, ride: Ride) -> None:
+    def carries(self, ctx: Context, conversation: ClientConversation, ride: Ride) -> None:
         self.rides.append(ride)
         if self.arrives:
             conversation.inbox.sent(ride)

@@ -23,9 +23,9 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from meantime import Meantime
 from meantime.app.ledger_owner import LedgerOwner
 from meantime.dialects import names
-from meantime.surfaces.mcp.client_conversation import Conversation
-from meantime.surfaces.mcp.client_sessions import Sessions
-from meantime.surfaces.mcp.client_thread import Whose, instructions
+from meantime.surfaces.mcp.client_conversation import ClientConversation
+from meantime.surfaces.mcp.client_sessions import ClientSessions
+from meantime.surfaces.mcp.client_thread import ClientThread, instructions
 from meantime.surfaces.mcp.handshake import CAPABILITIES, CLIENT, NEWEST, OLDER, VERSION, Handshake
 from meantime.surfaces.mcp.stdio_server import StdioTransport
 from meantime.testing import FakeSessionRunner, Reply
@@ -120,12 +120,14 @@ class Served:
 @asynccontextmanager
 async def serving(mt: Meantime) -> AsyncIterator[Callable[..., Awaitable[Served]]]:
     """What makes a conversation in one dialect; all of them are closed at the end."""
-    tasks, opened = mt._runtime, list[Sessions]()
+    tasks, opened = mt._runtime, list[ClientSessions]()
     works = OwnerCatalog(tasks, LedgerOwner(mt._about))
 
     async def serve(dialect: str = "meantime", *, by_session: bool = False, said: bool = False) -> Served:
-        whose = Whose("conv-1", said, by_session, lambda threads: None)
-        sessions = Sessions(lambda thread: Conversation(tasks, works, thread, dialect=dialect), whose)
+        whose = ClientThread("conv-1", said, by_session, lambda threads: None)
+        sessions = ClientSessions(
+            lambda thread: ClientConversation(tasks, works, thread, dialect=dialect), whose
+        )
         opened.append(sessions)
         given = {"dialect": dialect, "bySession": "true" if by_session else "false"}
         toolset = (await http.get("/v1/toolset", params=given)).raise_for_status().json()

@@ -14,9 +14,9 @@ from gates import Gate
 from meantime import Meantime, Shell
 from meantime.app.ledger_owner import LedgerOwner
 from meantime.surfaces.mcp import client_sessions
-from meantime.surfaces.mcp.client_conversation import Conversation
-from meantime.surfaces.mcp.client_sessions import Sessions
-from meantime.surfaces.mcp.client_thread import Whose
+from meantime.surfaces.mcp.client_conversation import ClientConversation
+from meantime.surfaces.mcp.client_sessions import ClientSessions
+from meantime.surfaces.mcp.client_thread import ClientThread
 from meantime.toolset.owner_catalog import OwnerCatalog
 
 from .conftest import PATIENCE, until_async
@@ -156,18 +156,18 @@ class Opened:
     def __init__(self, mt: Meantime, own: str = "own") -> None:
         self._mt = mt
         self.serving: list[list[str]] = []
-        self.made: list[Conversation] = []
-        self.sessions = Sessions(self._converse, Whose(own, False, False, self._serves))
+        self.made: list[ClientConversation] = []
+        self.sessions = ClientSessions(self._converse, ClientThread(own, False, False, self._serves))
 
     def _serves(self, threads: Sequence[str]) -> None:
         self.serving.append(list(threads))
 
-    def _converse(self, thread: str) -> Conversation:
+    def _converse(self, thread: str) -> ClientConversation:
         tasks = self._mt._runtime
-        self.made.append(Conversation(tasks, OwnerCatalog(tasks, LedgerOwner(self._mt._about)), thread))
+        self.made.append(ClientConversation(tasks, OwnerCatalog(tasks, LedgerOwner(self._mt._about)), thread))
         return self.made[-1]
 
-    def of(self, session: str) -> Conversation:
+    def of(self, session: str) -> ClientConversation:
         return self.sessions.of({"_meta": {"threadId": session}})
 
 

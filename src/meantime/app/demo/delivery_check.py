@@ -14,7 +14,7 @@ from meantime.kernel.notices import Notice
 PATIENCE = 10.0  # seconds for the journal to show what the ledger says
 
 
-class Tally(NamedTuple):
+class DeliveryCheck(NamedTuple):
     handed_off: int
     told: int
     doubled: int  # tellings that were one too many
@@ -31,15 +31,17 @@ class Tally(NamedTuple):
         return f"{self.handed_off} handed off, {self.told} told, {self.doubled} twice{lost}, {order}"
 
 
-def compare(started: Sequence[str], ended: Sequence[str], held: Sequence[str], heard: Sequence[str]) -> Tally:
+def compare(
+    started: Sequence[str], ended: Sequence[str], held: Sequence[str], heard: Sequence[str]
+) -> DeliveryCheck:
     """All are ids of tasks: by the journal, by the journal in order, in the transcript, and by the agent."""
     told = set(held) & set(heard)
     again = sum(max(held.count(id), times) - 1 for id, times in Counter(heard).items())
     in_order = list(held) == list(heard) == [id for id in ended if id in told]
-    return Tally(len(started), len(told), again, len(set(started) - told), in_order)
+    return DeliveryCheck(len(started), len(told), again, len(set(started) - told), in_order)
 
 
-async def tally(mt: Meantime, thread: str, heard: Sequence[Notice]) -> Tally:
+async def tally(mt: Meantime, thread: str, heard: Sequence[Notice]) -> DeliveryCheck:
     started, ended = await _journal(mt, thread)
     entries = await mt.thread(thread).transcript.entries()
     held = [entry.notice.rpartition(".")[0] for entry in entries if entry.notice]

@@ -15,8 +15,8 @@ from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Task
 from meantime.kernel.notices import Notice
 
-from .demo_screen import Screen
-from .demo_work import Piece
+from .demo_screen import DemoScreen
+from .demo_work import DemoPiece
 from .layout import told
 from .replies import Answers
 
@@ -24,7 +24,7 @@ QUIT = ("quit", "exit", "q")
 
 
 class ScriptedAgent:
-    def __init__(self, thread: Thread, answers: Answers, screen: Screen) -> None:
+    def __init__(self, thread: Thread, answers: Answers, screen: DemoScreen) -> None:
         self.thread = thread
         self.tasks: list[Task] = []  # as they were handed off
         self.heard: list[Notice] = []  # every notice that a turn gave us: a doubled one is in it twice
@@ -34,7 +34,7 @@ class ScriptedAgent:
         self._loop = thread.loop()
         self._telling: dict[str, int] = {}
 
-    async def hand_off(self, pieces: Iterable[Piece], timeout: float) -> None:
+    async def hand_off(self, pieces: Iterable[DemoPiece], timeout: float) -> None:
         for piece in pieces:
             handle = await self.thread.start(piece.work, description=piece.name, timeout=timeout)
             self.tasks.append(handle.task)

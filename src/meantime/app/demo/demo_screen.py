@@ -20,7 +20,7 @@ YOU = "  you > "
 INDENT = " " * len(AGENT)
 
 
-class Screen:
+class DemoScreen:
     """Plain lines, for pipes, files and CI. Nobody types here: the demo asks by itself, and says so."""
 
     def __init__(self, out: TextIO) -> None:
@@ -75,7 +75,7 @@ class Screen:
 
     # -- from opening to closing
 
-    def __enter__(self) -> Screen:
+    def __enter__(self) -> DemoScreen:
         return self
 
     def __exit__(self, *problem: Any) -> None:
@@ -92,16 +92,16 @@ class Screen:
         return row.replace(glyph, coloured(glyph, COLOURS[glyph]), 1) if glyph else row
 
 
-class Silent(Screen):
+class Silent(DemoScreen):
     """For --json: the object at the end is all there is."""
 
     def _put(self, row: str) -> None:
         pass
 
 
-def open_screen(*, headless: bool, silent: bool) -> Screen:
+def open_screen(*, headless: bool, silent: bool) -> DemoScreen:
     if silent:
         return Silent(sys.stdout)
     from .terminal import Terminal, is_usable
 
-    return Terminal(sys.stdout) if not headless and is_usable() else Screen(sys.stdout)
+    return Terminal(sys.stdout) if not headless and is_usable() else DemoScreen(sys.stdout)

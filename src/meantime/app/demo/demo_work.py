@@ -22,24 +22,24 @@ ERRANDS = Path(__file__).parent / "errands"  # what the commands work on: copied
 NOT_OURS = ("site-packages", "dist-packages", "__pycache__")
 
 
-class Piece(NamedTuple):
+class DemoPiece(NamedTuple):
     name: str
     work: Orderable[Any]
     telling: int = 1  # how many of the last lines that it said tell what came of it
 
 
-def pieces(folder: Path, subagent: Subagent, slow: int) -> list[Piece]:
+def pieces(folder: Path, subagent: Subagent, slow: int) -> list[DemoPiece]:
     """In the order in which they are handed off; the slow one is the last to end."""
     errands = shutil.copytree(ERRANDS, folder / "errands", ignore=shutil.ignore_patterns("__pycache__"))
     suite = [sys.executable, "-m", "unittest", "-v", "test_small"]
     check = [sys.executable, "-m", "json.tool", "settings.json"]
     return [
-        Piece("hash the library", Call(hash_library)),
-        Piece("count its lines", Shell(_count_lines())),
-        Piece("run a test suite", Shell(suite, cwd=errands, merge=True), telling=2),
-        Piece("ask the subagent", Call(subagent.survey, str(LIBRARY), str(errands))),
-        Piece("check the settings", Shell(check, cwd=errands)),
-        Piece("count down", Shell(_countdown(slow))),
+        DemoPiece("hash the library", Call(hash_library)),
+        DemoPiece("count its lines", Shell(_count_lines())),
+        DemoPiece("run a test suite", Shell(suite, cwd=errands, merge=True), telling=2),
+        DemoPiece("ask the subagent", Call(subagent.survey, str(LIBRARY), str(errands))),
+        DemoPiece("check the settings", Shell(check, cwd=errands)),
+        DemoPiece("count down", Shell(_countdown(slow))),
     ]
 
 

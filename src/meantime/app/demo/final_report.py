@@ -14,21 +14,21 @@ from meantime.kernel.model import Task
 from meantime.kernel.notices import Notice
 from meantime.surfaces.http.task_encoding import exit_code
 
-from .delivery_check import Tally, tally
+from .delivery_check import DeliveryCheck, tally
 from .demo_agent import ScriptedAgent
 from .layout import finding
 from .subagent import Subagent
 
 
-class Account(NamedTuple):
+class DemoReport(NamedTuple):
     url: str
     seconds: float
     tasks: Sequence[Task]  # as they were handed off
     children: Sequence[Task]  # the subagent's
     heard: Sequence[Notice]
     subheard: Sequence[Notice]
-    tally: Tally
-    subtally: Tally
+    tally: DeliveryCheck
+    subtally: DeliveryCheck
 
     @property
     def subagent_done(self) -> bool:
@@ -43,9 +43,9 @@ class Account(NamedTuple):
 
 async def take_account(
     mt: Meantime, agent: ScriptedAgent, subagent: Subagent, url: str, seconds: float
-) -> Account:
+) -> DemoReport:
     everything = (await mt.list(limit=200))[::-1]
-    return Account(
+    return DemoReport(
         url,
         seconds,
         [task for task in everything if task.thread == agent.thread.id],
@@ -57,7 +57,7 @@ async def take_account(
     )
 
 
-def as_json(account: Account, kept: str | None) -> str:
+def as_json(account: DemoReport, kept: str | None) -> str:
     whole = {
         "version": __version__,
         "url": account.url,
@@ -74,7 +74,7 @@ def as_json(account: Account, kept: str | None) -> str:
     return msgspec.json.format(msgspec.json.encode(whole), indent=2).decode()
 
 
-def _counts(count: Tally) -> dict[str, Any]:
+def _counts(count: DeliveryCheck) -> dict[str, Any]:
     return {
         "handedOff": count.handed_off,
         "told": count.told,
@@ -84,7 +84,7 @@ def _counts(count: Tally) -> dict[str, Any]:
     }
 
 
-def _task(task: Task, account: Account) -> dict[str, Any]:
+def _task(task: Task, account: DemoReport) -> dict[str, Any]:
     numbers = {notice.task_id: notice.number for notice in (*account.heard, *account.subheard)}
     shown: dict[str, Any] = {
         "id": task.id,

@@ -10,7 +10,7 @@ END = "\x04"  # Ctrl+D on an empty line: what comes out instead of a line
 LONGEST = 1_000
 
 
-class Line:
+class LineEditor:
     def __init__(self) -> None:
         self.text = ""
         self._decode = codecs.getincrementaldecoder("utf-8")("ignore").decode

@@ -15,13 +15,13 @@ from meantime.app.meantime import Meantime
 from meantime.kernel.errors import MeantimeError
 from meantime.kernel.ids import display
 from meantime.runtime.settings import Settings
-from meantime.surfaces.terminal.errors import Trouble
+from meantime.surfaces.terminal.errors import CliError
 
 from . import demo_texts
 from .demo_agent import ScriptedAgent
-from .demo_screen import YOU, Screen, open_screen
+from .demo_screen import YOU, DemoScreen, open_screen
 from .demo_work import pieces
-from .final_report import Account, as_json, take_account
+from .final_report import DemoReport, as_json, take_account
 from .layout import summary
 from .replies import Answers
 from .signals import Signals
@@ -47,7 +47,7 @@ def play(wishes: Wishes) -> int:
         except asyncio.CancelledError:
             return 128 + signals.heard
         except MeantimeError as problem:
-            raise Trouble(problem.message, problem.hint) from problem
+            raise CliError(problem.message, problem.hint) from problem
 
 
 async def _play(folder: Path, wishes: Wishes, signals: Signals) -> int:
@@ -76,7 +76,7 @@ async def _play(folder: Path, wishes: Wishes, signals: Signals) -> int:
 
 
 async def _hand_off(
-    agent: ScriptedAgent, subagent: Subagent, folder: Path, slow: int, screen: Screen
+    agent: ScriptedAgent, subagent: Subagent, folder: Path, slow: int, screen: DemoScreen
 ) -> None:
     screen.line(f"{YOU}{demo_texts.ASK}")
     await agent.hand_off(pieces(folder, subagent, slow), timeout=slow + 600)
@@ -87,7 +87,7 @@ async def _hand_off(
     screen.invite()
 
 
-async def _until_told(agent: ScriptedAgent, screen: Screen) -> None:
+async def _until_told(agent: ScriptedAgent, screen: DemoScreen) -> None:
     """Listens and talks side by side; what goes wrong in either is raised here."""
     listening = asyncio.create_task(agent.listen())
     pending = {listening, asyncio.create_task(agent.talk())}
@@ -103,7 +103,7 @@ async def _until_told(agent: ScriptedAgent, screen: Screen) -> None:
         await asyncio.gather(*pending, return_exceptions=True)
 
 
-def _sum_up(account: Account, screen: Screen) -> None:
+def _sum_up(account: DemoReport, screen: DemoScreen) -> None:
     screen.line()
     screen.table(summary(account.tasks, account.heard))
     screen.line()
@@ -114,7 +114,7 @@ def _sum_up(account: Account, screen: Screen) -> None:
     show(screen, demo_texts.PLUG_IN.splitlines())
 
 
-def show(screen: Screen, rows: Iterable[str]) -> None:
+def show(screen: DemoScreen, rows: Iterable[str]) -> None:
     for row in rows:
         screen.line(row, whole=True)
 

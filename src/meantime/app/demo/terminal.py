@@ -19,9 +19,9 @@ from meantime.kernel.ids import display
 from meantime.kernel.model import Task
 from meantime.surfaces.terminal.task_format import room
 
-from .demo_screen import YOU, Screen
+from .demo_screen import YOU, DemoScreen
 from .demo_texts import MEANWHILE
-from .line_editor import END, Line
+from .line_editor import END, LineEditor
 
 PATIENCE = 15.0  # seconds without a key, after which a half-typed line holds up nothing
 BACK = "\r\x1b[K"
@@ -40,12 +40,12 @@ def is_usable() -> bool:
         return False
 
 
-class Terminal(Screen):
+class Terminal(DemoScreen):
     def __init__(self, out: TextIO) -> None:
         super().__init__(out)
         self._keyboard = sys.stdin.fileno()
         self._before: list[Any] = []
-        self._line = Line()
+        self._line = LineEditor()
         self._typed: asyncio.Queue[str] = asyncio.Queue()
         self._unanswered = 0  # finished lines
         self._changed = asyncio.Event()  # something was typed, or answered

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from . import agent_checks, home_checks, machine_checks
-from .check_row import BAD, OK, WARN, Patient, Row
+from .check_row import BAD, OK, WARN, CheckRow, Patient
 
-__all__ = ["BAD", "CHECKS", "OK", "WARN", "Patient", "Row", "examine"]
+__all__ = ["BAD", "CHECKS", "OK", "WARN", "CheckRow", "Patient", "examine"]
 
-CHECKS: tuple[Callable[[Patient], Iterator[Row]], ...] = (
+CHECKS: tuple[Callable[[Patient], Iterator[CheckRow]], ...] = (
     machine_checks.python,
     machine_checks.sqlite,
     machine_checks.extras,
@@ -26,10 +26,10 @@ CHECKS: tuple[Callable[[Patient], Iterator[Row]], ...] = (
 )
 
 
-def examine(patient: Patient) -> Iterator[Row]:
+def examine(patient: Patient) -> Iterator[CheckRow]:
     """A check that itself fails is a row, too: the rest goes on."""
     for check in CHECKS:
         try:
             yield from check(patient)
         except Exception as problem:
-            yield Row(check.__name__, BAD, f"could not be looked at: {problem!r}", "Please report this.")
+            yield CheckRow(check.__name__, BAD, f"could not be looked at: {problem!r}", "Please report this.")

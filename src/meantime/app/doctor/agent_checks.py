@@ -11,11 +11,11 @@ from meantime.app.system_clock import SystemClock
 from meantime.kernel.errors import MeantimeError
 from meantime.ports.session import AgentSettings
 
-from .check_row import BAD, OK, Patient, Row
+from .check_row import BAD, OK, CheckRow, Patient
 from .home_checks import is_there
 
 
-def agents(patient: Patient) -> Iterator[Row]:
+def agents(patient: Patient) -> Iterator[CheckRow]:
     try:
         found = checked(load(patient.home, patient.environ).values.agents.named)
     except MeantimeError:
@@ -24,16 +24,16 @@ def agents(patient: Patient) -> Iterator[Row]:
         yield _agent(name, settings)
 
 
-def _agent(name: str, settings: AgentSettings) -> Row:
+def _agent(name: str, settings: AgentSettings) -> CheckRow:
     if settings.runner == "python":  # not imported: somebody's module does what it likes
         module = settings.agent.partition(":")[0]
         if not is_there(module):
             todo = f"Install it for {sys.executable}, or add its folder to the daemon's PYTHONPATH."
-            return Row("agent", BAD, f"{name}: {module} is not there for the daemon's Python.", todo)
+            return CheckRow("agent", BAD, f"{name}: {module} is not there for the daemon's Python.", todo)
     else:
         try:
             look_at(name, settings, SystemClock())
         except MeantimeError as problem:
-            return Row("agent", BAD, f"{name}: {problem.message}", problem.hint)
+            return CheckRow("agent", BAD, f"{name}: {problem.message}", problem.hint)
     where = settings.url or "".join(settings.command[:1]) or settings.agent
-    return Row("agent", OK, f"{name}: {', '.join(filter(None, (settings.runner, where)))}")
+    return CheckRow("agent", OK, f"{name}: {', '.join(filter(None, (settings.runner, where)))}")

@@ -10,7 +10,7 @@ from meantime.daemon.home import Home
 OK, WARN, BAD = "ok", "warn", "bad"
 
 
-class Row(NamedTuple):
+class CheckRow(NamedTuple):
     name: str
     level: str
     found: str

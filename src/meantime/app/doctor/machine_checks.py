@@ -18,9 +18,9 @@ from meantime.daemon.owner_process import LOCKS
 from meantime.kernel.errors import MeantimeError
 from meantime.runners.shell.cgroup import check as check_cgroup
 from meantime.surfaces.install.agent_configs import AGENTS, Place
-from meantime.surfaces.terminal.errors import Trouble
+from meantime.surfaces.terminal.errors import CliError
 
-from .check_row import BAD, OK, WARN, Patient, Row
+from .check_row import BAD, OK, WARN, CheckRow, Patient
 
 WAL_RESET_MENDED = (3, 51, 3)
 NEEDED = ("starlette", "uvicorn", "click")
@@ -31,50 +31,52 @@ OLDEST, NEWEST = 1_750_000_000, 4_100_000_000  # seconds: no clock that is set s
 LAG = 3600.0  # seconds that a file may seem to come from the future
 
 
-def python(patient: Patient) -> Iterator[Row]:
-    yield Row("python", OK, f"{sys.version.split()[0]} at {sys.executable}")
-    yield Row("meantime", OK, f"{__version__} at {Path(__file__).parents[2]}")
+def python(patient: Patient) -> Iterator[CheckRow]:
+    yield CheckRow("python", OK, f"{sys.version.split()[0]} at {sys.executable}")
+    yield CheckRow("meantime", OK, f"{__version__} at {Path(__file__).parents[2]}")
 
 
-def sqlite(patient: Patient) -> Iterator[Row]:
+def sqlite(patient: Patient) -> Iterator[CheckRow]:
     mended = sqlite3.sqlite_version_info >= WAL_RESET_MENDED
     # What was wrong with the WAL before needs two connections that write; a ledger has one.
     note = "" if mended else f" (all that a ledger needs; {'.'.join(map(str, WAL_RESET_MENDED))} is newer)"
-    yield Row("sqlite", OK, f"{sqlite3.sqlite_version}{note}")
+    yield CheckRow("sqlite", OK, f"{sqlite3.sqlite_version}{note}")
 
 
-def extras(patient: Patient) -> Iterator[Row]:
+def extras(patient: Patient) -> Iterator[CheckRow]:
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     slower = [name for name in FASTER if importlib.util.find_spec(name) is None]
     if missing:
-        yield Row("extras", BAD, f"missing: {', '.join(missing)}", "pip install 'meantime[server]'")
+        yield CheckRow("extras", BAD, f"missing: {', '.join(missing)}", "pip install 'meantime[server]'")
     elif slower:
-        yield Row("extras", WARN, f"slower without {', '.join(slower)}", "pip install 'meantime[server]'")
+        yield CheckRow(
+            "extras", WARN, f"slower without {', '.join(slower)}", "pip install 'meantime[server]'"
+        )
     else:
-        yield Row("extras", OK, ", ".join((*NEEDED, *FASTER)))
+        yield CheckRow("extras", OK, ", ".join((*NEEDED, *FASTER)))
 
 
-def mcp(patient: Patient) -> Iterator[Row]:
+def mcp(patient: Patient) -> Iterator[CheckRow]:
     if importlib.util.find_spec("mcp") is not None:
-        yield Row("mcp", OK, f"mcp {version('mcp')}")
+        yield CheckRow("mcp", OK, f"mcp {version('mcp')}")
     elif agents := list(_installed(patient)):
         found = f"not installed, and {', '.join(agents)} is configured to start `meantime mcp`"
-        yield Row("mcp", BAD, found, "pip install 'meantime[server,mcp]'")
+        yield CheckRow("mcp", BAD, found, "pip install 'meantime[server,mcp]'")
     else:
-        yield Row("mcp", OK, "not installed; only MCP needs it: pip install 'meantime[mcp]'")
+        yield CheckRow("mcp", OK, "not installed; only MCP needs it: pip install 'meantime[mcp]'")
 
 
 def _installed(patient: Patient) -> Iterator[str]:
     """The agents from whose configuration `meantime install --uninstall` would take something."""
     user = Path(patient.environ.get("HOME") or os.path.expanduser("~"))
     for host in AGENTS.values():
-        with suppress(Trouble):  # a file that cannot be read is the agent's trouble
+        with suppress(CliError):  # a file that cannot be read is the agent's trouble
             changes = host.changes(Place(None, user, patient.environ), ["meantime"], False)
             if any(change.is_one for change in changes):
                 yield host.title
 
 
-def kernel(patient: Patient) -> Iterator[Row]:
+def kernel(patient: Patient) -> Iterator[CheckRow]:
     lacks: list[str] = []
     if not os.access("/proc/self/stat", os.R_OK) or not os.access(LOCKS, os.R_OK):
         lacks.append("/proc (who owns what)")
@@ -83,23 +85,25 @@ def kernel(patient: Patient) -> Iterator[Row]:
     except (OSError, AttributeError):
         lacks.append("pidfd (signals that cannot meet a stranger)")
     if lacks:
-        yield Row("kernel", BAD, f"lacks {', '.join(lacks)}", "Meantime needs Linux 5.4 or newer with /proc.")
+        yield CheckRow(
+            "kernel", BAD, f"lacks {', '.join(lacks)}", "Meantime needs Linux 5.4 or newer with /proc."
+        )
     else:
-        yield Row("kernel", OK, "/proc, pidfd")
+        yield CheckRow("kernel", OK, "/proc, pidfd")
     try:
         check_cgroup()
-        yield Row("cgroup", OK, "the number of a command's processes can be limited")
+        yield CheckRow("cgroup", OK, "the number of a command's processes can be limited")
     except MeantimeError as problem:
-        yield Row("cgroup", OK, f"{problem.message} Only limits.processes of a Shell needs it.")
+        yield CheckRow("cgroup", OK, f"{problem.message} Only limits.processes of a Shell needs it.")
 
 
-def disk(patient: Patient) -> Iterator[Row]:
+def disk(patient: Patient) -> Iterator[CheckRow]:
     place = patient.home.folder
     while not place.exists():
         place = place.parent
     free = shutil.disk_usage(place).free
     level = BAD if free < TOO_LITTLE else WARN if free < LITTLE else OK
-    yield Row(
+    yield CheckRow(
         "disk",
         level,
         f"{free / 1e9:.1f} GB free",
@@ -107,17 +111,17 @@ def disk(patient: Patient) -> Iterator[Row]:
     )
 
 
-def descriptors(patient: Patient) -> Iterator[Row]:
+def descriptors(patient: Patient) -> Iterator[CheckRow]:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     level = OK if soft < 0 or soft >= DESCRIPTORS else WARN
     todo = "" if level == OK else f"Raise it before the daemon starts: ulimit -n {min(hard, 65_536)}"
-    yield Row("files", level, f"a process may open {soft} at once", todo)
+    yield CheckRow("files", level, f"a process may open {soft} at once", todo)
 
 
-def clock(patient: Patient) -> Iterator[Row]:
+def clock(patient: Patient) -> Iterator[CheckRow]:
     if not OLDEST < patient.now < NEWEST:
         todo = "Set it: times in lists are wrong until then."
-        yield Row("clock", WARN, "this machine's clock is not set", todo)
+        yield CheckRow("clock", WARN, "this machine's clock is not set", todo)
         return
     try:
         ahead = patient.home.ledger.stat().st_mtime - patient.now
@@ -125,6 +129,6 @@ def clock(patient: Patient) -> Iterator[Row]:
         ahead = 0.0
     if ahead > LAG:
         found = f"the ledger is {ahead / 3600:.0f} hours ahead of this machine's clock"
-        yield Row("clock", WARN, found, "Set the clock.")
+        yield CheckRow("clock", WARN, found, "Set the clock.")
     else:
-        yield Row("clock", OK, "plausible")
+        yield CheckRow("clock", OK, "plausible")

@@ -10,7 +10,7 @@ from meantime.daemon.owner_process import owner
 from meantime.kernel.durations import duration
 from meantime.kernel.errors import MeantimeError
 from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
-from meantime.surfaces.terminal.errors import Trouble
+from meantime.surfaces.terminal.errors import CliError
 from meantime.surfaces.terminal.std_streams import echo
 from meantime.surfaces.terminal.task_format import coloured
 
@@ -31,7 +31,7 @@ def command(as_json: bool) -> int:
         is_owned = owner(home) is not None
         found = audit(home.ledger, owned=is_owned, now=time.time())
     except MeantimeError as problem:
-        raise Trouble(problem.message, problem.hint) from problem
+        raise CliError(problem.message, problem.hint) from problem
     if is_owned:
         found = found._replace(findings=(*found.findings, *_circles()))
     if as_json:
@@ -45,7 +45,7 @@ def _circles() -> tuple[Finding, ...]:
     """The daemon's own numbers: no ledger says how often a thread was woken."""
     try:
         count = daemon().get("/v1/stats").get("restingThreads", 0)
-    except Trouble:  # it does not answer, which is no reason not to account for what is on the disk
+    except CliError:  # it does not answer, which is no reason not to account for what is on the disk
         return ()
     if not count:
         return ()

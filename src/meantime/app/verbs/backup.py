@@ -7,12 +7,12 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from meantime.app.ledger_backup import Account, back_up
+from meantime.app.ledger_backup import BackupSummary, back_up
 from meantime.app.ledger_restore import restore
 from meantime.daemon.home import BadHome
 from meantime.kernel.errors import MeantimeError
 from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
-from meantime.surfaces.terminal.errors import Trouble
+from meantime.surfaces.terminal.errors import CliError
 from meantime.surfaces.terminal.std_streams import echo
 
 _ledger = option("--ledger", metavar="PATH", help="A ledger of your own program instead.")
@@ -29,7 +29,7 @@ def backup(file: str, force: bool, ledger: str | None, as_json: bool) -> int:
     or not; nothing is stopped."""
     source, target = Path(ledger) if ledger else daemon().home.ledger, Path(file)
     if not source.exists():
-        raise Trouble(f"There is no ledger {source}.", "Name it with --ledger, or set MEANTIME_HOME.")
+        raise CliError(f"There is no ledger {source}.", "Name it with --ledger, or set MEANTIME_HOME.")
     with _told(target):
         account = back_up(source, target, overwrite=force)
     size = os.stat(target).st_size
@@ -71,15 +71,15 @@ def _told(file: Path) -> Generator[None]:
     try:
         yield
     except (MeantimeError, BadHome) as problem:
-        raise Trouble(problem.message, problem.hint) from problem
+        raise CliError(problem.message, problem.hint) from problem
     except OSError as problem:
         where = problem.filename or file
-        raise Trouble(
+        raise CliError(
             f"{os.fsdecode(where)}: {problem.strerror or problem}.", "Nothing was changed. Look at the disk."
         ) from problem
 
 
-def _counted(account: Account) -> str:
+def _counted(account: BackupSummary) -> str:
     tasks = f"{account.tasks} task{'' if account.tasks == 1 else 's'}"
     return f"{tasks}, {account.unread} untold notice{'' if account.unread == 1 else 's'}"
 
@@ -88,7 +88,7 @@ def _megabytes(size: int) -> str:
     return f"{size / 1e6:.1f} MB"
 
 
-def _wire(account: Account) -> dict[str, object]:
+def _wire(account: BackupSummary) -> dict[str, object]:
     return {
         "ok": not account.findings,
         "tasks": account.tasks,
@@ -98,7 +98,7 @@ def _wire(account: Account) -> dict[str, object]:
     }
 
 
-def _show_findings(account: Account) -> None:
+def _show_findings(account: BackupSummary) -> None:
     for finding in account.findings:
         echo(f"✗ {finding.what}", err=True)
         echo("".join(f"    {one}\n" for one in finding.which), nl=False, err=True)

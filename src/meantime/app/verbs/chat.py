@@ -18,11 +18,11 @@ from meantime.daemon.home import BadHome, home
 from meantime.kernel.errors import Disconnected, MeantimeError
 from meantime.runners.shell.shell_work import Shell
 from meantime.surfaces.caller.caller_thread import OURS
-from meantime.surfaces.terminal.errors import FAILED, NO_DAEMON, USAGE, Trouble
+from meantime.surfaces.terminal.errors import FAILED, NO_DAEMON, USAGE, CliError
 from meantime.toolset.work_catalog import GivenWorks
 
 if TYPE_CHECKING:
-    from meantime.surfaces.chat.chat_loop import Agent, Chat
+    from meantime.surfaces.chat.chat_loop import Chat, ChatAgent
 
 THREAD = "chat"
 
@@ -44,23 +44,23 @@ def command(
     and continues when you are back. A key in the environment is used with --model only.
     """
     if base_url is not None and model is None:
-        raise Trouble("--base-url says where a model is, and there is none.", "Give --model too.", USAGE)
+        raise CliError("--base-url says where a model is, and there is none.", "Give --model too.", USAGE)
     if ledger is not None and not embedded:
-        raise Trouble("--ledger is for --embedded; the daemon has its own.", "Give --embedded too.", USAGE)
+        raise CliError("--ledger is for --embedded; the daemon has its own.", "Give --embedded too.", USAGE)
     _check_terminal()
     _check_extras(model)
     try:
         return asyncio.run(_chat(model, base_url, thread or os.environ.get(OURS) or THREAD, embedded, ledger))
     except Disconnected as problem:
-        raise Trouble(problem.message, problem.hint, NO_DAEMON) from None
+        raise CliError(problem.message, problem.hint, NO_DAEMON) from None
     except MeantimeError as problem:
-        raise Trouble(problem.message, problem.hint) from None
+        raise CliError(problem.message, problem.hint) from None
 
 
 def _check_terminal() -> None:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         hint = "From a script, use `meantime run`; to see it work, `meantime demo --headless`."
-        raise Trouble("`chat` needs a terminal to talk in.", hint, USAGE)
+        raise CliError("`chat` needs a terminal to talk in.", hint, USAGE)
 
 
 def _check_extras(model: str | None) -> None:
@@ -69,7 +69,7 @@ def _check_extras(model: str | None) -> None:
         if find_spec(module) is None:
             what = "`chat --model`" if extra == "model" else "`chat`"
             extras = ",".join(["server", *wanted.values()])
-            raise Trouble(
+            raise CliError(
                 f"{what} needs {module}, which is not installed.", f"pip install 'meantime[{extras}]'", FAILED
             )
 
@@ -101,11 +101,11 @@ def _own_ledger() -> Path:
         own = home()
         own.make()
     except BadHome as problem:
-        raise Trouble(problem.message, problem.hint) from None
+        raise CliError(problem.message, problem.hint) from None
     return own.folder / "chat.db"
 
 
-async def _agent(chat: Chat, model: str | None, base_url: str | None) -> Agent:
+async def _agent(chat: Chat, model: str | None, base_url: str | None) -> ChatAgent:
     if model is None:
         from meantime.surfaces.chat.scripted_agent import Scripted
 
@@ -117,6 +117,6 @@ async def _agent(chat: Chat, model: str | None, base_url: str | None) -> Agent:
     try:
         found = find_model(model, base_url)
     except ImportError as missing:  # a provider's own library; Pydantic AI says which
-        raise Trouble(f"{model} cannot be used: {missing}") from None
+        raise CliError(f"{model} cannot be used: {missing}") from None
     tools = ChatTools(chat.hands, chat.screen.put)
     return ModelAgent(found, tools, await tools.offered(), chat.screen.put)

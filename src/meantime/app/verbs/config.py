@@ -12,7 +12,7 @@ from meantime.app.config_text import beginning, toml
 from meantime.daemon.home import Home
 from meantime.kernel.errors import InvalidInput
 from meantime.surfaces.cli.verb import daemon, say_json
-from meantime.surfaces.terminal.errors import FAILED, USAGE, Trouble
+from meantime.surfaces.terminal.errors import FAILED, USAGE, CliError
 from meantime.surfaces.terminal.task_format import coloured
 
 
@@ -35,7 +35,7 @@ def command(context: click.Context, as_json: bool, changed: bool) -> None:
             if not changed or source != DEFAULT
         ]
     except InvalidInput as problem:
-        raise Trouble(problem.message, problem.hint, USAGE) from problem
+        raise CliError(problem.message, problem.hint, USAGE) from problem
     if as_json:
         say_json([{"key": key.name, "value": value, "source": source} for key, value, source in rows])
         return
@@ -72,7 +72,9 @@ def init() -> None:
     try:
         _write(home)
     except FileExistsError:
-        raise Trouble(f"{home.config} is there already.", "Edit it, or move it away first.", FAILED) from None
+        raise CliError(
+            f"{home.config} is there already.", "Edit it, or move it away first.", FAILED
+        ) from None
     click.echo(
         f"Wrote {home.config}\n  Take the # from a line to set it; `meantime config` shows what holds."
     )

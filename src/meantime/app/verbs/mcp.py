@@ -11,7 +11,7 @@ from meantime.app.mcp_startup import begin
 from meantime.kernel.errors import MeantimeError
 from meantime.surfaces.cli.verb import option, verb
 from meantime.surfaces.mcp.client_thread import is_said, own_thread
-from meantime.surfaces.terminal.errors import USAGE, Trouble
+from meantime.surfaces.terminal.errors import USAGE, CliError
 
 
 @verb("mcp", starts=False)
@@ -29,7 +29,7 @@ def command(thread: str | None, by_session: bool, dialect: str, home: str | None
     try:
         own, said = own_thread(thread), is_said(thread)
     except MeantimeError as problem:
-        raise Trouble(problem.message, problem.hint, USAGE) from None
+        raise CliError(problem.message, problem.hint, USAGE) from None
     code = begin(own, said, by_session, dialect)
     if code is not None:
         return code

@@ -12,7 +12,7 @@ from meantime.daemon.owner_process import owner
 from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
 from meantime.surfaces.daemon_client.daemon_client import Daemon
 from meantime.surfaces.terminal import task_format
-from meantime.surfaces.terminal.errors import NO_DAEMON, Refused
+from meantime.surfaces.terminal.errors import NO_DAEMON, DaemonRefused
 from meantime.surfaces.terminal.std_streams import echo
 
 
@@ -37,7 +37,7 @@ def _info(with_daemon: Daemon, health: dict[str, Any]) -> dict[str, Any]:
     """A daemon of another version may know less: just then its status is wanted."""
     try:
         found: dict[str, Any] = with_daemon.get("/v1/info")
-    except Refused:
+    except DaemonRefused:
         found = {}
     return {"version": health.get("version"), "pid": None, "degraded": False, **found}
 

@@ -9,7 +9,7 @@ from meantime.daemon.daemon_autostart import NoDaemon, answers, ensure
 from meantime.daemon.owner_process import owner
 from meantime.surfaces.cli.parameter_types import Number
 from meantime.surfaces.cli.verb import as_json, daemon, option, say_json, verb
-from meantime.surfaces.terminal.errors import FAILED, NO_DAEMON, USAGE, Trouble
+from meantime.surfaces.terminal.errors import FAILED, NO_DAEMON, USAGE, CliError
 from meantime.surfaces.terminal.std_streams import echo
 
 
@@ -25,7 +25,7 @@ def command(foreground: bool, settings: tuple[str, ...], wait: float, as_json: b
     variables = dict(map(_variable, settings))
     was_up = answers(home)
     if settings and was_up:
-        raise Trouble("The daemon is up already, with other settings.", "First: meantime down", FAILED)
+        raise CliError("The daemon is up already, with other settings.", "First: meantime down", FAILED)
     os.environ.update(variables)
     if foreground:
         program = [sys.executable, "-P", "-m", "meantime.app.daemon", "--foreground"]
@@ -33,7 +33,7 @@ def command(foreground: bool, settings: tuple[str, ...], wait: float, as_json: b
     try:
         ensure(home, wait=wait)
     except NoDaemon as problem:
-        raise Trouble(problem.message, problem.hint, NO_DAEMON) from problem
+        raise CliError(problem.message, problem.hint, NO_DAEMON) from problem
     leader = owner(home)
     pid = leader.pid if leader else 0
     if as_json:
@@ -48,7 +48,7 @@ def _variable(said: str) -> tuple[str, str]:
 
     key, equals, value = said.partition("=")
     if not equals:
-        raise Trouble(f"--set {said} is not KEY=VALUE.", "`meantime config` lists the keys.", USAGE)
+        raise CliError(f"--set {said} is not KEY=VALUE.", "`meantime config` lists the keys.", USAGE)
     if key not in known():
-        raise Trouble(f"--set {said}: there is no key {key!r}.", "`meantime config` lists the keys.", USAGE)
+        raise CliError(f"--set {said}: there is no key {key!r}.", "`meantime config` lists the keys.", USAGE)
     return known()[key].variable, value

@@ -21,7 +21,7 @@ class McpServer(Struct, frozen=True, forbid_unknown_fields=True):
     headers: dict[str, str] = {}
 
 
-class Options(Struct, frozen=True, forbid_unknown_fields=True):
+class AcpOptions(Struct, frozen=True, forbid_unknown_fields=True):
     mcp_servers: dict[str, McpServer] = {}
     mode: str = ""  # one of the agent's own; else what its profile says
     shared: bool = False  # one process for all sessions of a folder
@@ -30,9 +30,9 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     start: float = 60.0  # seconds in which it must have answered initialize, and made a session
 
 
-def options_of(name: str, settings: AgentSettings) -> Options:
+def options_of(name: str, settings: AgentSettings) -> AcpOptions:
     try:
-        options = msgspec.convert(settings.options, Options)
+        options = msgspec.convert(settings.options, AcpOptions)
     except msgspec.ValidationError as problem:
         raise InvalidInput(f"options of the agent {name}: {problem}.", hint=_known()) from None
     for server, given in options.mcp_servers.items():
@@ -42,10 +42,10 @@ def options_of(name: str, settings: AgentSettings) -> Options:
 
 
 def _known() -> str:
-    return f"There are {', '.join(Options.__struct_fields__)}."
+    return f"There are {', '.join(AcpOptions.__struct_fields__)}."
 
 
-def mcp_servers(options: Options, brief: Brief) -> list[dict[str, Any]]:
+def mcp_servers(options: AcpOptions, brief: Brief) -> list[dict[str, Any]]:
     """As the protocol wants them. A command knows whose task it works for."""
     found: list[dict[str, Any]] = []
     for name, server in options.mcp_servers.items():

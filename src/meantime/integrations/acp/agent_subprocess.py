@@ -38,8 +38,8 @@ def where(brief: Brief) -> str:
     return os.path.abspath(os.path.expanduser(brief.cwd))
 
 
-class Process:
-    def __init__(self, process: asyncio.subprocess.Process, lifeline: int, log: Log) -> None:
+class AgentSubprocess:
+    def __init__(self, process: asyncio.subprocess.Process, lifeline: int, log: StderrLog) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
@@ -52,7 +52,9 @@ class Process:
         self._agent: dict[int, str] = {}  # by pid, with when it began: a pid may be another's later
 
     @classmethod
-    async def start(cls, command: tuple[str, ...], env: dict[str, str], cwd: str, log: Path) -> Process:
+    async def start(
+        cls, command: tuple[str, ...], env: dict[str, str], cwd: str, log: Path
+    ) -> AgentSubprocess:
         """Raises OSError. A program that cannot be executed ends with 127, and says so on stderr."""
         theirs, lifeline = os.pipe()
         try:
@@ -72,7 +74,7 @@ class Process:
             raise
         finally:
             os.close(theirs)
-        return cls(process, lifeline, Log(log))
+        return cls(process, lifeline, StderrLog(log))
 
     @property
     def returncode(self) -> int | None:
@@ -124,7 +126,7 @@ def _began(pid: int) -> str:
         return ""
 
 
-class Log:
+class StderrLog:
     """The stderr of an agent: the last of it, in two files that take turns."""
 
     def __init__(self, path: Path) -> None:

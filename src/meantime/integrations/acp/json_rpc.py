@@ -24,7 +24,7 @@ _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
 
-class Listener(Protocol):
+class JsonRpcListener(Protocol):
     def on_update(self, params: dict[str, Any]) -> None:
         """session/update. Quick, and never raises."""
         ...
@@ -34,10 +34,12 @@ class Listener(Protocol):
         ...
 
 
-class Wire:
-    def __init__(self, listener: Listener, stdin: asyncio.StreamWriter, stdout: asyncio.StreamReader) -> None:
+class JsonRpcConnection:
+    def __init__(
+        self, listener: JsonRpcListener, stdin: asyncio.StreamWriter, stdout: asyncio.StreamReader
+    ) -> None:
         self._listener = listener
-        self._lines = Lines(stdin, stdout)
+        self._lines = MessageStream(stdin, stdout)
         self._connection = Connection(self._handle, self._lines)
 
     async def request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -71,7 +73,7 @@ class Wire:
         raise RequestError.method_not_found(method)
 
 
-class Lines:
+class MessageStream:
     """Messages as the SDK's connection moves them. Other lines are left out: agents print."""
 
     def __init__(self, stdin: asyncio.StreamWriter, stdout: asyncio.StreamReader) -> None:

@@ -14,13 +14,13 @@ from meantime.kernel.outcomes import SESSION_KEPT
 from meantime.ports.clock import Alarm, Clock
 from meantime.ports.session import Turned
 
-from .agent_subprocess import Process
+from .agent_subprocess import AgentSubprocess
 from .profiles import Profile
 from .turn_result import AgentError, ended, refused, tokens
-from .turn_updates import Turn
+from .turn_updates import TurnUpdates
 
 if TYPE_CHECKING:
-    from .json_rpc import Wire
+    from .json_rpc import JsonRpcConnection
 
 LOST = "The agent is gone in the middle of its turn. {session} {how}"
 SESSION_GONE = "It cannot load sessions, so its own is gone."
@@ -37,18 +37,18 @@ class Program:
         self.sessions: set[str] = set()  # those that it has in memory
         self._clock = clock
         self._on_idle = on_idle
-        self._turns: dict[str, Turn] = {}
+        self._turns: dict[str, TurnUpdates] = {}
         self._costs: dict[str, float] = {}
         self._can: dict[str, Any] = {}
         self._alarm: Alarm | None = None
         self._held = 0
         self._idle = 0.0
-        self._process: Process
-        self._wire: Wire
+        self._process: AgentSubprocess
+        self._wire: JsonRpcConnection
 
     # -- life
 
-    async def start(self, process: Process, patience: float, idle: float) -> None:
+    async def start(self, process: AgentSubprocess, patience: float, idle: float) -> None:
         """Raises Refused where it does not speak the protocol, in time."""
         self._process = process
         self._idle = idle
@@ -163,7 +163,7 @@ class Program:
     def turns_in(self, session: str) -> bool:
         return session in self._turns
 
-    async def take_turn(self, session: str, turn: Turn, text: str, grace: float) -> Turned:
+    async def take_turn(self, session: str, turn: TurnUpdates, text: str, grace: float) -> Turned:
         self._turns[session] = turn
         prompt = {"sessionId": session, "prompt": [{"type": "text", "text": text}]}
         answering = asyncio.ensure_future(self._wire.request("session/prompt", prompt))
@@ -197,7 +197,7 @@ class Program:
             return False  # it has just ended
         return True
 
-    async def _judged(self, turn: Turn, answering: asyncio.Future[dict[str, Any]]) -> Turned:
+    async def _judged(self, turn: TurnUpdates, answering: asyncio.Future[dict[str, Any]]) -> Turned:
         try:
             answer = answering.result()
         except AgentError as problem:
@@ -214,7 +214,7 @@ class Program:
         return ended(self.profile, turn, answer)
 
     async def _stop(
-        self, session: str, turn: Turn, answering: asyncio.Future[dict[str, Any]], grace: float
+        self, session: str, turn: TurnUpdates, answering: asyncio.Future[dict[str, Any]], grace: float
     ) -> None:
         """Asks, waits a little, and ends the process. A second caller does not wait."""
         turn.asking.end()

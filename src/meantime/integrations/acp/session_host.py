@@ -18,14 +18,14 @@ from meantime.kernel.model import Failed
 from meantime.ports.clock import Clock
 from meantime.ports.session import AgentSettings, Brief, Hearer, Prompt, SessionAbilities, Turned
 
-from .agent_options import Options, mcp_servers, options_of
-from .agent_subprocess import Process, command_of, environment, where
+from .agent_options import AcpOptions, mcp_servers, options_of
+from .agent_subprocess import AgentSubprocess, command_of, environment, where
 from .profiles import BY_NAME, needs_permission, profile_of
 from .program import Program
 from .session_mode import choose
-from .session_records import Record, Records
+from .session_records import Records, SessionRecord
 from .turn_result import AgentError
-from .turn_updates import Turn
+from .turn_updates import TurnUpdates
 
 UNKNOWN_METHOD = -32601
 STEERS = 10.0  # seconds in which something said in a turn is taken
@@ -92,7 +92,7 @@ class AcpHost:
             return await self._made(program, "session/fork", asked, brief, options)
 
     async def _made(
-        self, program: Program, method: str, asked: dict[str, Any], brief: Brief, options: Options
+        self, program: Program, method: str, asked: dict[str, Any], brief: Brief, options: AcpOptions
     ) -> str:
         try:
             answer = await program.request(method, asked, options.start)
@@ -106,7 +106,7 @@ class AcpHost:
         if session in program.sessions:
             raise Refused(f"The agent gave the session {session} twice.", code="agent_refused")
         program.sessions.add(session)
-        self._records.add(Record(session, brief.agent, where(brief)))
+        self._records.add(SessionRecord(session, brief.agent, where(brief)))
         return session
 
     async def exists(self, session: str, settings: AgentSettings) -> bool:
@@ -120,7 +120,7 @@ class AcpHost:
         program = next((each for each in self._programs.values() if each.turns_in(session)), None)
         return program is not None and await program.steer(session, text, STEERS)
 
-    async def _load(self, program: Program, session: str, brief: Brief, options: Options) -> None:
+    async def _load(self, program: Program, session: str, brief: Brief, options: AcpOptions) -> None:
         """Replayed messages are ignored: we have them already."""
         if session in program.sessions:
             return
@@ -139,7 +139,7 @@ class AcpHost:
             raise Refused(f"The agent could not load its session: {problem}.", code="session_gone") from None
         program.sessions.add(session)
 
-    async def _listed(self, program: Program, session: str, options: Options) -> bool:
+    async def _listed(self, program: Program, session: str, options: AcpOptions) -> bool:
         cursor: Any = None
         while True:
             asked = {"cursor": cursor} if cursor else {}
@@ -159,7 +159,7 @@ class AcpHost:
                 hearer.phase("starting")
                 await self._load(program, session, brief, options)
                 grace = self.profile.grace if options.grace is None else options.grace
-                turn = Turn(session, self.profile, hearer, last=prompt.last)
+                turn = TurnUpdates(session, self.profile, hearer, last=prompt.last)
                 hearer.phase("thinking")
                 return await program.take_turn(session, turn, prompt.text, grace)
         except Refused as problem:
@@ -168,7 +168,7 @@ class AcpHost:
     # -- processes
 
     @asynccontextmanager
-    async def _used(self, brief: Brief) -> AsyncGenerator[tuple[Program, Options]]:
+    async def _used(self, brief: Brief) -> AsyncGenerator[tuple[Program, AcpOptions]]:
         """A running process for this task; it is not stopped meanwhile."""
         options = options_of(brief.agent, brief.settings)
         key = f"{brief.agent}\0{where(brief)}\0{'' if options.shared else brief.task}"
@@ -183,7 +183,7 @@ class AcpHost:
         finally:
             program.release()
 
-    async def _start(self, brief: Brief, options: Options, key: str) -> Program:
+    async def _start(self, brief: Brief, options: AcpOptions, key: str) -> Program:
         settings = brief.settings
         ours = {**self.profile.env, **(self.profile.asking if needs_permission(settings) else {})}
         env = environment(settings, ours, settings.env, {} if options.shared else brief.env)
@@ -192,7 +192,7 @@ class AcpHost:
         if options.shared:
             log = self._folder / f"{hashlib.sha256(key.encode()).hexdigest()[:16]}.stderr"
         try:
-            process = await Process.start(command, env, where(brief), log)
+            process = await AgentSubprocess.start(command, env, where(brief), log)
         except OSError as problem:
             raise Refused(f"The agent could not be started: {problem}.", code="agent_not_started") from None
         started = Program(self.profile, self._clock, self._on_idle)

@@ -8,13 +8,13 @@ from meantime.integrations.json_values import mapping, mappings
 from meantime.kernel.errors import Refused
 from meantime.ports.session import AgentSettings
 
-from .agent_options import Options
+from .agent_options import AcpOptions
 from .profiles import needs_permission
 from .program import Program
 
 
 async def choose(
-    program: Program, session: str, answer: dict[str, Any], settings: AgentSettings, options: Options
+    program: Program, session: str, answer: dict[str, Any], settings: AgentSettings, options: AcpOptions
 ) -> None:
     """`answer` is what the agent said when it made or loaded the session. A mode that a person has asked for
     and that cannot be had is refused; one that only our profile prefers is left out."""
@@ -31,7 +31,7 @@ async def _set(
     answer: dict[str, Any],
     what: str,
     wanted: str,
-    options: Options,
+    options: AcpOptions,
     *,
     must: bool,
 ) -> None:

@@ -9,14 +9,14 @@ import msgspec
 from msgspec import Struct
 
 
-class Record(Struct, frozen=True, array_like=True):
+class SessionRecord(Struct, frozen=True, array_like=True):
     session: str
     agent: str
     cwd: str
 
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(Record).decode
+_decode = msgspec.json.Decoder(SessionRecord).decode
 
 
 class Records:
@@ -24,7 +24,7 @@ class Records:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._known: dict[str, Record] = {}
+        self._known: dict[str, SessionRecord] = {}
         for line in path.read_bytes().splitlines() if path.exists() else []:
             try:
                 record = _decode(line)
@@ -32,7 +32,7 @@ class Records:
                 continue  # cut by a crash: that session was never used
             self._known[record.session] = record
 
-    def add(self, record: Record) -> None:
+    def add(self, record: SessionRecord) -> None:
         if self._known.get(record.session) == record:
             return
         fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -44,5 +44,5 @@ class Records:
             os.close(fd)
         self._known[record.session] = record
 
-    def get(self, session: str) -> Record | None:
+    def get(self, session: str) -> SessionRecord | None:
         return self._known.get(session)

@@ -13,7 +13,7 @@ from meantime.kernel.provider_errors import judge
 from meantime.ports.session import Turned
 
 from .profiles import Profile, failure_in
-from .turn_updates import Turn
+from .turn_updates import TurnUpdates
 
 STOPS = {
     "max_tokens": Failed("The model's answer was cut: it has no more tokens.", "max_tokens"),
@@ -57,7 +57,7 @@ def refused(profile: Profile, problem: AgentError) -> Turned:
     return failed(str(problem), problem.code)
 
 
-def ended(profile: Profile, turn: Turn, answer: dict[str, Any]) -> Turned:
+def ended(profile: Profile, turn: TurnUpdates, answer: dict[str, Any]) -> Turned:
     """The agent says that its turn is over."""
     said = turn.unended()
     problem = failure_in(profile, said)

@@ -28,7 +28,7 @@ class Called(Struct):
     told: bool = False
 
 
-class Turn:
+class TurnUpdates:
     def __init__(self, session: str, profile: Profile, hearer: Hearer, *, last: bool = False) -> None:
         self._profile = profile
         self.hearer = hearer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from meantime.kernel.lines import Line
 
-from .cli_adapter import Dialect, Event, LineSink, Reader, TurnRequest, number, part, several, table, words
+from .cli_adapter import CliAdapter, Event, LineSink, Reader, TurnRequest, number, part, several, table, words
 
 COUNTED = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
@@ -27,7 +27,7 @@ def arguments(ask: TurnRequest) -> list[str]:
     return said + (["--dangerously-skip-permissions"] if ask.free else [])
 
 
-class Events(Reader):
+class ClaudeReader(Reader):
     def __init__(self, sink: LineSink, used: int = 0) -> None:
         super().__init__(sink, used)
         self._messages: set[str] = set()
@@ -95,7 +95,7 @@ def _tokens(message: Event) -> int:
     return sum(number(part(message, "usage", name)) for name in COUNTED)
 
 
-DIALECT = Dialect(
-    "claude", arguments, Events, takes_ids=True, picks_tools=True, allows=True, denies=True,
+DIALECT = CliAdapter(
+    "claude", arguments, ClaudeReader, takes_ids=True, picks_tools=True, allows=True, denies=True,
     gone="no conversation found with session id",
 )  # fmt: skip

@@ -108,7 +108,7 @@ class Reader(ABC):
         self.status = status
 
 
-class Dialect(Struct, frozen=True):
+class CliAdapter(Struct, frozen=True):
     name: str  # of the program
     arguments: Callable[[TurnRequest], list[str]]
     reader: type[Reader]

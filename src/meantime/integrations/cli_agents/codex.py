@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .cli_adapter import Dialect, Event, Reader, TurnRequest, number, part, table, words
+from .cli_adapter import CliAdapter, Event, Reader, TurnRequest, number, part, table, words
 
 
 def arguments(ask: TurnRequest) -> list[str]:
@@ -19,7 +19,7 @@ def arguments(ask: TurnRequest) -> list[str]:
     return [*said, "-"]
 
 
-class Events(Reader):
+class CodexReader(Reader):
     def read(self, event: Event) -> None:
         kind = event.get("type")
         if kind == "thread.started":
@@ -69,4 +69,4 @@ class Events(Reader):
         self.sink.spent(tokens=max(0, self.total - self.used))
 
 
-DIALECT = Dialect("codex", arguments, Events, gone="no rollout found|thread not found")
+DIALECT = CliAdapter("codex", arguments, CodexReader, gone="no rollout found|thread not found")

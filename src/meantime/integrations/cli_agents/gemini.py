@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .cli_adapter import Dialect, Event, Reader, TurnRequest, number, part, words
+from .cli_adapter import CliAdapter, Event, Reader, TurnRequest, number, part, words
 
 
 def arguments(ask: TurnRequest) -> list[str]:
@@ -16,7 +16,7 @@ def arguments(ask: TurnRequest) -> list[str]:
     return said + (["--approval-mode", "yolo"] if ask.free else [])
 
 
-class Events(Reader):
+class GeminiReader(Reader):
     def read(self, event: Event) -> None:
         kind = event.get("type")
         if kind == "init":
@@ -43,7 +43,7 @@ class Events(Reader):
             self.fail(words(part(event, "error", "message")) or words(event.get("error")))
 
 
-DIALECT = Dialect(
-    "gemini", arguments, Events, takes_ids=True, forks=False, allows=True,
+DIALECT = CliAdapter(
+    "gemini", arguments, GeminiReader, takes_ids=True, forks=False, allows=True,
     gone="invalid session identifier|no previous sessions",
 )  # fmt: skip

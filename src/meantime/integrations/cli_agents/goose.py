@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .cli_adapter import Dialect, Event, Reader, TurnRequest, number, part, several, words
+from .cli_adapter import CliAdapter, Event, Reader, TurnRequest, number, part, several, words
 
 
 def arguments(ask: TurnRequest) -> list[str]:
@@ -20,7 +20,7 @@ def environment(ask: TurnRequest) -> dict[str, str]:
     return {"GOOSE_MODE": "auto"} if ask.free else {}
 
 
-class Events(Reader):
+class GooseReader(Reader):
     def read(self, event: Event) -> None:
         kind = event.get("type")
         if kind == "message":
@@ -51,7 +51,7 @@ class Events(Reader):
             self.result(id, part(given, "error") or part(given, "value"), failed=failed)
 
 
-DIALECT = Dialect(
-    "goose", arguments, Events, takes_ids=True, forks=False, gone="no session found",
+DIALECT = CliAdapter(
+    "goose", arguments, GooseReader, takes_ids=True, forks=False, gone="no session found",
     environment=environment,
 )  # fmt: skip

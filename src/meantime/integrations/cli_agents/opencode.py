@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .cli_adapter import Dialect, Event, Reader, TurnRequest, number, part, table, words
+from .cli_adapter import CliAdapter, Event, Reader, TurnRequest, number, part, table, words
 
 
 def arguments(ask: TurnRequest) -> list[str]:
@@ -33,7 +33,7 @@ def environment(ask: TurnRequest) -> dict[str, str]:
     return {name: json.dumps(config)} if config else {}
 
 
-class Events(Reader):
+class OpenCodeReader(Reader):
     def read(self, event: Event) -> None:
         kind, told = event.get("type"), part(event, "part")
         self.session = words(event.get("sessionID")) or self.session
@@ -67,7 +67,7 @@ class Events(Reader):
         self.sink.spent(turns=1, tokens=sum(counts), cost=cost if isinstance(cost, int | float) else 0.0)
 
 
-DIALECT = Dialect(
-    "opencode", arguments, Events, picks_tools=True, allows=True, denies=True, gone="session not found",
-    environment=environment,
+DIALECT = CliAdapter(
+    "opencode", arguments, OpenCodeReader, picks_tools=True, allows=True, denies=True,
+    gone="session not found", environment=environment,
 )  # fmt: skip

@@ -9,13 +9,13 @@ from meantime.kernel.errors import InvalidInput
 from meantime.ports.session import AgentSettings
 
 from . import claude, codex, gemini, goose, opencode
-from .cli_adapter import Dialect
+from .cli_adapter import CliAdapter
 
 KNOWN = {one.DIALECT.name: one.DIALECT for one in (claude, codex, gemini, goose, opencode)}
 INHERITED = ("PATH", "HOME", "LANG", "TERM")
 
 
-def dialect_of(name: str, settings: AgentSettings) -> Dialect:
+def dialect_of(name: str, settings: AgentSettings) -> CliAdapter:
     if not settings.command:
         raise InvalidInput(f"The agent {name} has no command.", hint='For example command = ["codex"].')
     asked = _called(settings)

@@ -15,7 +15,7 @@ KEPT = 90 * 86_400.0  # seconds for which a session is remembered whose task is 
 _encode = msgspec.json.Encoder().encode
 
 
-class Session(Struct, frozen=True, omit_defaults=True):
+class CliSession(Struct, frozen=True, omit_defaults=True):
     id: str  # ours
     program: str
     cwd: str  # programs find their sessions by the folder that they were begun in
@@ -34,7 +34,7 @@ class Session(Struct, frozen=True, omit_defaults=True):
         return f"{self.id}.{self.number}"
 
 
-class Sessions:
+class SessionFiles:
     """A file for each, replaced as a whole: who is killed leaves the old one or the new one."""
 
     def __init__(self, folder: Path) -> None:
@@ -44,10 +44,10 @@ class Sessions:
     def _path(self, id: str) -> Path:
         return self._folder / f"{hashlib.sha256(id.encode()).hexdigest()[:32]}.json"
 
-    def get(self, id: str) -> Session | None:
+    def get(self, id: str) -> CliSession | None:
         return _read(self._path(id))
 
-    def put(self, session: Session) -> Session:
+    def put(self, session: CliSession) -> CliSession:
         path = self._path(session.id)
         fresh = path.with_suffix(".new")
         fresh.write_bytes(_encode(session))
@@ -69,8 +69,8 @@ class Sessions:
                     path.unlink()
 
 
-def _read(path: Path) -> Session | None:
+def _read(path: Path) -> CliSession | None:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Session)
+        return msgspec.json.decode(path.read_bytes(), type=CliSession)
     except (OSError, msgspec.MsgspecError):
         return None

@@ -14,12 +14,12 @@ from meantime.kernel.errors import Refused
 from meantime.kernel.lines import Line
 from meantime.kernel.model import Failed
 from meantime.ports.clock import Alarm, Clock
-from meantime.ports.commands import Command, Commands, Ending, Following
+from meantime.ports.commands import Command, CommandEnd, Commands, FollowedCommand
 from meantime.ports.session import AgentSettings, Brief, Hearer, Prompt, SessionAbilities, Turned
 
 from . import programs
 from .cli_adapter import TurnRequest
-from .session_files import Session, Sessions
+from .session_files import CliSession, SessionFiles
 from .turn_output import TurnOutput
 from .turn_result import judge
 
@@ -33,8 +33,8 @@ class CommandLineHost:
         self.abilities = SessionAbilities(fork=forks, lasting=True)
         self._clock = clock
         self._commands = commands
-        self._sessions: Sessions | None = None
-        self._following: dict[str, Following] = {}
+        self._sessions: SessionFiles | None = None
+        self._following: dict[str, FollowedCommand] = {}
         self._left: set[str] = set()
         self._sweeping: asyncio.Future[None] | None = None
         self._alarm: Alarm | None = None
@@ -45,7 +45,7 @@ class CommandLineHost:
         programs.check(name, settings)
 
     def open(self, folder: Path) -> None:
-        self._sessions = Sessions(folder)
+        self._sessions = SessionFiles(folder)
         self._commands.open()
         self._alarm = self._clock.call_later(SWEEP_FIRST, self._sweep)
 
@@ -57,7 +57,7 @@ class CommandLineHost:
         await self._commands.close()
 
     @property
-    def _known(self) -> Sessions:
+    def _known(self) -> SessionFiles:
         assert self._sessions is not None, "not open"
         return self._sessions
 
@@ -90,11 +90,11 @@ class CommandLineHost:
             )
         return self._new(brief, source.cwd, source).id
 
-    def _new(self, brief: Brief, cwd: str, source: Session | None = None) -> Session:
+    def _new(self, brief: Brief, cwd: str, source: CliSession | None = None) -> CliSession:
         dialect = programs.dialect_of(brief.agent, brief.settings)
         id = str(uuid.uuid4())
         native = id if dialect.takes_ids else ""
-        made = Session(id, dialect.name, cwd, native, folder=str(brief.folder))
+        made = CliSession(id, dialect.name, cwd, native, folder=str(brief.folder))
         if source is not None:
             made = replace(made, source=source.native, used=source.total, total=source.total)
         return self._known.put(made)
@@ -133,7 +133,7 @@ class CommandLineHost:
         return await self._turn(found, prompt, brief, hearer, again=True)
 
     async def _turn(
-        self, session: Session, prompt: Prompt, brief: Brief, hearer: Hearer, *, again: bool = False
+        self, session: CliSession, prompt: Prompt, brief: Brief, hearer: Hearer, *, again: bool = False
     ) -> Turned:
         dialect = programs.dialect_of(brief.agent, brief.settings)
         output = TurnOutput(dialect, hearer, session.number, session.used, again=again)
@@ -149,7 +149,7 @@ class CommandLineHost:
         self._learn(session, output)
         return judge(dialect, output, ending, following.stderr(STDERR))
 
-    def _command(self, session: Session, prompt: Prompt, brief: Brief) -> Command:
+    def _command(self, session: CliSession, prompt: Prompt, brief: Brief) -> Command:
         settings = brief.settings
         dialect = programs.dialect_of(brief.agent, settings)
         source = "" if session.begun else session.source
@@ -162,7 +162,9 @@ class CommandLineHost:
             str(settings.options.get("leftovers", "kill")),
         )
 
-    async def _read_output(self, session: Session, following: Following, output: TurnOutput) -> Ending:
+    async def _read_output(
+        self, session: CliSession, following: FollowedCommand, output: TurnOutput
+    ) -> CommandEnd:
         """To its end; cancellation stops it, unless we leave."""
         listening = asyncio.ensure_future(self._listen(session, following, output))
         try:
@@ -176,7 +178,7 @@ class CommandLineHost:
             return replace(await following.ending(), stopped=True)
         return await following.ending()
 
-    async def _listen(self, session: Session, following: Following, output: TurnOutput) -> None:
+    async def _listen(self, session: CliSession, following: FollowedCommand, output: TurnOutput) -> None:
         async for piece in following.stdout():
             output.piece(piece)
             if output.reader.spoke and not session.begun:
@@ -185,7 +187,7 @@ class CommandLineHost:
         if session.id in self._left:
             await asyncio.get_running_loop().create_future()  # until we are cancelled: nothing has ended
 
-    def _learn(self, session: Session, output: TurnOutput) -> Session:
+    def _learn(self, session: CliSession, output: TurnOutput) -> CliSession:
         """At once: should we be killed, the session can be gone on with."""
         reader = output.reader
         known = self._known.get(session.id) or session
@@ -194,7 +196,7 @@ class CommandLineHost:
         now = replace(known, native=native, begun=begun, total=max(known.total, reader.total))
         return now if now == known else self._known.put(now)
 
-    async def _stop(self, following: Following) -> None:
+    async def _stop(self, following: FollowedCommand) -> None:
         stopping = asyncio.ensure_future(following.stop())
         while not stopping.done():
             try:

@@ -12,14 +12,14 @@ from meantime.kernel.lines import Line
 from meantime.ports.commands import Piece
 from meantime.ports.session import Hearer
 
-from .cli_adapter import Dialect, Reader
+from .cli_adapter import CliAdapter, Reader
 
 LONGEST = 32 << 20  # bytes; a line that is longer is no event that anybody needs
 NOISE = 2_000  # characters that are kept of what is no event: it may say why it failed
 _decode = msgspec.json.Decoder().decode
 
 
-class Lines:
+class LineSplitter:
     """Cuts a stream into lines. A line of which something was not kept is left out."""
 
     def __init__(self) -> None:
@@ -65,14 +65,14 @@ class TurnOutput:
     """One turn of one program."""
 
     def __init__(
-        self, dialect: Dialect, hearer: Hearer, number: int, used: int, *, again: bool = False
+        self, dialect: CliAdapter, hearer: Hearer, number: int, used: int, *, again: bool = False
     ) -> None:
         """`again`: a former owner has read some of it, and counted what was spent."""
         self._hearer = hearer
         self._again = again
         self._spent: list[tuple[int, int, float]] = []
         self._number = number
-        self._lines = Lines()
+        self._lines = LineSplitter()
         self._place = self._count = 0
         self._heard_at = -1  # the place of the last line that was heard before
         self._noise = ""

@@ -7,16 +7,16 @@ import signal
 from meantime.kernel import provider_errors
 from meantime.kernel.model import Failed
 from meantime.kernel.payloads import clean
-from meantime.ports.commands import Ending
+from meantime.ports.commands import CommandEnd
 from meantime.ports.session import Turned
 
-from .cli_adapter import Dialect
+from .cli_adapter import CliAdapter
 from .turn_output import TurnOutput
 
 MOST = 4_000  # characters of an error
 
 
-def judge(dialect: Dialect, output: TurnOutput, ending: Ending, stderr: str) -> Turned:
+def judge(dialect: CliAdapter, output: TurnOutput, ending: CommandEnd, stderr: str) -> Turned:
     reader = output.reader
     if ending.error is not None:
         return Turned(error=ending.error)
@@ -37,7 +37,7 @@ def judge(dialect: Dialect, output: TurnOutput, ending: Ending, stderr: str) -> 
     return _failed(dialect, f"{_how(dialect.name, ending)} {words}".strip(), words, ending, 0)
 
 
-def _how(name: str, ending: Ending) -> str:
+def _how(name: str, ending: CommandEnd) -> str:
     if ending.signal is not None:
         try:
             return f"{name} was killed by {signal.Signals(ending.signal).name}."
@@ -48,7 +48,7 @@ def _how(name: str, ending: Ending) -> str:
     return f"{name} ended and did not say that its turn was over."
 
 
-def _failed(dialect: Dialect, why: str, words: str, ending: Ending, status: int) -> Turned:
+def _failed(dialect: CliAdapter, why: str, words: str, ending: CommandEnd, status: int) -> Turned:
     """`why` is for people; `words` are the program's own, by which the error is judged."""
     if dialect.is_gone(why):
         text = f"{dialect.name} does not have this session any more: {why}"

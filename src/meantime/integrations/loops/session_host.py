@@ -22,7 +22,7 @@ from .loop_turns import LoopTurns
 SESSION = re.compile(r"py-[0-9a-f]{20}")
 
 
-class Turns(Protocol):
+class TurnTaker(Protocol):
     """One way to be an agent."""
 
     def path(self, folder: Path, session: str) -> Path: ...
@@ -47,8 +47,8 @@ class PythonHost:
         self._clock = clock
         self._folder: Path | None = None
         self._agents: dict[str, PythonAgent] = {}
-        self._loops: Turns = LoopTurns()
-        self._pydantic: Turns | None = None  # made for the first agent that needs it
+        self._loops: TurnTaker = LoopTurns()
+        self._pydantic: TurnTaker | None = None  # made for the first agent that needs it
 
     def add(self, name: str, agent: Any) -> AgentSettings:
         given = agent if isinstance(agent, PythonAgent) else PythonAgent(agent)
@@ -70,10 +70,10 @@ class PythonHost:
             self._agents[name] = PythonAgent(found(name, settings.agent))
         return self._agents[name]
 
-    def _turns(self, agent: PythonAgent) -> Turns:
+    def _turns(self, agent: PythonAgent) -> TurnTaker:
         return self._of_pydantic() if is_pydantic(agent.agent) else self._loops
 
-    def _of_pydantic(self) -> Turns:
+    def _of_pydantic(self) -> TurnTaker:
         if self._pydantic is None:
             from meantime.integrations.pydantic_ai.pydantic_turns import AgentTurns
 
@@ -85,11 +85,11 @@ class PythonHost:
     def open(self, folder: Path) -> None:
         self._folder = folder
 
-    def _path(self, turns: Turns, session: str) -> Path:
+    def _path(self, turns: TurnTaker, session: str) -> Path:
         assert self._folder is not None, "not open"
         return turns.path(self._folder, session)
 
-    def _kept(self, session: str) -> tuple[Turns, Path] | None:
+    def _kept(self, session: str) -> tuple[TurnTaker, Path] | None:
         """Which kind it is, and where; an id from elsewhere is never a path."""
         if self._folder is None or not SESSION.fullmatch(session):
             return None

@@ -5,27 +5,27 @@ from __future__ import annotations
 from typing import Any
 
 
-class Trouble(Exception):
+class ServerError(Exception):
     """str() says what happened, in words for people."""
 
 
-class NotStarted(Trouble):
+class NotStarted(ServerError):
     """The server could not be reached, or did not speak with us."""
 
 
-class Gone(Trouble):
+class ServerGone(ServerError):
     """The connection ended before the answer came."""
 
 
-class Unanswered(Trouble):
+class Unanswered(ServerError):
     """The answer to this one request will not come; the connection is well."""
 
 
-class Stale(Trouble):
+class Stale(ServerError):
     """The server has forgotten our session: nothing was done, and a new connection is needed."""
 
 
-class Refusal(Trouble):
+class ServerRefused(ServerError):
     """The server answered with an error."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:

@@ -28,7 +28,7 @@ _AT = ":at:"  # no id has it: others than plain ones are written in base64
 _PLAIN = re.compile(r"[A-Za-z0-9._-]+\Z")
 
 
-class Remote(Struct, frozen=True):
+class RemoteTask(Struct, frozen=True):
     """A task of the server's, by which rules it is asked about, and since when, where that is known."""
 
     id: str
@@ -46,7 +46,7 @@ class Remote(Struct, frozen=True):
         return next((one for one in (whole, text) if len(one) <= MOST_ID), None)
 
 
-def remembered(session: str) -> Remote | None:
+def remembered(session: str) -> RemoteTask | None:
     """The inverse of `Remote.session`."""
     named, at, began = session.rpartition(_AT)
     kind, _, id = (named if at else session).partition(":")
@@ -54,16 +54,16 @@ def remembered(session: str) -> Remote | None:
     if kind not in (EXTENSION, OLDER) or not id:
         return None
     if not id.startswith("b:"):
-        return Remote(id, kind, began)
+        return RemoteTask(id, kind, began)
     coded = id[2:]
     try:
         id = base64.b64decode(coded + "=" * (-len(coded) % 4), altchars=b"-_", validate=True).decode()
     except ValueError:
         return None
-    return Remote(id, kind, began) if id else None
+    return RemoteTask(id, kind, began) if id else None
 
 
-def remote_of(answer: Mapping[str, Any]) -> Remote | None:
+def remote_of(answer: Mapping[str, Any]) -> RemoteTask | None:
     """None where the answer is the result itself."""
     if answer.get("resultType") == "task":
         return _remote(answer, EXTENSION)
@@ -77,9 +77,9 @@ def task_of(answer: Mapping[str, Any]) -> str | None:
     return remote.id if remote is not None else None
 
 
-def _remote(state: Mapping[str, Any], kind: str) -> Remote | None:
+def _remote(state: Mapping[str, Any], kind: str) -> RemoteTask | None:
     id = state.get("taskId")
-    return Remote(id, kind) if isinstance(id, str) and id else None
+    return RemoteTask(id, kind) if isinstance(id, str) and id else None
 
 
 def interval_of(state: Mapping[str, Any]) -> float:

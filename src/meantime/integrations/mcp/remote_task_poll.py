@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any
 from meantime.kernel.outcomes import Report
 from meantime.ports.runner import Context
 
-from .errors import Refusal, Stale, Trouble
-from .remote_task import EXTENSION, SOONEST, Remote, ending_of, interval_of, is_over
+from .errors import ServerError, ServerRefused, Stale
+from .remote_task import EXTENSION, SOONEST, RemoteTask, ending_of, interval_of, is_over
 from .shared_connection import SharedConnection
 from .tool_results import INVALID_PARAMS, report_of, report_of_error
 
 if TYPE_CHECKING:
-    from .wire.server_connection import Connection
+    from .wire.server_connection import ServerConnection
 
 PATIENCE = 8  # looks that fail in a row, each after a longer wait, until it is given up for lost
 CANCEL = 2.0  # seconds for telling the server that its task is not wanted any more
 
 
-class Following:
+class RemoteTaskPoll:
     def __init__(
-        self, link: SharedConnection, remote: Remote, tool: str, context: Context, patience: int
+        self, link: SharedConnection, remote: RemoteTask, tool: str, context: Context, patience: int
     ) -> None:
         self._connection = link
         self._remote = remote
@@ -42,7 +42,7 @@ class Following:
                 try:
                     async with self._connection.connection() as connection:
                         report = await self._watch(connection)
-                except Trouble as problem:
+                except ServerError as problem:
                     report = await self._failed(problem)
                 if report is not None:
                     return report
@@ -60,7 +60,7 @@ class Following:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._left.wait(), CANCEL)
 
-    async def _watch(self, connection: Connection) -> Report | None:
+    async def _watch(self, connection: ServerConnection) -> Report | None:
         stop = connection.follow(self._remote.id, self._on_state)
         try:
             while not self._leaving:
@@ -88,7 +88,7 @@ class Following:
         if not self._leaving and spent < SOONEST:
             await asyncio.sleep(SOONEST - spent)
 
-    async def _end(self, connection: Connection, state: dict[str, Any]) -> Report:
+    async def _end(self, connection: ServerConnection, state: dict[str, Any]) -> Report:
         report = ending_of(state, self._tool)
         if state.get("status") == "input_required":
             await self._cancel()
@@ -98,11 +98,11 @@ class Following:
             return report_of_error({"message": "It ended, and does not say with what."}, self._tool)
         try:
             return report_of(await connection.request("tasks/result", {"taskId": self._remote.id}))
-        except Refusal as problem:
+        except ServerRefused as problem:
             return report_of_error(problem.error, self._tool)
 
-    async def _failed(self, problem: Trouble) -> Report | None:
-        if isinstance(problem, Refusal) and problem.code == INVALID_PARAMS:
+    async def _failed(self, problem: ServerError) -> Report | None:
+        if isinstance(problem, ServerRefused) and problem.code == INVALID_PARAMS:
             return Report(
                 lost=f"The server does not know its task {self._remote.id} any more, so how it ended "
                 f"cannot be known: {problem}"
@@ -127,6 +127,6 @@ class Following:
 
     async def _cancel(self) -> None:
         """A task that is not wanted any more. The server may ignore it; we do not wait for that."""
-        with suppress(Trouble, TimeoutError, asyncio.CancelledError):
+        with suppress(ServerError, TimeoutError, asyncio.CancelledError):
             async with asyncio.timeout(CANCEL), self._connection.connection() as connection:
                 await connection.request("tasks/cancel", {"taskId": self._remote.id})

@@ -19,9 +19,9 @@ from meantime.kernel.work import ToolInfo
 from meantime.ports.clock import Clock
 from meantime.ports.runner import Abilities, Assignment, Context, Leftovers
 
-from .errors import Gone, NotStarted, Refusal, Stale, Unanswered
-from .remote_task import Remote, age_of, beginning, needs_input, remembered, remote_of
-from .remote_task_poll import PATIENCE, Following
+from .errors import NotStarted, ServerGone, ServerRefused, Stale, Unanswered
+from .remote_task import RemoteTask, age_of, beginning, needs_input, remembered, remote_of
+from .remote_task_poll import PATIENCE, RemoteTaskPoll
 from .servers import Server, checked
 from .shared_connection import SharedConnection
 from .tool_results import report_of, report_of_error
@@ -43,7 +43,7 @@ class McpRunner:
         self._patience = patience
         self._clock = clock
         self._connections: dict[str, SharedConnection] = {}
-        self._following: dict[str, Following] = {}
+        self._following: dict[str, RemoteTaskPoll] = {}
 
     # -- life
 
@@ -98,7 +98,7 @@ class McpRunner:
             async with self._connection(server).connection() as connection:
                 found = await connection.tools(fresh=True)
                 self._connection(server).answered()
-        except (NotStarted, Gone, Unanswered, Stale) as problem:
+        except (NotStarted, ServerGone, Unanswered, Stale) as problem:
             raise Refused(
                 f"The server {server} cannot be asked for its tools. {problem}", code="server_not_started"
             ) from None
@@ -132,9 +132,9 @@ class McpRunner:
             why = f"The server {server} could not be reached. {problem}"
             hint = "Start it by hand to see what is wrong, or correct its configuration."
             return Report(error=Failed(why, "server_not_started", hint))
-        except (Gone, Unanswered, Stale) as problem:
+        except (ServerGone, Unanswered, Stale) as problem:
             return Report(lost=f"The server {server} was lost while the tool ran. {UNKNOWN} {problem}")
-        except Refusal as problem:
+        except ServerRefused as problem:
             return report_of_error(problem.error, name)
         if isinstance(answer, Report):
             return answer
@@ -157,7 +157,7 @@ class McpRunner:
                 known = await connection.tools()
                 if known is not None and tool not in known:
                     known = await connection.tools(fresh=True)  # it may be new
-            except (Gone, Unanswered) as problem:
+            except (ServerGone, Unanswered) as problem:
                 raise NotStarted(f"It was lost before the tool was called. {problem}") from None
             if known is not None and tool not in known:
                 link.answered()
@@ -170,7 +170,7 @@ class McpRunner:
                 answer = await connection.call(
                     known.get(tool) if known else None, tool, arguments, lambda said: _progress(context, said)
                 )
-            except Refusal:
+            except ServerRefused:
                 link.answered()
                 raise
             except Stale:
@@ -182,8 +182,8 @@ class McpRunner:
                 return answer
         return await self._request(server, tool, arguments, context, again=True)
 
-    async def _follow(self, server: str, remote: Remote, task: Task, context: Context) -> Report:
-        following = Following(self._connection(server), remote, task.work.name, context, self._patience)
+    async def _follow(self, server: str, remote: RemoteTask, task: Task, context: Context) -> Report:
+        following = RemoteTaskPoll(self._connection(server), remote, task.work.name, context, self._patience)
         self._following[task.id] = following
         try:
             return await following.run()

@@ -15,7 +15,7 @@ from .errors import NotStarted
 from .servers import Server
 
 if TYPE_CHECKING:
-    from .wire.server_connection import Connection
+    from .wire.server_connection import ServerConnection
 
 FIRST_WAIT, LONGEST_WAIT = 0.2, 30.0  # seconds between an end and the next start
 
@@ -24,8 +24,8 @@ class SharedConnection:
     def __init__(self, name: str, server: Server) -> None:
         self.name = name
         self._server = server
-        self._connection: Connection | None = None
-        self._opening: asyncio.Task[Connection] | None = None
+        self._connection: ServerConnection | None = None
+        self._opening: asyncio.Task[ServerConnection] | None = None
         self._users = 0
         self._idle: asyncio.TimerHandle | None = None
         self._closing: set[asyncio.Task[Any]] = set()
@@ -34,13 +34,13 @@ class SharedConnection:
         self.starts = 0
 
     @asynccontextmanager
-    async def connection(self) -> AsyncGenerator[Connection]:
+    async def connection(self) -> AsyncGenerator[ServerConnection]:
         """Raises NotStarted. Held while it is used, so that it is not closed for being idle."""
         self._users += 1
         if self._idle is not None:
             self._idle.cancel()
             self._idle = None
-        connection: Connection | None = None
+        connection: ServerConnection | None = None
         try:
             connection = await self._reach()
             connection.users += 1
@@ -59,7 +59,7 @@ class SharedConnection:
         """It works: the next start, if one is needed, need not wait."""
         self._failures = 0
 
-    def renounce(self, connection: Connection) -> None:
+    def renounce(self, connection: ServerConnection) -> None:
         """It is of no use to new callers, who get another; those who use it may still be answered."""
         if self._connection is connection:
             self._connection = None
@@ -74,7 +74,7 @@ class SharedConnection:
         while self._closing:
             await asyncio.wait(self._closing)
 
-    async def _reach(self) -> Connection:
+    async def _reach(self) -> ServerConnection:
         connection = self._connection
         if connection is not None and connection.is_open:
             return connection
@@ -92,7 +92,7 @@ class SharedConnection:
                 raise NotStarted("Meantime was closed.") from None
             raise
 
-    async def _open(self) -> Connection:
+    async def _open(self) -> ServerConnection:
         """One attempt, for all who wait for it."""
         wait = self._rests_until - asyncio.get_running_loop().time()
         if wait > 0:
@@ -101,7 +101,7 @@ class SharedConnection:
         module = await asyncio.to_thread(
             importlib.import_module, "meantime.integrations.mcp.wire.server_connection"
         )
-        connection: Connection = module.Connection(self.name, self._server)
+        connection: ServerConnection = module.Connection(self.name, self._server)
         self.starts += 1
         try:
             await connection.open()
@@ -124,11 +124,11 @@ class SharedConnection:
         if connection is not None:
             self._finish(connection)
 
-    def _finish(self, connection: Connection) -> None:
+    def _finish(self, connection: ServerConnection) -> None:
         task = asyncio.get_running_loop().create_task(self._close(connection))
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
 
-    async def _close(self, connection: Connection) -> None:
+    async def _close(self, connection: ServerConnection) -> None:
         with suppress(Exception):
             await connection.close()

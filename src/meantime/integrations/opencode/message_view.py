@@ -8,7 +8,7 @@ from typing import Any
 IDLE = "idle"
 
 
-class View:
+class MessageView:
     """The newest messages of a session, and whether it works now. All of it is as the server says."""
 
     def __init__(self, messages: Sequence[dict[str, Any]], status: dict[str, Any] | None = None) -> None:

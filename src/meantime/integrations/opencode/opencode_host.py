@@ -16,11 +16,11 @@ from meantime.ports.host import Delivery
 
 from .errors import Away, Unknown, check_extra
 from .message_ids import message_id, part_id
-from .message_view import View
+from .message_view import MessageView
 
 if TYPE_CHECKING:
-    from .wire.api_client import Client
-    from .wire.server_events import Feed, Subscription
+    from .wire.api_client import ApiClient
+    from .wire.server_events import ServerEvents, Subscription
 
 WINDOW = 50  # messages, beside those that we send
 AGAIN = (5.0, 15.0, 30.0)  # seconds in which an idle session must have begun a turn
@@ -36,7 +36,7 @@ class Letter(NamedTuple):
     parts: list[dict[str, Any]]
     tried: bool  # it may have been sent before, long ago
 
-    def is_in(self, view: View) -> bool:
+    def is_in(self, view: MessageView) -> bool:
         """A server that is killed may have kept the message, and not all of its parts."""
         return view.has(self.message) and all(part["id"] in view.parts for part in self.parts)
 
@@ -62,9 +62,9 @@ class OpenCodeHost:
         self.session = session
         self._password = password
         self._dialect = dialect
-        self._wire: tuple[Client, Feed] | None = None
+        self._wire: tuple[ApiClient, ServerEvents] | None = None
         self._directory = ""
-        self._looked = (-math.inf, View([]))
+        self._looked = (-math.inf, MessageView([]))
 
     async def has(self, thread: str, notice: str) -> bool:
         """Whether the session holds this notice. Asked for one after the other: one look answers for all of
@@ -127,7 +127,7 @@ class OpenCodeHost:
         ]
         return Letter(message, parts, notice.delivery > 1)
 
-    async def _look(self, letters: Sequence[Letter]) -> View:
+    async def _look(self, letters: Sequence[Letter]) -> MessageView:
         """Waits for a server that is away."""
         client, _ = self._connection()
         while True:
@@ -140,13 +140,13 @@ class OpenCodeHost:
                     letter for letter in letters if letter.message not in {m["info"]["id"] for m in newest}
                 ]
                 found = [await client.message(self.session, letter.message, directory) for letter in older]
-                return View([*(message for message in found if message), *newest], status)
+                return MessageView([*(message for message in found if message), *newest], status)
             except Away:
                 await client.wait()
             except Unknown:
                 raise Refused(f"There is no session {self.session} at {self.url} any more.") from None
 
-    async def _send(self, letters: Sequence[Letter], view: View) -> None:
+    async def _send(self, letters: Sequence[Letter], view: MessageView) -> None:
         """All but the last begin no turn, so that one turn has them all. A session that works sees them at
         its next step."""
         client, _ = self._connection()
@@ -160,13 +160,13 @@ class OpenCodeHost:
         except Unknown:
             raise Refused(f"There is no session {self.session} at {self.url} any more.") from None
 
-    def _connection(self) -> tuple[Client, Feed]:
+    def _connection(self) -> tuple[ApiClient, ServerEvents]:
         if self._wire is None:
-            from .wire.api_client import Client
-            from .wire.server_events import Feed
+            from .wire.api_client import ApiClient
+            from .wire.server_events import ServerEvents
 
-            client = Client(self.url, self._password)
-            self._wire = client, Feed(client)
+            client = ApiClient(self.url, self._password)
+            self._wire = client, ServerEvents(client)
         return self._wire
 
 

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 
-class Entry(Struct, omit_defaults=True):
+class PromptEntry(Struct, omit_defaults=True):
     prompt: str = ""
     at: float = 0.0
     heard: str = ""
@@ -36,7 +36,7 @@ class Memory:
         """On disk before it is given for the first time: from it come the ids of its message."""
         if prompt not in self._prompts:
             self._prompts[prompt] = time.time()
-            self._append(Entry(prompt=prompt, at=self._prompts[prompt]), sync=True)
+            self._append(PromptEntry(prompt=prompt, at=self._prompts[prompt]), sync=True)
         return self._prompts[prompt]
 
     def is_news(self, id: str) -> bool:
@@ -44,10 +44,10 @@ class Memory:
         if id in self._heard:
             return False
         self._heard.add(id)
-        self._append(Entry(heard=id))
+        self._append(PromptEntry(heard=id))
         return True
 
-    def _append(self, entry: Entry, *, sync: bool = False) -> None:
+    def _append(self, entry: PromptEntry, *, sync: bool = False) -> None:
         fd = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
             os.write(fd, msgspec.json.encode(entry) + b"\n")
@@ -57,16 +57,16 @@ class Memory:
             os.close(fd)
 
 
-def _entries(path: Path) -> list[Entry]:
+def _entries(path: Path) -> list[PromptEntry]:
     """A last one that a crash has cut is left out."""
-    found = list[Entry]()
+    found = list[PromptEntry]()
     try:
         data = path.read_bytes()
     except OSError:
         return found
     for line in data.splitlines():
         try:
-            found.append(msgspec.json.decode(line, type=Entry))
+            found.append(msgspec.json.decode(line, type=PromptEntry))
         except msgspec.MsgspecError:
             continue
     return found

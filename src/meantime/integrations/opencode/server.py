@@ -28,8 +28,8 @@ from .errors import Away, Denied, NotStarted
 from .marked_processes import end_marked, signal_group
 
 if TYPE_CHECKING:
-    from .wire.api_client import Client
-    from .wire.server_events import Feed
+    from .wire.api_client import ApiClient
+    from .wire.server_events import ServerEvents
 
 ARGUMENTS = ("serve", "--port", "0", "--hostname", "127.0.0.1")
 LISTENING = re.compile(r"listening on (http://\S+)\s")
@@ -39,7 +39,7 @@ GRACE = 5.0  # seconds between asking it to end and ending it
 MARK = "MEANTIME_OPENCODE"  # in the environment of the server, and of all that it starts
 
 
-class Record(Struct, frozen=True):
+class ServerRecord(Struct, frozen=True):
     """The stored facts about a server; its owner alone can read them."""
 
     process: Process
@@ -48,21 +48,21 @@ class Record(Struct, frozen=True):
     folder: Origin = ELSEWHERE  # in which this was written; an older record does not say it
 
 
-class Server:
+class OpenCodeServer:
     def __init__(self, folder: Path, command: Sequence[str], environ: Mapping[str, str], cwd: str) -> None:
         self._folder = folder
         self._command = (*command, *ARGUMENTS)
         self._environ = environ
         self._cwd = cwd
-        self._record: Record | None = None
+        self._record: ServerRecord | None = None
         self._child: subprocess.Popen[bytes] | None = None
-        self._client: Client | None = None
-        self._feed: Feed | None = None
+        self._client: ApiClient | None = None
+        self._feed: ServerEvents | None = None
         self._lock = asyncio.Lock()
         self.starts = 0
 
     @property
-    def record(self) -> Record | None:
+    def record(self) -> ServerRecord | None:
         return self._record
 
     @property
@@ -71,7 +71,7 @@ class Server:
             self._child.poll()  # else it stays as a zombie
         return self._record is not None and self._record.process.is_alive
 
-    async def reach(self) -> tuple[Client, Feed]:
+    async def reach(self) -> tuple[ApiClient, ServerEvents]:
         """One that answers: the same as before, the one that a former owner has left, or a new one."""
         async with self._lock:
             if self._client is not None and self._feed is not None and self.is_alive:
@@ -80,12 +80,12 @@ class Server:
             url = await self._found()
             if url is None:
                 url = await self._started()
-            from .wire.api_client import Client
-            from .wire.server_events import Feed
+            from .wire.api_client import ApiClient
+            from .wire.server_events import ServerEvents
 
             assert self._record is not None
-            self._client = Client(url, self._record.password)
-            self._feed = Feed(self._client)
+            self._client = ApiClient(url, self._record.password)
+            self._feed = ServerEvents(self._client)
             return self._client, self._feed
 
     async def close(self, *, keep: bool) -> None:
@@ -131,7 +131,7 @@ class Server:
                     f"OpenCode could not be started: {problem}.",
                     hint="Install it, or name its program in the agent's `command`.",
                 ) from None
-        self._record = Record(process(self._child.pid), password, mark, Origin.of(self._folder))
+        self._record = ServerRecord(process(self._child.pid), password, mark, Origin.of(self._folder))
         self._remember(self._record)  # before it listens: a next owner must know of it
         self.starts += 1
         return await self._said(self._child)
@@ -164,7 +164,7 @@ class Server:
             return self._path("server.err").read_text(errors="replace").strip()[-500:]
         return ""
 
-    def _remember(self, record: Record) -> None:
+    def _remember(self, record: ServerRecord) -> None:
         path = self._path("server.json.new")
         with _private(path) as file:
             file.write(msgspec.json.encode(record))
@@ -176,10 +176,10 @@ class Server:
         return self._folder / name
 
 
-def remembered(folder: Path) -> Record | None:
+def remembered(folder: Path) -> ServerRecord | None:
     """None also in a copy of the folder: that server, with its turns, is the original's."""
     try:
-        record = msgspec.json.decode((folder / "server.json").read_bytes(), type=Record)
+        record = msgspec.json.decode((folder / "server.json").read_bytes(), type=ServerRecord)
     except (OSError, msgspec.MsgspecError):
         return None
     if record.folder == ELSEWHERE:
@@ -203,7 +203,7 @@ async def end_left(folder: Path) -> None:
         (folder / "server.json").unlink(missing_ok=True)
 
 
-async def end(record: Record) -> None:
+async def end(record: ServerRecord) -> None:
     """Asks, waits, forces it; and ends what it has left."""
     signal_group(record.process, signal.SIGTERM)
     until = asyncio.get_running_loop().time() + GRACE
@@ -215,9 +215,9 @@ async def end(record: Record) -> None:
 
 
 async def _answers(url: str, password: str) -> bool:
-    from .wire.api_client import Client
+    from .wire.api_client import ApiClient
 
-    client = Client(url, password)
+    client = ApiClient(url, password)
     try:
         return bool((await client.health()).get("healthy"))
     except (Away, Denied):
@@ -232,21 +232,21 @@ def _private(path: Path):
     return open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND, 0o600), "wb")
 
 
-class Remote:
+class RemoteServer:
     """A server that somebody else runs. While it is away, it is waited for."""
 
     def __init__(self, url: str, password: str) -> None:
         self._url = url
         self._password = password
-        self._wire: tuple[Client, Feed] | None = None
+        self._wire: tuple[ApiClient, ServerEvents] | None = None
 
-    async def reach(self) -> tuple[Client, Feed]:
+    async def reach(self) -> tuple[ApiClient, ServerEvents]:
         if self._wire is None:
-            from .wire.api_client import Client
-            from .wire.server_events import Feed
+            from .wire.api_client import ApiClient
+            from .wire.server_events import ServerEvents
 
-            client = Client(self._url, self._password)
-            self._wire = client, Feed(client)
+            client = ApiClient(self._url, self._password)
+            self._wire = client, ServerEvents(client)
         await self._wire[0].wait()
         return self._wire
 

@@ -17,12 +17,12 @@ from meantime.ports.session import AgentSettings, Brief, Hearer, Prompt, Session
 
 from .errors import Away, Unknown, check_extra
 from .message_lines import all_lines
-from .server import Remote, Server, end_left
+from .server import OpenCodeServer, RemoteServer, end_left
 from .server_options import command, environ, rules
-from .session_turn import Turn
+from .session_turn import SessionTurn
 
 if TYPE_CHECKING:
-    from .wire.api_client import Client
+    from .wire.api_client import ApiClient
 
 PAUSE = 0.1  # seconds
 RECENT = 100  # sessions among which one is looked for that a former owner has made
@@ -33,8 +33,8 @@ class OpenCodeSessions:
 
     def __init__(self) -> None:
         self._folder: Path | None = None
-        self._servers: dict[str, Server | Remote] = {}
-        self._turns: dict[str, Turn] = {}
+        self._servers: dict[str, OpenCodeServer | RemoteServer] = {}
+        self._turns: dict[str, SessionTurn] = {}
         self._directories: dict[str, str] = {}
         self._left: set[str] = set()  # servers on which a turn goes on without us
 
@@ -102,7 +102,7 @@ class OpenCodeSessions:
     async def prompt(self, session: str, prompt: Prompt, brief: Brief, hearer: Hearer) -> Turned:
         """A prompt that the session has already is not given again: so this is `follow`, too."""
         server = self._server(brief.settings)
-        turn = self._turns[session] = Turn(server, session, prompt, brief, hearer)
+        turn = self._turns[session] = SessionTurn(server, session, prompt, brief, hearer)
         try:
             return await turn.run()
         finally:
@@ -127,7 +127,7 @@ class OpenCodeSessions:
 
     # -- servers
 
-    async def _client(self, settings: AgentSettings) -> Client:
+    async def _client(self, settings: AgentSettings) -> ApiClient:
         server = self._server(settings)
         for _ in range(10):
             client, _ = await server.reach()
@@ -139,17 +139,17 @@ class OpenCodeSessions:
                 return client
         raise Refused("The OpenCode server does not answer.", code="server_away")
 
-    def _server(self, settings: AgentSettings) -> Server | Remote:
+    def _server(self, settings: AgentSettings) -> OpenCodeServer | RemoteServer:
         name = _name(settings)
         found = self._servers.get(name)
         if found is None:
             assert self._folder is not None, "not open"
             if settings.url:
-                found = Remote(settings.url, environ(settings).get("OPENCODE_SERVER_PASSWORD", ""))
+                found = RemoteServer(settings.url, environ(settings).get("OPENCODE_SERVER_PASSWORD", ""))
             else:
                 folder = self._folder / name
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                found = Server(folder, command(settings), environ(settings), str(folder))
+                found = OpenCodeServer(folder, command(settings), environ(settings), str(folder))
             self._servers[name] = found
         return found
 
@@ -157,7 +157,7 @@ class OpenCodeSessions:
         self._directories[session["id"]] = session["directory"]
         return session["id"]
 
-    async def _directory(self, client: Client, session: str) -> str:
+    async def _directory(self, client: ApiClient, session: str) -> str:
         if session not in self._directories:
             self._known(await client.session(session))
         return self._directories[session]

@@ -13,13 +13,13 @@ from meantime.ports.session import Hearer
 from .errors import Away, Denied, Unknown
 
 if TYPE_CHECKING:
-    from .wire.api_client import Client
+    from .wire.api_client import ApiClient
 
 NO = "It was refused. Go on without it, if you can."
 
 
 class SessionQuestions:
-    def __init__(self, client: Client, directory: str, hearer: Hearer) -> None:
+    def __init__(self, client: ApiClient, directory: str, hearer: Hearer) -> None:
         self._client = client
         self._directory = directory
         self._hearer = hearer

@@ -14,15 +14,15 @@ from meantime.ports.session import Brief, Hearer, Prompt, Turned
 from .errors import Away, Unknown
 from .message_ids import message_id, part_id
 from .message_lines import lines_of
-from .message_view import View
+from .message_view import MessageView
 from .prompt_log import Memory
 from .server_options import rules
 from .turn_result import Open, verdict
 
 if TYPE_CHECKING:
     from .session_questions import SessionQuestions
-    from .wire.api_client import Client
-    from .wire.server_events import Event, Feed, Subscription
+    from .wire.api_client import ApiClient
+    from .wire.server_events import ServerEvent, ServerEvents, Subscription
 
 POLL = 10.0  # seconds between looks while events come; without them it is looked more often
 BLIND = 1.0
@@ -43,10 +43,10 @@ HINTS = frozenset({GAP, "session.idle", "session.error", "session.deleted"})
 class Reached(Protocol):
     """A server that answers, or is made to: `server.py`."""
 
-    async def reach(self) -> tuple[Client, Feed]: ...
+    async def reach(self) -> tuple[ApiClient, ServerEvents]: ...
 
 
-class Turn:
+class SessionTurn:
     def __init__(self, server: Reached, session: str, prompt: Prompt, brief: Brief, hearer: Hearer) -> None:
         self._server = server
         self._session = session
@@ -90,7 +90,7 @@ class Turn:
             except MeantimeError as problem:
                 return Turned(error=Failed(str(problem), problem.code))
 
-    async def _follow(self, client: Client, feed: Feed) -> Turned:
+    async def _follow(self, client: ApiClient, feed: ServerEvents) -> Turned:
         from .session_questions import SessionQuestions
 
         about = await client.session(self._session)
@@ -116,7 +116,7 @@ class Turn:
 
     # -- saying it
 
-    async def _give(self, client: Client, feed: Feed, about: dict[str, Any]) -> None:
+    async def _give(self, client: ApiClient, feed: ServerEvents, about: dict[str, Any]) -> None:
         """Unless it is there. A prompt that is given again keeps its ids, and is the same message."""
         known = await client.message(self._session, self._message, self._directory)
         held = known is not None and any(part["id"] == self._part for part in known["parts"])
@@ -129,13 +129,13 @@ class Turn:
             await self._loosen(client)
         await self._say(client, feed)
 
-    async def _loosen(self, client: Client) -> None:
+    async def _loosen(self, client: ApiClient) -> None:
         """A last turn has taken all tools from the session, and what follows it needs them again."""
         await client.note(self._session, self._directory, {"parts": [], "tools": RESET})
         if allowed := rules(self._settings):
             await client.change(self._session, self._directory, {"permission": allowed})
 
-    async def _say(self, client: Client, feed: Feed) -> None:
+    async def _say(self, client: ApiClient, feed: ServerEvents) -> None:
         self._tries += 1
         self._given = True
         self._quiet_since = self._problem = None
@@ -181,7 +181,7 @@ class Turn:
                 return GAP in hints
         return True
 
-    def _on_event(self, event: Event, asking: SessionQuestions) -> None:
+    def _on_event(self, event: ServerEvent, asking: SessionQuestions) -> None:
         data = event.data
         if event.type == "permission.asked":
             asking.permission(data)
@@ -222,7 +222,7 @@ class Turn:
 
     # -- judging
 
-    async def _judged(self, client: Client, feed: Feed) -> Turned | None:
+    async def _judged(self, client: ApiClient, feed: ServerEvents) -> Turned | None:
         view = await self._look(client)
         self._phase(view.status)
         if view.is_busy:
@@ -243,7 +243,7 @@ class Turn:
         await self._say(client, feed)
         return None
 
-    def _steps(self, view: View) -> list[dict[str, Any]]:
+    def _steps(self, view: MessageView) -> list[dict[str, Any]]:
         """The model's work since the prompt; all of it is reported, if it was not."""
         later = view.after(self._message)
         steps = [step for step in later if step["info"]["id"] not in self._before]
@@ -259,12 +259,12 @@ class Turn:
             self._quiet_since = now
         return now - self._quiet_since >= seconds
 
-    async def _look(self, client: Client) -> View:
+    async def _look(self, client: ApiClient) -> MessageView:
         status = (await client.status(self._directory)).get(self._session)
         messages = await client.messages(self._session, self._directory, WINDOW)
         if len(messages) == WINDOW and all(each["info"]["id"] != self._message for each in messages):
             messages = await client.messages(self._session, self._directory)
-        return View(messages, status)
+        return MessageView(messages, status)
 
     # -- stopping
 

@@ -26,7 +26,7 @@ from pydantic_core import from_json, to_json
 from meantime.integrations.append_log import Kept
 
 
-class Record:
+class MessageLog:
     def __init__(self, path: Path) -> None:
         self._kept = Kept(path)
         self._known: list[ModelMessage] = []

@@ -31,7 +31,7 @@ from pydantic_ai.models import CompletedStreamedResponse, Model, ModelRequestPar
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 
-from meantime.kernel.provider_errors import FAULT, Verdict, judge
+from meantime.kernel.provider_errors import FAULT, RetryAdvice, judge
 from meantime.ports.clock import Clock
 from meantime.ports.session import Hearer
 
@@ -45,7 +45,7 @@ class Stalled(Exception):
     """Nothing came for too long."""
 
 
-def trouble(problem: BaseException) -> Verdict | None:
+def trouble(problem: BaseException) -> RetryAdvice | None:
     """The error as one that is worth another try; None for an error that would repeat."""
     if isinstance(problem, FallbackExceptionGroup):
         each = [trouble(one) for one in problem.exceptions]
@@ -76,7 +76,7 @@ def _is_transport(problem: BaseException) -> bool:
     return any(kind.__name__ == "TransportError" and kind.__module__.startswith("httpx") for kind in kinds)
 
 
-class Request:
+class ModelRequest:
     """The state that one turn's requests share."""
 
     def __init__(
@@ -97,7 +97,7 @@ class Request:
 
 
 class Paced(WrapperModel):
-    def __init__(self, wrapped: Model, request: Request) -> None:
+    def __init__(self, wrapped: Model, request: ModelRequest) -> None:
         super().__init__(wrapped)
         self._shared = request
 
@@ -126,7 +126,7 @@ class Paced(WrapperModel):
                 pause = PAUSES[min(tries, len(PAUSES)) - 1] if found.after is None else found.after
                 await _sleep(shared.clock, pause)
 
-    async def _try(self, asked: ModelInput, *, last: bool) -> ModelResponse | Verdict:
+    async def _try(self, asked: ModelInput, *, last: bool) -> ModelResponse | RetryAdvice:
         gate = self._shared.hearer.gate
         await gate.enter()
         found = FAULT

@@ -31,8 +31,8 @@ from meantime.ports.clock import Clock
 from meantime.ports.session import Brief, Hearer, Prompt, Turned
 
 from . import model_lines
-from .message_log import Loaded, Record, write
-from .paced_model import Request
+from .message_log import Loaded, MessageLog, write
+from .paced_model import ModelRequest
 from .run_capability import Ties
 
 UNLIMITED = UsageLimits(request_limit=None)  # the budget of the task is what limits it
@@ -43,7 +43,7 @@ class AgentTurns:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._running: dict[str, Turn] = {}
+        self._running: dict[str, PydanticTurn] = {}
 
     def path(self, folder: Path, session: str) -> Path:
         return folder / f"{session}.messages"
@@ -52,10 +52,10 @@ class AgentTurns:
         write(path, [])
 
     def fork(self, path: Path, copy: Path) -> None:
-        write(copy, Record(path).load().whole())
+        write(copy, MessageLog(path).load().whole())
 
     def lines(self, path: Path) -> Sequence[Line]:
-        return list(model_lines.lines(Record(path).load().whole()))
+        return list(model_lines.lines(MessageLog(path).load().whole()))
 
     def steer(self, session: str, text: str) -> bool:
         turn = self._running.get(session)
@@ -64,7 +64,9 @@ class AgentTurns:
     async def prompt(
         self, agent: PythonAgent, session: str, path: Path, prompt: Prompt, brief: Brief, hearer: Hearer
     ) -> Turned:
-        turn = self._running[session] = Turn(agent, session, Record(path), prompt, brief, hearer, self._clock)
+        turn = self._running[session] = PydanticTurn(
+            agent, session, MessageLog(path), prompt, brief, hearer, self._clock
+        )
         try:
             return await turn.run()
         finally:
@@ -72,12 +74,12 @@ class AgentTurns:
             await asyncio.to_thread(turn.record.sync)
 
 
-class Turn:
+class PydanticTurn:
     def __init__(
         self,
         agent: PythonAgent,
         session: str,
-        record: Record,
+        record: MessageLog,
         prompt: Prompt,
         brief: Brief,
         hearer: Hearer,
@@ -90,7 +92,7 @@ class Turn:
         self._hearer = hearer
         self._model = _model_name(brief.settings.model)
         tools = () if prompt.last else brief.settings.tools
-        self._request = Request(
+        self._request = ModelRequest(
             hearer,
             clock,
             self._keep,

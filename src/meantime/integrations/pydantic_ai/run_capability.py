@@ -23,11 +23,13 @@ from meantime.kernel.questions import PERMISSION, Question, Reply
 from meantime.ports.session import Hearer
 
 from .model_lines import of_call
-from .paced_model import Paced, Request
+from .paced_model import ModelRequest, Paced
 
 
 class Ties(AbstractCapability[Any]):
-    def __init__(self, session: str, hearer: Hearer, request: Request, tools: tuple[str, ...] | None) -> None:
+    def __init__(
+        self, session: str, hearer: Hearer, request: ModelRequest, tools: tuple[str, ...] | None
+    ) -> None:
         self._session = session
         self._hearer = hearer
         self._request = request

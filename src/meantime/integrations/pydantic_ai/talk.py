@@ -19,7 +19,7 @@ from meantime.kernel.errors import InvalidInput
 from meantime.kernel.notices import Notice
 from meantime.kernel.work import Orderable
 
-from .message_log import Record
+from .message_log import MessageLog
 from .task_tools import THRESHOLD, Function, tools
 
 _TOLD = re.compile(r'^<task-notification id="([^"]+)"')
@@ -47,7 +47,7 @@ class Talk:
         self._agent = agent
         self._thread = thread
         self._tools = tools(thread, *functions, agents=agents, commands=commands, threshold=threshold)
-        self._record = None if history is None else Record(Path(history))
+        self._record = None if history is None else MessageLog(Path(history))
         self.messages: list[ModelMessage] = [] if self._record is None else self._record.load().whole()
         self._told = set(_ids(self.messages))  # notices, by their ids
         self._one = asyncio.Lock()  # turn at a time

@@ -25,8 +25,8 @@ from meantime.ports.session import AgentSettings, Brief, Prompt, SessionHost, Tu
 from . import checkpoint, session_log
 from .checkpoint import TIMEOUT, Halt, Mark
 from .run_monitor import RunMonitor
-from .run_turns import Turns
-from .session_log import Journal
+from .run_turns import RunTurns
+from .session_log import SessionLog
 
 # What an agent is told by us, and not by whoever started it.
 LAST_TURN = (
@@ -59,7 +59,7 @@ class Drive:
         context: Context,
         brief: Brief,
         mark: Mark | None,
-        journal: Journal,
+        journal: SessionLog,
         monitor: RunMonitor,
         clock: Clock,
     ) -> None:
@@ -74,7 +74,7 @@ class Drive:
         self._begun = mark  # what a former owner did of this run
         self._began = clock.monotonic() - checkpoint.age(mark, self._task, clock)
         self._mark = mark or replace(checkpoint.new(self._task, clock), began=self._began)
-        self._turns = Turns(self._host, brief, monitor, clock)
+        self._turns = RunTurns(self._host, brief, monitor, clock)
         self._alarms: list[Alarm] = []
         self._me: asyncio.Task[Any] | None = None
         self._left = False
@@ -307,7 +307,7 @@ class Drive:
         return replace(report, session=self.session or self._task.session, partial=partial)
 
 
-def _keep(folder: Path, journal: Journal, mark: Mark) -> None:
+def _keep(folder: Path, journal: SessionLog, mark: Mark) -> None:
     journal.sync()
     checkpoint.save(folder, mark, durable=True)
 

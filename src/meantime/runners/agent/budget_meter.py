@@ -15,8 +15,8 @@ class Limit(NamedTuple):
     name: str
 
 
-class Tally:
-    def __init__(self, budget: Budget, tree: Budget, parent: Tally | None, began: float) -> None:
+class BudgetMeter:
+    def __init__(self, budget: Budget, tree: Budget, parent: BudgetMeter | None, began: float) -> None:
         self._budget = budget
         self._tree = tree
         self._parent = parent
@@ -29,10 +29,10 @@ class Tally:
         for tally in self._line():
             tally.whole += more
 
-    def _line(self) -> list[Tally]:
+    def _line(self) -> list[BudgetMeter]:
         """Itself and those above it."""
-        found: list[Tally] = []
-        above: Tally | None = self
+        found: list[BudgetMeter] = []
+        above: BudgetMeter | None = self
         while above is not None:
             found.append(above)
             above = above._parent

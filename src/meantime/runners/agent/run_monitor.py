@@ -15,11 +15,11 @@ from meantime.ports.clock import Alarm, Clock
 from meantime.ports.runner import Context
 from meantime.ports.session import AgentSettings, Gate
 
-from .budget_meter import Tally
+from .budget_meter import BudgetMeter
 from .checkpoint import Halt
 from .message_buffer import MessageBuffer
 from .question_policy import QuestionPolicy
-from .session_log import Journal
+from .session_log import SessionLog
 
 _encode = msgspec.json.Encoder(order="sorted").encode
 
@@ -30,11 +30,11 @@ class RunMonitor(QuestionPolicy):
     def __init__(
         self,
         settings: AgentSettings,
-        journal: Journal,
+        journal: SessionLog,
         context: Context,
         gate: Gate,
         clock: Clock,
-        tally: Tally,
+        tally: BudgetMeter,
         warn: Callable[[str], None],
     ) -> None:
         super().__init__(settings, context, gate, clock)

@@ -20,7 +20,7 @@ PAUSES = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0)  # seconds between tries, where
 LONGEST = 3600.0  # seconds, whatever the provider names
 
 
-class Turns:
+class RunTurns:
     def __init__(self, host: SessionHost, brief: Brief, monitor: RunMonitor, clock: Clock) -> None:
         self._host = host
         self._brief = brief

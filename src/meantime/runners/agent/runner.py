@@ -28,11 +28,11 @@ from meantime.ports.session import AgentSettings, Brief, KeepingHost, SessionHos
 
 from . import checkpoint, session_log
 from .agent_run import Drive, Employed
-from .budget_meter import Tally
+from .budget_meter import BudgetMeter
 from .concurrency_limit import Capacities
 from .run_monitor import RunMonitor
 from .segmented_log import Segments
-from .session_log import Journal
+from .session_log import SessionLog
 
 HOME = "MEANTIME_HOME"
 TALLIES = 1_000  # of runs that are over, for what they have started
@@ -50,8 +50,8 @@ class AgentRunner:
         self._forgets = root is None
         self._capacities = Capacities(clock)
         self._drives: dict[str, Drive] = {}
-        self._journals: dict[str, Journal] = {}
-        self._tallies: dict[str, Tally] = {}
+        self._journals: dict[str, SessionLog] = {}
+        self._tallies: dict[str, BudgetMeter] = {}
 
     # -- life
 
@@ -138,7 +138,7 @@ class AgentRunner:
         context.limit_children(settings.depth)
         mark = checkpoint.load(folder, task) if assignment.again else None
         began = self._clock.monotonic() - checkpoint.age(mark, task, self._clock)
-        journal = Journal(folder, self._clock, task.run.number, again=assignment.again)
+        journal = SessionLog(folder, self._clock, task.run.number, again=assignment.again)
         tally = self._tally(task, settings, began)
         key = settings.model or settings.url or task.work.name
         gate = self._capacities.of(key, beside=task.above in self._drives)
@@ -157,9 +157,9 @@ class AgentRunner:
             self._let_go(task.id)
             journal.stir()
 
-    def _tally(self, task: Task, settings: AgentSettings, began: float) -> Tally:
+    def _tally(self, task: Task, settings: AgentSettings, began: float) -> BudgetMeter:
         """Spending from before a restart counts."""
-        tally = Tally(settings.budget, settings.tree, self._tallies.get(task.above or ""), began)
+        tally = BudgetMeter(settings.budget, settings.tree, self._tallies.get(task.above or ""), began)
         if (was := task.progress) is not None:
             tally.add(Spending(was.turns, was.calls, was.tokens, was.cost))
         return tally

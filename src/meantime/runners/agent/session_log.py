@@ -26,7 +26,7 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Line).decode
 
 
-class Journal:
+class SessionLog:
     def __init__(self, folder: Path, clock: Clock, run: int, *, again: bool = False) -> None:
         """`again`: a former owner may have kept lines of this run, that its host will tell once more."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from meantime.ports.runner import Assignment
 
 from . import exit_report, shim_order
 from .launcher import Launcher
-from .shim_watch import Watch
+from .shim_watch import ShimWatch
 
 LAUNCHES = 3
 STUCK = 5.0  # seconds after which an order that nobody has taken is given to another zygote
@@ -21,12 +21,12 @@ def can_run(task: Task) -> bool:
     return task.work.faithful
 
 
-class Starting:
+class CommandStart:
     def __init__(self, launcher: Launcher, settings: dict[str, float | int]) -> None:
         self._launcher = launcher
         self._settings = settings
 
-    async def attend(self, watch: Watch, assignment: Assignment, *, same_boot: bool, lasts: bool) -> None:
+    async def attend(self, watch: ShimWatch, assignment: Assignment, *, same_boot: bool, lasts: bool) -> None:
         """Begins the command, or finds out what has become of it."""
         try:
             state = watch.look()
@@ -46,7 +46,7 @@ class Starting:
         except Exception as problem:  # whatever it is, nobody may wait for ever for what was not started
             watch.fail(Failed(f"The command could not be started: {problem}.", "not_started"))
 
-    async def _launch(self, watch: Watch, wanted: dict[str, object]) -> None:
+    async def _launch(self, watch: ShimWatch, wanted: dict[str, object]) -> None:
         for _ in range(LAUNCHES):
             line = await self._launcher.launch(wanted)
             waits = {line.gone, watch.begun, watch.over}
@@ -62,7 +62,7 @@ class Starting:
         text = "It was not started: whoever was to start it was killed, or hung, again and again."
         self._refuse(watch, lambda: watch.fail(Failed(text, "not_started")))
 
-    def _refuse(self, watch: Watch, end: Callable[[], None]) -> None:
+    def _refuse(self, watch: ShimWatch, end: Callable[[], None]) -> None:
         """An order may still be on its way: it is not carried out any more, or it was, and we follow it."""
         if watch.forbid():
             end()

@@ -18,7 +18,7 @@ DAMAGED = "\n… the file of this output is damaged: its checksum does not match
 PREVIEW = 4_000  # bytes of each end that are shown of it
 
 
-class Said(NamedTuple):
+class FinalOutput(NamedTuple):
     """The output of the command, as far as it was kept: as text, or as a file that holds it."""
 
     text: str | None = None
@@ -26,19 +26,19 @@ class Said(NamedTuple):
     faithful: bool = True  # False: not every byte of it is there, or is text
 
 
-def gather(base: Path, state: State, inline: int | None) -> Said:
+def gather(base: Path, state: State, inline: int | None) -> FinalOutput:
     """`inline`: bytes that are taken into memory; more stays in its file. None takes all of it."""
     total = state[cells.OUT_TOTAL] + state[cells.ERR_TOTAL]
     if not total:
-        return Said("")
+        return FinalOutput("")
     if not state[cells.LINEAR] and not state.has_its_output(base):
         text = _text(base).text if total <= cells.SUMMED else _ends(base, total)
-        return Said(f"{text}{DAMAGED}", faithful=False)
+        return FinalOutput(f"{text}{DAMAGED}", faithful=False)
     if inline is None or total <= inline:
         return _text(base)
     with contextlib.suppress(OSError):
-        return Said(spill=_file(base, state))
-    return Said(_ends(base, total), faithful=False)
+        return FinalOutput(spill=_file(base, state))
+    return FinalOutput(_ends(base, total), faithful=False)
 
 
 def shown(base: Path, state: State, inline: int | None) -> str:
@@ -47,7 +47,7 @@ def shown(base: Path, state: State, inline: int | None) -> str:
     return (_text(base).text or "") if inline is None or total <= inline else _ends(base, total)
 
 
-def _text(base: Path) -> Said:
+def _text(base: Path) -> FinalOutput:
     parts: list[bytes] = []
     faithful = True
     for piece in Spool(base).kept():
@@ -55,9 +55,9 @@ def _text(base: Path) -> Said:
         faithful = faithful and not piece.lost
     data = b"".join(parts)
     try:
-        return Said(data.decode(), faithful=faithful)
+        return FinalOutput(data.decode(), faithful=faithful)
     except UnicodeDecodeError:
-        return Said(data.decode("utf-8", "replace"), faithful=False)
+        return FinalOutput(data.decode("utf-8", "replace"), faithful=False)
 
 
 def _gap(lost: int) -> bytes:

@@ -13,7 +13,7 @@ from meantime.execution.context import WorkContext
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Run, Task, Work
 from meantime.kernel.outcomes import Report
-from meantime.ports.commands import Command, Ending, Piece
+from meantime.ports.commands import Command, CommandEnd, Piece
 from meantime.ports.runner import Assignment
 
 from .output_ring import ERR, OUT
@@ -84,14 +84,14 @@ class LastingCommand:
             elif not await self._runner.changed(self._task, OUT, offset):
                 await asyncio.wait({self._running}, timeout=LOOK_AGAIN)
 
-    async def ending(self) -> Ending:
+    async def ending(self) -> CommandEnd:
         await asyncio.wait({self._running})
         return self._ended()
 
     def stderr(self, most: int) -> str:
         return as_text(self._runner.tail(self._task, ERR, most, most).data)
 
-    async def stop(self) -> Ending:
+    async def stop(self) -> CommandEnd:
         hard = False
         try:
             if self._runner.interrupt(self._task):
@@ -120,8 +120,8 @@ class LastingCommand:
                 await asyncio.wait({ending})
         ending.result()
 
-    def _ended(self) -> Ending:
-        return Ending(stopped=True) if self._running.cancelled() else _ending(self._running.result())
+    def _ended(self) -> CommandEnd:
+        return CommandEnd(stopped=True) if self._running.cancelled() else _ending(self._running.result())
 
     def _request_stop(self) -> None:
         """The first time to stop, the second time it is killed."""
@@ -144,16 +144,16 @@ def _given(command: Command) -> dict[str, object]:
     return {"command": list(command.argv), "cwd": command.cwd, "leftovers": command.leftovers}
 
 
-def _ending(report: Report) -> Ending:
+def _ending(report: Report) -> CommandEnd:
     if report.detached:
-        return Ending(left=True)
+        return CommandEnd(left=True)
     if report.lost:
-        return Ending(lost=report.lost)
+        return CommandEnd(lost=report.lost)
     if report.stopped:
-        return Ending(stopped=True)
+        return CommandEnd(stopped=True)
     error = report.error
     if error is None:
-        return Ending(exit_code=0)
+        return CommandEnd(exit_code=0)
     if error.exit_code is None and error.signal is None:
-        return Ending(error=error)
-    return Ending(exit_code=error.exit_code, signal=error.signal)
+        return CommandEnd(error=error)
+    return CommandEnd(exit_code=error.exit_code, signal=error.signal)

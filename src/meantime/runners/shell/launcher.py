@@ -24,7 +24,7 @@ CODE = (
 )
 
 
-class Line:
+class ZygoteConnection:
     """The way to one zygote. It never says anything: what can be read there is that it is gone."""
 
     def __init__(self, orders: socket.socket) -> None:
@@ -58,13 +58,13 @@ class Launcher:
     def __init__(self, root: Callable[[], Path], umask: int) -> None:
         self._root = root
         self._umask = umask
-        self._line: Line | None = None
+        self._line: ZygoteConnection | None = None
         self._lifeline = self._hangs_up = -1  # a pipe: the other end hangs up when we are gone
-        self._hanging: list[Line] = []
+        self._hanging: list[ZygoteConnection] = []
         self._sending = asyncio.Lock()
         _launchers.add(self)
 
-    async def launch(self, order: dict[str, Any]) -> Line:
+    async def launch(self, order: dict[str, Any]) -> ZygoteConnection:
         """Hands the order in. The line is gone when nobody is left there to carry it out."""
         async with self._sending:
             line = self._line
@@ -74,13 +74,13 @@ class Launcher:
             await line.send(len(data).to_bytes(LENGTH, "little") + data)
             return line
 
-    def go_round(self, line: Line) -> None:
+    def go_round(self, line: ZygoteConnection) -> None:
         """A zygote whose spare hangs: it stays, for what it has, but gets no more orders."""
         if self._line is line:
             self._line = None
             self._hanging.append(line)
 
-    async def _start(self) -> Line:
+    async def _start(self) -> ZygoteConnection:
         if self._lifeline < 0:
             self._hangs_up, self._lifeline = os.pipe()
         for _ in range(STARTS):
@@ -95,7 +95,7 @@ class Launcher:
                     ours.close()
                     raise
             if started:
-                return Line(ours)
+                return ZygoteConnection(ours)
             ours.close()  # so that a half of it that was not killed ends by itself
         raise OSError(f"{sys.executable} was killed {STARTS} times while it started as a launcher")
 

@@ -20,13 +20,13 @@ from meantime.ports.runner import Abilities, Assignment, Context, Leftovers
 
 from . import cgroup, exit_report, orphan_processes, output_ring, shim_order
 from .command_paths import Places
-from .command_start import Starting, can_run
+from .command_start import CommandStart, can_run
 from .launcher import Launcher
 from .output_ring import State, look
 from .provenance import Whose, whose
 from .shim import cells
 from .shim_events import ShimEvents
-from .shim_watch import End, Watch, is_locked, tell
+from .shim_watch import End, ShimWatch, is_locked, tell
 
 QUICK = 1 << 16  # bytes of output that are read on the event loop
 # Seconds after which a shim that was told to kill, and did not, is killed itself, and after which a close no
@@ -57,9 +57,9 @@ class ShellRunner:
         self._grace = grace
         self._inline = inline
         self._launcher = Launcher(self._open_shim_events, umask)
-        self._starting = Starting(self._launcher, {"grace": grace, "head": head, "ring": ring})
+        self._starting = CommandStart(self._launcher, {"grace": grace, "head": head, "ring": ring})
         self._shim_events = ShimEvents()
-        self._watches: dict[str, Watch] = {}
+        self._watches: dict[str, ShimWatch] = {}
         self._attending: set[asyncio.Task[None]] = set()
 
     # -- life
@@ -131,12 +131,12 @@ class ShellRunner:
                 del self._shim_events.watches[watch.base.name.encode()]
             watch.close()
 
-    async def _watch(self, base: Path, *, patient: bool) -> Watch:
+    async def _watch(self, base: Path, *, patient: bool) -> ShimWatch:
         """`patient`: it may be running, so that we lack descriptors for the moment must not end it."""
         tries = OPENS if patient else 1
         while True:
             try:
-                watch = Watch(base)
+                watch = ShimWatch(base)
                 break
             except OSError as problem:
                 tries -= 1
@@ -153,7 +153,7 @@ class ShellRunner:
         self._shim_events.open(self._places.events())
         return self._places.root
 
-    async def _outlast(self, watch: Watch, context: Context) -> tuple[End, int]:
+    async def _outlast(self, watch: ShimWatch, context: Context) -> tuple[End, int]:
         """How it ended, and how often we asked it to stop. A stop is a request to the shim; what
         becomes of it is for the shim to say."""
         me = asyncio.current_task()
@@ -189,13 +189,13 @@ class ShellRunner:
                 if me.cancelling() > context.stops:
                     return Report(detached=True)  # our loop is going down: the next owner concludes
 
-    def _put_down(self, watch: Watch) -> None:
+    def _put_down(self, watch: ShimWatch) -> None:
         state = None if watch.over.done() else watch.look()
         if state is not None and state[cells.PHASE] != cells.ENDED:
             orphan_processes.put_down(watch.base, state, followed=watch.followed)
 
     async def _conclude(
-        self, watch: Watch, end: End, asked: int, assignment: Assignment, context: Context
+        self, watch: ShimWatch, end: End, asked: int, assignment: Assignment, context: Context
     ) -> Report:
         base, state = watch.base, watch.look()
         if watch.failed is not None:
@@ -360,7 +360,7 @@ def _vanished(base: Path, problem: OSError) -> Report:
     return Report(lost=why + (f" {count} of its processes still ran and were killed." if count else ""))
 
 
-def _abandoned(watch: Watch, state: State, asked: int, inline: int | None) -> Report:
+def _abandoned(watch: ShimWatch, state: State, asked: int, inline: int | None) -> Report:
     """The shim was killed. Its leftovers are nobody's any more, so they are ended, and reported."""
     base = watch.base
     hunted = orphan_processes.kill_orphans(base, state, followed=watch.followed)

@@ -8,14 +8,14 @@ import os
 from pathlib import Path
 
 from .shim import cells
-from .shim_watch import Watch
+from .shim_watch import ShimWatch
 
 RECONCILE = 5.0  # seconds between looks at all of them: a message can be missed, an ending cannot
 
 
 class ShimEvents:
     def __init__(self) -> None:
-        self.watches: dict[bytes, Watch] = {}
+        self.watches: dict[bytes, ShimWatch] = {}
         self._pipe = -1
         self._round: asyncio.TimerHandle | None = None
 

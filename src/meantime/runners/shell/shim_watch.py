@@ -31,7 +31,7 @@ class End(Enum):
     SPARED = "spared"  # it is not ours: our state is a copy
 
 
-class Watch:
+class ShimWatch:
     """One command. Made on the event loop; raises FileNotFoundError where its state is not there."""
 
     def __init__(self, base: Path) -> None:

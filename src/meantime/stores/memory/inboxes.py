@@ -14,7 +14,7 @@ ALONE_AFTER = 2  # failed deliveries; then a notice is leased alone
 OPEN = frozenset({NoticeState.UNREAD, NoticeState.LEASED, NoticeState.PARKED})
 
 
-class Thread:
+class ThreadInbox:
     """One thread's notices, by completion number."""
 
     __slots__ = ("all", "claimed_at", "held", "last", "open", "waits")
@@ -48,13 +48,13 @@ class Thread:
         return taken
 
 
-class Inbox:
+class Inboxes:
     def __init__(self) -> None:
         self.all: dict[str, NoticeRecord] = {}  # by id, in commit order
         self.open: OrderedDict[str, NoticeRecord] = OrderedDict()  # the untold ones of them
         self.states: Counter[NoticeState] = Counter()
         self.unread: Counter[str] = Counter()  # by thread; none is not listed
-        self._threads: defaultdict[str, Thread] = defaultdict(Thread)
+        self._threads: defaultdict[str, ThreadInbox] = defaultdict(ThreadInbox)
 
     def add(self, record: TaskRecord) -> int:
         """The notice of an ending; returns its completion number."""
@@ -158,12 +158,12 @@ class Inbox:
 
     def select(self, thread: str | None, states: frozenset[NoticeState]) -> Iterator[NoticeRecord]:
         """In the order of their endings."""
-        home = self if thread is None else self._threads.get(thread) or Thread()
+        home = self if thread is None else self._threads.get(thread) or ThreadInbox()
         notices = home.open if states <= OPEN else home.all
         return (notice for notice in notices.values() if notice.state in states)
 
     def owed(self, thread: str) -> Owed:
-        home = self._threads.get(thread) or Thread()
+        home = self._threads.get(thread) or ThreadInbox()
         states = Counter(notice.state.value for notice in home.open.values())
         newest = home.all[max(home.all)].task.run.ended_at if home.all else None
         return Owed(thread, states["unread"], states["leased"], states["parked"], newest)

@@ -16,10 +16,10 @@ from meantime.kernel.notices import Notice, NoticeState, notice_id
 from meantime.kernel.stats import Statistics
 from meantime.ports.store import CommitResult, Committed, Entry, Owed, Query, Settled
 
-from .inboxes import Inbox
+from .inboxes import Inboxes
 from .records import NoticeRecord, TaskRecord
 from .spills import Spills
-from .task_index import Tasks, statistics
+from .task_index import TaskIndex, statistics
 
 
 class MemoryStore:
@@ -31,8 +31,8 @@ class MemoryStore:
         self._reset()
 
     def _reset(self) -> None:
-        self._tasks = Tasks()
-        self._inbox = Inbox()
+        self._tasks = TaskIndex()
+        self._inbox = Inboxes()
         self._transcripts: defaultdict[str, Transcript] = defaultdict(Transcript)
         self._journal = Journal()
         self._spills = Spills()

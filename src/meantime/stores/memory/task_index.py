@@ -16,7 +16,7 @@ from meantime.ports.store import Query, Sort
 from .records import TaskRecord, by_birth, by_number
 
 
-class Batch:
+class BatchCounters:
     __slots__ = ("records", "statuses")
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class Batch:
         self.statuses: Counter[Status] = Counter()
 
 
-class Tasks:
+class TaskIndex:
     """Every dict of records has them by task id."""
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Tasks:
         self._threads: defaultdict[str, dict[str, TaskRecord]] = defaultdict(dict)  # by birth
         # Ended and not cleared, by completion number.
         self._endings: defaultdict[str, dict[str, TaskRecord]] = defaultdict(dict)
-        self._batches: dict[str, Batch] = {}
+        self._batches: dict[str, BatchCounters] = {}
 
     # -- writing
     def create(self, task: Task) -> TaskRecord:
@@ -48,7 +48,7 @@ class Tasks:
         if task.tool_call_id is not None:
             self._calls[task.thread, task.tool_call_id] = task.id
         if task.batch:
-            self._batches.setdefault(task.batch, Batch()).records[task.id] = record
+            self._batches.setdefault(task.batch, BatchCounters()).records[task.id] = record
         self._count(task, 1)
         if not task.ended:
             self._active[task.id] = record

@@ -20,7 +20,7 @@ SLICE = 250  # rows that are read in one go: a few milliseconds
 _CONTRADICTS = "its columns contradict its body"
 
 
-class Row(NamedTuple):
+class StoredRow(NamedTuple):
     """A task, as its columns tell it."""
 
     seq: int
@@ -81,7 +81,7 @@ class Table(NamedTuple):
 
 
 def _task(row: tuple[Any, ...]) -> Bad | None:
-    task = Row(*row)
+    task = StoredRow(*row)
     problem = task.problem()
     if not problem:
         return None

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from .contents import Row as TaskRow
+from .contents import StoredRow as TaskRow
 from .contents import entry_problem, event_problem, notice_problem, run_problem
 from .sql import lenient_text
 from .wal_mark import WalMark

@@ -21,7 +21,7 @@ _BIG_ENDIAN_SUMS = 0x377F0683
 _MASK = 0xFFFFFFFF
 
 
-class Frame(NamedTuple):
+class WalFrame(NamedTuple):
     page: int
     size: int  # of the database in pages, where the frame ends a commit
     salt: bytes
@@ -53,7 +53,7 @@ class Overlay:
         _flatten(self._damaged, into, _committed(self.frames, lenient=lenient), self._page_size)
 
 
-def _flatten(damaged: Path, into: Path, frames: Iterator[Frame], page_size: int) -> None:
+def _flatten(damaged: Path, into: Path, frames: Iterator[WalFrame], page_size: int) -> None:
     if damaged.exists():
         shutil.copyfile(damaged, into)
     else:
@@ -82,10 +82,10 @@ def _wal_page_size(content: bytes) -> int:
     return said if said in {1 << power for power in range(9, 17)} else 4096
 
 
-def _committed(frames: list[Frame], *, lenient: bool) -> Iterator[Frame]:
+def _committed(frames: list[WalFrame], *, lenient: bool) -> Iterator[WalFrame]:
     """Whole frames, up to the end of the last commit."""
     salts = Counter(frame.salt for frame in frames)
-    pending: list[Frame] = []
+    pending: list[WalFrame] = []
     for frame in frames:
         if not frame.is_whole or frame.salt != salts.most_common(1)[0][0]:
             if not lenient:
@@ -97,14 +97,14 @@ def _committed(frames: list[Frame], *, lenient: bool) -> Iterator[Frame]:
             pending.clear()
 
 
-def _frames(content: bytes, page_size: int) -> Iterator[Frame]:
+def _frames(content: bytes, page_size: int) -> Iterator[WalFrame]:
     order = ">" if int.from_bytes(content[:4], "big") == _BIG_ENDIAN_SUMS else "<"
     before = content[24:32]
     for at in range(WAL_HEADER, len(content) - page_size - FRAME_HEADER + 1, FRAME_HEADER + page_size):
         page, size, salt, stored = _FRAME.unpack_from(content, at)
         body = content[at + FRAME_HEADER : at + FRAME_HEADER + page_size]
         is_whole = page > 0 and _sum(before, content[at : at + 8] + body, order) == stored
-        yield Frame(page, size, salt, is_whole, body)
+        yield WalFrame(page, size, salt, is_whole, body)
         before = stored
 
 

@@ -18,23 +18,23 @@ from meantime.surfaces.terminal.task_format import span
 from meantime.toolset.work_catalog import Works
 
 from . import chat_format
-from .chat_transcript import ASSISTANT, USER, Conversation
-from .followed_tasks import Following
+from .chat_transcript import ASSISTANT, USER, ChatTranscript
+from .followed_tasks import FollowedTasks
 from .screen import Keys, Screen
-from .slash_commands import MAX_ASYNC, Commands, completions, limit
-from .task_view import View
+from .slash_commands import MAX_ASYNC, SlashCommands, completions, limit
+from .task_view import TaskView
 from .work_handoff import WorkHandoff
 
 RECALLED = 20  # entries of an earlier life that are shown
 INTERRUPTED = "Interrupted."
 
 
-class Agent(Protocol):
+class ChatAgent(Protocol):
     """The answering agent. `take` is one turn: what is new is in the conversation already."""
 
     name: str
 
-    async def take(self, turn: Turn, conversation: Conversation) -> None: ...
+    async def take(self, turn: Turn, conversation: ChatTranscript) -> None: ...
 
 
 class Chat:
@@ -46,18 +46,18 @@ class Chat:
         keys.interrupt = self._interrupt
         keys.is_calling = lambda: self.hands.calling > 0
         self.screen = Screen(self._toolbar, self._completions, keys)
-        self.view = View(tasks, thread.id, self.screen.changed)
-        self.conversation = Conversation(thread, self.hands.speech)
-        self._following = Following(thread, self.screen.put)
-        self._commands = Commands(thread, self.hands, self._following, self.conversation)
+        self.view = TaskView(tasks, thread.id, self.screen.changed)
+        self.conversation = ChatTranscript(thread, self.hands.speech)
+        self._following = FollowedTasks(thread, self.screen.put)
+        self._commands = SlashCommands(thread, self.hands, self._following, self.conversation)
         self._loop = thread.loop(reads_settle=False)
         self._where = where
-        self._agent: Agent
+        self._agent: ChatAgent
         self._taking: asyncio.Task[None] | None = None
         self._began = 0.0
         self._beside: set[asyncio.Task[Any]] = set()
 
-    async def run(self, agent: Agent) -> int:
+    async def run(self, agent: ChatAgent) -> int:
         """Until somebody leaves: 0, or 128 and the signal's number."""
         self._agent = agent
         heard: list[int] = []

@@ -22,7 +22,7 @@ ASIDE = frozenset({SETTING, TYPED})  # what is kept here and is no part of what 
 SAID = "said"  # a setting: a turn began, hidden in which process, with these lines, by their ids
 
 
-class Conversation:
+class ChatTranscript:
     """Read once, then kept in step: what is saved is added here. `data` of an entry is for the model only."""
 
     def __init__(self, thread: Thread, words: Renderer, me: Process | None = None) -> None:

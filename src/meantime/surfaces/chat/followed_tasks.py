@@ -20,7 +20,7 @@ BREATH = 0.1  # seconds after each piece: a flood must leave room for typing
 AT_ONCE = 100  # lines of one piece that are shown: nobody reads more in a breath
 
 
-class Following:
+class FollowedTasks:
     def __init__(self, thread: Thread, show: Callable[[list[str]], None]) -> None:
         self._thread = thread
         self._show = show

@@ -32,7 +32,7 @@ from meantime.ports.store import Entry
 
 from . import chat_format
 from .chat_tools import ChatTools
-from .chat_transcript import ASIDE, ASSISTANT, TOOL, Conversation
+from .chat_transcript import ASIDE, ASSISTANT, TOOL, ChatTranscript
 
 INSTRUCTIONS = (
     "You are an agent in a terminal. Talk briefly. You never wait for slow work: run anything that may take "
@@ -55,7 +55,7 @@ class ModelAgent:
             tools=[_tool(one, tools) for one in offered],
         )
 
-    async def take(self, turn: Turn, conversation: Conversation) -> None:
+    async def take(self, turn: Turn, conversation: ChatTranscript) -> None:
         try:
             await self._steps(turn, conversation)
         except MeantimeError:
@@ -65,7 +65,7 @@ class ModelAgent:
                 chat_format.error(f"The model did not answer: {str(problem) or type(problem).__name__}")
             )
 
-    async def _steps(self, turn: Turn, conversation: Conversation) -> None:
+    async def _steps(self, turn: Turn, conversation: ChatTranscript) -> None:
         async with self._agent.iter(message_history=history(conversation.entries)) as run:
             first = True
             async for node in run:
@@ -77,7 +77,7 @@ class ModelAgent:
                 elif Agent.is_call_tools_node(node):
                     await self._answered(node.model_response, conversation)
 
-    async def _fresh(self, turn: Turn, conversation: Conversation) -> list[ModelRequestPart]:
+    async def _fresh(self, turn: Turn, conversation: ChatTranscript) -> list[ModelRequestPart]:
         """The boundary between two steps: what has ended since goes into the next question."""
         fresh = await turn.boundary()
         known = len(conversation.entries)
@@ -87,14 +87,14 @@ class ModelAgent:
         told = (entry for entry in conversation.entries[known:] if entry.notice)
         return [UserPromptPart(entry.message.text) for entry in told]
 
-    async def _answered(self, response: ModelResponse, conversation: Conversation) -> None:
+    async def _answered(self, response: ModelResponse, conversation: ChatTranscript) -> None:
         text = "\n".join(part.content for part in response.parts if isinstance(part, TextPart)).strip()
         if text:
             self._show(chat_format.agent(text))
         conversation.add(ASSISTANT, text, _dump(response))
         await conversation.save()
 
-    def _returned(self, request: ModelRequest, conversation: Conversation) -> None:
+    def _returned(self, request: ModelRequest, conversation: ChatTranscript) -> None:
         """Saved with what is held next."""
         conversation.add(TOOL, "", _dump(request))
 

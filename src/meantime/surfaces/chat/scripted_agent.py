@@ -14,7 +14,7 @@ from meantime.kernel.ids import display
 from meantime.surfaces.terminal.terminal_text import fitted
 
 from . import chat_format, folder_survey
-from .chat_transcript import ASSISTANT, Conversation
+from .chat_transcript import ASSISTANT, ChatTranscript
 from .work_handoff import WorkHandoff
 
 NAMED = 40  # characters of a task's name
@@ -40,7 +40,7 @@ class Scripted:
             "status": lambda rest: self._status(),
         }
 
-    async def take(self, turn: Turn, conversation: Conversation) -> None:
+    async def take(self, turn: Turn, conversation: ChatTranscript) -> None:
         new = conversation.unanswered()
         told = [entry.notice for entry in new if entry.notice]
         said = [await self._told(told)] if told else []

@@ -14,8 +14,8 @@ from meantime.ports.dialect import Dialect
 
 from . import chat_format
 from .chat_dialect import Speech
-from .chat_transcript import SETTING, Conversation
-from .followed_tasks import Following
+from .chat_transcript import SETTING, ChatTranscript
+from .followed_tasks import FollowedTasks
 from .work_handoff import WorkHandoff
 
 MAX_ASYNC = "task-max-async"
@@ -34,21 +34,21 @@ KEYS = (
 )
 
 
-class Said(NamedTuple):
+class CommandReply(NamedTuple):
     text: str
     wrong: bool = False
 
 
-class Commands:
+class SlashCommands:
     def __init__(
-        self, thread: Thread, hands: WorkHandoff, following: Following, conversation: Conversation
+        self, thread: Thread, hands: WorkHandoff, following: FollowedTasks, conversation: ChatTranscript
     ) -> None:
         self._thread = thread
         self._hands = hands
         self._following = following
         self._conversation = conversation
 
-    async def do(self, line: str) -> Said:
+    async def do(self, line: str) -> CommandReply:
         """Never raises for what somebody typed."""
         word, *rest = line.split()
         try:
@@ -60,18 +60,20 @@ class Commands:
                 case "/set":
                     return await self._set(rest)
                 case "/help":
-                    return Said(help_text())
+                    return CommandReply(help_text())
                 case _:
-                    return Said(f"Unknown command: {word}\nUse /help to see the commands.", wrong=True)
+                    return CommandReply(
+                        f"Unknown command: {word}\nUse /help to see the commands.", wrong=True
+                    )
         except MeantimeError as problem:
-            return Said(str(problem), wrong=True)
+            return CommandReply(str(problem), wrong=True)
 
-    async def _list(self, rest: list[str]) -> Said:
+    async def _list(self, rest: list[str]) -> CommandReply:
         if rest not in ([], ["list"]):
-            return Said("Usage: /tasks [list]")
+            return CommandReply("Usage: /tasks [list]")
         return await self._by_dialect("/tasks list")
 
-    async def _task(self, rest: list[str]) -> Said:
+    async def _task(self, rest: list[str]) -> CommandReply:
         match rest:
             case ["follow", ref, *_]:
                 return await self._follow(ref)
@@ -79,36 +81,38 @@ class Commands:
                 return await self._by_dialect(" ".join(["/task", verb, *more[:1]]))
             case _:
                 verb = "follow" if rest == ["follow"] else "end|show|follow"
-                return Said(f"Usage: /task {verb} <task-id>\n\nUse /tasks list to see task IDs.")
+                return CommandReply(f"Usage: /task {verb} <task-id>\n\nUse /tasks list to see task IDs.")
 
-    async def _by_dialect(self, line: str) -> Said:
+    async def _by_dialect(self, line: str) -> CommandReply:
         said = await self._hands.toolset.command(line)
-        return Said(said.text, wrong=bool(said.code))
+        return CommandReply(said.text, wrong=bool(said.code))
 
-    async def _follow(self, ref: str) -> Said:
+    async def _follow(self, ref: str) -> CommandReply:
         try:
             task = await self._thread.get(ref)
         except MeantimeError as problem:
             said = await self._hands.toolset.refusal("/task follow", problem, Read(ref=ref))
-            return Said(said.text, wrong=True)
+            return CommandReply(said.text, wrong=True)
         if task.work.kind != "shell":
-            return Said(f"{chat_format.name(task)} has no output to follow. /task show shows it.", wrong=True)
-        return Said(f"{self._following.toggle(task)} ({display(task.id)})")
+            return CommandReply(
+                f"{chat_format.name(task)} has no output to follow. /task show shows it.", wrong=True
+            )
+        return CommandReply(f"{self._following.toggle(task)} ({display(task.id)})")
 
-    async def _set(self, rest: list[str]) -> Said:
+    async def _set(self, rest: list[str]) -> CommandReply:
         if len(rest) != 2:
-            return Said(f"Usage: /set {MAX_ASYNC} <n>\n\nIt is {self._hands.max_async} now.")
+            return CommandReply(f"Usage: /set {MAX_ASYNC} <n>\n\nIt is {self._hands.max_async} now.")
         name, value = rest
         if name != MAX_ASYNC:
-            return Said(f"Unknown setting: {name}\nThere is: {MAX_ASYNC}", wrong=True)
+            return CommandReply(f"Unknown setting: {name}\nThere is: {MAX_ASYNC}", wrong=True)
         try:
             most = limit(self._hands.speech, value)
         except InvalidInput as problem:
-            return Said(problem.message, wrong=True)
+            return CommandReply(problem.message, wrong=True)
         self._hands.allow(most)
         self._conversation.add(SETTING, f"{MAX_ASYNC} {most}")
         await self._conversation.save()
-        return Said(f"{MAX_ASYNC} is {most} now.")
+        return CommandReply(f"{MAX_ASYNC} is {most} now.")
 
 
 def limit(dialect: Dialect, value: str) -> int:

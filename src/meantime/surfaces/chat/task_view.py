@@ -14,7 +14,7 @@ MOST = 200
 AT_ONCE = 500
 
 
-class View:
+class TaskView:
     def __init__(self, tasks: Tasks, thread: str, changed: Callable[[], None]) -> None:
         self._tasks = tasks
         self._thread = thread

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 from click.shell_completion import CompletionItem, shell_complete
 
-from meantime.surfaces.terminal.errors import USAGE, Trouble
+from meantime.surfaces.terminal.errors import USAGE, CliError
 
 from .parameter_types import Choice, Duration, FilePath, Number, TaskRef, Whole
 from .verb import Parameter, Verb
@@ -26,9 +26,9 @@ def invoked(table: Table, arguments: Sequence[str], version: str) -> int:
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else _verb_in(table, arguments)
         what = " ".join(error.format_message().split())  # click lists choices below, a line for each
-        raise Trouble(what, f"See `{path} --help`.", USAGE) from error
+        raise CliError(what, f"See `{path} --help`.", USAGE) from error
     except click.ClickException as error:
-        raise Trouble(error.format_message(), "", error.exit_code) from error
+        raise CliError(error.format_message(), "", error.exit_code) from error
     except click.Abort:
         raise KeyboardInterrupt from None
 
@@ -66,12 +66,12 @@ def _type(kind: object) -> click.ParamType | None:  # pyright: ignore[reportMiss
         case FilePath():
             return click.Path()
         case Duration() | TaskRef():
-            return Said(kind)
+            return ClickType(kind)
         case _:
             return None
 
 
-class Said(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
+class ClickType(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
     """A type that click has not."""
 
     def __init__(self, kind: Duration | TaskRef) -> None:
@@ -169,7 +169,7 @@ class LazyGroup(click.Group):
 
         near = get_close_matches(name, self._places, n=1)
         hint = f"Did you mean `meantime {near[0]}`?" if near else "`meantime --help` lists the verbs."
-        raise Trouble(f"There is no verb {click.unstyle(name)!r}.", hint, USAGE)
+        raise CliError(f"There is no verb {click.unstyle(name)!r}.", hint, USAGE)
 
 
 @click.pass_context

@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 
-from meantime.surfaces.terminal.errors import BROKEN_PIPE, FAILED, INTERRUPTED, Trouble
+from meantime.surfaces.terminal.errors import BROKEN_PIPE, FAILED, INTERRUPTED, CliError
 from meantime.surfaces.terminal.std_streams import echo, let_go_of_stdout, open_streams
 from meantime.surfaces.terminal.terminal_text import plain, plain_lines
 
@@ -28,7 +28,7 @@ def run(table: Table, arguments: Sequence[str], version: str) -> int:
         code = _performed(table, arguments, version)
         sys.stdout.flush()
         return code
-    except Trouble as trouble:
+    except CliError as trouble:
         return _told(trouble.what, trouble.hint, trouble.exit_code)
     except (KeyboardInterrupt, EOFError):
         return INTERRUPTED
@@ -56,7 +56,7 @@ def _performed(table: Table, arguments: Sequence[str], version: str) -> int:
         from .click_commands import invoked
     except ModuleNotFoundError as missing:
         what = f"the command line needs {missing.name}: pip install 'meantime[server]'"
-        raise Trouble(what) from missing
+        raise CliError(what) from missing
     return invoked(table, arguments, version)
 
 

@@ -12,16 +12,16 @@ from typing import Any, NamedTuple
 from meantime.surfaces.caller.caller_thread import PERSON
 from meantime.surfaces.daemon_client.daemon_client import Daemon, part
 from meantime.surfaces.daemon_client.reconnection import patiently
-from meantime.surfaces.daemon_client.unread_wait import Thread, is_read, wait_unread
+from meantime.surfaces.daemon_client.unread_wait import ThreadClient, is_read, wait_unread
 from meantime.surfaces.terminal.errors import (
     BROKEN_PIPE,
     FAILED,
     NOT_FOUND,
     OK,
     TIMED_OUT,
-    Gone,
-    Refused,
-    Trouble,
+    CliError,
+    DaemonGone,
+    DaemonRefused,
 )
 from meantime.surfaces.terminal.std_streams import echo
 from meantime.surfaces.terminal.terminal_text import plain, plain_lines
@@ -32,7 +32,7 @@ LEASE = 60.0  # seconds in which it is printed; a reader that hangs longer is to
 MOST = 20  # notices at once: the rest comes with the next call
 
 
-class Telling(NamedTuple):
+class PrintOptions(NamedTuple):
     """How it is told, and whether somebody confirms it."""
 
     quiet: bool
@@ -41,15 +41,15 @@ class Telling(NamedTuple):
     settle: float  # seconds in which further endings are told with the first
 
 
-def told(daemon: Daemon, id: str, timeout: float | None, reconnect: float, to: Telling) -> int:
+def told(daemon: Daemon, id: str, timeout: float | None, reconnect: float, to: PrintOptions) -> int:
     """Blocks, prints, and counts as told what was printed whole. Where the reader is gone, nothing is."""
-    thread = Thread(daemon, id)
+    thread = ThreadClient(daemon, id)
     until = None if timeout is None else time.monotonic() + timeout
     if patiently(daemon, thread.is_over, reconnect):
         what = f"Nothing runs in {plain(id)}, and there is nothing unread."
         named = "`meantime run --thread ID` names the conversation that is told."
         hint = named if id == PERSON else "`meantime threads` lists the conversations."
-        raise Trouble(what, hint, NOT_FOUND)
+        raise CliError(what, hint, NOT_FOUND)
     while True:
         ended = patiently(daemon, lambda: wait_unread(thread, until, is_read), reconnect, silent=to.quiet)
         if ended is None:
@@ -66,7 +66,7 @@ def _at_most(seconds: float, until: float | None) -> float:
     return seconds if until is None else min(seconds, until - time.monotonic())
 
 
-def _tell(daemon: Daemon, id: str, to: Telling) -> bool:
+def _tell(daemon: Daemon, id: str, to: PrintOptions) -> bool:
     """Whether there was something. A notice that could not be printed is given back at once; one that nobody
     confirms counts as a failed delivery, and five of those park a notice.
     """
@@ -78,15 +78,15 @@ def _tell(daemon: Daemon, id: str, to: Telling) -> bool:
             _print(notices, to)
             refused = to.confirm and not _confirmed()
             if refused:
-                raise Trouble("Nobody confirmed what was told.", "It is unread again.", FAILED)
+                raise CliError("Nobody confirmed what was told.", "It is unread again.", FAILED)
             _acknowledge(daemon, turn, [notice["id"] for notice in notices])
     finally:
-        with suppress(Refused, Gone):
+        with suppress(DaemonRefused, DaemonGone):
             daemon.post(f"{turn}/release", {"failed": refused})
     return bool(notices)
 
 
-def _print(notices: list[Any], to: Telling) -> None:
+def _print(notices: list[Any], to: PrintOptions) -> None:
     if to.as_json:
         say_json({"notices": notices})
     elif not to.quiet:
@@ -105,6 +105,6 @@ def _acknowledge(daemon: Daemon, turn: str, ids: list[str]) -> None:
     """Again where no answer came: it is answered the same."""
     try:
         daemon.post(f"{turn}/ack", {"notices": ids})
-    except Gone:
-        with suppress(Refused, Gone):
+    except DaemonGone:
+        with suppress(DaemonRefused, DaemonGone):
             daemon.post(f"{turn}/ack", {"notices": ids})

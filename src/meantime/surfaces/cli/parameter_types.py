@@ -95,12 +95,12 @@ class TaskRef:
     def candidates(self, begun: str) -> Iterator[tuple[str, str]]:
         """Ids that begin so, each with its task in words. They are not worth the start of a daemon."""
         from meantime.surfaces.daemon_client.daemon_client import Daemon
-        from meantime.surfaces.terminal.errors import Trouble
+        from meantime.surfaces.terminal.errors import CliError
         from meantime.surfaces.terminal.task_format import short_ids, title
 
         try:
             tasks = Daemon(start=False).get("/v1/tasks", limit=200, patience=2)["tasks"]
-        except Trouble:
+        except CliError:
             return
         shown = short_ids(task["id"] for task in tasks)
         lead = "t_" if begun.startswith("t_") else ""

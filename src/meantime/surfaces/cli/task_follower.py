@@ -6,7 +6,7 @@ import sys
 
 from meantime.surfaces.daemon_client.daemon_client import Daemon, part
 from meantime.surfaces.daemon_client.reconnection import patiently
-from meantime.surfaces.terminal.errors import Refused, Trouble
+from meantime.surfaces.terminal.errors import CliError, DaemonRefused
 from meantime.surfaces.terminal.exit_code import has_ended
 from meantime.surfaces.terminal.task_format import Wire
 
@@ -23,12 +23,12 @@ def live(daemon: Daemon, id: str, *, raw: bool) -> None:
         return
     import threading
 
-    troubles: list[Trouble] = []
+    troubles: list[CliError] = []
 
     def errors() -> None:
         try:
             _copied(Daemon(daemon.home, start=False), id, "stderr", sink(sys.stderr, raw=raw), silent=True)
-        except Trouble as trouble:
+        except CliError as trouble:
             troubles.append(trouble)
 
     beside = threading.Thread(target=errors, daemon=True)  # Ctrl+C does not wait for it
@@ -52,7 +52,7 @@ def _copied(daemon: Daemon, id: str, stream: str, to: Sink, *, silent: bool = Fa
     copy = Copy(to)
     try:
         patiently(daemon, lambda: follow(daemon, id, stream, copy), RETURN, silent=silent)
-    except Refused as refused:
+    except DaemonRefused as refused:
         if refused.code != "no_log":
             raise
     finally:

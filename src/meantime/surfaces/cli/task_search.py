@@ -6,7 +6,7 @@ import re
 from itertools import islice
 
 from meantime.surfaces.daemon_client.daemon_client import Daemon, part
-from meantime.surfaces.terminal.errors import NOT_FOUND, USAGE, Refused, Trouble
+from meantime.surfaces.terminal.errors import NOT_FOUND, USAGE, CliError, DaemonRefused
 from meantime.surfaces.terminal.task_format import ACTIVE, Wire, short_ids, status, title
 from meantime.surfaces.terminal.terminal_text import plain
 
@@ -67,7 +67,7 @@ def states(said: str) -> tuple[str, ...]:
             found.update(dict.fromkeys(_GROUPS.get(word, (word,))))
         elif word:
             known = ", ".join([*ACTIVE, *ENDED, "active", "ended"])
-            raise Trouble(f"There is no status {word!r}.", f"Use one of: {known}.", USAGE)
+            raise CliError(f"There is no status {word!r}.", f"Use one of: {known}.", USAGE)
     return tuple(found)
 
 
@@ -92,7 +92,7 @@ def task(daemon: Daemon, ref: str) -> Wire:
     """
     try:
         return daemon.get(f"/v1/tasks/{part(ref)}")
-    except Refused as refused:
+    except DaemonRefused as refused:
         if refused.code == "ambiguous":
             raise _ambiguous(daemon, ref, refused) from refused
         if refused.status == 404:
@@ -102,11 +102,11 @@ def task(daemon: Daemon, ref: str) -> Wire:
                 return daemon.get(f"/v1/tasks/{part(meant[0]['id'])}")
             if named:
                 raise _several(daemon, ref, [one["id"] for one in named]) from refused
-            raise Trouble(f"No task {plain(ref)!r}.", "`meantime ps -a` lists them.", NOT_FOUND) from refused
+            raise CliError(f"No task {plain(ref)!r}.", "`meantime ps -a` lists them.", NOT_FOUND) from refused
         raise
 
 
-def _ambiguous(daemon: Daemon, ref: str, refused: Refused) -> Trouble:
+def _ambiguous(daemon: Daemon, ref: str, refused: DaemonRefused) -> CliError:
     candidates: Any = refused.body.get("candidates") or []
     return _several(daemon, ref, sorted(str(id) for id in candidates))
 
@@ -118,16 +118,16 @@ def _named(daemon: Daemon, name: str) -> list[Wire]:
     return [one for one in islice(found, PAGE) if one["description"] == name]
 
 
-def _several(daemon: Daemon, ref: str, ids: list[str]) -> Trouble:
+def _several(daemon: Daemon, ref: str, ids: list[str]) -> CliError:
     shown = short_ids(ids)
     lines: list[str] = []
     for id in ids[:CANDIDATES]:
         try:
             found = daemon.get(f"/v1/tasks/{part(id)}")
-        except Refused:
+        except DaemonRefused:
             continue
         lines.append(f"{shown[id]}  {status(found)}  {title(found)}".rstrip())
     if len(ids) > CANDIDATES:
         lines.append(f"… and {len(ids) - CANDIDATES} more")
     what = f'"{plain(ref)}" matches {len(ids)} tasks, be more specific:'
-    return Trouble(what, "\n".join(lines), NOT_FOUND)
+    return CliError(what, "\n".join(lines), NOT_FOUND)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from meantime.surfaces.terminal.errors import Trouble
+from meantime.surfaces.terminal.errors import CliError
 
 TYPE_CHECKING = False  # to load `typing` takes 2 ms
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ def loaded(name: str, where: str) -> Any:
         __import__(module)
     except ModuleNotFoundError as missing:
         if missing.name != module:
-            raise Trouble(
+            raise CliError(
                 f"`{name}` needs {missing.name}, which is not installed.", "pip install 'meantime[server]'"
             ) from missing
-        raise Trouble(f"`{name}` is not part of this version.") from missing
+        raise CliError(f"`{name}` is not part of this version.") from missing
     return getattr(sys.modules[module], attribute)

@@ -6,9 +6,9 @@ import json
 import os
 from contextlib import contextmanager
 
-from meantime.surfaces.terminal.errors import NO_DAEMON, NOT_ALLOWED, Gone, Refused, Trouble
+from meantime.surfaces.terminal.errors import NO_DAEMON, NOT_ALLOWED, CliError, DaemonGone, DaemonRefused
 
-from .daemon_connection import Arriving, Line, going, gone
+from .daemon_connection import Arriving, DaemonConnection, going, gone
 
 TYPE_CHECKING = False  # to load `typing` takes 2 ms
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Daemon:
     def __init__(self, home: Home | None = None, *, start: bool | None = None) -> None:
         self.home = home or _home()
         self.start = os.environ.get("MEANTIME_NO_START", "") in ("", "0") if start is None else start
-        self._line: Line | None = None
+        self._line: DaemonConnection | None = None
         self._met = False
 
     def get(self, path: str, *, patience: float = PATIENCE, **params: object) -> Any:
@@ -69,7 +69,7 @@ class Daemon:
         kept = self._line is not None
         try:
             return self._request(method, path, body, patience)
-        except Gone:
+        except DaemonGone:
             if not (kept and method == "GET"):
                 raise
         return self._request(method, path, body, patience)  # it had only closed a connection that was idle
@@ -91,8 +91,8 @@ class Daemon:
         _check(answer.status, data)
         return json.loads(data) if data else None
 
-    def _connected(self, patience: float | None) -> Line:
-        line = Line(self.home.http_address, patience)
+    def _connected(self, patience: float | None) -> DaemonConnection:
+        line = DaemonConnection(self.home.http_address, patience)
         try:
             line.connect()
         except _ABSENT:
@@ -101,7 +101,7 @@ class Daemon:
                 line.connect()
         except PermissionError as problem:
             what = f"{self.home.http_address} belongs to somebody else."
-            raise Trouble(what, "Set MEANTIME_HOME to a folder of your own.", NOT_ALLOWED) from problem
+            raise CliError(what, "Set MEANTIME_HOME to a folder of your own.", NOT_ALLOWED) from problem
         except OSError as problem:
             raise gone(problem) from problem
         self._met = True
@@ -109,15 +109,15 @@ class Daemon:
 
     def _begin(self) -> None:
         if self._met:
-            raise Gone
+            raise DaemonGone
         if not self.start:
-            raise Trouble("The daemon is not running.", "Start it with `meantime up`.", NO_DAEMON)
+            raise CliError("The daemon is not running.", "Start it with `meantime up`.", NO_DAEMON)
         from meantime.daemon.daemon_autostart import NoDaemon, ensure
 
         try:
             ensure(self.home)
         except NoDaemon as problem:
-            raise Trouble(problem.message, problem.hint, NO_DAEMON) from problem
+            raise CliError(problem.message, problem.hint, NO_DAEMON) from problem
 
 
 def _home() -> Home:
@@ -126,7 +126,7 @@ def _home() -> Home:
     try:
         return home()
     except BadHome as problem:
-        raise Trouble(problem.message, problem.hint, NO_DAEMON) from problem
+        raise CliError(problem.message, problem.hint, NO_DAEMON) from problem
 
 
 def part(text: str) -> str:
@@ -143,8 +143,8 @@ def _with(path: str, params: dict[str, object]) -> str:
 def _check(status: int, data: bytes) -> None:
     if status < 400:
         return
-    refused = Refused(status, _object(data))
-    raise Gone("The daemon is closing.") if refused.code == "closed" else refused
+    refused = DaemonRefused(status, _object(data))
+    raise DaemonGone("The daemon is closing.") if refused.code == "closed" else refused
 
 
 def _object(data: bytes) -> dict[str, object]:

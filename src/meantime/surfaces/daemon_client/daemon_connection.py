@@ -7,9 +7,9 @@ from _socket import AF_UNIX, MSG_PEEK, SOCK_STREAM, socket  # `socket` would loa
 from contextlib import contextmanager
 
 from meantime.daemon.home import reach
-from meantime.surfaces.terminal.errors import Gone
+from meantime.surfaces.terminal.errors import DaemonGone
 
-from .http_response import PIECE, Answer, Broken
+from .http_response import PIECE, Broken, HttpResponse
 
 TYPE_CHECKING = False  # to load `typing` takes 2 ms, and every verb loads this file
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ CONNECTING = 10.0  # seconds for a daemon that is too busy to take a connection
 MOST_LINE = 1 << 24  # bytes of one line of a stream: an event may carry a whole task
 
 
-class Line:
+class DaemonConnection:
     """One connection, for one question after the other."""
 
     sock: socket  # there is one after `connect`
@@ -48,7 +48,7 @@ class Line:
 
     def exchange(
         self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
-    ) -> Answer:
+    ) -> HttpResponse:
         """Asks, and gives the answer as far as its head."""
         lines = [f"{method} {path} HTTP/1.1", "Host: meantime"]
         lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
@@ -57,7 +57,7 @@ class Line:
         if not all(line.isprintable() for line in lines):
             raise ValueError("a request of ours has a control character in its head")
         self.sock.sendall("\r\n".join([*lines, "", ""]).encode("latin-1") + (body or b""))
-        return Answer(self.sock)
+        return HttpResponse(self.sock)
 
     def close(self) -> None:
         self.sock.close()
@@ -78,7 +78,7 @@ class Arriving:
     """An answer that goes on. Only what comes from the daemon is a Gone: the reader's own troubles with
     what it does with the data are its own."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: HttpResponse) -> None:
         self._answer = answer
         self._lines: list[bytes] = []  # read, and not asked for yet; the next one is the last
         self._begun = b""
@@ -110,7 +110,7 @@ def going() -> Generator[None]:
         raise gone(problem) from problem
 
 
-def gone(problem: OSError) -> Gone:
+def gone(problem: OSError) -> DaemonGone:
     if isinstance(problem, TimeoutError):
-        return Gone("The daemon does not answer.")
-    return Gone()
+        return DaemonGone("The daemon does not answer.")
+    return DaemonGone()

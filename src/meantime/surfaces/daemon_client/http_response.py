@@ -45,7 +45,7 @@ class Incoming:
         return line.removesuffix(b"\r")
 
 
-class Answer:
+class HttpResponse:
     """Reads the head when it is made; the body is read by whoever wants it."""
 
     def __init__(self, sock: socket) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from meantime.surfaces.terminal.errors import Gone
+from meantime.surfaces.terminal.errors import DaemonGone
 from meantime.surfaces.terminal.std_streams import echo
 
 from .daemon_client import Daemon
@@ -28,7 +28,7 @@ def patiently(daemon: Daemon, ask: Callable[[], T], seconds: float, *, silent: b
         began = time.monotonic()
         try:
             return ask()
-        except Gone as gone:
+        except DaemonGone as gone:
             what = gone.what
         if not until or time.monotonic() - began > SETTLED:
             until = time.monotonic() + seconds
@@ -48,6 +48,6 @@ def _was_away(daemon: Daemon, until: float) -> bool:
         try:
             daemon.get("/v1/health")
             return away
-        except Gone:
+        except DaemonGone:
             away = True
-    raise Gone("The daemon did not come back.", "The work goes on. `meantime up` starts a daemon.")
+    raise DaemonGone("The daemon did not come back.", "The work goes on. `meantime up` starts a daemon.")

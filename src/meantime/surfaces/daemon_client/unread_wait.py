@@ -15,7 +15,7 @@ LONGEST = 60.0  # seconds to settle: an agent is not kept from news for longer
 MANY = 200  # active tasks: with more than these the full time is waited, and nobody lists them
 
 
-class Thread:
+class ThreadClient:
     """The tasks to wait for, by id."""
 
     def __init__(self, daemon: Daemon, id: str) -> None:
@@ -48,7 +48,7 @@ class Thread:
             self._daemon.post("/v1/wait", asked, patience=seconds + 30)
 
 
-def wait_unread(thread: Thread, until: float | None, is_wanted: Callable[[], bool]) -> bool | None:
+def wait_unread(thread: ThreadClient, until: float | None, is_wanted: Callable[[], bool]) -> bool | None:
     """True: there is something unread. False: the time is over, or nobody wants to know any more. None:
     there is nothing left to wait for."""
     while is_wanted():

@@ -49,7 +49,7 @@ NOTED = (CLAUDE_CODE, GEMINI)
 HEAD = b"MEANTIME_HOOK_HEAD"  # what the shell has read of stdin (surfaces/install/hook_lines.py)
 
 
-class Trouble(Exception):
+class HookError(Exception):
     """Why nobody was told, as a sentence."""
 
 
@@ -60,7 +60,7 @@ def main(words: list[str]) -> int:
         said = _said(os.environb.get(HEAD, b"") + sys.stdin.buffer.read(MOST))
         if "agent_id" in said:
             return 0  # a subagent's conversation is another one
-        call = Call(moment, host, said, os.environ)
+        call = HookCall(moment, host, said, os.environ)
         if moment == PRE_TOOL or (host in NOTED and moment == SESSION_START):
             _noted(call)
         if moment == PRE_TOOL or (call.forgets and moment != SESSION_START):
@@ -72,14 +72,14 @@ def main(words: list[str]) -> int:
         return _nothing(problem)
 
 
-class Call:
+class HookCall:
     """A host's input to a hook, and the form in which it wants the answer."""
 
     def __init__(self, moment: str, host: str, said: dict[str, Any], environ: Mapping[str, str]) -> None:
         name = "conversation_id" if host == CURSOR else "session_id"
         session = _text(said, name)
         if not session:
-            raise Trouble(f"The input on stdin names no {name}, so nobody was told.")
+            raise HookError(f"The input on stdin names no {name}, so nobody was told.")
         self.moment = moment
         self.host = host
         self.session = session
@@ -145,7 +145,7 @@ class Call:
         return f'{{"hookSpecificOutput": {{"hookEventName": {event}, "additionalContext": {quoted}}}}}'
 
 
-def _noted(call: Call) -> None:
+def _noted(call: HookCall) -> None:
     """Without it the session may not be found; it is told of the others all the same."""
     try:
         call.note()
@@ -172,7 +172,7 @@ def _call_of(words: list[str]) -> tuple[str, str]:
         elif not moment and not word.startswith("-"):
             moment = word
     if moment not in MOMENTS or host not in AGENTS:
-        raise Trouble(f"There is no hook {moment!r} for {host!r}.")
+        raise HookError(f"There is no hook {moment!r} for {host!r}.")
     return moment, host
 
 
@@ -180,9 +180,9 @@ def _said(data: bytes) -> dict[str, Any]:
     try:
         found = hook_http.parsed(data.decode())
     except (ValueError, RecursionError):
-        raise Trouble("The input on stdin is not JSON, so nobody was told.") from None
+        raise HookError("The input on stdin is not JSON, so nobody was told.") from None
     if found is None:
-        raise Trouble("The input on stdin is not a JSON object, so nobody was told.")
+        raise HookError("The input on stdin is not a JSON object, so nobody was told.")
     return found
 
 
@@ -193,7 +193,7 @@ def _text(said: Any, name: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _told(call: Call) -> int:
+def _told(call: HookCall) -> int:
     until = time.monotonic() + BUDGET
     text, turn = "", ""
     try:
@@ -209,7 +209,7 @@ def _told(call: Call) -> int:
     return 0
 
 
-def _woken(call: Call) -> int:
+def _woken(call: HookCall) -> int:
     """In the background of an agent that has ended its turn. It may be there for hours."""
     parent = os.getppid()
     until = time.monotonic() + RETURN
@@ -221,7 +221,7 @@ def _woken(call: Call) -> int:
                 call.home.http_address, call.thread, call.question, None, parent
             )
             until = time.monotonic() + RETURN
-        except hook_http.Gone:
+        except hook_http.DaemonGone:
             if time.monotonic() > until:
                 raise
             time.sleep(PAUSE)
@@ -236,13 +236,13 @@ def _woken(call: Call) -> int:
     return 0
 
 
-def _give_back(call: Call, turn: str, until: float) -> None:
+def _give_back(call: HookCall, turn: str, until: float) -> None:
     """It could not be printed."""
     if turn:
         hook_http.request(call.home.http_address, f"/v1/turns/{turn}/release", "{}", until)
 
 
-def _mark(call: Call) -> None:
+def _mark(call: HookCall) -> None:
     """This conversation has hooks. The process that serves its MCP tools looks for the file
     (surfaces/hooks/shown_notices.py): then it is told here, and not a second time there."""
     place = os.path.dirname(call.home.http_address)
@@ -256,7 +256,7 @@ def _mark(call: Call) -> None:
     os.utime(_made(f"{folder}/{call.thread}"))
 
 
-def _be_quiet(call: Call) -> None:
+def _be_quiet(call: HookCall) -> None:
     """Without a daemon there is nothing to tell: until one comes, the next hook need not ask
     (surfaces/hooks/quiet_files.py). One that starts removes these files when its socket is there, so a file
     that was made before that goes with the others; one that may have come too late goes now."""
@@ -287,7 +287,7 @@ def _printed(stream: TextIO, text: str) -> bool:
 
 
 def _nothing(problem: Exception) -> int:
-    known = isinstance(problem, (Trouble, BadHome, hook_http.Gone, hook_http.Refusal))
+    known = isinstance(problem, (HookError, BadHome, hook_http.DaemonGone, hook_http.DaemonRefused))
     why = str(problem) if known else f"{type(problem).__name__}: {problem}"
     _printed(sys.stderr, f"meantime hook: {why}")
     return 0

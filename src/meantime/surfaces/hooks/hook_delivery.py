@@ -56,7 +56,7 @@ class Told(NamedTuple):
     over: bool = False  # nothing runs, and everything was told
 
 
-class Telling:
+class HookDelivery:
     """`acked` is called with a thread whenever something in it was acknowledged here."""
 
     def __init__(self, tasks: Tasks, home: Path, acked: Callable[[str], None]) -> None:

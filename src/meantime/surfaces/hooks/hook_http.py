@@ -15,11 +15,11 @@ LOOK = 5.0  # seconds: as long may a host that is gone go unnoticed
 MOST = 4_000_000  # bytes of an answer
 
 
-class Gone(Exception):
+class DaemonGone(Exception):
     """The daemon did not answer."""
 
 
-class Refusal(Exception):
+class DaemonRefused(Exception):
     """The daemon's no."""
 
 
@@ -47,9 +47,9 @@ def request(address: str, path: str, body: str, until: float | None, parent: int
         talk.sendall(head.encode() + data)
         return _answer(_read(talk, until, parent))
     except TimeoutError:
-        raise Gone("The daemon took too long.") from None
+        raise DaemonGone("The daemon took too long.") from None
     except OSError as problem:
-        raise Gone(f"The daemon went away: {problem.strerror}.") from None
+        raise DaemonGone(f"The daemon went away: {problem.strerror}.") from None
     finally:
         talk.close()
 
@@ -94,16 +94,18 @@ def _answer(data: bytes) -> dict[str, Any]:
     length = [line[len("content-length:") :].strip() for line in lines if line.startswith("content-length:")]
     status = lines[0][9:12]
     if not head.startswith(b"HTTP/1.1 ") or (length and str(len(body)) != length[0]):
-        raise Gone("The daemon went away.")
+        raise DaemonGone("The daemon went away.")
     try:
         found = parsed(body.decode()) or {}
     except ValueError:
         found = {}
     if status == "503":
-        raise Gone("The daemon is closing, or too busy.")
+        raise DaemonGone("The daemon is closing, or too busy.")
     if status >= "400":
         older = "The daemon is older than this program; restart it with `meantime down --keep` and `up`."
-        raise Refusal(older if status == "404" else found.get("error") or f"The daemon answered {status}.")
+        raise DaemonRefused(
+            older if status == "404" else found.get("error") or f"The daemon answered {status}."
+        )
     return found
 
 

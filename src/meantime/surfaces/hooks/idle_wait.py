@@ -8,7 +8,7 @@ from typing import Any
 from meantime.kernel.lifecycle import ACTIVE
 from meantime.ports.tasks import Tasks, ThreadCount
 
-from .hook_delivery import AT_ONCE, Boundary, Telling, Told
+from .hook_delivery import AT_ONCE, Boundary, HookDelivery, Told
 
 ROUND = 5.0  # seconds without news after which it looks again
 LOOK = 0.5  # seconds between two looks into the transcript, while something in it is waited for
@@ -31,7 +31,7 @@ class IdleWaits:
         if thread in self._waiters:
             self._waiters[thread].news.set()
 
-    async def wait(self, telling: Telling, at: Boundary) -> Told:
+    async def wait(self, telling: HookDelivery, at: Boundary) -> Told:
         """Returns when there is something to tell, or nothing left to wait for. One waits for each
         conversation, the newest: the host of an older one may be gone, or has run this hook again."""
         own, older = Waiter(), self._waiters.get(at.thread)
@@ -45,7 +45,7 @@ class IdleWaits:
             if self._waiters.get(at.thread) is own:
                 del self._waiters[at.thread]
 
-    async def _rounds(self, telling: Telling, at: Boundary, own: Waiter) -> Told:
+    async def _rounds(self, telling: HookDelivery, at: Boundary, own: Waiter) -> Told:
         seen = -1
         while not own.replaced:
             own.news.clear()
@@ -62,7 +62,7 @@ class IdleWaits:
                     return told
         return Told(over=True)
 
-    async def _is_over(self, telling: Telling, at: Boundary, count: ThreadCount) -> bool:
+    async def _is_over(self, telling: HookDelivery, at: Boundary, count: ThreadCount) -> bool:
         """Another turn may hold a notice and confirm it later: what the transcript has need not be waited
         for."""
         if count.active or count.unread:

@@ -17,7 +17,7 @@ from meantime.ports.tasks import Tasks
 from .client_limits import Patience
 from .dependencies import Dependencies
 from .event_feed import Feed
-from .gate import Gate
+from .gate import RequestGate
 from .hook_notices import HookNotices
 from .http_settings import HttpSettings
 from .long_polls import Polls
@@ -45,7 +45,7 @@ class HttpApp:
         routes = [Route(path, endpoint) for path, endpoint in self.routes.items()]
         routes.append(Route("/mcp", self.mcp))
         inside = _answering(Router(routes, redirect_slashes=False))
-        gate = Gate(inside, settings, tokens, OPEN_PATHS)
+        gate = RequestGate(inside, settings, tokens, OPEN_PATHS)
         self._app: ASGIApp = Patience(gate, clock, settings.stall_seconds)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

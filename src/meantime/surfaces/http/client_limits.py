@@ -20,7 +20,7 @@ TARGET = "meantime.target"  # of the request, as it came
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
-class Connection:
+class HttpConnection:
     """One client's connection, as the app may know it."""
 
     def __init__(self, transport: Any) -> None:
@@ -40,7 +40,7 @@ class Connection:
         self._transport.abort()
 
 
-def connection_of(scope: Scope) -> Connection | None:
+def connection_of(scope: Scope) -> HttpConnection | None:
     return scope.get("state", {}).get(CONNECTION)
 
 
@@ -66,7 +66,7 @@ class Patience:
         await self._app(scope, receive, patient)
 
 
-class Head:
+class RequestHead:
     """The head of the request that a connection is about to send: it has a size and a time."""
 
     def __init__(self, transport: Any, settings: HttpSettings, clock: Clock) -> None:
@@ -109,8 +109,8 @@ def guarded_protocol(settings: HttpSettings, clock: Clock) -> type[asyncio.Proto
         return self.cycle is not None and self.cycle.response_complete and self.cycle.more_body
 
     def connection_made(self: Any, transport: Any) -> None:
-        self.app_state = {**self.app_state, CONNECTION: Connection(transport)}
-        self.head = Head(transport, settings, clock)
+        self.app_state = {**self.app_state, CONNECTION: HttpConnection(transport)}
+        self.head = RequestHead(transport, settings, clock)
         protocol.connection_made(self, transport)
         if len(self.connections) > settings.connections:
             transport.abort()

@@ -38,7 +38,7 @@ async def get_output(deps: Dependencies, asked: RequestContext[OutputRange, None
         if not framed:
             offset = max(offset, first.offset)
         kind = CHUNKS if framed else TYPES[given.encoding]
-        return Following(log.follow(offset, stream=given.stream, limit=PIECE), deps.polls, kind)
+        return OutputStream(log.follow(offset, stream=given.stream, limit=PIECE), deps.polls, kind)
     if framed:
         raise InvalidInput("format=chunks is for follow=1.", hint="Add follow=1, or leave format out.")
     if given.tail is None:
@@ -66,7 +66,7 @@ def _wire(chunk: Chunk, encoding: str) -> Output:
     )
 
 
-class Following(Response):
+class OutputStream(Response):
     """The output as it comes, until the task has ended: its bytes, or one JSON object a line, which also says
     where bytes were lost. A server that closes aborts the response: a clean end would say that there is no
     more.

@@ -59,7 +59,7 @@ async def stream_events(deps: Dependencies, asked: RequestContext[EventFilter, N
     last = asked.request.headers.get("last-event-id", "")
     about = await wanted(deps.tasks, asked.params, last, asked.thread)
     await deps.feed.join()
-    return Streaming(Stream(deps.tasks, deps.feed, deps.clock, deps.settings, about))
+    return Streaming(EventStream(deps.tasks, deps.feed, deps.clock, deps.settings, about))
 
 
 async def wanted(tasks: Tasks, given: EventFilter, last_event_id: str, thread: str | None) -> Wanted:
@@ -70,7 +70,7 @@ async def wanted(tasks: Tasks, given: EventFilter, last_event_id: str, thread: s
     return Wanted(query, task, given.snapshot == "bounded", given.replay, since)
 
 
-class Stream:
+class EventStream:
     """One client, from its first byte to its last."""
 
     def __init__(
@@ -167,7 +167,7 @@ class Stream:
 class Streaming(Response):
     """Hands the connection to a stream."""
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: EventStream) -> None:
         super().__init__()
         self._stream = stream
 

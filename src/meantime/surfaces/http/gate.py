@@ -15,7 +15,7 @@ from typing import Any
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from .client_limits import TARGET, Connection, connection_of
+from .client_limits import TARGET, HttpConnection, connection_of
 from .http_settings import HttpSettings
 from .responses import CORS, SAFE, Refusal, error_response
 from .tokens import Caller, Tokens
@@ -28,7 +28,7 @@ _FORWARDED = (b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"via")
 _NO_TOKEN = "Send 'Authorization: Bearer <token>', or use /~<token>/v1/…; the token is in {where}."
 
 
-class Gate:
+class RequestGate:
     def __init__(
         self, app: ASGIApp, settings: HttpSettings, tokens: Tokens, open_paths: frozenset[str]
     ) -> None:
@@ -90,7 +90,7 @@ class Gate:
         if not (length.isascii() and length.isdigit()) or int(length[:20]) > self._settings.body_bytes:
             raise Refusal(413, "body_too_big", f"A body has at most {self._settings.body_bytes} bytes.")
 
-    def _admit(self, connection: Connection | None, headers: Headers, token: str | None) -> Caller:
+    def _admit(self, connection: HttpConnection | None, headers: Headers, token: str | None) -> Caller:
         if token is None and headers.has(b"authorization"):
             kind, _, token = headers.only(b"authorization").partition(" ")
             token = token.strip() if kind.lower() == "bearer" else ""
@@ -119,7 +119,7 @@ class Gate:
             raise Refusal(415, "not_json", "A body is JSON.", "Send 'Content-Type: application/json'.")
 
 
-def _check_user(connection: Connection) -> None:
+def _check_user(connection: HttpConnection) -> None:
     if connection.uid != os.geteuid():
         raise Refusal(403, "other_user", "This socket is another user's.")
 

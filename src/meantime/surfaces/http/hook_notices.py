@@ -7,7 +7,7 @@ from starlette.types import Receive
 from meantime.kernel.errors import Refused
 from meantime.ports.owner import Owner
 from meantime.ports.tasks import Tasks
-from meantime.surfaces.hooks.hook_delivery import Boundary, Telling, Told
+from meantime.surfaces.hooks.hook_delivery import Boundary, HookDelivery, Told
 from meantime.surfaces.hooks.hook_events import WAIT
 from meantime.surfaces.hooks.idle_wait import IdleWaits
 
@@ -19,9 +19,9 @@ class HookNotices:
     def __init__(self, tasks: Tasks, owner: Owner, settings: HttpSettings, polls: Polls) -> None:
         self._polls = polls
         self._waits = IdleWaits(tasks)
-        self._telling: Telling | None = None
+        self._telling: HookDelivery | None = None
         if settings.folder is not None:
-            self._telling = Telling(tasks, settings.folder, self._waits.nudge)
+            self._telling = HookDelivery(tasks, settings.folder, self._waits.nudge)
             self._telling.quiet.clear()
             owner.watch_notices(self._telling.quiet.remove)
 

@@ -23,7 +23,7 @@ from .tokens import Tokens
 
 
 class Serving:
-    def __init__(self, app: HttpApp, server: Server, listening: list[socket.socket]) -> None:
+    def __init__(self, app: HttpApp, server: UvicornServer, listening: list[socket.socket]) -> None:
         self._app = app
         self._server = server
         self._running = asyncio.create_task(server.serve(listening), name="meantime-http")
@@ -40,7 +40,7 @@ class Serving:
     ) -> Serving:
         """Returns when requests are answered."""
         app = HttpApp(tasks, owner, settings, clock, tokens)
-        serving = cls(app, Server(configured(app, settings, clock)), listening)
+        serving = cls(app, UvicornServer(configured(app, settings, clock)), listening)
         ready = asyncio.create_task(serving._server.ready.wait())
         await asyncio.wait([ready, serving._running], return_when=asyncio.FIRST_COMPLETED)
         if not ready.done():
@@ -61,7 +61,7 @@ class Serving:
             connection.transport.abort()
 
 
-class Server(uvicorn.Server):
+class UvicornServer(uvicorn.Server):
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.ready = asyncio.Event()

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from meantime.surfaces.terminal.errors import FAILED, Trouble
+from meantime.surfaces.terminal.errors import FAILED, CliError
 
 from .config_entries import NAME, Groups, with_json, with_toml, without_json, without_toml
-from .file_change import Change, read
+from .file_change import FileChange, read
 from .hook_lines import line
 from .jsonc import NotJson
 from .jsonc import Path as JsonPath
@@ -44,11 +44,11 @@ class Place(NamedTuple):
 
 class AgentConfig(NamedTuple):
     title: str
-    changes: Callable[[Place, Sequence[str], bool], list[Change]]
+    changes: Callable[[Place, Sequence[str], bool], list[FileChange]]
     note: str
 
 
-def claude_code(place: Place, command: Sequence[str], wanted: bool) -> list[Change]:
+def claude_code(place: Place, command: Sequence[str], wanted: bool) -> list[FileChange]:
     if place.project is not None:
         servers = place.project / ".mcp.json"
     else:
@@ -66,7 +66,7 @@ def claude_code(place: Place, command: Sequence[str], wanted: bool) -> list[Chan
     ]
 
 
-def codex(place: Place, command: Sequence[str], wanted: bool) -> list[Change]:
+def codex(place: Place, command: Sequence[str], wanted: bool) -> list[FileChange]:
     folder = place.folder(".codex", "CODEX_HOME")
     table = (
         f"[mcp_servers.{NAME}]\n"
@@ -86,7 +86,7 @@ def codex(place: Place, command: Sequence[str], wanted: bool) -> list[Change]:
     ]
 
 
-def gemini(place: Place, command: Sequence[str], wanted: bool) -> list[Change]:
+def gemini(place: Place, command: Sequence[str], wanted: bool) -> list[FileChange]:
     """Its AfterTool hooks are not used: what they add is there twice after a resume."""
     entry = {"command": command[0], "args": [*command[1:], "mcp", "--by-session"]}
     named = {"name": NAME}
@@ -97,7 +97,7 @@ def gemini(place: Place, command: Sequence[str], wanted: bool) -> list[Change]:
     return [_json(place.folder(".gemini") / "settings.json", ("mcpServers", NAME), entry, hooks, wanted)]
 
 
-def cursor(place: Place, command: Sequence[str], wanted: bool) -> list[Change]:
+def cursor(place: Place, command: Sequence[str], wanted: bool) -> list[FileChange]:
     """An event that it does not know makes it discard the whole file, without a word. Its other hooks either
     put nothing before the model, or only sometimes."""
     folder = place.folder(".cursor")
@@ -112,7 +112,7 @@ def cursor(place: Place, command: Sequence[str], wanted: bool) -> list[Change]:
     ]
 
 
-def opencode(place: Place, command: Sequence[str], wanted: bool) -> list[Change]:
+def opencode(place: Place, command: Sequence[str], wanted: bool) -> list[FileChange]:
     if place.project is not None:
         folder, plugins = place.project, place.project / ".opencode"
     else:
@@ -128,7 +128,7 @@ def opencode(place: Place, command: Sequence[str], wanted: bool) -> list[Change]
     ]
 
 
-def goose(place: Place, command: Sequence[str], wanted: bool) -> list[Change]:
+def goose(place: Place, command: Sequence[str], wanted: bool) -> list[FileChange]:
     """A plugin of its own, with a server and a hook: goose writes its config.yaml itself, without comments.
     Its other hooks put nothing before the model."""
     own = place.environ.get("GOOSE_PATH_ROOT") if place.project is None else ""
@@ -176,7 +176,7 @@ def _hooks(
 def _json(
     path: Path, server: JsonPath | None, entry: dict[str, Any], hooks: Groups, wanted: bool, *,
     private: bool = False, head: dict[str, Any] | None = None,
-) -> Change:  # fmt: skip
+) -> FileChange:  # fmt: skip
     before = read(path)
     try:
         if wanted:
@@ -184,31 +184,31 @@ def _json(
         else:
             after = None if before is None else without_json(before, server)
     except NotJson as problem:
-        raise Trouble(f"{path}, {problem}.", "Mend it first; nothing was changed.", FAILED) from None
+        raise CliError(f"{path}, {problem}.", "Mend it first; nothing was changed.", FAILED) from None
     left = "".join((after or "").split())
     if not wanted and after != before and left in ("{}", json.dumps(head, separators=(",", ":"))):
         after = None
-    return Change(path, before, after, private)
+    return FileChange(path, before, after, private)
 
 
-def _toml(path: Path, table: str, wanted: bool) -> Change:
+def _toml(path: Path, table: str, wanted: bool) -> FileChange:
     before = read(path)
     try:
         if wanted:
-            return Change(path, before, with_toml(before or "", table))
+            return FileChange(path, before, with_toml(before or "", table))
         after = None if before is None else without_toml(before)
     except tomllib.TOMLDecodeError as problem:
-        raise Trouble(f"{path}: {problem}.", "Mend it first; nothing was changed.", FAILED) from None
-    return Change(path, before, None if after is not None and not after.strip() else after)
+        raise CliError(f"{path}: {problem}.", "Mend it first; nothing was changed.", FAILED) from None
+    return FileChange(path, before, None if after is not None and not after.strip() else after)
 
 
-def _whole(path: Path, text: str, wanted: bool, *, begin: str) -> Change:
+def _whole(path: Path, text: str, wanted: bool, *, begin: str) -> FileChange:
     """A file that is all ours, which its beginning shows."""
     before = read(path)
     if before is not None and not before.startswith(begin):
-        raise Trouble(
+        raise CliError(
             f"{path} is there, and `meantime install` did not write it.",
             "Rename or remove it first; nothing was changed.",
             FAILED,
         )
-    return Change(path, before, text if wanted else None)
+    return FileChange(path, before, text if wanted else None)

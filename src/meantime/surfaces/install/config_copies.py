@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from meantime.daemon.home import BadHome, Home
-from meantime.surfaces.terminal.errors import FAILED, Trouble
+from meantime.surfaces.terminal.errors import FAILED, CliError
 
-from .file_change import COPY, Change, read, replaced
+from .file_change import COPY, FileChange, read, replaced
 
 MOST = 1_000  # copies on record
 
@@ -27,7 +27,7 @@ class Copies:
         self._home = home
         self._record = home.folder / "copies.json"
 
-    def wrote(self, change: Change) -> None:
+    def wrote(self, change: FileChange) -> None:
         """The copy of this change is on disk now. Without a record it is a copy like an older version's."""
         if change.before is None or change.own is not None:  # no copy is made then
             return
@@ -38,17 +38,17 @@ class Copies:
         except (OSError, BadHome):
             return
 
-    def ours(self, changes: Sequence[Change]) -> tuple[list[Path], list[Path]]:
+    def ours(self, changes: Sequence[FileChange]) -> tuple[list[Path], list[Path]]:
         """Beside these files: the copies to remove, and those that stay because somebody changed them."""
         found = [(change, copy_of(change)) for change in changes if copy_of(change).is_file()]
         known = self._known()
         removed = [path for change, path in found if self._is_ours(change, path, known)]
         return removed, [path for _, path in found if path not in removed]
 
-    def _is_ours(self, change: Change, path: Path, known: dict[str, Any]) -> bool:
+    def _is_ours(self, change: FileChange, path: Path, known: dict[str, Any]) -> bool:
         try:
             text = read(path) or ""
-        except Trouble:  # it is not a text any more
+        except CliError:  # it is not a text any more
             return False
         if str(path) in known:
             return known[str(path)] == _digest(text)
@@ -59,7 +59,7 @@ class Copies:
             path.unlink(missing_ok=True)
         except OSError as problem:
             what = f"{path} could not be removed: {problem.strerror}."
-            raise Trouble(what, "Everything else is taken out; remove it yourself.", FAILED) from problem
+            raise CliError(what, "Everything else is taken out; remove it yourself.", FAILED) from problem
 
     def _known(self) -> dict[str, Any]:
         try:
@@ -69,7 +69,7 @@ class Copies:
         return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
 
 
-def copy_of(change: Change) -> Path:
+def copy_of(change: FileChange) -> Path:
     """Beside the file itself, even where an agent's folder has a link to it."""
     path = Path(os.path.realpath(change.path))
     return path.with_name(path.name + COPY)

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterator
 from typing import Any, cast
 
-from meantime.surfaces.terminal.errors import FAILED, Trouble
+from meantime.surfaces.terminal.errors import FAILED, CliError
 
 from . import jsonc
 
@@ -130,8 +130,8 @@ def block(table: str) -> str:
     return f"{BEGIN}\n{table}{END}\n"
 
 
-def _taken(what: str) -> Trouble:
-    return Trouble(
+def _taken(what: str) -> CliError:
+    return CliError(
         f"There is a {what} that `meantime install` did not write.",
         "Rename or remove it first; nothing was changed.",
         FAILED,

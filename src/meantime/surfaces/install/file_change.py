@@ -10,13 +10,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from meantime.surfaces.terminal.errors import FAILED, Trouble
+from meantime.surfaces.terminal.errors import FAILED, CliError
 
 MOST = 50_000_000  # bytes
 COPY = ".before-meantime"  # the end of the copy's name
 
 
-class Change(NamedTuple):
+class FileChange(NamedTuple):
     """One file, before and after; None means that there is no file."""
 
     path: Path
@@ -43,7 +43,7 @@ class Change(NamedTuple):
         """As it was shown, or not at all. A link stays a link: what it points to is replaced."""
         path = Path(os.path.realpath(self.path))
         if read(path) != self.before:
-            raise Trouble(f"{path} was changed in the meantime.", "Run it again.", FAILED)
+            raise CliError(f"{path} was changed in the meantime.", "Run it again.", FAILED)
         try:
             if copy and self.before is not None and self.own is None:
                 replaced(path.with_name(path.name + COPY), self.before, _mode(path))
@@ -55,7 +55,7 @@ class Change(NamedTuple):
                 replaced(path, self.after, _mode(path))
         except OSError as problem:
             what = f"{path} could not be written: {problem.strerror}."
-            raise Trouble(what, "Nothing of it was changed.", FAILED) from problem
+            raise CliError(what, "Nothing of it was changed.", FAILED) from problem
 
     def _remove_empty(self, folder: Path) -> None:
         own = self.own and Path(os.path.realpath(self.own))
@@ -68,14 +68,14 @@ class Change(NamedTuple):
 def read(path: Path) -> str | None:
     try:
         if path.stat().st_size > MOST:
-            raise Trouble(f"{path} is too large.", "", FAILED)
+            raise CliError(f"{path} is too large.", "", FAILED)
         return path.read_bytes().decode()
     except FileNotFoundError:
         return None
     except UnicodeDecodeError:
-        raise Trouble(f"{path} is not UTF-8.", "Mend it first; it was not touched.", FAILED) from None
+        raise CliError(f"{path} is not UTF-8.", "Mend it first; it was not touched.", FAILED) from None
     except OSError as problem:
-        raise Trouble(f"{path} cannot be read: {problem.strerror}.", "", FAILED) from problem
+        raise CliError(f"{path} cannot be read: {problem.strerror}.", "", FAILED) from problem
 
 
 def _mode(path: Path) -> int:

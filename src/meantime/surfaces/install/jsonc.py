@@ -19,7 +19,7 @@ class NotJson(Exception):
     """Where, and what is wrong there."""
 
 
-class Entry(NamedTuple):
+class JsoncEntry(NamedTuple):
     start: int  # of its key, or of itself
     node: Node
 
@@ -28,7 +28,7 @@ class Node(NamedTuple):
     value: Any
     start: int
     end: int
-    entries: dict[str | int, Entry]  # of an object or a list, in order
+    entries: dict[str | int, JsoncEntry]  # of an object or a list, in order
 
 
 def parse(text: str) -> Node:
@@ -175,7 +175,7 @@ def _value(text: str, at: int, depth: int) -> Node:
 
 
 def _object(text: str, start: int, depth: int) -> Node:
-    entries: dict[str | int, Entry] = {}
+    entries: dict[str | int, JsoncEntry] = {}
     at = _after_blank(text, start + 1)
     while not text.startswith("}", at):
         key = _STRING.match(text, at)
@@ -188,17 +188,17 @@ def _object(text: str, start: int, depth: int) -> Node:
         if not text.startswith(":", colon):
             raise _bad(text, colon, "a colon is missing")
         node = _value(text, _after_blank(text, colon + 1), depth + 1)
-        entries[name] = Entry(at, node)
+        entries[name] = JsoncEntry(at, node)
         at = _next(text, node.end, "}")
     return Node({name: entry.node.value for name, entry in entries.items()}, start, at + 1, entries)
 
 
 def _list(text: str, start: int, depth: int) -> Node:
-    entries: dict[str | int, Entry] = {}
+    entries: dict[str | int, JsoncEntry] = {}
     at = _after_blank(text, start + 1)
     while not text.startswith("]", at):
         node = _value(text, at, depth + 1)
-        entries[len(entries)] = Entry(at, node)
+        entries[len(entries)] = JsoncEntry(at, node)
         at = _next(text, node.end, "]")
     return Node([entry.node.value for entry in entries.values()], start, at + 1, entries)
 

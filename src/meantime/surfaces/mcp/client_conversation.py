@@ -24,7 +24,7 @@ RECENT = 600.0  # seconds without a call after which nobody is said to be there
 LOOK = 2.0  # seconds between two looks at a task that somebody listens for
 
 
-class Conversation:
+class ClientConversation:
     def __init__(
         self,
         tasks: Tasks,

@@ -12,8 +12,8 @@ import mcp_types as types
 
 from meantime.surfaces.caller.caller_thread import ARGUMENT, GEMINI, thread_of_session
 
-from .client_conversation import Conversation
-from .client_thread import Whose
+from .client_conversation import ClientConversation
+from .client_thread import ClientThread
 
 # In a call's _meta: so Codex names who calls, and the session that this belongs to. A subagent of Codex calls
 # under a name of its own, and nobody tells it anything once it has ended; the session is the person's.
@@ -21,21 +21,21 @@ CALLER, SESSION = "threadId", "sessionId"
 MOST = 1_000  # conversations, with our own: the daemon knows no more of one process by name
 
 
-class Sessions:
+class ClientSessions:
     """A conversation for each session that the client names, and one for what comes without a name.
 
     The values in `_meta` are the client's own. An argument may be the model's: it counts only where
     something of ours writes it into every call (`by_argument`). Where somebody has said which conversation
     it is (not `named`), every call is of that one; the argument is in it all the same."""
 
-    def __init__(self, converse: Callable[[str], Conversation], whose: Whose) -> None:
+    def __init__(self, converse: Callable[[str], ClientConversation], whose: ClientThread) -> None:
         self.own = converse(whose.thread)
         self.by_argument = whose.by_argument
         self.named = not whose.said
         self._serves = whose.serves
         self._noted = whose.noted
         self._converse = converse
-        self._open: OrderedDict[str, Conversation] = OrderedDict()  # the others; last, who called last
+        self._open: OrderedDict[str, ClientConversation] = OrderedDict()  # the others; last, who called last
         self._beside: set[asyncio.Task[None]] = set()
         self._serves([whose.thread])
 
@@ -57,7 +57,7 @@ class Sessions:
             # Gemini CLI has the results of its tools twice after a resume: its hooks alone tell it.
             conversation.inbox.tells = not (noted and os.environ.get(GEMINI))
 
-    def of(self, params: Mapping[str, Any] | None) -> Conversation:
+    def of(self, params: Mapping[str, Any] | None) -> ClientConversation:
         meta: Any = (params or {}).get("_meta")
         said = cast("dict[str, Any]", meta) if isinstance(meta, dict) else {}
         session: Any = said.get(CALLER) and (said.get(SESSION) or said[CALLER])
@@ -66,7 +66,7 @@ class Sessions:
         thread = thread_of_session(session)
         return self.own if thread == self.own.thread else self._kept(thread)
 
-    def _kept(self, thread: str) -> Conversation:
+    def _kept(self, thread: str) -> ClientConversation:
         if thread not in self._open:
             self._open[thread] = self._converse(thread)
             if len(self._open) >= MOST:

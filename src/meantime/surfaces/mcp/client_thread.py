@@ -14,7 +14,7 @@ from meantime.system.procfs import BETWEEN, boot, stat
 THREAD = "This conversation is the thread {thread} of Meantime."
 
 
-class Whose(NamedTuple):
+class ClientThread(NamedTuple):
     """The conversation of the calls on stdin."""
 
     thread: str

@@ -23,11 +23,11 @@ class TooLong(NamedTuple):
     bytes: int
 
 
-class Lines:
+class StdinLines:
     def __init__(self, reader: asyncio.StreamReader) -> None:
         self._reader = reader
 
-    def __aiter__(self) -> Lines:
+    def __aiter__(self) -> StdinLines:
         return self
 
     async def __anext__(self) -> bytes | TooLong:
@@ -98,7 +98,7 @@ def _unread(fd: int) -> int | None:
 
 
 @asynccontextmanager
-async def own_pipes(longest: int) -> AsyncGenerator[tuple[Lines, Out]]:
+async def own_pipes(longest: int) -> AsyncGenerator[tuple[StdinLines, Out]]:
     """The pipes of this process, from where the former reader and writer stopped."""
     streams = own_streams()
     reader = asyncio.StreamReader(limit=longest)
@@ -115,7 +115,7 @@ async def own_pipes(longest: int) -> AsyncGenerator[tuple[Lines, Out]]:
         writer.write(streams.unsent)  # goes out before anything else; nobody waits for it here
     out = Out(streams.stdout, writer)
     try:
-        yield Lines(reader), out
+        yield StdinLines(reader), out
     finally:
         if source is not None:
             source.close()

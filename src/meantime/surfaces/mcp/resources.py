@@ -10,7 +10,7 @@ from meantime.kernel.ids import crockford
 from meantime.kernel.lifecycle import ACTIVE, ENDED
 from meantime.toolset import task_text
 
-from .client_conversation import LISTED, Conversation
+from .client_conversation import LISTED, ClientConversation
 
 SCHEME = "task://"
 INBOX = SCHEME + "inbox"
@@ -29,7 +29,7 @@ def id_of(uri: str) -> str:
     return unquote(uri[len(SCHEME) :])
 
 
-async def listed(conversation: Conversation) -> list[tuple[str, str, str]]:
+async def listed(conversation: ClientConversation) -> list[tuple[str, str, str]]:
     """Address, name and description of each."""
     tasks = await conversation.tasks.list(conversation.thread, ACTIVE | ENDED, limit=LISTED)
     return [(INBOX, "inbox", "The notices that this conversation was not told yet.")] + [
@@ -37,7 +37,7 @@ async def listed(conversation: Conversation) -> list[tuple[str, str, str]]:
     ]
 
 
-async def text(conversation: Conversation, uri: str) -> str:
+async def text(conversation: ClientConversation, uri: str) -> str:
     if uri == INBOX:
         dialect = conversation.toolset.dialect
         texts = [notice.message(dialect).text for notice in await conversation.unread()]

@@ -17,7 +17,7 @@ from meantime.ports.dialect import Said
 from meantime.toolset.exports import listed
 
 from . import mcp_tasks, resources
-from .client_conversation import Conversation, shown
+from .client_conversation import ClientConversation, shown
 from .notice_delivery import Ride
 from .subscriptions import Subscriptions
 from .task_methods import TaskMethods, declares
@@ -30,9 +30,9 @@ NOTICES = "meantime/notices"  # and the ids of the notices that ride on it
 class Carrier(Protocol):
     """A transport, as the server needs it."""
 
-    async def conversation(self, ctx: Context) -> Conversation: ...
+    async def conversation(self, ctx: Context) -> ClientConversation: ...
 
-    def carries(self, ctx: Context, conversation: Conversation, ride: Ride) -> None:
+    def carries(self, ctx: Context, conversation: ClientConversation, ride: Ride) -> None:
         """The answer to this request has notices with it: the transport says when it is out."""
         ...
 
@@ -97,7 +97,7 @@ class ToolServer:
             self._carrier.carries(ctx, conversation, ride)
         return result(said, ride)
 
-    async def _as_task(self, conversation: Conversation, params: types.CallToolRequestParams) -> Any:
+    async def _as_task(self, conversation: ClientConversation, params: types.CallToolRequestParams) -> Any:
         try:
             task = await conversation.start(params.name, params.arguments)
         except MeantimeError as problem:

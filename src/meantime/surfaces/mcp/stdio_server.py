@@ -19,12 +19,12 @@ from meantime.ports.tasks import Tasks
 from meantime.surfaces.hooks.shown_notices import has_hooks
 from meantime.toolset.work_catalog import Works
 
-from .client_conversation import Conversation
-from .client_sessions import Sessions
-from .client_thread import Whose, instructions
+from .client_conversation import ClientConversation
+from .client_sessions import ClientSessions
+from .client_thread import ClientThread, instructions
 from .handshake import ACKNOWLEDGED, LISTEN
 from .notice_delivery import Inbox, Ride
-from .pipes import Lines, Out, TooLong, own_pipes
+from .pipes import Out, StdinLines, TooLong, own_pipes
 from .sdk_server import Context, ToolServer
 from .standard_streams import own_streams
 
@@ -32,21 +32,21 @@ LONGEST = 4 << 20  # bytes of a line
 LAST_WORDS = 2.0  # seconds for what is still asked when the client closes our stdin
 
 
-async def serve(tasks: Tasks, works: Works, whose: Whose, version: str, dialect: str = OWN) -> None:
+async def serve(tasks: Tasks, works: Works, whose: ClientThread, version: str, dialect: str = OWN) -> None:
     """Until the client closes our stdin, or is gone."""
     async with own_pipes(LONGEST) as (lines, out):
 
-        def converse(thread: str) -> Conversation:
+        def converse(thread: str) -> ClientConversation:
             hooks = partial(has_hooks, home().folder, thread)
-            return Conversation(tasks, works, thread, out.is_taken, dialect, hooks)
+            return ClientConversation(tasks, works, thread, out.is_taken, dialect, hooks)
 
-        sessions = Sessions(converse, whose)
+        sessions = ClientSessions(converse, whose)
         guidance = await sessions.own.toolset.guidance()
         await StdioTransport(sessions, version, guidance).run(lines, out, own_streams().replay)
 
 
 class StdioTransport:
-    def __init__(self, sessions: Sessions, version: str, guidance: str) -> None:
+    def __init__(self, sessions: ClientSessions, version: str, guidance: str) -> None:
         self._sessions = sessions
         by_argument = sessions.by_argument
         said = instructions(guidance, sessions.own.thread, said=not sessions.named, by_argument=by_argument)
@@ -57,13 +57,13 @@ class StdioTransport:
         self._quiet = anyio.Event()  # there are none, and there will be none
         self._ended = False
 
-    async def conversation(self, ctx: Context) -> Conversation:
+    async def conversation(self, ctx: Context) -> ClientConversation:
         return self._sessions.of(ctx.params)
 
-    def carries(self, ctx: Context, conversation: Conversation, ride: Ride) -> None:
+    def carries(self, ctx: Context, conversation: ClientConversation, ride: Ride) -> None:
         self._riding[ctx.request_id] = (conversation.inbox, ride)
 
-    async def run(self, lines: Lines, out: Out, replay: Sequence[bytes] = ()) -> None:
+    async def run(self, lines: StdinLines, out: Out, replay: Sequence[bytes] = ()) -> None:
         """`replay`: the client has said these before, and has the answers."""
         to_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         to_client, from_server = anyio.create_memory_object_stream[SessionMessage](0)
@@ -80,7 +80,7 @@ class StdioTransport:
             with anyio.CancelScope(shield=True):
                 await self._sessions.close()
 
-    async def _read(self, lines: Lines, to_server: Any, out: Out, replay: Sequence[bytes]) -> None:
+    async def _read(self, lines: StdinLines, to_server: Any, out: Out, replay: Sequence[bytes]) -> None:
         async with to_server:
             for line in replay:
                 await self._replay(line, to_server)

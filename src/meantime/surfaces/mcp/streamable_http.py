@@ -27,7 +27,7 @@ from meantime.surfaces.http.tokens import Caller
 from meantime.toolset.owner_catalog import OwnerCatalog
 from meantime.toolset.toolset import Toolset
 
-from .client_conversation import Conversation
+from .client_conversation import ClientConversation
 from .notice_delivery import Inbox, Ride
 from .sdk_server import Context, ToolServer
 
@@ -80,7 +80,7 @@ class Riding:
                 inbox.give_back(ride)
 
 
-class Sessions:
+class TransportSessions:
     """The SDK's sessions of one server."""
 
     def __init__(self, door: ToolServer, settings: HttpSettings) -> None:
@@ -115,20 +115,22 @@ class HttpMcp:
         self._tasks = tasks
         self._works = OwnerCatalog(tasks, owner)
         self._settings = settings
-        self._conversations: OrderedDict[tuple[str, str, str], Conversation] = OrderedDict()
+        self._conversations: OrderedDict[tuple[str, str, str], ClientConversation] = OrderedDict()
         self._beside: set[asyncio.Task[None]] = set()
         self._opening = asyncio.Lock()
-        self._doors: dict[str, Sessions] = {}  # by dialect: a server of the SDK has one guidance for all
+        self._doors: dict[
+            str, TransportSessions
+        ] = {}  # by dialect: a server of the SDK has one guidance for all
 
     async def open(self) -> None:
         await self._server(OWN)
 
-    async def _server(self, dialect: str) -> Sessions:
+    async def _server(self, dialect: str) -> TransportSessions:
         async with self._opening:
             if dialect not in self._doors:
                 guidance = await Toolset(self._tasks, self._works, "anybody", dialect).guidance()
                 door = ToolServer(self, self._settings.version, guidance)
-                sessions = Sessions(door, self._settings)
+                sessions = TransportSessions(door, self._settings)
                 await sessions.open()
                 self._doors[dialect] = sessions
             return self._doors[dialect]
@@ -161,7 +163,7 @@ class HttpMcp:
 
     # -- what the server asks
 
-    async def conversation(self, ctx: Context) -> Conversation:
+    async def conversation(self, ctx: Context) -> ClientConversation:
         request: Any = ctx.request  # Streamable HTTP always has one
         session = request.headers.get(SESSION, "")
         client = ctx.session.client_params
@@ -169,7 +171,7 @@ class HttpMcp:
         thread = request.scope[THREAD] or (f"mcp-{named(session)}" if session else f"mcp-{name}")
         return self._kept(thread, session or name, request.scope[DIALECT])
 
-    def carries(self, ctx: Context, conversation: Conversation, ride: Ride) -> None:
+    def carries(self, ctx: Context, conversation: ClientConversation, ride: Ride) -> None:
         request: Any = ctx.request  # Streamable HTTP always has one
         request.scope[RIDING].add(conversation.inbox, ride)
 
@@ -177,14 +179,14 @@ class HttpMcp:
         """Clients that have called lately: by the newer protocol nobody says that it leaves."""
         return [HostCount(one.thread, "C", "mcp") for one in self._conversations.values() if one.is_alive]
 
-    def _kept(self, thread: str, client: str, dialect: str) -> Conversation:
+    def _kept(self, thread: str, client: str, dialect: str) -> ClientConversation:
         """One for each client of a thread: what one has read, another has not."""
         key = (thread, client, dialect)
         found = self._conversations.get(key)
         if found is None:
             folder = self._settings.folder
             hooks = partial(has_hooks, folder, thread) if folder else lambda: False
-            found = Conversation(self._tasks, self._works, thread, dialect=dialect, has_hooks=hooks)
+            found = ClientConversation(self._tasks, self._works, thread, dialect=dialect, has_hooks=hooks)
             self._conversations[key] = found
         self._conversations.move_to_end(key)
         found.called()

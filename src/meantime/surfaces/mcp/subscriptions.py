@@ -16,7 +16,7 @@ from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
 from meantime.kernel.errors import MeantimeError
 
 from . import mcp_tasks, resources
-from .client_conversation import Conversation
+from .client_conversation import ClientConversation
 from .task_methods import declares
 
 Context = ServerRequestContext[Any, Any]
@@ -36,7 +36,7 @@ class Saying:
 
 
 class Subscriptions:
-    def __init__(self, conversation: Callable[[Context], Awaitable[Conversation]]) -> None:
+    def __init__(self, conversation: Callable[[Context], Awaitable[ClientConversation]]) -> None:
         self._conversation = conversation
         self._streams = 0
         self._subscribed: dict[tuple[int, str], asyncio.Task[None]] = {}
@@ -72,7 +72,7 @@ class Subscriptions:
             for one in watching:
                 one.cancel()
 
-    async def _is_known(self, ctx: Context, conversation: Conversation, id: str) -> bool:
+    async def _is_known(self, ctx: Context, conversation: ClientConversation, id: str) -> bool:
         """Unknown subscriptions are not honoured; the acknowledgement leaves them out."""
         if not declares(ctx):
             return False
@@ -80,12 +80,16 @@ class Subscriptions:
             return bool(await conversation.task(id))
         return False
 
-    async def _states(self, ctx: Context, conversation: Conversation, id: str) -> AsyncGenerator[Saying]:
+    async def _states(
+        self, ctx: Context, conversation: ClientConversation, id: str
+    ) -> AsyncGenerator[Saying]:
         async for task in conversation.changes(id):
             found = await mcp_tasks.whole_state(conversation.tasks, task)
             yield Saying("notifications/tasks", {**found, "_meta": _meta(ctx)})
 
-    async def _updates(self, ctx: Context, conversation: Conversation, uri: str) -> AsyncGenerator[Saying]:
+    async def _updates(
+        self, ctx: Context, conversation: ClientConversation, uri: str
+    ) -> AsyncGenerator[Saying]:
         async for _ in _changes(conversation, uri):
             yield Saying("notifications/resources/updated", {"uri": uri, "_meta": _meta(ctx)})
 
@@ -106,7 +110,7 @@ class Subscriptions:
         self._drop((id(getattr(ctx.session, "_connection")), str(params.uri)))  # noqa: B009
         return types.EmptyResult()
 
-    async def _update(self, ctx: Context, conversation: Conversation, uri: str) -> None:
+    async def _update(self, ctx: Context, conversation: ClientConversation, uri: str) -> None:
         with suppress(MeantimeError):
             async for _ in _changes(conversation, uri):
                 await ctx.session.send_resource_updated(uri)
@@ -117,7 +121,7 @@ class Subscriptions:
             watching.cancel()
 
 
-async def _changes(conversation: Conversation, uri: str) -> AsyncGenerator[None]:
+async def _changes(conversation: ClientConversation, uri: str) -> AsyncGenerator[None]:
     """Also once at the beginning, where there is something: it may have come before anybody listened."""
     if uri != resources.INBOX:
         first = True

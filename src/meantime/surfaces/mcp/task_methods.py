@@ -16,7 +16,7 @@ from meantime.kernel.errors import Ambiguous, InvalidInput, MeantimeError, NotFo
 from meantime.kernel.model import Task
 
 from . import mcp_tasks
-from .client_conversation import Conversation, shown
+from .client_conversation import ClientConversation, shown
 from .elicitation import answer_of
 
 Context = ServerRequestContext[Any, Any]
@@ -39,7 +39,7 @@ def declares(ctx: Context) -> bool:
 
 
 class TaskMethods:
-    def __init__(self, conversation: Callable[[Context], Awaitable[Conversation]]) -> None:
+    def __init__(self, conversation: Callable[[Context], Awaitable[ClientConversation]]) -> None:
         self._conversation = conversation
 
     def serve(self, server: Server[Any]) -> None:
@@ -120,7 +120,7 @@ class TaskMethods:
         conversation = await self._conversation(ctx)
         return {"tasks": [mcp_tasks.state_2025(task) for task in await conversation.made()]}
 
-    async def _task_of(self, ctx: Context, params: TaskParams) -> tuple[Conversation, Task]:
+    async def _task_of(self, ctx: Context, params: TaskParams) -> tuple[ClientConversation, Task]:
         if _is_modern(ctx) and not declares(ctx):
             needed: dict[str, Any] = {"requiredCapabilities": {"extensions": {mcp_tasks.EXTENSION: {}}}}
             text = f"This needs the extension {mcp_tasks.EXTENSION} among the client's capabilities."

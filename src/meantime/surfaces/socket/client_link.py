@@ -39,7 +39,7 @@ from meantime.ports.clock import Alarm
 from meantime.ports.runner import CURRENT, Context
 from meantime.ports.tasks import OpenTurn, Tasks
 
-from .executor_table import Executor, ExecutorTable
+from .executor_table import ConnectedExecutor, ExecutorTable
 
 MAX_ASKED = 10_000  # questions of one process at once
 MAX_HOSTS = 1_000  # of one process, that are known by name
@@ -60,7 +60,7 @@ class ClientLink:
         self._version = version
         self._full = full  # why nobody can be let in
         self.wire: Wire[Any] = Wire(decode, self._received, self._lost, self._made)
-        self.executor: Executor | None = None
+        self.executor: ConnectedExecutor | None = None
         self._asked: dict[int, asyncio.Task[None]] = {}
         self._outlasting: set[int] = set()  # calls of its own functions: they outlast a connection
         self._wants_inbox = False

@@ -21,7 +21,7 @@ from meantime.link.frames import (
     Fence,
     QuestionAsked,
     Replied,
-    Run,
+    RunFrame,
     Saying,
     Stop,
     Unknown,
@@ -51,7 +51,7 @@ class Performance(NamedTuple):
         return self.assignment.task
 
 
-class Executor:
+class ConnectedExecutor:
     def __init__(self, id: str) -> None:
         self.id = id
         self.pid: int | None = None
@@ -65,7 +65,7 @@ class Executor:
 
     def order(self, run: Performance, *, again: bool) -> None:
         if self.wire is not None:
-            self.wire.send(Run(run.task, again, run.assignment.foreground))
+            self.wire.send(RunFrame(run.task, again, run.assignment.foreground))
             if run.context.stops:
                 self.stop(run)
 
@@ -85,7 +85,7 @@ class ExecutorTable:
         self.clock = clock
         self.lease = lease
         self._grace = grace
-        self._known: dict[str, Executor] = {}
+        self._known: dict[str, ConnectedExecutor] = {}
         self._began = clock.monotonic()
         self._tasks: Tasks | None = None
         self._beside: set[asyncio.Task[None]] = set()
@@ -133,18 +133,18 @@ class ExecutorTable:
         _end(run, Report(detached=True))
         return True
 
-    def _awaited(self, id: str) -> Executor | None:
+    def _awaited(self, id: str) -> ConnectedExecutor | None:
         executor = self._known.get(id)
         if executor is None and self.may_run(id):
-            executor = self._known[id] = Executor(id)
+            executor = self._known[id] = ConnectedExecutor(id)
             self._arm(executor)
         return executor
 
     # -- coming and going
 
-    def join(self, id: str, wire: Wire[Any], pid: int | None, turns: list[str]) -> Executor:
+    def join(self, id: str, wire: Wire[Any], pid: int | None, turns: list[str]) -> ConnectedExecutor:
         """A process that comes back takes its place again; its other connection is closed."""
-        executor = self._known.setdefault(id, Executor(id))
+        executor = self._known.setdefault(id, ConnectedExecutor(id))
         if executor.wire is not None:
             executor.wire.abort()
         if executor.grace is not None:
@@ -156,16 +156,16 @@ class ExecutorTable:
         executor.turns &= set(turns)
         return executor
 
-    def welcome(self, executor: Executor) -> None:
+    def welcome(self, executor: ConnectedExecutor) -> None:
         for run in executor.runs.values():
             executor.order(run, again=True)
 
-    def leave(self, executor: Executor, wire: Wire[Any]) -> None:
+    def leave(self, executor: ConnectedExecutor, wire: Wire[Any]) -> None:
         if executor.wire is wire:
             executor.wire = None
             self._arm(executor)
 
-    def gone(self, executor: Executor, *, failed: bool = True) -> None:
+    def gone(self, executor: ConnectedExecutor, *, failed: bool = True) -> None:
         """For good: its process has ended, or its grace is over; or it said so, and nothing failed."""
         self._let_be(executor)
         if self._known.get(executor.id) is not executor:
@@ -179,11 +179,11 @@ class ExecutorTable:
         for turn in executor.turns:
             self.give_back(turn, failed=failed)
 
-    def _arm(self, executor: Executor) -> None:
+    def _arm(self, executor: ConnectedExecutor) -> None:
         if not self._closed:
             executor.grace = self.clock.call_later(self._grace, lambda: self.gone(executor))
 
-    def _watch(self, executor: Executor) -> None:
+    def _watch(self, executor: ConnectedExecutor) -> None:
         """A connection can be lost and come back; a process that has ended does not."""
         self._unwatch(executor)
         if executor.pid is None or not hasattr(os, "pidfd_open"):
@@ -194,45 +194,47 @@ class ExecutorTable:
             return  # its connection tells, too, only later
         asyncio.get_running_loop().add_reader(executor.life, self.gone, executor)
 
-    def _unwatch(self, executor: Executor) -> None:
+    def _unwatch(self, executor: ConnectedExecutor) -> None:
         if executor.life is not None:
             asyncio.get_running_loop().remove_reader(executor.life)
             os.close(executor.life)
             executor.life = None
 
-    def _let_be(self, executor: Executor) -> None:
+    def _let_be(self, executor: ConnectedExecutor) -> None:
         self._unwatch(executor)
         if executor.grace is not None:
             executor.grace.cancel()
 
     # -- what executors say
 
-    def saying(self, executor: Executor, frame: Saying) -> None:
+    def saying(self, executor: ConnectedExecutor, frame: Saying) -> None:
         run = executor.run(frame.task, frame.fence)
         if run is not None:
             _relay(run, frame)
             run.context.relay_deaf(frame.is_deaf)
 
-    def ended(self, executor: Executor, frame: Ended) -> None:
+    def ended(self, executor: ConnectedExecutor, frame: Ended) -> None:
         run = executor.run(frame.task, frame.fence)
         if run is not None:
             _relay(run, frame)
             _end(run, from_wire(frame.report))
         self._spawn(self._acknowledge(executor, frame, is_late=run is None))
 
-    def unknown(self, executor: Executor, frame: Unknown) -> None:
+    def unknown(self, executor: ConnectedExecutor, frame: Unknown) -> None:
         run = executor.run(frame.task, frame.fence)
         if run is not None:
             _end(run, Report(lost=NOT_THERE))
 
-    def question_asked(self, executor: Executor, frame: QuestionAsked) -> None:
+    def question_asked(self, executor: ConnectedExecutor, frame: QuestionAsked) -> None:
         run = executor.run(frame.task, frame.fence)
         asked = (frame.task, frame.question.id)
         if run is not None and asked not in executor.asking:
             executor.asking.add(asked)
             self._spawn(self._answer_question(executor, run, frame))
 
-    async def _answer_question(self, executor: Executor, run: Performance, frame: QuestionAsked) -> None:
+    async def _answer_question(
+        self, executor: ConnectedExecutor, run: Performance, frame: QuestionAsked
+    ) -> None:
         said: Reply | None = None
         error = None
         try:
@@ -254,12 +256,12 @@ class ExecutorTable:
         own = [said for said in answers if said.run == frame.fence[0] and said.question == frame.question.id]
         return own[-1] if own else None
 
-    def withdraws(self, executor: Executor, frame: Withdraws) -> None:
+    def withdraws(self, executor: ConnectedExecutor, frame: Withdraws) -> None:
         run = executor.run(frame.task, frame.fence)
         if run is not None:
             run.context.withdraw(frame.question, frame.reply)
 
-    async def _acknowledge(self, executor: Executor, frame: Ended, *, is_late: bool) -> None:
+    async def _acknowledge(self, executor: ConnectedExecutor, frame: Ended, *, is_late: bool) -> None:
         """Once it is on record. A run without a record is a call, which has its answer, or was deleted."""
         assert self._tasks is not None
         with contextlib.suppress(NotFound):
@@ -313,7 +315,7 @@ async def _forget(task: str, executor: str, fence: Fence, report: Report) -> Non
     """Nobody keeps a ledger here."""
 
 
-async def _outlast(run: Performance, executor: Executor) -> Report:
+async def _outlast(run: Performance, executor: ConnectedExecutor) -> Report:
     """A stop is passed on, and what the function makes of it is waited for."""
     me = asyncio.current_task()
     assert me is not None

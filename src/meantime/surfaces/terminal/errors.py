@@ -16,7 +16,7 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141
 
 
-class Trouble(Exception):
+class CliError(Exception):
     """`meantime: <what>`, then the hint, then the process ends with `exit_code`."""
 
     def __init__(self, what: str, hint: str = "", exit_code: int = FAILED) -> None:
@@ -26,7 +26,7 @@ class Trouble(Exception):
         self.exit_code = exit_code
 
 
-class Refused(Trouble):
+class DaemonRefused(CliError):
     """The daemon's no: an HTTP status and the JSON that came with it."""
 
     def __init__(self, status: int, body: dict[str, object]) -> None:
@@ -37,7 +37,7 @@ class Refused(Trouble):
         self.code = str(body.get("code") or "")
 
 
-class Gone(Trouble):
+class DaemonGone(CliError):
     """The daemon is not there, or went away before its answer was whole."""
 
     def __init__(self, what: str = "The daemon went away.", hint: str = "See `meantime status`.") -> None:

@@ -15,7 +15,7 @@ def bar(part: float, whole: float) -> str:
     return "▓" * full + "░" * (WIDTH - full)
 
 
-class Line:
+class ProgressLine:
     """The last line of the screen. On anything but a terminal it draws nothing."""
 
     def __init__(self) -> None:

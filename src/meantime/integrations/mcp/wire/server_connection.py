@@ -16,7 +16,7 @@ from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from pydantic import TypeAdapter, ValidationError
 
-from meantime.integrations.mcp.errors import Gone, NotStarted, Refusal, Stale, Unanswered
+from meantime.integrations.mcp.errors import NotStarted, ServerGone, ServerRefused, Stale, Unanswered
 from meantime.integrations.mcp.remote_task import task_of
 from meantime.integrations.mcp.servers import Server, StdioServer
 from meantime.integrations.mcp.tool_results import UNREACHED
@@ -41,7 +41,7 @@ class TaskRequest(types.Request[dict[str, Any], str]):
     name_param = "taskId"
 
 
-class Connection:
+class ServerConnection:
     def __init__(self, name: str, server: Server) -> None:
         self.name = name
         self._server = server
@@ -194,11 +194,11 @@ class Connection:
                     raise Unanswered(problem.message) from None
                 if not self.is_open:
                     await self._wait_over()
-                    raise Gone(self._how) from None
-            raise Refusal(problem.code, problem.message, problem.data) from None
+                    raise ServerGone(self._how) from None
+            raise ServerRefused(problem.code, problem.message, problem.data) from None
         except ValidationError as problem:
             wrong = problem.errors(include_url=False, include_input=False)[:1]
-            raise Refusal(types.PARSE_ERROR, f"The answer is not what MCP says: {wrong}") from None
+            raise ServerRefused(types.PARSE_ERROR, f"The answer is not what MCP says: {wrong}") from None
 
     async def _wait_over(self) -> None:
         with suppress(TimeoutError):
@@ -216,7 +216,7 @@ class Connection:
             asking: Any = list_tools(self._session, self.name)
             try:
                 found = cast("dict[str, ToolInfo]", await self._request(asking))
-            except Refusal:
+            except ServerRefused:
                 return None
             self._tools, self._listed_at = found, changes
             return found

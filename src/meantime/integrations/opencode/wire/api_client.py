@@ -23,7 +23,7 @@ SILENCE = 25.0  # seconds: a heartbeat comes every 10
 SHOWN = 300  # characters of an error
 
 
-class Client:
+class ApiClient:
     def __init__(self, url: str, password: str = "", *, user: str = USER) -> None:
         self.url = url.rstrip("/")
         self._http = httpx.AsyncClient(

@@ -13,7 +13,7 @@ import msgspec
 
 from meantime.integrations.opencode.errors import Away, Denied
 
-from .api_client import Client
+from .api_client import ApiClient
 
 GAP = "gap"  # something may have been missed: the stream has begun, broke, or was too much
 MOST = 10_000  # events that a listener may be behind
@@ -21,7 +21,7 @@ SETTLE = 2.0  # seconds
 WAITS = (0.05, 0.2, 0.5, 1.0, 2.0)  # seconds before the first, second, … try to connect again
 
 
-class Event(NamedTuple):
+class ServerEvent(NamedTuple):
     type: str
     session: str
     data: dict[str, Any]
@@ -32,16 +32,16 @@ class Subscription:
 
     def __init__(self, session: str) -> None:
         self.sessions = {session}
-        self._events = list[Event]()
+        self._events = list[ServerEvent]()
         self._news = asyncio.Event()
 
-    def put(self, event: Event) -> None:
+    def put(self, event: ServerEvent) -> None:
         if len(self._events) >= MOST:
-            self._events = [Event(GAP, "", {})]
+            self._events = [ServerEvent(GAP, "", {})]
         self._events.append(event)
         self._news.set()
 
-    async def wait(self, timeout: float) -> list[Event]:
+    async def wait(self, timeout: float) -> list[ServerEvent]:
         """The next event; nothing if nothing comes for so long."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout):
@@ -51,8 +51,8 @@ class Subscription:
         return events
 
 
-class Feed:
-    def __init__(self, client: Client) -> None:
+class ServerEvents:
+    def __init__(self, client: ApiClient) -> None:
         self._client = client
         self._subscriptions = set[Subscription]()
         self._stream: asyncio.Task[None] | None = None
@@ -101,7 +101,7 @@ class Feed:
 
     def _tell_gap(self) -> None:
         for subscription in self._subscriptions:
-            subscription.put(Event(GAP, "", {}))
+            subscription.put(ServerEvent(GAP, "", {}))
 
     def _dispatch(self, data: bytes) -> None:
         event = _event(data)
@@ -114,7 +114,7 @@ class Feed:
                 subscription.sessions.add(event.session)
 
 
-def _event(data: bytes) -> Event | None:
+def _event(data: bytes) -> ServerEvent | None:
     """Where the session's id stands differs by event and by version."""
     try:
         said: dict[str, Any] = msgspec.json.decode(data)
@@ -122,10 +122,10 @@ def _event(data: bytes) -> Event | None:
         properties: dict[str, Any] = payload["properties"]
         about: dict[str, Any] = properties.get("info") or properties.get("part") or {}
         session: str = properties.get("sessionID") or about.get("sessionID") or about.get("id") or ""
-        return Event(payload["type"], session, properties)
+        return ServerEvent(payload["type"], session, properties)
     except (msgspec.MsgspecError, AttributeError, KeyError, TypeError):
         return None  # of a kind that we do not know
 
 
-def _parent(event: Event) -> str:
+def _parent(event: ServerEvent) -> str:
     return event.data.get("info", {}).get("parentID", "")

@@ -7,7 +7,7 @@ from meantime.surfaces.cli.parameter_types import TASK
 from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
 from meantime.surfaces.daemon_client.daemon_client import Daemon, part
 from meantime.surfaces.terminal import task_format
-from meantime.surfaces.terminal.errors import USAGE, Trouble
+from meantime.surfaces.terminal.errors import USAGE, CliError
 from meantime.surfaces.terminal.std_streams import echo
 from meantime.surfaces.terminal.task_format import Wire
 
@@ -26,7 +26,7 @@ def command(
 ) -> None:
     """Stop tasks: TERM, five seconds, KILL, for everything that they started."""
     if not (refs or batch or thread):
-        raise Trouble("Nothing to cancel.", "Name tasks, or use -b or --thread.", USAGE)
+        raise CliError("Nothing to cancel.", "Name tasks, or use -b or --thread.", USAGE)
     with_daemon = daemon()
     ids = [task_search.task(with_daemon, ref)["id"] for ref in refs]  # all are known before one is stopped
     if batch or thread:

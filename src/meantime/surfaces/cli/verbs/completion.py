@@ -6,7 +6,7 @@ import click
 from click.shell_completion import ShellComplete, get_completion_class
 
 from meantime.surfaces.cli.verb_table import COMPLETE
-from meantime.surfaces.terminal.errors import USAGE, Trouble
+from meantime.surfaces.terminal.errors import USAGE, CliError
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -23,7 +23,7 @@ def command(context: click.Context, shell: str | None) -> None:
     fish:  meantime completion fish > ~/.config/fish/completions/meantime.fish
     """
     if shell is None:
-        raise Trouble("For which shell?", f"Name one of: {', '.join(SHELLS)}.", USAGE)
+        raise CliError("For which shell?", f"Name one of: {', '.join(SHELLS)}.", USAGE)
     kind = get_completion_class(shell)
     assert kind is not None  # click knows these three
     made = kind(context.find_root().command, {}, "meantime", COMPLETE)

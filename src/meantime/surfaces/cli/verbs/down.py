@@ -10,7 +10,7 @@ from meantime.surfaces.cli import task_search
 from meantime.surfaces.cli.parameter_types import Number
 from meantime.surfaces.cli.verb import as_json, daemon, option, say_json, verb
 from meantime.surfaces.daemon_client.daemon_client import Daemon
-from meantime.surfaces.terminal.errors import FAILED, NOT_ALLOWED, Gone, Trouble
+from meantime.surfaces.terminal.errors import FAILED, NOT_ALLOWED, CliError, DaemonGone
 from meantime.surfaces.terminal.std_streams import echo
 from meantime.surfaces.terminal.task_format import Wire
 from meantime.surfaces.terminal.terminal_text import plain
@@ -69,7 +69,7 @@ def _looked_at(with_daemon: Daemon, lose_queued: bool) -> list[Wire]:
             for task in task_search.tasks(with_daemon, ("running",), patience=ASKING)
             if task["kind"] == "agent"
         ]
-    except Gone:
+    except DaemonGone:
         return []  # it does not answer, so it has to go
     finally:
         with_daemon.close()
@@ -83,7 +83,7 @@ def _keep_queued(queued: list[Wire]) -> None:
         many = f"{len(lost)} queued {'command' if commands else 'task'}{'s' if len(lost) > 1 else ''}"
         whose, them = ("its", "it") if len(lost) == 1 else ("their", "them")
         why = f"{whose} environment is not kept" if commands else f"what starts {them} is not kept"
-        raise Trouble(
+        raise CliError(
             f"{many} would be lost: {why}.",
             f"Wait for {them}, cancel {them}, or: meantime down --lose-queued",
             FAILED,
@@ -93,13 +93,13 @@ def _keep_queued(queued: list[Wire]) -> None:
 def _end(leader: OwnerProcess, meaning: str, wait: float) -> None:
     home = daemon().home
     if not leader.is_daemon:
-        raise Trouble(
+        raise CliError(
             f"{home.ledger} is owned by {leader}, which is not a daemon.",
             "Only its own program can close it.",
             NOT_ALLOWED,
         )
     if not terminate(home, leader.pid, SIGNALS[meaning], wait):
-        raise Trouble(
+        raise CliError(
             f"The daemon (pid {leader.pid}) has not ended within {wait:g} seconds.",
             f"See {home.log}. If it hangs: kill -9 {leader.pid}; nothing that was accepted is lost.",
             FAILED,

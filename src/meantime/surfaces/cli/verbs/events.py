@@ -13,7 +13,7 @@ from meantime.surfaces.daemon_client.daemon_client import Daemon
 from meantime.surfaces.daemon_client.daemon_connection import Arriving
 from meantime.surfaces.daemon_client.reconnection import patiently
 from meantime.surfaces.terminal import task_format
-from meantime.surfaces.terminal.errors import Gone
+from meantime.surfaces.terminal.errors import DaemonGone
 from meantime.surfaces.terminal.std_streams import echo
 from meantime.surfaces.terminal.task_format import Wire
 
@@ -36,11 +36,11 @@ def command(
     """
     with_daemon = daemon()
     task = task_search.task(with_daemon, ref)["id"] if ref else None
-    watch = Watch(with_daemon, {"task": task, "thread": thread, "batch": batch}, count, as_json)
+    watch = EventWatch(with_daemon, {"task": task, "thread": thread, "batch": batch}, count, as_json)
     patiently(with_daemon, watch.follow, reconnect)
 
 
-class Watch:
+class EventWatch:
     """Knows the last event that it has shown, and goes on after it."""
 
     def __init__(
@@ -65,7 +65,7 @@ class Watch:
                     self._left -= 1
                     if not self._left:
                         return
-        raise Gone
+        raise DaemonGone
 
     def _show(self, event: Wire) -> None:
         if self._as_json:

@@ -15,8 +15,8 @@ from meantime.daemon.home import home
 from meantime.surfaces.caller import executable
 from meantime.surfaces.install.agent_configs import AGENTS, AgentConfig, Place
 from meantime.surfaces.install.config_copies import Copies
-from meantime.surfaces.install.file_change import Change
-from meantime.surfaces.terminal.errors import FAILED, USAGE, Trouble
+from meantime.surfaces.install.file_change import FileChange
+from meantime.surfaces.terminal.errors import FAILED, USAGE, CliError
 from meantime.surfaces.terminal.terminal_text import plain_lines
 
 
@@ -42,7 +42,7 @@ def command(agent: str, scope: str, uninstall: bool, only_print: bool, yes: bool
     """
     if not (uninstall or only_print) and importlib.util.find_spec("mcp") is None:
         what = "The agent would start `meantime mcp`, which needs mcp, and that is not installed."
-        raise Trouble(what, "pip install 'meantime[server,mcp]' first; nothing was changed.", FAILED)
+        raise CliError(what, "pip install 'meantime[server,mcp]' first; nothing was changed.", FAILED)
     host = AGENTS[agent]
     # A project's files are for others, too: they have it elsewhere. For oneself, an agent may be started
     # with another PATH.
@@ -55,7 +55,7 @@ def command(agent: str, scope: str, uninstall: bool, only_print: bool, yes: bool
     return _put_in(host, found, write=not only_print, ask=ask)
 
 
-def _put_in(host: AgentConfig, found: Sequence[Change], *, write: bool, ask: bool) -> int:
+def _put_in(host: AgentConfig, found: Sequence[FileChange], *, write: bool, ask: bool) -> int:
     changes = [change for change in found if change.is_one]
     if not changes:
         click.echo(f"{host.title} has it already; nothing to change.")
@@ -73,7 +73,7 @@ def _put_in(host: AgentConfig, found: Sequence[Change], *, write: bool, ask: boo
     return 0
 
 
-def _taken_out(host: AgentConfig, found: Sequence[Change], *, write: bool, ask: bool) -> int:
+def _taken_out(host: AgentConfig, found: Sequence[FileChange], *, write: bool, ask: bool) -> int:
     changes = [change for change in found if change.is_one]
     copies = Copies(home(os.environ))
     removed, kept = copies.ours(found)
@@ -93,7 +93,7 @@ def _taken_out(host: AgentConfig, found: Sequence[Change], *, write: bool, ask: 
     return 0
 
 
-def _shown(changes: Sequence[Change]) -> str:
+def _shown(changes: Sequence[FileChange]) -> str:
     return plain_lines("".join(change.shown() for change in changes))
 
 
@@ -102,7 +102,7 @@ def _agreed(text: str, *, ask: bool) -> bool:
     if not ask:
         return True
     if not sys.stdin.isatty():
-        raise Trouble("Nothing was changed.", "Say --yes to make this change.", USAGE)
+        raise CliError("Nothing was changed.", "Say --yes to make this change.", USAGE)
     return click.confirm("Make this change?", err=True)
 
 

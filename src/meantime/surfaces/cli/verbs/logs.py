@@ -10,7 +10,7 @@ from meantime.surfaces.cli.parameter_types import Choice, Whole, one_task, recon
 from meantime.surfaces.cli.verb import as_json, daemon, option, say_json, verb
 from meantime.surfaces.daemon_client.daemon_client import Daemon, part
 from meantime.surfaces.daemon_client.reconnection import patiently
-from meantime.surfaces.terminal.errors import Refused
+from meantime.surfaces.terminal.errors import DaemonRefused
 
 PIECE = 1 << 20
 
@@ -43,7 +43,7 @@ def command(
         _so_far(with_daemon, path, stream, copy, tail)
         if followed:
             patiently(with_daemon, lambda: follow(with_daemon, id, stream, copy), reconnect)
-    except Refused as refused:
+    except DaemonRefused as refused:
         if refused.code != "no_log":
             raise
         _history(with_daemon, id, to)

@@ -6,7 +6,7 @@ from meantime.surfaces.cli import task_search
 from meantime.surfaces.cli.parameter_types import TASK
 from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
 from meantime.surfaces.daemon_client.daemon_client import part
-from meantime.surfaces.terminal.errors import Trouble
+from meantime.surfaces.terminal.errors import CliError
 from meantime.surfaces.terminal.std_streams import echo
 
 
@@ -19,7 +19,7 @@ def command(ref: str | None, only_print: bool, as_json: bool) -> None:
     with_daemon = daemon()
     url = with_daemon.get("/v1/info").get("url")
     if not url:
-        raise Trouble("The daemon has no address for browsers.", "See `meantime config`, http.enabled.")
+        raise CliError("The daemon has no address for browsers.", "See `meantime config`, http.enabled.")
     where = url if ref is None else f"{url}/v1/tasks/{part(task_search.task(with_daemon, ref)['id'])}"
     if as_json:
         say_json({"url": where})
@@ -29,4 +29,4 @@ def command(ref: str | None, only_print: bool, as_json: bool) -> None:
         import webbrowser
 
         if not webbrowser.open(where):
-            raise Trouble("No browser could be started.", "Open the address above yourself.")
+            raise CliError("No browser could be started.", "Open the address above yourself.")

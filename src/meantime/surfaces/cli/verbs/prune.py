@@ -10,7 +10,7 @@ from meantime.surfaces.cli import task_search
 from meantime.surfaces.cli.parameter_types import DURATION, confirmed
 from meantime.surfaces.cli.verb import as_json, daemon, option, say_json, verb
 from meantime.surfaces.daemon_client.daemon_client import Daemon
-from meantime.surfaces.terminal.errors import USAGE, Trouble
+from meantime.surfaces.terminal.errors import USAGE, CliError
 from meantime.surfaces.terminal.std_streams import echo
 from meantime.surfaces.terminal.task_format import ACTIVE, Wire, moment, span
 
@@ -27,12 +27,12 @@ def command(older_than: float, status: str | None, yes: bool, as_json: bool) -> 
     """Delete tasks that ended long ago, with their output. Notices of them that nobody was told go, too."""
     wanted = task_search.states(status or "ended")
     if any(state in ACTIVE for state in wanted):
-        raise Trouble("Only what has ended can be deleted.", "`meantime cancel` stops what runs.", USAGE)
+        raise CliError("Only what has ended can be deleted.", "`meantime cancel` stops what runs.", USAGE)
     with_daemon = daemon()
     before = time.time() - older_than
     if not yes:
         if not sys.stdin.isatty():
-            raise Trouble("This deletes for good.", "Say --yes.", USAGE)
+            raise CliError("This deletes for good.", "Say --yes.", USAGE)
         many = len(_old(with_daemon, wanted, before))
         if not many:
             _say({"purged": 0}, as_json)

@@ -10,7 +10,7 @@ from meantime.surfaces.cli.output_sinks import sink
 from meantime.surfaces.cli.parameter_types import one_task
 from meantime.surfaces.cli.verb import as_json, daemon, say_json, verb
 from meantime.surfaces.daemon_client.daemon_client import part
-from meantime.surfaces.terminal.errors import STILL_RUNNING, Refused
+from meantime.surfaces.terminal.errors import STILL_RUNNING, DaemonRefused
 from meantime.surfaces.terminal.task_format import short
 
 
@@ -26,7 +26,7 @@ def command(ref: str, as_json: bool) -> None:
     id = task_search.task(with_daemon, ref)["id"]
     try:
         answer = with_daemon.get(f"/v1/tasks/{part(id)}/result")
-    except Refused as refused:
+    except DaemonRefused as refused:
         refused.hint = _next_step(refused, short(id))
         raise
     if as_json:
@@ -39,7 +39,7 @@ def command(ref: str, as_json: bool) -> None:
     to.end()
 
 
-def _next_step(refused: Refused, id: str) -> str:
+def _next_step(refused: DaemonRefused, id: str) -> str:
     if refused.exit_code == STILL_RUNNING:
         return f"`meantime wait {id}` blocks until it has ended."
     return f"`meantime logs {id}` shows what it said." if refused.status == 409 else refused.hint

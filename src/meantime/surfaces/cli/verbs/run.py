@@ -11,7 +11,14 @@ from meantime.surfaces.cli.parameter_types import DURATION, FilePath
 from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
 from meantime.surfaces.daemon_client.daemon_client import Daemon, part
 from meantime.surfaces.terminal import task_format
-from meantime.surfaces.terminal.errors import INTERRUPTED, TASK_FAILED, USAGE, Gone, Refused, Trouble
+from meantime.surfaces.terminal.errors import (
+    INTERRUPTED,
+    TASK_FAILED,
+    USAGE,
+    CliError,
+    DaemonGone,
+    DaemonRefused,
+)
 from meantime.surfaces.terminal.exit_code import own_code
 from meantime.surfaces.terminal.std_streams import echo
 from meantime.surfaces.terminal.task_format import Wire
@@ -57,10 +64,10 @@ def command(argv: tuple[str, ...], line: str | None, wait: bool, **given: Any) -
     never a value.
     """
     if argv and line is not None:
-        raise Trouble("Give a COMMAND or -c, not both.", USAGE_HINT, USAGE)
+        raise CliError("Give a COMMAND or -c, not both.", USAGE_HINT, USAGE)
     if not argv and line is None:
         what = "Nothing to run." if given["agent"] is None else "An agent needs a prompt."
-        raise Trouble(what, USAGE_HINT if given["agent"] is None else AGENT_HINT, USAGE)
+        raise CliError(what, USAGE_HINT if given["agent"] is None else AGENT_HINT, USAGE)
     with_daemon = daemon()
     order = _order(list(argv) if line is None else line, given)
     task = started(with_daemon, order)
@@ -85,7 +92,7 @@ def _order(what: str | list[str], given: dict[str, Any]) -> Wire:
     own = None if given["no_env"] else _text_only(dict(os.environ))
     if given["retry"] and (env or own):
         problem = "A command with --retry cannot have variables: their values are not kept."
-        raise Trouble(problem, "Use --retry with --no-env: it gets the daemon's environment.", USAGE)
+        raise CliError(problem, "Use --retry with --no-env: it gets the daemon's environment.", USAGE)
     order: Wire = {
         "id": given["id"] or _new("t_"),
         "thread": own_thread() if given["thread"] is None else given["thread"],
@@ -108,10 +115,10 @@ def _order(what: str | list[str], given: dict[str, Any]) -> Wire:
     order = {name: value for name, value in order.items() if value is not None}
     for word in [order["cwd"], *([what] if isinstance(what, str) else what)]:
         if not _is_text(word):
-            raise Trouble(f"{plain(word)!r} is not UTF-8.", "Wrap it in a script.", USAGE)
+            raise CliError(f"{plain(word)!r} is not UTF-8.", "Wrap it in a script.", USAGE)
     size = len(json.dumps(order))
     if size > MOST:
-        raise Trouble(
+        raise CliError(
             f"The command and its environment have {size:,} bytes; the daemon takes {MOST:,}.",
             "Use --no-env with -e for the variables that it needs, or a script.",
             USAGE,
@@ -123,7 +130,7 @@ def _agent(what: str | list[str], given: dict[str, Any]) -> Wire:
     """In place of a command: it has neither a stdin nor an environment of the caller's."""
     for name in ("variables", "pty", "stdin_open", "retry"):
         if given[name]:
-            raise Trouble("--agent takes no -e, --pty, --stdin-open or --retry.", AGENT_HINT, USAGE)
+            raise CliError("--agent takes no -e, --pty, --stdin-open or --retry.", AGENT_HINT, USAGE)
     prompt = what if isinstance(what, str) else " ".join(what)
     return {"agent": given["agent"], "prompt": prompt, "command": None, "environment": None, "env": None}
 
@@ -142,7 +149,9 @@ def _here() -> str:
     try:
         return os.getcwd()
     except FileNotFoundError:
-        raise Trouble("The current folder is gone.", "Go elsewhere, or name one with --cwd.", USAGE) from None
+        raise CliError(
+            "The current folder is gone.", "Go elsewhere, or name one with --cwd.", USAGE
+        ) from None
 
 
 def _named(variables: tuple[str, ...]) -> dict[str, str]:
@@ -150,7 +159,7 @@ def _named(variables: tuple[str, ...]) -> dict[str, str]:
     for variable in variables:
         name, equals, value = variable.partition("=")
         if not name:
-            raise Trouble(f"-e {variable!r} names no variable.", "Write -e NAME=value.", USAGE)
+            raise CliError(f"-e {variable!r} names no variable.", "Write -e NAME=value.", USAGE)
         if equals:
             found[name] = value
         elif name in os.environ:
@@ -178,9 +187,9 @@ def started(with_daemon: Daemon, order: Wire) -> Wire:
     """Starts it once, even if the daemon went away before it answered: the id is ours, so it can be asked."""
     try:
         return with_daemon.post("/v1/tasks", order)
-    except Gone:
+    except DaemonGone:
         pass
-    except Refused as refused:
+    except DaemonRefused as refused:
         if refused.code == "duplicate_id":
             refused.hint = f"Nothing was started. `meantime show {order['id']}` shows that task."
         if refused.code == "unknown_agent" and _was_configured_since(with_daemon):
@@ -189,7 +198,7 @@ def started(with_daemon: Daemon, order: Wire) -> Wire:
     again = Daemon(with_daemon.home, start=with_daemon.start)  # it may start the next one
     try:
         return again.get(f"/v1/tasks/{part(order['id'])}")
-    except Refused as refused:
+    except DaemonRefused as refused:
         if refused.status != 404:
             raise
         return again.post("/v1/tasks", order)

@@ -9,7 +9,7 @@ from meantime.surfaces.cli import task_search
 from meantime.surfaces.cli.parameter_types import one_task
 from meantime.surfaces.cli.verb import argument, daemon, option, verb
 from meantime.surfaces.daemon_client.daemon_client import part
-from meantime.surfaces.terminal.errors import USAGE, Trouble
+from meantime.surfaces.terminal.errors import USAGE, CliError
 from meantime.surfaces.terminal.std_streams import echo
 
 PIECE = 1 << 19
@@ -55,7 +55,7 @@ def _read() -> bytes:
     try:
         return os.read(0, PIECE)
     except OSError as problem:
-        raise Trouble(f"stdin cannot be read: {problem.strerror}.", "Give TEXT.", USAGE) from problem
+        raise CliError(f"stdin cannot be read: {problem.strerror}.", "Give TEXT.", USAGE) from problem
 
 
 def _packed(data: bytes) -> str:

@@ -11,9 +11,9 @@ from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_js
 from meantime.surfaces.daemon_client.daemon_client import Daemon
 from meantime.surfaces.daemon_client.reconnection import patiently
 from meantime.surfaces.terminal import task_format
-from meantime.surfaces.terminal.errors import NOT_FOUND, STILL_RUNNING, TIMED_OUT, USAGE, Trouble
+from meantime.surfaces.terminal.errors import NOT_FOUND, STILL_RUNNING, TIMED_OUT, USAGE, CliError
 from meantime.surfaces.terminal.exit_code import exit_code, has_ended, worst
-from meantime.surfaces.terminal.progress_line import Line, bar
+from meantime.surfaces.terminal.progress_line import ProgressLine, bar
 from meantime.surfaces.terminal.std_streams import echo
 from meantime.surfaces.terminal.task_format import Wire
 from meantime.surfaces.terminal.terminal_text import plain
@@ -57,13 +57,13 @@ def command(
     """
     if tell:
         if refs or batch or first:
-            raise Trouble("--tell is about a conversation.", "Use it with --thread, or alone.", USAGE)
-        from meantime.surfaces.cli.notice_printer import Telling, told
+            raise CliError("--tell is about a conversation.", "Use it with --thread, or alone.", USAGE)
+        from meantime.surfaces.cli.notice_printer import PrintOptions, told
 
-        to = Telling(quiet=quiet, as_json=as_json, confirm=confirm, settle=settle)
+        to = PrintOptions(quiet=quiet, as_json=as_json, confirm=confirm, settle=settle)
         return told(daemon(), thread or own_thread(), timeout, reconnect, to)
     if not (refs or batch or thread):
-        raise Trouble("Nothing to wait for.", "Name tasks, or use -b or --thread.", USAGE)
+        raise CliError("Nothing to wait for.", "Name tasks, or use -b or --thread.", USAGE)
     with_daemon = daemon()
 
     def members() -> list[Wire]:
@@ -75,7 +75,7 @@ def command(
 
     waiting = Waiting(with_daemon, members, reconnect, plain(batch or thread or ""))
     if batch and not waiting.known:
-        raise Trouble(f"No batch {plain(batch)!r}.", "`meantime ps -a` lists tasks.", NOT_FOUND)
+        raise CliError(f"No batch {plain(batch)!r}.", "`meantime ps -a` lists tasks.", NOT_FOUND)
     silent = quiet or as_json
     try:
         done = waiting.wait(first, timeout, silent=silent)
@@ -101,7 +101,7 @@ class Waiting:
         self._patience = patience
         self._name = name
         self._began = time.monotonic()
-        self.line = Line()
+        self.line = ProgressLine()
         self.known = {task["id"]: task for task in members()}
 
     def wait(self, first: bool, timeout: float | None, *, silent: bool) -> bool:
