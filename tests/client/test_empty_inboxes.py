@@ -14,7 +14,7 @@ import pytest
 from meantime import Call, Meantime
 from meantime.kernel.errors import MeantimeError
 from meantime.link.frames import PROTOCOL, Frame, Hello
-from meantime.surfaces.mcp.notice_delivery import Inbox
+from meantime.surfaces.mcp.notice_delivery import NoticeDelivery
 from meantime.surfaces.socket import empty_inboxes
 
 from .pair import Pair, until
@@ -188,7 +188,7 @@ async def test_an_older_owner_reads_the_hello_of_today():
 
 async def test_an_owner_that_says_nothing_is_asked_each_time(pair: Pair):
     pair.executors.inboxes.unread = lambda thread: 1  # one that never says that an inbox is empty
-    inbox = Inbox(pair.client, "conv-1")
+    inbox = NoticeDelivery(pair.client, "conv-1")
     async with counted(pair) as turns:
         for _ in range(3):
             assert await inbox.ride(()) is None
@@ -218,7 +218,7 @@ async def counted(pair: Pair) -> AsyncIterator[list[str]]:
 
 
 async def test_a_result_opens_a_turn_only_where_there_may_be_something(pair: Pair):
-    inbox = Inbox(pair.client, "conv-1")
+    inbox = NoticeDelivery(pair.client, "conv-1")
     async with counted(pair) as turns:
         for _ in range(3):
             assert await inbox.ride(()) is None
@@ -238,7 +238,7 @@ async def test_a_result_opens_a_turn_only_where_there_may_be_something(pair: Pai
 async def test_each_ending_is_told_once_and_in_order_while_tasks_end_at_random(pair: Pair):
     """The outside record is the list of what the results took along."""
     dice = random.Random(SEED)
-    inbox = Inbox(pair.client, "conv-1")
+    inbox = NoticeDelivery(pair.client, "conv-1")
     told: list[str] = []
     handed: list[str] = []
     results = 0
@@ -271,7 +271,7 @@ async def test_each_ending_is_told_once_and_in_order_while_tasks_end_at_random(p
     assert len(turns) < results, "some turns were not opened in vain"
 
 
-async def _take(inbox: Inbox, told: list[str]) -> None:
+async def _take(inbox: NoticeDelivery, told: list[str]) -> None:
     ride = await inbox.ride(())
     if ride is not None:
         told += ride.told
@@ -284,7 +284,7 @@ def _is_ending(event: Any) -> bool:
 
 async def test_an_answer_that_does_not_come_is_told_again(pair: Pair):
     """A lease that the client gave back is known to be there, without a look in between."""
-    inbox = Inbox(pair.client, "conv-1")
+    inbox = NoticeDelivery(pair.client, "conv-1")
     assert await inbox.ride(()) is None
     await ends(pair.mt, "one")
     for _ in range(2):

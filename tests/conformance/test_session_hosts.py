@@ -19,7 +19,7 @@ from meantime.integrations.loops import Conversation
 from meantime.integrations.loops.session_host import PythonHost
 from meantime.ports.session import AgentSettings, Brief, Hearer, Prompt, SessionAbilities, Turned
 from meantime.testing import LastingScriptedHost, ScriptedHost, exercise_session_host
-from meantime.testing.session_host import SESSION_HOST_CHECKS, Bench, Check
+from meantime.testing.session_host import SESSION_HOST_CHECKS, Check, HostFixture
 from meantime.testing.session_host.host_fixture import ODD
 
 pytestmark = pytest.mark.anyio
@@ -69,7 +69,7 @@ class Lasting(LastingScriptedHost):
 @pytest.mark.parametrize("host", [Pupil, Lasting])
 @pytest.mark.parametrize("check", SESSION_HOST_CHECKS, ids=lambda check: check.__name__)
 async def test_scripted_hosts(check: Check, host: type[Pupil] | type[Lasting], tmp_path: Path) -> None:
-    bench = Bench(host, SETTINGS, tmp_path)
+    bench = HostFixture(host, SETTINGS, tmp_path)
     try:
         await check(bench)
     finally:
@@ -109,7 +109,7 @@ async def test_agents_in_python(check: Check, agent: Any, tmp_path: Path) -> Non
         host.add("agent", agent)
         return host
 
-    bench = Bench(make, SETTINGS, tmp_path)
+    bench = HostFixture(make, SETTINGS, tmp_path)
     try:
         await check(bench)
     finally:

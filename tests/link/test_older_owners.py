@@ -7,11 +7,11 @@ import inspect
 import msgspec
 import pytest
 
-from meantime.link.verb_messages import VERBS, Verb
+from meantime.link.verb_messages import VERBS, VerbMessages
 
 
 @pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
-def test_an_argument_that_is_its_default_is_left_out(verb: Verb):
+def test_an_argument_that_is_its_default_is_left_out(verb: VerbMessages):
     """An older owner may not know it. Equal is enough: a number has another identity in each module."""
     parameters = verb.signature.parameters.values()
     defaults = {each.name: _equal(each.default) for each in parameters if each.default is not each.empty}

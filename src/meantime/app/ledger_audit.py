@@ -19,7 +19,7 @@ from meantime.kernel.model import Spill, Task
 from meantime.stores.sqlite import salvage_report
 from meantime.stores.sqlite.checksums import BAD, decode_task
 from meantime.stores.sqlite.contents import find_all
-from meantime.stores.sqlite.side_files import Beside
+from meantime.stores.sqlite.side_files import MovedPayloads
 
 from .command_liveness import has_live_run, last_output
 from .read_only_ledger import check_schema, read_only
@@ -120,7 +120,7 @@ def _unsalvaged(ledger: Path) -> Iterator[Finding]:
 
 def _payloads(db: sqlite3.Connection, ledger: Path, owned: bool) -> Iterator[Finding]:
     """Results and outputs that were too long for the ledger must be beside it, as they were written."""
-    beside = Beside(ledger)
+    beside = MovedPayloads(ledger)
     found: dict[str, list[str]] = {"gone": [], "damaged": []}
     for task in map(beside.found, readable(db.execute(SPILLED))):
         spill = task.outcome.spill if task.outcome else None

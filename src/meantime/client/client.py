@@ -25,7 +25,7 @@ from meantime.kernel.timeouts import check_age
 from meantime.kernel.work import Order
 from meantime.link import frames
 from meantime.link.frames import EndingAcknowledged, FromOwner, Limited, Stop, Welcome
-from meantime.link.verb_messages import VERBS, Verb, from_wire_answer
+from meantime.link.verb_messages import VERBS, VerbMessages, from_wire_answer
 from meantime.ports.clock import Clock
 from meantime.ports.engine import Engine
 from meantime.ports.host import Host
@@ -100,7 +100,7 @@ class Client(Tasks):
     def _stop(self, id: str) -> Awaitable[Any]:
         return self.cancel(id, None, by="shutdown", reason="its process closed its connection", wait=True)
 
-    async def _request(self, verb: Verb, *args: Any, **kwargs: Any) -> Any:
+    async def _request(self, verb: VerbMessages, *args: Any, **kwargs: Any) -> Any:
         return await self._answer(
             PendingRequest(verb, verb.encode(*args, **kwargs), is_repeatable=verb.name not in _ONCE)
         )
@@ -137,7 +137,7 @@ class Client(Tasks):
                 self._executor.replied(frame)
             case Limited():
                 self._limits = frame.limits
-            case frames.Inbox():
+            case frames.InboxFrame():
                 (self._empty.add if frame.is_empty else self._empty.discard)(frame.thread)
             case _:
                 pass
@@ -165,7 +165,7 @@ class Client(Tasks):
     def _ours(self, options: Options) -> Options:
         return options if options.parent is not None else replace(options, parent=self._parent)
 
-    async def _handed_over(self, verb: Verb, arguments: bytes, id: str, thread: str) -> Task:
+    async def _handed_over(self, verb: VerbMessages, arguments: bytes, id: str, thread: str) -> Task:
         sent = 0
         while True:
             asked = PendingRequest(verb, arguments)
@@ -388,7 +388,7 @@ def _inline(report: Report, held: Held) -> Answer:
     raise report.exception if is_raisable(report.exception) else Escape(report.exception)
 
 
-def _plain(verb: Verb) -> Callable[..., Awaitable[Any]]:
+def _plain(verb: VerbMessages) -> Callable[..., Awaitable[Any]]:
     async def method(self: Client, *args: Any, **kwargs: Any) -> Any:
         return await self._request(verb, *args, **kwargs)  # pyright: ignore[reportPrivateUsage]  its own method
 

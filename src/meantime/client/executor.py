@@ -27,7 +27,7 @@ from meantime.link.frames import (
     RunFrame,
     Saying,
     Stop,
-    Unknown,
+    UnknownFrame,
     Withdraws,
     WorkState,
     to_wire,
@@ -170,7 +170,7 @@ class Executor:
     def run(self, frame: RunFrame) -> None:
         held = self._held.get(frame.task.id)
         if held is None:
-            self._say(Unknown(frame.task.id, fence_of(frame.task.run)))
+            self._say(UnknownFrame(frame.task.id, fence_of(frame.task.run)))
         elif held.performing is None:
             self._begin(held, frame)
         else:

@@ -28,13 +28,13 @@ from meantime.link.frames import (
     FromOwner,
     Hello,
     Ping,
-    Problem,
+    ProblemFrame,
     Refuse,
     Request,
     Welcome,
 )
 from meantime.link.unix_address import address, credentials
-from meantime.link.verb_messages import Verb
+from meantime.link.verb_messages import VerbMessages
 from meantime.ports.event_loop import check_loop
 
 decode = msgspec.json.Decoder(FromOwner).decode
@@ -62,7 +62,7 @@ class PendingRequest:
 
     __slots__ = ("answer", "arguments", "fresh", "id", "is_repeatable", "sent", "unclaimed", "verb", "work")
 
-    def __init__(self, verb: Verb, arguments: bytes, *, is_repeatable: bool = True) -> None:
+    def __init__(self, verb: VerbMessages, arguments: bytes, *, is_repeatable: bool = True) -> None:
         self.id = 0
         self.verb = verb
         self.arguments = arguments
@@ -263,7 +263,7 @@ class OwnerConnection:
                 asked = self._asked.get(frame.id)
                 if asked is not None and not asked.answer.done():
                     asked.answer.set_result(frame.value)
-            case Problem():
+            case ProblemFrame():
                 asked = self._asked.get(frame.id)
                 if asked is not None and not asked.answer.done():
                     asked.answer.set_exception(wire_errors.from_wire(frame.error))

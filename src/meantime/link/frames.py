@@ -121,7 +121,7 @@ class Hosting(Frame, frozen=True, tag="hosting"):
     hosts: list[tuple[str, str, str]]
 
 
-class Unknown(Frame, frozen=True, tag="unknown"):
+class UnknownFrame(Frame, frozen=True, tag="unknown"):
     """Asked to run something that this process does not have."""
 
     task: str
@@ -148,7 +148,7 @@ class Answered(Frame, frozen=True, tag="answered"):
     value: Raw
 
 
-class Problem(Frame, frozen=True, tag="problem"):
+class ProblemFrame(Frame, frozen=True, tag="problem"):
     id: int
     error: WireError
 
@@ -185,7 +185,7 @@ class Limited(Frame, frozen=True, tag="limited"):
     limits: Limits
 
 
-class Inbox(Frame, frozen=True, tag="inbox"):
+class InboxFrame(Frame, frozen=True, tag="inbox"):
     """Whether a turn of this thread would find anything: `is_empty` after a turn that found nothing, and
     not any more as soon as there may be something. Only for clients whose Hello wants it."""
 
@@ -194,19 +194,29 @@ class Inbox(Frame, frozen=True, tag="inbox"):
 
 
 FromClient: TypeAlias = (
-    Hello | Request | Forget | Ended | Saying | QuestionAsked | Withdraws | Hosting | Unknown | Ping | Bye
+    Hello
+    | Request
+    | Forget
+    | Ended
+    | Saying
+    | QuestionAsked
+    | Withdraws
+    | Hosting
+    | UnknownFrame
+    | Ping
+    | Bye
 )
 FromOwner: TypeAlias = (
     Welcome
     | Refuse
     | Answered
-    | Problem
+    | ProblemFrame
     | RunFrame
     | Stop
     | EndingAcknowledged
     | Replied
     | Limited
-    | Inbox
+    | InboxFrame
     | Ping
     | Bye
 )

@@ -38,7 +38,7 @@ class WireAnswer(Struct, frozen=True, omit_defaults=True):
     ending: Ending | None = None
 
 
-class Verb(NamedTuple):
+class VerbMessages(NamedTuple):
     name: str
     signature: inspect.Signature
     arguments: type[Struct]
@@ -125,7 +125,7 @@ def _check_plain(given: Mapping[str, Any]) -> None:
             _check_plain(structs.asdict(value))
 
 
-def _verb(name: str, member: Callable[..., Any]) -> Verb:
+def _verb(name: str, member: Callable[..., Any]) -> VerbMessages:
     signature = inspect.signature(member)
     hints = get_type_hints(member, dict(vars(port)))
     answer = hints.pop("return")
@@ -137,7 +137,7 @@ def _verb(name: str, member: Callable[..., Any]) -> Verb:
         bare = parameter.default is parameter.empty
         fields.append((parameter.name, kind) if bare else (parameter.name, kind, parameter.default))
     arguments = msgspec.defstruct(name, fields, kw_only=True, omit_defaults=True, forbid_unknown_fields=True)
-    return Verb(
+    return VerbMessages(
         name,
         signature,
         arguments,

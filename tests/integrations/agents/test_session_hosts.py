@@ -16,7 +16,7 @@ from meantime.integrations import acp, cli_agents, opencode
 from meantime.ports.session import AgentSettings, SessionHost
 from meantime.runners.shell.lasting_commands import LastingCommands
 from meantime.runners.shell.runner import ShellRunner
-from meantime.testing.session_host import SESSION_HOST_CHECKS, Bench, Check, Script
+from meantime.testing.session_host import SESSION_HOST_CHECKS, Check, HostFixture, Script
 from meantime.testing.session_host.host_fixture import ODD
 
 from ..cli_agents.test_real import Claude, Codex
@@ -156,7 +156,7 @@ async def exercise(
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.2)  # and its agent knows that it was asked
 
-    bench = Bench(make, settings, tmp_path / "bench", SCRIPT, middle=middle)
+    bench = HostFixture(make, settings, tmp_path / "bench", SCRIPT, middle=middle)
     bench.host.check("agent", settings)
     try:
         await check(bench)

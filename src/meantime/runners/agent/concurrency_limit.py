@@ -87,7 +87,7 @@ class Capacity:
                 self._inside += 1
 
 
-class Beside:
+class ChildCapacity:
     """For the child of an agent that is inside: its parent may be waiting for it, so it waits for no room."""
 
     def __init__(self, capacity: Capacity) -> None:
@@ -109,4 +109,4 @@ class Capacities:
 
     def of(self, key: str, *, beside: bool = False) -> Gate:
         capacity = self._by_key.setdefault(key, Capacity(self._clock))
-        return Beside(capacity) if beside else capacity
+        return ChildCapacity(capacity) if beside else capacity

@@ -20,7 +20,7 @@ OUT, ERR, BOTH = "stdout", "stderr", "both"
 STREAMS = (BOTH, OUT, ERR)
 
 
-class Piece(NamedTuple):
+class OutputPiece(NamedTuple):
     data: bytes
     offset: int  # of the first byte
     next: int  # where to read on
@@ -95,16 +95,16 @@ class Spool:
     def __init__(self, base: Path) -> None:
         self._base = base
 
-    def read(self, stream: str, offset: int, most: int) -> Piece:
+    def read(self, stream: str, offset: int, most: int) -> OutputPiece:
         """At most so many bytes from an offset, or from the first that was kept after it."""
         state = self._steady()
         if state is None:
-            return Piece(b"", offset, offset, 0)
+            return OutputPiece(b"", offset, offset, 0)
         if stream == BOTH:
             return self._read_both(state, offset, most)
         return self._read_one(state, stream, offset, most)
 
-    def kept(self, stream: str = BOTH) -> Iterator[Piece]:
+    def kept(self, stream: str = BOTH) -> Iterator[OutputPiece]:
         """All that was kept, from the beginning, in pieces. Not what comes meanwhile: something that was
         left behind may go on for ever."""
         state = self._steady()
@@ -125,7 +125,7 @@ class Spool:
                 break
         return state
 
-    def _read_one(self, state: State, stream: str, offset: int, most: int) -> Piece:
+    def _read_one(self, state: State, stream: str, offset: int, most: int) -> OutputPiece:
         total = state[cells.OUT_TOTAL if stream == OUT else cells.ERR_TOTAL]
         offset = min(offset, total)
         for _ in range(100):
@@ -139,9 +139,9 @@ class Spool:
             if _first_kept(now, stream, begin) == begin:  # it was not overwritten while we read
                 if not data and most:
                     begin = end  # its file is gone, or shorter than it was: nobody waits for the rest
-                return Piece(data, begin, begin + len(data), total, begin - offset)
+                return OutputPiece(data, begin, begin + len(data), total, begin - offset)
             state = now
-        return Piece(b"", total, total, total, total - offset)
+        return OutputPiece(b"", total, total, total, total - offset)
 
     def _pread(self, state: State, stream: str, offset: int, count: int) -> bytes:
         parts: list[bytes] = []
@@ -164,12 +164,12 @@ class Spool:
 
     # -- both streams, in the order in which they were heard
 
-    def _read_both(self, state: State, offset: int, most: int) -> Piece:
+    def _read_both(self, state: State, offset: int, most: int) -> OutputPiece:
         out, err, _ = state.totals
         total = out + err
         offset = position = min(offset, total)
         if (data := self._read_turns(state, offset, most)) is not None:
-            return Piece(data, offset, offset + len(data), total)
+            return OutputPiece(data, offset, offset + len(data), total)
         lost = 0
         parts: list[bytes] = []
         for stream, begin, end, at in self._turns(state, offset):
@@ -177,15 +177,15 @@ class Spool:
                 piece = self._read_one(state, stream, skip, min(most, end - skip))
                 gap = min(piece.lost, end - skip)
                 if gap and parts:
-                    return Piece(b"".join(parts), offset + lost, position, total, lost)
+                    return OutputPiece(b"".join(parts), offset + lost, position, total, lost)
                 data = piece.data[: end - piece.offset] if gap < end - skip else b""
                 if not gap and not data:
-                    return Piece(b"".join(parts), offset + lost, position, total, lost)
+                    return OutputPiece(b"".join(parts), offset + lost, position, total, lost)
                 lost += gap
                 position += gap + len(data)
                 most -= len(data)
                 parts += [data] if data else []
-        return Piece(b"".join(parts), offset + lost, position, total, lost)
+        return OutputPiece(b"".join(parts), offset + lost, position, total, lost)
 
     def _read_turns(self, state: State, offset: int, most: int) -> bytes | None:
         """The common case, with one read a stream: None where something of it was not kept."""

@@ -33,7 +33,7 @@ class MemoryStore:
     def _reset(self) -> None:
         self._tasks = TaskIndex()
         self._inbox = Inboxes()
-        self._transcripts: defaultdict[str, Transcript] = defaultdict(Transcript)
+        self._transcripts: defaultdict[str, TranscriptLines] = defaultdict(TranscriptLines)
         self._journal = Journal()
         self._spills = Spills()
 
@@ -241,7 +241,7 @@ class Journal:
         del self._events[: max(0, len(self._events) - keep)]
 
 
-class Transcript:
+class TranscriptLines:
     """The transcript of a thread: at most one entry a notice."""
 
     __slots__ = ("entries", "notices")

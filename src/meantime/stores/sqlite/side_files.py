@@ -274,7 +274,7 @@ class Spills:
             Path(path).unlink(missing_ok=True)
 
 
-class Beside:
+class MovedPayloads:
     """Payloads are beside their ledger. A task names them by their whole path: when the ledger was moved,
     copied or restored, that path is the one of old."""
 

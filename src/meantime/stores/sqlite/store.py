@@ -49,7 +49,7 @@ class SqliteStore:
         self._file = LedgerFile(self.path, salvages=salvage)
         self._reserve = side_files.Reserve(self.path)
         self._spills = side_files.Spills(Path(f"{self.path}.files"))
-        self._beside_ledger = side_files.Beside(self.path)
+        self._beside_ledger = side_files.MovedPayloads(self.path)
         self._unreadable = Unreadable(self.path)
         self._changes = commit.Changes()
         doors = (self._file.translate, self._file.checkpointed)

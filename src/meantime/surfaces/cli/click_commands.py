@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem, shell_complete
 
 from meantime.surfaces.terminal.errors import USAGE, CliError
 
-from .parameter_types import Choice, Duration, FilePath, Number, TaskRef, Whole
+from .parameter_types import ChoiceType, Duration, FilePath, Number, TaskRef, Whole
 from .verb import Parameter, Verb
 from .verb_table import COMPLETE, loaded, places
 
@@ -61,7 +61,7 @@ def _type(kind: object) -> click.ParamType | None:  # pyright: ignore[reportMiss
             return click.IntRange(kind.least)
         case Number():
             return click.FloatRange(kind.least, kind.most)
-        case Choice():
+        case ChoiceType():
             return click.Choice(kind.words)
         case FilePath():
             return click.Path()

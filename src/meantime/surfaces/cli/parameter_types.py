@@ -44,7 +44,7 @@ class Number:
         return float(said)
 
 
-class Choice:
+class ChoiceType:
     """One of some words."""
 
     def __init__(self, *words: str) -> None:

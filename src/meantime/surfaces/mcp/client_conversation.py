@@ -16,7 +16,7 @@ from meantime.toolset.toolset import Toolset
 from meantime.toolset.work_catalog import Works
 
 from . import mcp_tasks
-from .notice_delivery import Inbox
+from .notice_delivery import NoticeDelivery
 
 LISTED = 50  # tasks of this conversation that are named as resources
 INLINE = InlineLimits(8_000, 200)  # of a notice's payload: hosts cut long results, and then nobody is told
@@ -38,7 +38,7 @@ class ClientConversation:
         self.thread = thread
         self.tasks = tasks
         self.toolset = Toolset(tasks, works, thread, dialect, inline=INLINE)
-        self.inbox = Inbox(tasks, thread, taken, self.toolset.dialect)
+        self.inbox = NoticeDelivery(tasks, thread, taken, self.toolset.dialect)
         self._settled: dict[str, None] = {}
         self._called = -RECENT  # when, by the loop's clock
         self._has_hooks = has_hooks
@@ -52,7 +52,7 @@ class ClientConversation:
         return asyncio.get_running_loop().time() - self._called < RECENT
 
     @asynccontextmanager
-    async def call(self) -> AsyncGenerator[Inbox]:
+    async def call(self) -> AsyncGenerator[NoticeDelivery]:
         try:
             await self.inbox.begin()
             yield self.inbox

@@ -37,7 +37,7 @@ class Ride:
         self.minding: asyncio.Task[None] | None = None
 
 
-class Inbox:
+class NoticeDelivery:
     """`taken` says whether the client has read all that was written to it; None is not known."""
 
     def __init__(

@@ -23,7 +23,7 @@ from .client_conversation import ClientConversation
 from .client_sessions import ClientSessions
 from .client_thread import ClientThread, instructions
 from .handshake import ACKNOWLEDGED, LISTEN
-from .notice_delivery import Inbox, Ride
+from .notice_delivery import NoticeDelivery, Ride
 from .pipes import Out, StdinLines, TooLong, own_pipes
 from .sdk_server import Context, ToolServer
 from .standard_streams import own_streams
@@ -51,7 +51,9 @@ class StdioTransport:
         by_argument = sessions.by_argument
         said = instructions(guidance, sessions.own.thread, said=not sessions.named, by_argument=by_argument)
         self._tool_server = ToolServer(self, version, said, more=by_argument)
-        self._riding: dict[Any, tuple[Inbox, Ride]] = {}  # by the request whose answer takes them along
+        self._riding: dict[
+            Any, tuple[NoticeDelivery, Ride]
+        ] = {}  # by the request whose answer takes them along
         self._asked: set[Any] = set()  # requests without an answer
         self._replayed: dict[Any, anyio.Event] = {}  # those whose answer the client has already
         self._quiet = anyio.Event()  # there are none, and there will be none

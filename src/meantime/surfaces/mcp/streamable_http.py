@@ -28,7 +28,7 @@ from meantime.toolset.owner_catalog import OwnerCatalog
 from meantime.toolset.toolset import Toolset
 
 from .client_conversation import ClientConversation
-from .notice_delivery import Inbox, Ride
+from .notice_delivery import NoticeDelivery, Ride
 from .sdk_server import Context, ToolServer
 
 RIDING = "meantime.riding"
@@ -47,12 +47,12 @@ class Riding:
     """The answer to one request: whether it got out, with all that rides on it."""
 
     def __init__(self) -> None:
-        self._rides: list[tuple[Inbox, Ride]] = []
+        self._rides: list[tuple[NoticeDelivery, Ride]] = []
         self._over = False
         self._whole = False
         self._gone = False
 
-    def add(self, inbox: Inbox, ride: Ride) -> None:
+    def add(self, inbox: NoticeDelivery, ride: Ride) -> None:
         if self._over:  # its client went away, and the call went on without it
             inbox.give_back(ride)
         else:

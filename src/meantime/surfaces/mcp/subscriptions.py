@@ -25,7 +25,7 @@ MOST_STREAMS = 256
 BACKLOG = 100  # what a client that takes nothing can have waiting: what is newer says the same
 
 
-class Saying:
+class SubscriptionMessage:
     """A notification as it goes over the wire, with fields that the SDK does not know."""
 
     def __init__(self, method: str, params: dict[str, Any]) -> None:
@@ -58,14 +58,14 @@ class Subscriptions:
         wanted: Any = (ctx.params or {}).get("notifications") or {}
         uris = _texts(wanted.get("resourceSubscriptions"))
         ids = [id for id in _texts(wanted.get("taskIds")) if await self._is_known(ctx, conversation, id)]
-        queue: asyncio.Queue[Saying] = asyncio.Queue(BACKLOG)
+        queue: asyncio.Queue[SubscriptionMessage] = asyncio.Queue(BACKLOG)
         honoured = {"resourceSubscriptions": uris, "taskIds": ids}
         filtered = {name: value for name, value in honoured.items() if value}
         acknowledged = {"notifications": filtered, "_meta": _meta(ctx)}
         watching = [asyncio.ensure_future(_put(queue, self._updates(ctx, conversation, uri))) for uri in uris]
         watching += [asyncio.ensure_future(_put(queue, self._states(ctx, conversation, id))) for id in ids]
         try:
-            await _say(ctx, Saying("notifications/subscriptions/acknowledged", acknowledged))
+            await _say(ctx, SubscriptionMessage("notifications/subscriptions/acknowledged", acknowledged))
             while True:
                 await _say(ctx, await queue.get())
         finally:
@@ -82,16 +82,16 @@ class Subscriptions:
 
     async def _states(
         self, ctx: Context, conversation: ClientConversation, id: str
-    ) -> AsyncGenerator[Saying]:
+    ) -> AsyncGenerator[SubscriptionMessage]:
         async for task in conversation.changes(id):
             found = await mcp_tasks.whole_state(conversation.tasks, task)
-            yield Saying("notifications/tasks", {**found, "_meta": _meta(ctx)})
+            yield SubscriptionMessage("notifications/tasks", {**found, "_meta": _meta(ctx)})
 
     async def _updates(
         self, ctx: Context, conversation: ClientConversation, uri: str
-    ) -> AsyncGenerator[Saying]:
+    ) -> AsyncGenerator[SubscriptionMessage]:
         async for _ in _changes(conversation, uri):
-            yield Saying("notifications/resources/updated", {"uri": uri, "_meta": _meta(ctx)})
+            yield SubscriptionMessage("notifications/resources/updated", {"uri": uri, "_meta": _meta(ctx)})
 
     # -- the older ones: a subscription, on the connection itself
 
@@ -138,13 +138,13 @@ async def _changes(conversation: ClientConversation, uri: str) -> AsyncGenerator
             yield
 
 
-async def _put(queue: asyncio.Queue[Saying], said: AsyncGenerator[Saying]) -> None:
+async def _put(queue: asyncio.Queue[SubscriptionMessage], said: AsyncGenerator[SubscriptionMessage]) -> None:
     with suppress(MeantimeError):  # what is gone does not change any more
         async for one in said:
             await queue.put(one)
 
 
-async def _say(ctx: Context, saying: Saying) -> None:
+async def _say(ctx: Context, saying: SubscriptionMessage) -> None:
     await ctx.session.send_notification(cast("Any", saying), related_request_id=ctx.request_id)
 
 

@@ -24,17 +24,17 @@ from meantime.link.frames import (
     Hello,
     Hosting,
     Ping,
-    Problem,
+    ProblemFrame,
     QuestionAsked,
     Refuse,
     Request,
     Saying,
-    Unknown,
+    UnknownFrame,
     Welcome,
     Withdraws,
 )
 from meantime.link.unix_address import credentials
-from meantime.link.verb_messages import VERBS, Verb, encode, to_wire_answer
+from meantime.link.verb_messages import VERBS, VerbMessages, encode, to_wire_answer
 from meantime.ports.clock import Alarm
 from meantime.ports.runner import CURRENT, Context
 from meantime.ports.tasks import OpenTurn, Tasks
@@ -167,7 +167,7 @@ class ClientLink:
                 self._executors.withdraws(self.executor, frame)
             case Hosting():
                 self.executor.hosts = frame.hosts[:MAX_HOSTS]
-            case Unknown():
+            case UnknownFrame():
                 self._executors.unknown(self.executor, frame)
             case Bye():
                 self._executors.gone(self.executor, failed=False)
@@ -181,7 +181,7 @@ class ClientLink:
         if verb is None or len(self._asked) >= MAX_ASKED:
             text = f"There is no verb {ask.verb!r}." if verb is None else "Too many questions at once."
             refused = Refused(text, hint=OLDER if verb is None else "")
-            self.wire.send(Problem(ask.id, wire_errors.to_wire(refused)))
+            self.wire.send(ProblemFrame(ask.id, wire_errors.to_wire(refused)))
             return
         answering = asyncio.get_running_loop().create_task(self._answer(ask, verb))
         self._asked[ask.id] = answering
@@ -191,7 +191,7 @@ class ClientLink:
         self._asked.pop(id, None)
         self._outlasting.discard(id)
 
-    async def _answer(self, ask: Request, verb: Verb) -> None:
+    async def _answer(self, ask: Request, verb: VerbMessages) -> None:
         if ask.work is not None:
             CURRENT.set(cast("Context", SimpleNamespace(task_id=ask.work[0], depth=ask.work[1], children=-1)))
         try:
@@ -203,7 +203,7 @@ class ClientLink:
                     hint="Read it in parts, or from its file.",
                 )
         except Exception as problem:
-            self._say(Problem(ask.id, wire_errors.to_wire(problem)))
+            self._say(ProblemFrame(ask.id, wire_errors.to_wire(problem)))
             return
         self._say(Answered(ask.id, msgspec.Raw(value)))
 
@@ -211,7 +211,7 @@ class ClientLink:
         if not self._paused:
             self.wire.send(answer)
 
-    async def _perform(self, ask: Request, verb: Verb) -> Any:
+    async def _perform(self, ask: Request, verb: VerbMessages) -> Any:
         try:
             given = verb.decode(ask.arguments)
         except msgspec.ValidationError as problem:

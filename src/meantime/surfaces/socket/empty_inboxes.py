@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from meantime.link.frame_connection import Wire
-from meantime.link.frames import Inbox
+from meantime.link.frames import InboxFrame
 
 MOST = 1_000  # threads that one connection knows to be empty
 
@@ -30,7 +30,7 @@ class EmptyInboxes:
         known = self._threads.setdefault(wire, {})
         known[thread] = None
         self._wires.setdefault(thread, set()).add(wire)
-        wire.send(Inbox(thread, is_empty=True))
+        wire.send(InboxFrame(thread, is_empty=True))
         if len(known) > MOST:
             self._take_back(next(iter(known)), wire)
 
@@ -42,7 +42,7 @@ class EmptyInboxes:
     def _take_back(self, thread: str, wire: Wire[Any]) -> None:
         del self._threads[wire][thread]
         self._forget(thread, wire)
-        wire.send(Inbox(thread, is_empty=False))
+        wire.send(InboxFrame(thread, is_empty=False))
 
     def leave(self, wire: Wire[Any]) -> None:
         """The connection is lost. The next one knows nothing, and asks."""

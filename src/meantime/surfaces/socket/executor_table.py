@@ -24,7 +24,7 @@ from meantime.link.frames import (
     RunFrame,
     Saying,
     Stop,
-    Unknown,
+    UnknownFrame,
     Withdraws,
     from_wire,
 )
@@ -39,7 +39,7 @@ GONE = "The process that ran it is gone; how far it got is not known."
 NOT_THERE = "The process that had handed it in does not have it any more."
 
 
-class Performance(NamedTuple):
+class RemoteRun(NamedTuple):
     """A run that an executor is to perform, as long as we wait for it."""
 
     assignment: Assignment
@@ -56,24 +56,24 @@ class ConnectedExecutor:
         self.id = id
         self.pid: int | None = None
         self.wire: Wire[Any] | None = None
-        self.runs: dict[str, Performance] = {}
+        self.runs: dict[str, RemoteRun] = {}
         self.turns: set[str] = set()
         self.hosts: list[tuple[str, str, str]] = []  # that it pushes notices to
         self.asking: set[tuple[str, str]] = set()  # tasks, and what they are asking now
         self.grace: Alarm | None = None
         self.life: int | None = None  # a descriptor that tells the end of its process
 
-    def order(self, run: Performance, *, again: bool) -> None:
+    def order(self, run: RemoteRun, *, again: bool) -> None:
         if self.wire is not None:
             self.wire.send(RunFrame(run.task, again, run.assignment.foreground))
             if run.context.stops:
                 self.stop(run)
 
-    def stop(self, run: Performance) -> None:
+    def stop(self, run: RemoteRun) -> None:
         if self.wire is not None:
             self.wire.send(Stop(run.task.id, run.assignment.fence))
 
-    def run(self, task: str, fence: Fence) -> Performance | None:
+    def run(self, task: str, fence: Fence) -> RemoteRun | None:
         found = self.runs.get(task)
         return found if found is not None and found.assignment.fence == fence else None
 
@@ -116,7 +116,7 @@ class ExecutorTable:
         executor = self._awaited(assignment.task.executor or "")
         if executor is None:
             return Report(lost=GONE)
-        run = Performance(assignment, context, asyncio.get_running_loop().create_future())
+        run = RemoteRun(assignment, context, asyncio.get_running_loop().create_future())
         executor.runs[run.task.id] = run
         executor.order(run, again=assignment.again)
         try:
@@ -220,7 +220,7 @@ class ExecutorTable:
             _end(run, from_wire(frame.report))
         self._spawn(self._acknowledge(executor, frame, is_late=run is None))
 
-    def unknown(self, executor: ConnectedExecutor, frame: Unknown) -> None:
+    def unknown(self, executor: ConnectedExecutor, frame: UnknownFrame) -> None:
         run = executor.run(frame.task, frame.fence)
         if run is not None:
             _end(run, Report(lost=NOT_THERE))
@@ -233,7 +233,7 @@ class ExecutorTable:
             self._spawn(self._answer_question(executor, run, frame))
 
     async def _answer_question(
-        self, executor: ConnectedExecutor, run: Performance, frame: QuestionAsked
+        self, executor: ConnectedExecutor, run: RemoteRun, frame: QuestionAsked
     ) -> None:
         said: Reply | None = None
         error = None
@@ -300,12 +300,12 @@ def check_times(lease: float, grace: float) -> None:
         raise InvalidInput("An executor's lease and grace are seconds, up to a day.")
 
 
-def _end(run: Performance, report: Report) -> None:
+def _end(run: RemoteRun, report: Report) -> None:
     if not run.ended.done():
         run.ended.set_result(report)
 
 
-def _relay(run: Performance, frame: Saying | Ended) -> None:
+def _relay(run: RemoteRun, frame: Saying | Ended) -> None:
     run.context.relay(frame.said.progress, frame.said.emitted, frame.said.session)
     if run.assignment.again:  # what was begun under us, we have timed ourselves
         run.context.running_for(max(0.0, frame.age))
@@ -315,7 +315,7 @@ async def _forget(task: str, executor: str, fence: Fence, report: Report) -> Non
     """Nobody keeps a ledger here."""
 
 
-async def _outlast(run: Performance, executor: ConnectedExecutor) -> Report:
+async def _outlast(run: RemoteRun, executor: ConnectedExecutor) -> Report:
     """A stop is passed on, and what the function makes of it is waited for."""
     me = asyncio.current_task()
     assert me is not None

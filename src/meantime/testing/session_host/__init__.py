@@ -7,7 +7,7 @@ With a test runner, parametrize over `SESSION_HOST_CHECKS` and hand each one a `
 
 from __future__ import annotations
 
-from .host_fixture import Bench, Script
+from .host_fixture import HostFixture, Script
 from .session_host_suite import SESSION_HOST_CHECKS, Check, exercise_session_host
 
-__all__ = ["SESSION_HOST_CHECKS", "Bench", "Check", "Script", "exercise_session_host"]
+__all__ = ["SESSION_HOST_CHECKS", "Check", "HostFixture", "Script", "exercise_session_host"]

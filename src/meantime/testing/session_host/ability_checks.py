@@ -9,10 +9,10 @@ from typing import Any, cast
 from meantime.kernel.errors import MeantimeError
 from meantime.ports.session import KeepingHost, LastingHost
 
-from .host_fixture import NOWHERE, Bench, Recorder, within
+from .host_fixture import NOWHERE, HostFixture, Recorder, within
 
 
-async def a_session_outlives_its_host(bench: Bench) -> None:
+async def a_session_outlives_its_host(bench: HostFixture) -> None:
     """`resume`: also after a restart."""
     if not bench.host.abilities.resume:
         return
@@ -24,7 +24,7 @@ async def a_session_outlives_its_host(bench: Bench) -> None:
     assert "walnut" in turned.text, f"after a restart it knows only {turned.text!r}"
 
 
-async def a_fork_knows_what_its_source_knew(bench: Bench) -> None:
+async def a_fork_knows_what_its_source_knew(bench: HostFixture) -> None:
     if not bench.host.abilities.fork:
         return
     session, brief = await bench.begin()
@@ -39,7 +39,7 @@ async def a_fork_knows_what_its_source_knew(bench: Bench) -> None:
     assert "hazel" not in turned.text, "a message to a fork reached its source"
 
 
-async def a_busy_session_can_be_forked(bench: Bench) -> None:
+async def a_busy_session_can_be_forked(bench: HostFixture) -> None:
     if not bench.host.abilities.fork:
         return
     session, brief = await bench.begin()
@@ -53,7 +53,7 @@ async def a_busy_session_can_be_forked(bench: Bench) -> None:
     assert "hazel" in (await going).text, "the fork harmed its source"
 
 
-async def a_fork_of_nothing_is_an_error(bench: Bench) -> None:
+async def a_fork_of_nothing_is_an_error(bench: HostFixture) -> None:
     if not bench.host.abilities.fork:
         return
     try:
@@ -63,7 +63,7 @@ async def a_fork_of_nothing_is_an_error(bench: Bench) -> None:
     raise AssertionError(f"a fork of a session that is not there is {copy!r}")
 
 
-async def a_running_turn_can_be_steered(bench: Bench) -> None:
+async def a_running_turn_can_be_steered(bench: HostFixture) -> None:
     if not bench.host.abilities.steer:
         return
     session, brief = await bench.begin()
@@ -74,7 +74,7 @@ async def a_running_turn_can_be_steered(bench: Bench) -> None:
     await going
 
 
-async def where_no_turn_goes_on_nothing_is_steered(bench: Bench) -> None:
+async def where_no_turn_goes_on_nothing_is_steered(bench: HostFixture) -> None:
     """It must not be said at all: whoever asked says it in another way."""
     if not bench.host.abilities.steer:
         return
@@ -83,7 +83,7 @@ async def where_no_turn_goes_on_nothing_is_steered(bench: Bench) -> None:
     assert not await within(bench.host.steer(session, "hurry"), "steer()"), "no turn goes on"
 
 
-async def history_has_both_sides(bench: Bench) -> None:
+async def history_has_both_sides(bench: HostFixture) -> None:
     if not bench.host.abilities.history:
         return
     session, brief = await bench.begin()
@@ -94,7 +94,7 @@ async def history_has_both_sides(bench: Bench) -> None:
         assert any("walnut" in text for text in own), f"the {role}'s words are not in {own}"
 
 
-async def a_turn_that_is_left_goes_on_and_is_followed(bench: Bench) -> None:
+async def a_turn_that_is_left_goes_on_and_is_followed(bench: HostFixture) -> None:
     """`lasting`: nothing is repeated."""
     if not bench.host.abilities.lasting:
         return
@@ -114,7 +114,7 @@ async def a_turn_that_is_left_goes_on_and_is_followed(bench: Bench) -> None:
     assert recalled.text.count("walnut") == 1, f"it was said again: {recalled.text!r}"
 
 
-async def a_prompt_that_was_never_given_is_given_by_follow(bench: Bench) -> None:
+async def a_prompt_that_was_never_given_is_given_by_follow(bench: HostFixture) -> None:
     if not bench.host.abilities.lasting:
         return
     session, brief = await bench.begin()
@@ -124,7 +124,7 @@ async def a_prompt_that_was_never_given_is_given_by_follow(bench: Bench) -> None
     assert "walnut" in turned.text, f"it ended with {turned}"
 
 
-async def a_session_that_is_forgotten_is_gone(bench: Bench) -> None:
+async def a_session_that_is_forgotten_is_gone(bench: HostFixture) -> None:
     """`keeps`: once and for all, and no other with it."""
     if not bench.host.abilities.keeps:
         return
@@ -144,7 +144,7 @@ async def a_session_that_is_forgotten_is_gone(bench: Bench) -> None:
     assert "hazel" in turned.text, "another session was forgotten with it"
 
 
-async def what_it_cannot_is_refused(bench: Bench) -> None:
+async def what_it_cannot_is_refused(bench: HostFixture) -> None:
     """A caller that asks for it all the same is told so, and nothing is done."""
     able = bench.host.abilities
     session, brief = await bench.begin()

@@ -90,7 +90,7 @@ class Recorder:
         return allowed(question, by="rule", now=0.0)
 
 
-class Bench:
+class HostFixture:
     """One host, open in a folder of its own."""
 
     def __init__(

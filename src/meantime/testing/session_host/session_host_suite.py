@@ -9,9 +9,9 @@ from typing import TypeAlias
 from meantime.ports.session import AgentSettings, SessionHost
 
 from . import ability_checks, turn_checks
-from .host_fixture import Bench, Middle, Script
+from .host_fixture import HostFixture, Middle, Script
 
-Check: TypeAlias = Callable[[Bench], Awaitable[None]]
+Check: TypeAlias = Callable[[HostFixture], Awaitable[None]]
 SESSION_HOST_CHECKS: tuple[Check, ...] = (*turn_checks.CHECKS, *ability_checks.CHECKS)
 
 
@@ -33,7 +33,7 @@ async def exercise_session_host(
     """
     for check in SESSION_HOST_CHECKS:
         title = getattr(check, "__name__", repr(check))
-        bench = Bench(make, settings, folder / title, script, name, middle)
+        bench = HostFixture(make, settings, folder / title, script, name, middle)
         bench.host.check(name, settings)
         try:
             await check(bench)

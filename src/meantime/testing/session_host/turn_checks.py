@@ -10,24 +10,24 @@ from meantime.kernel.errors import MeantimeError
 from meantime.kernel.lines import storable
 from meantime.ports.session import Brief, Turned
 
-from .host_fixture import NOWHERE, Bench, Recorder, within
+from .host_fixture import NOWHERE, HostFixture, Recorder, within
 
 
-async def a_prompt_is_answered(bench: Bench) -> None:
+async def a_prompt_is_answered(bench: HostFixture) -> None:
     session, brief = await bench.begin()
     turned = await bench.say(session, brief, "walnut")
     assert not turned.stopped, "nobody asked it to stop"
     assert not turned.lost, "it is there"
 
 
-async def what_the_agent_says_is_heard(bench: Bench) -> None:
+async def what_the_agent_says_is_heard(bench: HostFixture) -> None:
     session, brief = await bench.begin()
     recorder = Recorder()
     await bench.say(session, brief, "walnut", recorder)
     assert "walnut" in recorder.text, f"it reported only {recorder.text!r}"
 
 
-async def the_prompt_is_not_said_back(bench: Bench) -> None:
+async def the_prompt_is_not_said_back(bench: HostFixture) -> None:
     """The driver of the host has kept it already."""
     session, brief = await bench.begin()
     recorder = Recorder()
@@ -36,7 +36,7 @@ async def the_prompt_is_not_said_back(bench: Bench) -> None:
     assert not own, f"it reported a line of the user: {own}"
 
 
-async def a_session_knows_what_was_said_before(bench: Bench) -> None:
+async def a_session_knows_what_was_said_before(bench: HostFixture) -> None:
     session, brief = await bench.begin()
     for word in ("walnut", "hazel"):
         await bench.say(session, brief, word)
@@ -45,7 +45,7 @@ async def a_session_knows_what_was_said_before(bench: Bench) -> None:
     assert "hazel" in turned.text, f"the second word is not in {turned.text!r}"
 
 
-async def two_sessions_at_once_do_not_mix(bench: Bench) -> None:
+async def two_sessions_at_once_do_not_mix(bench: HostFixture) -> None:
     (one, brief), (two, other) = await bench.begin(), await bench.begin()
     assert one != two, "two sessions have one id"
     await asyncio.gather(bench.say(one, brief, "walnut"), bench.say(two, other, "hazel"))
@@ -56,12 +56,12 @@ async def two_sessions_at_once_do_not_mix(bench: Bench) -> None:
     assert "walnut" not in others.text, f"the other session's word is in {others.text!r}"
 
 
-async def a_stop_ends_the_turn(bench: Bench) -> None:
+async def a_stop_ends_the_turn(bench: HostFixture) -> None:
     session, brief = await bench.begin()
     await _stopped(bench, session, brief)
 
 
-async def a_stopped_session_can_be_gone_on_with(bench: Bench) -> None:
+async def a_stopped_session_can_be_gone_on_with(bench: HostFixture) -> None:
     if not bench.host.abilities.resume:
         return
     session, brief = await bench.begin()
@@ -71,7 +71,7 @@ async def a_stopped_session_can_be_gone_on_with(bench: Bench) -> None:
     assert "walnut" in turned.text, f"after a stop it knows only {turned.text!r}"
 
 
-async def a_stop_of_one_leaves_the_other_alone(bench: Bench) -> None:
+async def a_stop_of_one_leaves_the_other_alone(bench: HostFixture) -> None:
     (one, brief), (two, other) = await bench.begin(), await bench.begin()
     slow = asyncio.ensure_future(bench.turn(two, other, bench.script.slow, "hazel"))
     await _stopped(bench, one, brief)
@@ -79,7 +79,7 @@ async def a_stop_of_one_leaves_the_other_alone(bench: Bench) -> None:
     assert "hazel" in turned.text, f"the other turn ended with {turned}"
 
 
-async def what_exists_is_known(bench: Bench) -> None:
+async def what_exists_is_known(bench: HostFixture) -> None:
     if not bench.host.abilities.resume:
         return
     session, brief = await bench.begin()
@@ -88,7 +88,7 @@ async def what_exists_is_known(bench: Bench) -> None:
     assert not await within(bench.host.exists(NOWHERE, bench.settings), "exists()"), "a session of nobody"
 
 
-async def an_unknown_session_is_an_error_and_no_new_one(bench: Bench) -> None:
+async def an_unknown_session_is_an_error_and_no_new_one(bench: HostFixture) -> None:
     if not bench.host.abilities.resume:
         return
     try:
@@ -98,7 +98,7 @@ async def an_unknown_session_is_an_error_and_no_new_one(bench: Bench) -> None:
     assert turned.error or turned.lost, f"a session that is not there answered: {turned}"
 
 
-async def odd_characters_harm_nobody(bench: Bench) -> None:
+async def odd_characters_harm_nobody(bench: HostFixture) -> None:
     session, brief = await bench.begin()
     recorder = Recorder()
     turned = await bench.turn(session, brief, bench.script.odd, hearer=recorder)
@@ -109,14 +109,14 @@ async def odd_characters_harm_nobody(bench: Bench) -> None:
     await bench.say(session, brief, "walnut")
 
 
-async def closing_twice_is_harmless(bench: Bench) -> None:
+async def closing_twice_is_harmless(bench: HostFixture) -> None:
     session, brief = await bench.begin()
     await bench.say(session, brief, "walnut")
     await within(bench.host.close(), "close()")
     await within(bench.host.close(), "a second close()")
 
 
-async def _stopped(bench: Bench, session: str, brief: Brief) -> None:
+async def _stopped(bench: HostFixture, session: str, brief: Brief) -> None:
     prompt = bench.prompt(bench.script.wait, brief)
     turning = asyncio.ensure_future(bench.host.prompt(session, prompt, brief, Recorder()))
     await bench.middle(turning)

@@ -22,11 +22,11 @@ from meantime.kernel.model import (
 from meantime.kernel.notices import NoticeState
 from meantime.ports.store import CommitResult, Committed, Store
 
-from .store_fixture import MANY, Bench, Check, ids, same
+from .store_fixture import MANY, Check, StoreFixture, ids, same
 
 
 async def a_task_comes_back_as_it_was_written(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     task = bench.task(
         "t_0000000001", tool_call_id="call", batch="b", description="größer 漢字 😀", message_id="m",
         parent="p", depth=2, session="s", forked=True, notify=False, retry="idempotent",
@@ -49,7 +49,7 @@ async def a_task_comes_back_as_it_was_written(store: Store) -> None:
 
 
 async def a_stale_version_is_a_conflict(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     task = await bench.start("t_a")
     first, second = bench.ending(task, Completed("first")), bench.ending(task, Failed("second"))
     await bench.write(first)
@@ -69,7 +69,7 @@ async def a_stale_version_is_a_conflict(store: Store) -> None:
 
 
 async def a_change_that_writes_nothing_writes_nothing(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     (task,) = await bench.ended("t_a")
     again = bench.ending(task)
     assert not again.writes, "the kernel must see that it has ended"
@@ -80,7 +80,7 @@ async def a_change_that_writes_nothing_writes_nothing(store: Store) -> None:
 
 
 async def the_same_id_is_refused(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     task = await bench.start("t_a", description="first")
     again = await store.commit(submit(bench.task("t_a", "other", description="second")))
     same((again.result, again.existing), (CommitResult.SAME_ID, "t_a"), "the same id again")
@@ -89,7 +89,7 @@ async def the_same_id_is_refused(store: Store) -> None:
 
 
 async def the_same_tool_call_is_refused(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     await bench.start("t_a", tool_call_id="call")
     again = await store.commit(submit(bench.task("t_b", tool_call_id="call")))
     same((again.result, again.existing), (CommitResult.SAME_CALL, "t_a"), "the same tool call again")
@@ -101,7 +101,7 @@ async def the_same_tool_call_is_refused(store: Store) -> None:
 
 async def numbers_have_no_gaps_and_follow_commits(store: Store) -> None:
     """Many commits at once over several threads, every fourth of them stale."""
-    bench = Bench(store)
+    bench = StoreFixture(store)
     threads, each = ("a", "b", "c"), 40
     tasks = [await bench.start(f"t_{thread}{n}", thread) for n in range(each) for thread in threads]
     changes: list[Change] = []
@@ -124,7 +124,7 @@ async def numbers_have_no_gaps_and_follow_commits(store: Store) -> None:
 
 
 async def a_failing_change_does_not_sink_its_neighbours(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     first, last, stale = bench.task("t_first"), bench.task("t_last"), await bench.start("t_stale")
     await bench.end(stale)
     doubled = amend(await bench.load("t_stale"), bench.tick())
@@ -142,7 +142,7 @@ async def a_failing_change_does_not_sink_its_neighbours(store: Store) -> None:
 
 
 async def a_run_has_one_notice(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     (task,) = await bench.ended("t_a")
     forced: Committed | None = None
     with suppress(Exception):  # a conflict or an error: how it is refused is the store's own
@@ -155,7 +155,7 @@ async def a_run_has_one_notice(store: Store) -> None:
 
 
 async def a_cancelled_commit_still_lands(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     for place, steps in enumerate((0, 1, 2)):
         task = bench.task(f"t_{place}")
         waiter = asyncio.ensure_future(store.commit(submit(task)))
@@ -169,7 +169,7 @@ async def a_cancelled_commit_still_lands(store: Store) -> None:
 
 
 async def a_resume_archives_the_run(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     (first,) = await bench.ended("t_a")
     second = await bench.end(await bench.resume(first), Failed("second"))
     third = await bench.resume(second)

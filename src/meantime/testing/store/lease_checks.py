@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from meantime.ports.store import Store
 
-from .store_fixture import PARKS, Bench, Check, ids, same
+from .store_fixture import PARKS, Check, StoreFixture, ids, same
 
 
 async def leases_are_in_order_and_exclusive(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     late, early = await bench.start("t_1"), await bench.start("t_2")
     await bench.end(early)
     await bench.end(late)
@@ -33,7 +33,7 @@ async def leases_are_in_order_and_exclusive(store: Store) -> None:
 
 
 async def a_notice_that_was_not_settled_comes_again(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     await bench.ended("t_1", "t_2")
     first = await bench.lease("one")
     same(set(await bench.give_back("one")), {"t_1.1", "t_2.1"}, "what was given back")
@@ -51,7 +51,7 @@ async def a_notice_that_was_not_settled_comes_again(store: Store) -> None:
 
 
 async def what_failed_twice_is_leased_alone(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     await bench.ended("t_1", "t_2", "t_3", "t_4")
     await bench.lease("one", limit=2)
     await bench.settle("one", "t_1.1")
@@ -73,7 +73,7 @@ async def what_failed_twice_is_leased_alone(store: Store) -> None:
 
 
 async def a_lease_stops_before_what_failed_twice(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     await bench.ended("t_1", "t_2", "t_3")
     for _ in range(2):  # only the second one fails: the first is read elsewhere and given back unharmed
         await store.read("reader", "t_2", 1, bench.tick())
@@ -86,7 +86,7 @@ async def a_lease_stops_before_what_failed_twice(store: Store) -> None:
 
 
 async def giving_back_is_no_failure(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     await bench.ended("t_1", "t_2")
     for _ in range(PARKS + 1):
         same(ids(await bench.lease("turn")), ["t_1.1", "t_2.1"], "all of them, every time")
@@ -95,7 +95,7 @@ async def giving_back_is_no_failure(store: Store) -> None:
 
 
 async def muted_endings_are_never_told(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     await bench.ended("t_1", notify=False)
     await bench.ended("t_2")
     same(await bench.states(), {"t_1.1": "muted", "t_2.1": "unread"}, "the states")
@@ -107,7 +107,7 @@ async def muted_endings_are_never_told(store: Store) -> None:
 
 
 async def reading_an_ending_leases_its_notice(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     await bench.ended("t_1", "t_2", "t_3")
     same(await store.read("one", "t_2", 1, bench.tick()), True, "reading an unread ending")
     same(await store.read("one", "t_2", 1, bench.tick()), False, "reading it again: not unread any more")
@@ -124,7 +124,7 @@ async def reading_an_ending_leases_its_notice(store: Store) -> None:
 
 
 async def reading_leaves_alone_what_is_not_unread(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     await bench.ended("t_parked")
     await bench.ended("t_muted", notify=False)
     await bench.lease("one")

@@ -11,11 +11,11 @@ from meantime.kernel.model import Cancelled, Completed, Failed, Lost, Outcome, T
 from meantime.kernel.notices import NoticeState
 from meantime.ports.store import Query, Store
 
-from .store_fixture import MANY, OPEN_STATES, Bench, Check, ids, same
+from .store_fixture import MANY, OPEN_STATES, Check, StoreFixture, ids, same
 
 
 async def active_tasks_oldest_first(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     for id in ("t_3", "t_1", "t_2"):
         await bench.start(id)
     (again, *_) = await bench.ended("t_0", "t_9")
@@ -27,7 +27,7 @@ async def active_tasks_oldest_first(store: Store) -> None:
 
 
 async def lists_are_newest_first_and_filtered(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     await bench.start("t_5", batch="b")
     await bench.ended("t_2", batch="b")
     await bench.end(await bench.start("t_9"), Failed("no"))
@@ -58,7 +58,7 @@ async def lists_are_newest_first_and_filtered(store: Store) -> None:
 
 
 async def prefixes_find_tasks(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     for id, thread in (("t_2qxa", "a"), ("t_2qxb", "b"), ("t_2r", "a"), ("own-1", "a"), ("t_2qxaa", "a")):
         await bench.start(id, thread)
 
@@ -79,7 +79,7 @@ async def prefixes_find_tasks(store: Store) -> None:
 
 
 async def hot_is_the_newest_and_the_untold(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     first, second = await bench.start("t_first"), await bench.start("t_second")
     await bench.end(second)
     await bench.end(first)  # the order is of endings, not of births
@@ -99,7 +99,7 @@ async def hot_is_the_newest_and_the_untold(store: Store) -> None:
 
 async def clearing_brings_nothing_back(store: Store) -> None:
     """A cleared ending keeps its place among the newest: what had left the listing stays out."""
-    bench = Bench(store)
+    bench = StoreFixture(store)
     *_, newest = await bench.ended("t_1", "t_2", "t_3")
     await bench.lease("turn")
     await bench.settle("turn")
@@ -109,7 +109,7 @@ async def clearing_brings_nothing_back(store: Store) -> None:
 
 
 async def hot_leaves_out_what_is_cleared(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     old, middle, _ = await bench.ended("t_old", "t_middle", "t_new")
     await bench.hide(middle)
     same(ids(await store.hot("a", 2)), ["t_new", "t_old"], "cleared ones are left out")
@@ -123,7 +123,7 @@ async def hot_leaves_out_what_is_cleared(store: Store) -> None:
 
 
 async def counts_count(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     same(_filled(await store.counts()), {}, "an empty store")
     await bench.start("t_running")
     await bench.ended("t_1", "t_2", "t_3")
@@ -139,7 +139,7 @@ async def counts_count(store: Store) -> None:
 
 
 async def batches_are_counted(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     same(await store.batch("b"), None, "an unknown batch")
     tasks = [await bench.start(f"t_{n}", batch="b") for n in range(4)]
     await bench.start("t_other", batch="c")
@@ -160,7 +160,7 @@ async def batches_are_counted(store: Store) -> None:
 
 
 async def notices_are_listed_by_state(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     (first, *_) = await bench.ended("t_1", "t_2", "t_3", batch="b")
     await bench.ended("t_else", thread="b")
     await bench.lease("turn", limit=2)
@@ -185,7 +185,7 @@ async def notices_are_listed_by_state(store: Store) -> None:
 
 async def following_are_the_ended_with_a_follow_up(store: Store) -> None:
     """Their next run is still to be recorded; oldest first."""
-    bench = Bench(store)
+    bench = StoreFixture(store)
     same(list(await store.following()), [], "an empty store")
     outcomes: dict[str, Outcome] = {
         "t_done": Completed("done"), "t_failed": Failed("broke"), "t_late": TimedOut(1.0),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from meantime.ports.store import Owed, Store
 
-from .store_fixture import Bench, Check, ids, same
+from .store_fixture import Check, StoreFixture, ids, same
 
 
 async def too_many_failures_park(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     await bench.ended("t_1", "t_2")
     for turn in ("one", "two", "three"):
         same(ids(await bench.lease(turn))[0], "t_1.1", "what is delivered")
@@ -26,7 +26,7 @@ async def too_many_failures_park(store: Store) -> None:
 
 
 async def what_nobody_claims_is_parked_and_comes_back(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     await bench.lease("turn", "claimed")
     await bench.ended("t_claimed", thread="claimed")
     await bench.ended("t_1", "t_2")
@@ -50,7 +50,7 @@ async def what_nobody_claims_is_parked_and_comes_back(store: Store) -> None:
 
 
 async def a_restart_counts_every_lease_as_a_failure(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     await bench.ended("t_1", "t_2")
     await bench.ended("t_else", thread="b")
     await bench.lease("one", limit=1)
@@ -65,7 +65,7 @@ async def a_restart_counts_every_lease_as_a_failure(store: Store) -> None:
 
 
 async def every_thread_says_what_it_is_owed(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     same(list(await store.owed(None, 10)), [], "nobody")
     await bench.start("t_0", "c")
     await bench.ended("t_1", "t_2", "t_3", thread="b")

@@ -10,11 +10,11 @@ from meantime.kernel.limits import Retention
 from meantime.kernel.model import Completed, Spill
 from meantime.ports.store import CommitResult, Query, Store
 
-from .store_fixture import MANY, OPEN_STATES, Bench, Check, ids, same
+from .store_fixture import MANY, OPEN_STATES, Check, StoreFixture, ids, same
 
 
 async def forgetting_spares_what_was_not_told(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     await bench.ended("t_told", "t_told2", thread="b")
     await bench.tell("b")
     await bench.ended("t_muted", notify=False)
@@ -43,7 +43,7 @@ async def forgetting_spares_what_was_not_told(store: Store) -> None:
 
 
 async def forgetting_takes_what_is_too_old_or_too_many(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     for n in range(6):
         await bench.ended(f"t_{n}", tool_call_id=f"call{n}")
         bench.now += 100.0
@@ -63,7 +63,7 @@ async def forgetting_takes_what_is_too_old_or_too_many(store: Store) -> None:
 
 
 async def purging_deletes_ended_tasks_for_good(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     path = await store.spill(b"much")
     task = await bench.start("t_spilled", batch="b", tool_call_id="call")
     first = await bench.end(task, Completed(spill=Spill(path, 4, 1)))
@@ -84,7 +84,7 @@ async def purging_deletes_ended_tasks_for_good(store: Store) -> None:
 
 async def purging_never_takes_a_task_that_runs_again(store: Store) -> None:
     """The resume was handed in first: then there is nothing ended to purge."""
-    bench = Bench(store)
+    bench = StoreFixture(store)
     for n in range(10):
         (task,) = await bench.ended(f"t_{n}")
         resumed = store.commit(bench.resuming(task))
@@ -96,7 +96,7 @@ async def purging_never_takes_a_task_that_runs_again(store: Store) -> None:
 
 async def forgetting_never_takes_a_task_that_runs_again(store: Store) -> None:
     """As with a purge, and wherever between its steps the resume is handed in."""
-    bench = Bench(store)
+    bench = StoreFixture(store)
     everything = Retention(history_seconds=0.0, history_tasks=0)
     for steps in range(10):
         (task,) = await bench.ended(f"t_{steps}")

@@ -8,11 +8,11 @@ from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Failed, Work
 from meantime.ports.store import Query, Sort, Store
 
-from .store_fixture import Bench, Check, ids, same
+from .store_fixture import Check, StoreFixture, ids, same
 
 
 async def pages_are_searched_and_sorted(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     first = await bench.start("t_1", description="Index the Repo", session="s-1")
     await bench.start("t_2", description="100%_done", work=Work("agent", "explore"))
     third = await bench.start("t_3", "b", description="Über die Straße")
@@ -52,7 +52,7 @@ async def pages_are_searched_and_sorted(store: Store) -> None:
 
 
 async def statistics_add_up(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     same((await store.statistics(None)).total, 0, "of nothing")
     await bench.start("t_1", work=Work("agent", "explore"))
     (again, _) = await bench.ended("t_2", "t_3")
@@ -71,7 +71,7 @@ async def statistics_add_up(store: Store) -> None:
 
 
 async def the_last_event_is_known(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     same(await store.last_event(), 0, "an empty journal")
     await bench.ended("t_1")
     same(await store.last_event(), (await bench.journal())[-1].seq, "the newest")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from meantime.ports.store import Store
 
-from .store_fixture import PARKS, Bench, Check, ids, said, same
+from .store_fixture import PARKS, Check, StoreFixture, ids, said, same
 
 
 async def settling_tells_and_writes_the_transcript(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     await bench.ended("t_1", "t_2", "t_3")
     await store.append("a", [said("hello"), said("early", "t_2.1")])
     await bench.lease("turn")
@@ -29,7 +29,7 @@ async def settling_tells_and_writes_the_transcript(store: Store) -> None:
 
 
 async def settling_twice_is_harmless(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     await bench.ended("t_1")
     await bench.lease("turn")
     for _ in range(2):
@@ -41,7 +41,7 @@ async def settling_twice_is_harmless(store: Store) -> None:
 
 async def what_a_turn_told_stays_its_own(store: Store) -> None:
     """However the turn went on: an ack that is sent again must be answered as it was."""
-    bench = Bench(store)
+    bench = StoreFixture(store)
     first, *_ = await bench.ended("t_1", "t_2", "t_3")
     await bench.lease("turn")
     await bench.settle("turn", "t_2.1", "t_1.1")
@@ -64,7 +64,7 @@ async def what_a_turn_told_stays_its_own(store: Store) -> None:
 
 
 async def what_a_turn_lost_is_gone(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     await bench.ended("t_1", "t_2")
     await bench.lease("one")
     await bench.give_back("one")
@@ -82,7 +82,7 @@ async def what_a_turn_lost_is_gone(store: Store) -> None:
 
 
 async def naming_one_twice_settles_only_that_one(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     await bench.ended("t_1", "t_2")
     await bench.lease("turn")
     same((await bench.settle("turn", "t_1.1", "t_1.1")).told, ("t_1.1",), "what was settled")

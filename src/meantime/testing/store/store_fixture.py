@@ -17,7 +17,7 @@ PARKS = 5  # failures that park, in checks that are not about parking
 OPEN_STATES = (NoticeState.UNREAD, NoticeState.LEASED, NoticeState.PARKED)
 
 
-class Bench:
+class StoreFixture:
     """Makes the changes that a runtime would make, one second after another."""
 
     def __init__(self, store: Store) -> None:

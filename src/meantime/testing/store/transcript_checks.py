@@ -11,7 +11,7 @@ from meantime.kernel.change import amend, submit
 from meantime.kernel.model import Progress
 from meantime.ports.store import Store
 
-from .store_fixture import MANY, Bench, Check, said, same
+from .store_fixture import MANY, Check, StoreFixture, said, same
 
 
 async def transcripts_are_kept_by_thread(store: Store) -> None:
@@ -29,7 +29,7 @@ async def transcripts_are_kept_by_thread(store: Store) -> None:
 
 
 async def events_are_in_commit_order(store: Store) -> None:
-    bench = Bench(store)
+    bench = StoreFixture(store)
     same(list(await bench.journal()), [], "an empty journal")
     task = bench.task("t_a")
     seqs = [(await bench.write(submit(task))).seq]

@@ -6,7 +6,7 @@ import sys
 
 from meantime.surfaces.cli import task_search
 from meantime.surfaces.cli.output_sinks import Copy, Sink, follow, sink
-from meantime.surfaces.cli.parameter_types import Choice, Whole, one_task, reconnect
+from meantime.surfaces.cli.parameter_types import ChoiceType, Whole, one_task, reconnect
 from meantime.surfaces.cli.verb import as_json, daemon, option, say_json, verb
 from meantime.surfaces.daemon_client.daemon_client import Daemon, part
 from meantime.surfaces.daemon_client.reconnection import patiently
@@ -19,7 +19,7 @@ PIECE = 1 << 20
 @one_task
 @option("-f", "--follow", "followed", is_flag=True, help="Go on until the task has ended.")
 @option("-n", "--tail", type=Whole(0), metavar="LINES", help="Only the last lines.")
-@option("--stream", type=Choice("both", "stdout", "stderr"), default="both", show_default=True)
+@option("--stream", type=ChoiceType("both", "stdout", "stderr"), default="both", show_default=True)
 @option("--offset", type=Whole(0), metavar="BYTES", help="From here on.")
 @option(
     "--raw", is_flag=True, help="Every byte, even on a terminal; the default there is text and colours only."
