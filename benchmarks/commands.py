@@ -47,7 +47,7 @@ async def _one_at_a_time() -> None:
                 "bare posix_spawn + waitpid": _blocking(_bare),
                 "subprocess.run, captured": _blocking(_captured),
                 "our shim, start → end known": lambda: _shim(runner),
-                "bare INSERT + COMMIT, FULL": _blocking(lambda: disk.once() and None),
+                "bare INSERT + COMMIT, FULL": _blocking(disk.once),
                 "through the ledger, start → told": lambda: _told(thread),
             }
             ways |= {queue.name: _blocking(queue.once) for queue in here}
@@ -68,7 +68,7 @@ async def _one_at_a_time() -> None:
     table(f"One command at a time, {queues.COMMAND} (p50 of {ROUNDS})", ["", "time", "ratio", "target"], rows)
 
 
-def _blocking(way: Callable[[], None]) -> Callable[[], Awaitable[float]]:
+def _blocking(way: Callable[[], object]) -> Callable[[], Awaitable[float]]:
     async def timed() -> float:
         began = time.perf_counter()
         way()
@@ -148,8 +148,8 @@ async def _at_once() -> None:
 
 
 def _popen() -> None:
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    for process in [subprocess.Popen(TRUE, **pipes) for _ in range(AT_ONCE)]:
+    pipe = subprocess.PIPE
+    for process in [subprocess.Popen(TRUE, stdout=pipe, stderr=pipe) for _ in range(AT_ONCE)]:
         process.communicate()
 
 

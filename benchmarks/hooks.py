@@ -138,7 +138,7 @@ class Bench:
             for number, place in enumerate((given, printed))
         ]
         began = time.perf_counter()
-        pid = os.posix_spawn(words[0], words, self._environ, file_actions=streams)
+        pid = os.posix_spawn(words[0], tuple(words), self._environ, file_actions=streams)
         _, status = os.waitpid(pid, 0)
         taken = time.perf_counter() - began
         assert status == 0, (words, status)

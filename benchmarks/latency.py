@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncGenerator
 
 from meantime import Call, Meantime
 from meantime.api import Thread
@@ -51,6 +52,7 @@ async def _one(thread: Thread) -> tuple[float, float]:
     gate.set()
     await woken
     wake = time.perf_counter() - ended
+    assert isinstance(wakeups, AsyncGenerator)
     await wakeups.aclose()
     async with thread.turn() as turn:
         await turn.ack()

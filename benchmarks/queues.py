@@ -10,11 +10,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 WIDTH = 200  # commands that they may run at once
 COMMAND = "/bin/true"
-QUIET = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+QUIET: dict[str, Any] = {
+    "stdin": subprocess.DEVNULL,
+    "stdout": subprocess.DEVNULL,
+    "stderr": subprocess.DEVNULL,
+}
 STARTING = 100  # looks at whether a daemon answers yet
 
 
@@ -97,7 +101,7 @@ class Pueue:
             self._daemon.wait()
 
 
-def _all_well(clients: list[subprocess.Popen[bytes]]) -> None:
+def _all_well(clients: list[subprocess.Popen[Any]]) -> None:
     codes = [client.wait() for client in clients]
     if any(codes):
         raise OSError(f"{sum(map(bool, codes))} of {len(codes)} submissions failed")

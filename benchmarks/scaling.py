@@ -18,7 +18,7 @@ from . import worlds
 from .measure import folder, table, us
 from .worlds import GROWN, Costs
 
-OPERATIONS = (
+OPERATIONS: tuple[str, ...] = (
     "start", "end", "turn", "ack", "list", "search", "reminder", "open", "close", "cancel-all",
 )  # fmt: skip
 CONSTANT, LOG, LINEAR = "constant", "log n", "linear"
@@ -27,7 +27,7 @@ SLACK = 0.2
 FLOOR = 30e-6  # seconds: below it the clock and the event loop are measured, not the operation
 LEAST, MOST, MOST_BUT_HISTORY = 1_000, 100_000, 100_000
 
-_ANY = dict.fromkeys(OPERATIONS, LOG)
+_ANY: dict[str, str] = dict.fromkeys(OPERATIONS, LOG)
 EXPECTED: dict[str, dict[str, str]] = {
     # Closing stops what runs. Opening finds what was left: functions that ran are over by then.
     "active": {**_ANY, "close": LINEAR},

@@ -32,7 +32,7 @@ async def run_tests(folder: str) -> str:
 def model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
     """The script of the one that talks."""
     last = messages[-1].parts[-1]
-    said = str(last.content)
+    said = str(getattr(last, "content", ""))
     if "Please test" in said:
         tests = ToolCallPart("run_tests", {"folder": "src"})
         explorer = ToolCallPart("start_agent", {"agent": "explore", "prompt": "open questions?"})

@@ -50,7 +50,7 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Over a socket nobody can say when all is quiet after the clock was turned, and nobody can look
     inside: tests that do either are marked, and have an owner of their own."""
-    if wanted := set(config.getoption("--behaviour")):
+    if wanted := set(config.getoption("--behaviour") or ()):
         chosen = [item for item in items if wanted & _behaviours(item)]
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
         items[:] = chosen

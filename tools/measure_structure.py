@@ -89,8 +89,11 @@ def docstring_lines(tree: ast.Module) -> int:
 
 def _docstring(node: Any) -> ast.Expr | None:
     first = node.body[0] if node.body else None
-    is_text = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-    return first if is_text and isinstance(first.value.value, str) else None
+    match first:
+        case ast.Expr(value=ast.Constant(value=str())):
+            return first
+        case _:
+            return None
 
 
 def shared_names(files: Iterable[str]) -> dict[str, list[str]]:

@@ -24,6 +24,7 @@ from typing import NamedTuple
 from xml.etree import ElementTree as XML
 
 import pyte
+from pyte import modes
 
 from meantime.app.demo.demo_texts import PLUG_IN
 
@@ -56,7 +57,7 @@ class Run(NamedTuple):
 def record() -> pyte.Screen:
     """The screen after the last line of the demo; RuntimeError if the demo fails or takes too long."""
     screen = pyte.Screen(COLUMNS, LINES)
-    screen.set_mode(pyte.modes.LNM)
+    screen.set_mode(modes.LNM)
     stream = pyte.ByteStream(screen)
     near, far = pty.openpty()
     fcntl.ioctl(far, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from meantime import api
 from meantime.app import meantime as app
@@ -112,7 +113,7 @@ def _class(sources: dict[ModuleType, Source], module: ModuleType, name: str) -> 
     if doc := ast.get_docstring(found):
         body.insert(0, ast.Expr(ast.Constant(doc)))
     generic = [base for base in found.bases if "Generic" in _names([ast.Expr(base)])]
-    return ast.fix_missing_locations(ast.ClassDef(name, generic, [], body, [], type_params=[]))
+    return ast.fix_missing_locations(ast.ClassDef(name, generic, [], body, [], type_params=[]))  # pyright: ignore[reportCallIssue]
 
 
 def _method(node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.FunctionDef:
@@ -125,7 +126,7 @@ def _method(node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.FunctionDef:
     returns = node.returns and Rename().visit(node.returns)
     name = METHODS.get(node.name, node.name)
     body: list[ast.stmt] = [ast.Expr(ast.Constant(doc or ...))]
-    return ast.FunctionDef(name, args, body, node.decorator_list, returns, type_params=[])
+    return ast.FunctionDef(name, args, body, node.decorator_list, returns, type_params=[])  # pyright: ignore[reportCallIssue]
 
 
 def _default(value: ast.expr) -> ast.expr:
@@ -140,16 +141,17 @@ def _attributes(init: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.stmt]:
     """Public attributes, with their own annotation, their parameter's, or their first value's type."""
     parameters = {arg.arg: arg.annotation for arg in (*init.args.args, *init.args.kwonlyargs)}
     found: list[ast.stmt] = []
+    node: Any
     for node in init.body:
         target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
         if not isinstance(target, ast.Attribute) or target.attr.startswith("_"):
             continue
         if isinstance(node, ast.AnnAssign):
-            kind: ast.expr | None = node.annotation
+            kind: Any = node.annotation
         elif isinstance(node.value, ast.Constant):
             kind = ast.Name(type(node.value.value).__name__)
         else:
-            kind = parameters[node.value.id]
+            kind = parameters[node.value.id]  # pyright: ignore[reportAttributeAccessIssue]
         found.append(ast.AnnAssign(ast.Name(target.attr), kind, None, 1))
     return found
 

@@ -94,6 +94,7 @@ def _param(field: inspect.Field) -> str:
 
 
 def _body(route: AnyRoute) -> str:
+    assert route.body is not None
     fields = msgspec.structs.fields(route.body)
     return ", ".join(f"`{one.encode_name}`" for one in fields if not one.name.startswith("older_tool"))
 

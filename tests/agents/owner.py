@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
+from tests.runtimes import runtime_of
+
 from meantime import Meantime
 from meantime.ports.session import Brief
 from meantime.runtime.follow_ups import FollowUps
@@ -71,7 +73,7 @@ async def answered(mt: Meantime, host: Host) -> None:
     """The answer is on record, and the agent has not heard it."""
     await start(mt, "ask", id="t_one")
     await waits(mt, "t_one")
-    stages: list[Any] = mt._runtime.record.change_listeners
+    stages: list[Any] = runtime_of(mt).record.change_listeners
     stages.insert(0, lambda change, committed: die() if change.event.kind == "answered" else None)
     await mt.answer("t_one", "allow")
 
@@ -98,7 +100,7 @@ async def resumed(mt: Meantime, host: Host) -> None:
     """A resume is on record, and has not begun."""
     handle = await start(mt, "go", id="t_one")
     await handle.wait()
-    mt._runtime.admission.closed = True
+    runtime_of(mt).admission.closed = True
     await mt.thread("conv-1").resume(handle, "more")
     die()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,8 @@ from meantime.ports.store import Committed
 from meantime.system import procfs
 from meantime.testing import FakeClock
 from meantime.testing.scripted_host import LastingScriptedHost, ScriptedHost
+from outcomes import completed, unfinished
+from runtimes import runtime_of
 
 from .stage import events, permission, start, waits, working
 
@@ -92,7 +95,7 @@ async def test_an_answer_that_is_none_of_those_offered_is_refused(tmp_path: Path
     ],
 )
 async def test_a_permission_that_a_rule_decides_asks_nobody_and_is_written_down(
-    tmp_path: Path, rules: dict[str, object], said: str
+    tmp_path: Path, rules: dict[str, Any], said: str
 ):
     async with working(tmp_path, asking(permission()), **rules) as mt:
         handle = await start(mt)
@@ -116,7 +119,7 @@ async def test_an_answer_for_the_task_holds_for_all_of_it_and_one_for_once_does_
         await mt.answer(handle.id, "no: not there", scope="task")
         assert await handle.result() == "user True; rule True; user True; user False not there"
         again = await mt.thread("conv-1").resume(handle, "more")
-        assert (await again.wait()).outcome.result.startswith("rule True; rule True; rule False")
+        assert completed(await again.wait()).result.startswith("rule True; rule True; rule False")
 
 
 @pytest.mark.behaviour("L28")
@@ -128,6 +131,7 @@ async def test_an_agent_cannot_give_a_permission_but_can_refuse_it(tmp_path: Pat
             await mt.thread("conv-1").answer(handle, "allow")
         assert caught.value.code == "needs_a_person"
         assert f'mt.answer("{handle.id}", "allow")' in caught.value.hint  # its ledger may be no daemon's
+        by: Any
         for by in ("person", "interrupt", "", None):
             with pytest.raises(InvalidInput, match="Use 'user' for a person, 'agent' for an agent"):
                 await mt.thread("conv-1").answer(handle, "allow", by=by)
@@ -208,7 +212,7 @@ async def test_the_time_to_answer_counts_over_a_restart(tmp_path: Path):
     async with working(left, kept(), clock=clock, answer_within=900.0) as mt:
         await clock.advance_to_alarm(100.0)
         (task,) = await mt.thread("conv-1").wait("t_one")
-        assert "Nobody answered within 15m 0s." in task.outcome.result
+        assert "Nobody answered within 15m 0s." in completed(task).result
 
 
 @pytest.mark.behaviour("L28")
@@ -218,7 +222,7 @@ async def test_a_question_that_waited_too_long_while_nobody_owned_it_is_refused_
     await clock.advance(86_400.0)
     async with working(left, kept(), clock=clock, answer_within=900.0) as mt:
         (task,) = await mt.thread("conv-1").wait("t_one")  # time stands still
-        assert "Nobody answered within 15m 0s." in task.outcome.result
+        assert "Nobody answered within 15m 0s." in completed(task).result
 
 
 @pytest.mark.behaviour("L28")
@@ -230,7 +234,7 @@ async def test_over_a_restart_of_the_machine_the_clock_on_the_wall_counts(tmp_pa
     async with working(left, kept(), clock=clock, answer_within=900.0) as mt:
         await clock.advance_to_alarm(100.0)
         (task,) = await mt.thread("conv-1").wait("t_one")
-        assert "Nobody answered within 15m 0s." in task.outcome.result
+        assert "Nobody answered within 15m 0s." in completed(task).result
 
 
 @pytest.mark.behaviour("L28")
@@ -245,7 +249,7 @@ async def test_a_turn_that_went_on_has_no_more_time_for_its_question_either(tmp_
     async with working(tmp_path, host, clock=clock, answer_within=900.0) as mt:
         await clock.advance_to_alarm(100.0)
         (task,) = await mt.thread("conv-1").wait("t_one")
-        assert task.outcome.result == "nobody False Nobody answered within 15m 0s."
+        assert completed(task).result == "nobody False Nobody answered within 15m 0s."
 
 
 @pytest.mark.behaviour("L28")
@@ -289,7 +293,7 @@ async def test_the_timeout_goes_on_while_it_waits(tmp_path: Path):
     clock = FakeClock(quiet=0.02)
     async with working(tmp_path, asking(WHICH), clock=clock, last_turn=0) as mt:
         handle = await start(mt, timeout=60)
-        await clock.until(lambda: mt._runtime.record.live[handle.id].question)
+        await clock.until(lambda: runtime_of(mt).record.live[handle.id].question)
         await clock.advance(60)
         assert (await handle.wait()).status == "timed_out"
 
@@ -304,10 +308,10 @@ async def test_a_last_turn_comes_in_place_of_an_answer_when_the_time_is_nearly_u
     clock = FakeClock(quiet=0.02)
     async with working(tmp_path, turn, clock=clock, last_turn=30) as mt:
         handle = await start(mt, timeout=60)
-        await clock.until(lambda: mt._runtime.record.live[handle.id].question)
+        await clock.until(lambda: runtime_of(mt).record.live[handle.id].question)
         await clock.advance(30)
         task = await handle.wait()
-        assert (task.status, task.outcome.partial) == ("timed_out", "as far as I came")
+        assert (task.status, unfinished(task).partial) == ("timed_out", "as far as I came")
 
 
 @pytest.mark.behaviour("L28")
@@ -355,7 +359,7 @@ async def test_an_answer_after_a_close_goes_to_the_agent_with_the_next_owner(tmp
         await waits(mt, handle.id)
         await mt.answer(handle.id, "allow")
         task = (await mt.thread("conv-1").wait(handle.id))[0]
-        assert task.outcome.result == "user None; user True"
+        assert completed(task).result == "user None; user True"
         assert len(host.prompts) == 1
 
 
@@ -428,7 +432,7 @@ async def test_a_question_in_the_journal_can_be_answered_at_once(
 ):
     """Even where we hear late that a change is in the ledger, in which the journal already has it."""
     async with Meantime.open(tmp_path / "work.db") as mt:
-        commit, loop = mt._runtime.store.commit, asyncio.get_running_loop()
+        commit, loop = runtime_of(mt).store.commit, asyncio.get_running_loop()
 
         def heard_late(change: Change) -> asyncio.Future[Committed]:
             late: asyncio.Future[Committed] = loop.create_future()
@@ -437,7 +441,7 @@ async def test_a_question_in_the_journal_can_be_answered_at_once(
             )
             return late
 
-        monkeypatch.setattr(mt._runtime.store, "commit", heard_late)
+        monkeypatch.setattr(runtime_of(mt).store, "commit", heard_late)
         handle = await mt.thread("conv-1").start(Call(ask_and_tell))
         async for event in mt.events():
             if event.kind == "asked":

@@ -6,11 +6,14 @@ import asyncio
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from meantime import Meantime, Task
 from meantime.runners.agent import checkpoint
+from outcomes import completed, lost, unfinished
+from runtimes import runtime_of
 
 from .owner import Host
 from .stage import until, working
@@ -52,7 +55,7 @@ async def test_what_was_accepted_and_never_begun_is_begun(tmp_path: Path):
     await killed_at("begin", tmp_path)
     host = Host()
     async with working(tmp_path, host) as mt:
-        assert (await ended(mt)).outcome.result == "heard: go"
+        assert completed(await ended(mt)).result == "heard: go"
         assert prompted(host) == ["1.prompt"]
         assert await told(mt) == [f"{ID}.1"]
 
@@ -63,8 +66,8 @@ async def test_what_was_in_a_turn_is_lost_with_its_words_and_can_be_resumed(tmp_
     host = Host()
     async with working(tmp_path, host) as mt:
         task = await ended(mt)
-        assert (task.status, task.outcome.partial) == ("lost", "half of the work")
-        assert task.outcome.reason.endswith("Its session is kept.")
+        assert (task.status, unfinished(task).partial) == ("lost", "half of the work")
+        assert lost(task).reason.endswith("Its session is kept.")
         assert prompted(host) == ["1.prompt"]  # never a second time
         again = await mt.thread("conv-1").resume(ID, "go on")
         assert await again.result() == "heard: go on"
@@ -81,7 +84,7 @@ async def test_a_question_is_still_open_after_a_kill_and_its_answer_goes_on(tmp_
         assert (await mt.get(ID)).question.text == "May I?"
         await mt.answer(ID, "allow")
         task = await ended(mt)
-        assert "The answer: allow" in task.outcome.result
+        assert "The answer: allow" in completed(task).result
         assert prompted(host) == ["1.prompt", "1.answer.p1"]
         assert await told(mt) == [f"{ID}.1"]
 
@@ -101,7 +104,7 @@ async def test_an_answer_given_at_once_after_a_kill_is_heard(tmp_path: Path):
     async with working(tmp_path, host) as mt:
         await mt.answer(ID, "no: too dangerous")
         gate.set()
-        assert "It was refused. too dangerous" in (await ended(mt)).outcome.result
+        assert "It was refused. too dangerous" in completed(await ended(mt)).result
 
 
 @pytest.mark.behaviour("L28")
@@ -109,7 +112,7 @@ async def test_an_answer_that_was_recorded_and_not_heard_is_not_asked_for_again(
     await killed_at("answered", tmp_path)
     host = Host()
     async with working(tmp_path, host) as mt:
-        assert "The answer: allow" in (await ended(mt)).outcome.result
+        assert "The answer: allow" in completed(await ended(mt)).result
         assert prompted(host) == ["1.prompt", "1.answer.p1"]
 
 
@@ -117,7 +120,7 @@ async def test_an_answer_that_was_recorded_and_not_heard_is_not_asked_for_again(
 async def test_an_agent_goes_on_when_nobody_answers_after_a_kill(tmp_path: Path):
     await killed_at("ask", tmp_path)
     async with working(tmp_path, Host(), answer_within=0.05) as mt:
-        assert "It was refused. Nobody answered within" in (await ended(mt)).outcome.result
+        assert "It was refused. Nobody answered within" in completed(await ended(mt)).result
 
 
 @pytest.mark.behaviour("L28")
@@ -127,7 +130,7 @@ async def test_a_question_of_a_session_that_is_gone_is_lost(tmp_path: Path):
         path.unlink()
     async with working(tmp_path, Host()) as mt:
         task = await ended(mt)
-        assert (task.status, "Its session is gone, too" in task.outcome.reason) == ("lost", True)
+        assert (task.status, "Its session is gone, too" in lost(task).reason) == ("lost", True)
 
 
 @pytest.mark.behaviour("L17")
@@ -135,7 +138,7 @@ async def test_a_follow_up_runs_after_a_kill_between_the_ending_and_the_next_run
     await killed_at("follow", tmp_path)
     host = Host()
     async with working(tmp_path, host) as mt:
-        assert (await ended(mt, 2)).outcome.result == "heard: and then this"
+        assert completed(await ended(mt, 2)).result == "heard: and then this"
         assert prompted(host) == ["1.prompt", "2.prompt"]
         assert await told(mt) == [f"{ID}.1", f"{ID}.2"]
 
@@ -146,7 +149,7 @@ async def test_a_follow_up_runs_after_a_kill_while_it_waited(tmp_path: Path):
     host = Host()
     async with working(tmp_path, host) as mt:
         await mt.answer(ID, "allow")
-        assert (await ended(mt, 2)).outcome.result == "heard: and then this"
+        assert completed(await ended(mt, 2)).result == "heard: and then this"
         assert prompted(host) == ["1.prompt", "1.answer.p1", "2.prompt"]
 
 
@@ -155,7 +158,7 @@ async def test_a_resume_that_was_recorded_and_not_begun_is_begun(tmp_path: Path)
     await killed_at("resumed", tmp_path)
     host = Host()
     async with working(tmp_path, host) as mt:
-        assert (await ended(mt, 2)).outcome.result == "heard: more"
+        assert completed(await ended(mt, 2)).result == "heard: more"
         assert prompted(host) == ["1.prompt", "2.prompt"]
 
 
@@ -172,7 +175,7 @@ async def test_the_time_that_a_question_waited_counts_over_a_kill(tmp_path: Path
     await killed_at("ask", tmp_path)
     async with working(tmp_path, Host()) as mt:
         task = await mt.get(ID)
-        runner = mt._runtime.engine.runner("agent")
+        runner: Any = runtime_of(mt).engine.runner("agent")
         assert runner.age(task) > 0
         mark = checkpoint.load(tmp_path / "work.db.agents" / f"@{ID}", task)
         assert mark is not None

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from meantime import Agent, Meantime
+from meantime import Agent, Meantime, TimedOut
 from meantime.kernel.budgets import Budget
 from meantime.kernel.limits import Limits
 from meantime.runtime.settings import Settings
 from meantime.testing import FakeClock
 from meantime.testing.scripted_host import LastingScriptedHost, ScriptedHost
+from outcomes import completed, failed, unfinished
+from runtimes import runtime_of
 
 from .stage import NAME, STEER, call, events, never, start, text, until, working
 
@@ -54,10 +56,10 @@ async def test_a_budget_warns_at_80_percent_then_a_last_turn_then_the_end(tmp_pa
         handle = await start(mt)
         task = await handle.wait()
         name = what.replace("_", " ")
-        assert (task.status, task.outcome.code) == ("failed", "budget_spent")
-        assert task.outcome.message == f"The budget of {name} is spent."
-        assert (task.outcome.terminate_reason, task.outcome.partial) == ("MAX_TURNS", "what I have")
-        assert task.outcome.final_message == "what I have"
+        assert (task.status, failed(task).code) == ("failed", "budget_spent")
+        assert failed(task).message == f"The budget of {name} is spent."
+        assert (failed(task).terminate_reason, unfinished(task).partial) == ("MAX_TURNS", "what I have")
+        assert failed(task).final_message == "what I have"
         assert task.progress.message == f"80 % of the {name} are spent"
         assert "warned" in await events(mt, handle.id)
         assert [words for words in host.steered if f"80 % of the {name}" in words] == host.steered[:1]
@@ -75,7 +77,7 @@ async def test_without_a_last_turn_the_budget_stops_it_and_keeps_what_it_said(tm
     host = ScriptedHost(turn)
     async with working(tmp_path, host, budget=Budget(turns=5), last_turn=0) as mt:
         task = await (await start(mt)).wait()
-        assert (task.outcome.code, task.outcome.partial) == ("budget_spent", "half of it")
+        assert (failed(task).code, unfinished(task).partial) == ("budget_spent", "half of it")
         assert len(host.prompts) == 1
 
 
@@ -91,7 +93,7 @@ async def test_a_last_turn_that_does_not_end_is_ended(tmp_path: Path):
         handle = await start(mt)
         await clock.advance_to_alarm(30)
         task = await handle.wait()
-        assert (task.outcome.code, task.outcome.partial) == ("budget_spent", "working\n\nhanding in")
+        assert (failed(task).code, unfinished(task).partial) == ("budget_spent", "working\n\nhanding in")
 
 
 @pytest.mark.behaviour("L15")
@@ -104,7 +106,8 @@ async def test_a_timeout_leaves_time_for_a_last_turn(tmp_path: Path):
         handle = await start(mt, timeout=300)
         await clock.advance_to_alarm(270)
         task = await handle.wait()
-        assert (task.status, task.outcome.partial) == ("timed_out", "three of five")
+        assert (task.status, unfinished(task).partial) == ("timed_out", "three of five")
+        assert isinstance(task.outcome, TimedOut)
         assert task.outcome.terminate_reason == "TIMEOUT"
         assert task.run.duration < 300
 
@@ -126,7 +129,7 @@ async def test_a_timeout_ends_a_last_turn_that_takes_too_long(tmp_path: Path):
         await clock.until(lambda: heard == [False, True])  # its prompt is on disk first, which takes a while
         await clock.advance(31)
         task = await handle.wait()
-        assert (task.status, task.outcome.partial) == ("timed_out", "first words\n\nlast words")
+        assert (task.status, unfinished(task).partial) == ("timed_out", "first words\n\nlast words")
 
 
 @pytest.mark.behaviour("L13")
@@ -140,7 +143,7 @@ async def test_a_timeout_too_short_for_a_last_turn_keeps_what_was_said(tmp_path:
         handle = await start(mt, timeout=20)
         await clock.advance_to_alarm(20)
         task = await handle.wait()
-        assert (task.status, task.outcome.partial) == ("timed_out", "so f")
+        assert (task.status, unfinished(task).partial) == ("timed_out", "so f")
 
 
 @pytest.mark.behaviour("L15")
@@ -154,8 +157,8 @@ async def test_a_budget_of_time_is_kept_also_where_it_is_short(tmp_path: Path, s
         handle = await start(mt)
         await clock.advance_to_alarm(halt)
         task = await handle.wait()
-        assert (task.outcome.code, task.outcome.terminate_reason) == ("budget_spent", "TIMEOUT")
-        assert task.outcome.partial == "in time"
+        assert (failed(task).code, failed(task).terminate_reason) == ("budget_spent", "TIMEOUT")
+        assert unfinished(task).partial == "in time"
 
 
 @pytest.mark.behaviour("L15")
@@ -181,7 +184,7 @@ async def test_an_agent_that_is_done_just_then_is_done(tmp_path: Path):
         return "all of it"
 
     async with working(tmp_path, turn, budget=Budget(turns=5)) as mt:
-        assert (await (await start(mt)).wait()).outcome.result == "all of it"
+        assert completed(await (await start(mt)).wait()).result == "all of it"
 
 
 @pytest.mark.behaviour("L15")
@@ -207,9 +210,9 @@ async def test_the_budget_of_a_tree_counts_the_children(tmp_path: Path):
         handle = await start(mt, "parent")
         parent = await handle.wait()
         child = await mt.get("child")
-        assert child.outcome.message == "The budget of turns of all together is spent."
-        assert (parent.outcome.code, parent.outcome.partial) == ("budget_spent", "partial False")
-        assert child.outcome.partial == "partial True"
+        assert failed(child).message == "The budget of turns of all together is spent."
+        assert (failed(parent).code, unfinished(parent).partial) == ("budget_spent", "partial False")
+        assert unfinished(child).partial == "partial True"
 
 
 @pytest.mark.behaviour("L15")
@@ -227,7 +230,7 @@ async def test_a_child_of_a_tree_that_is_spent_is_not_begun(tmp_path: Path):
     async with working(tmp_path, host, open=one, depth=1, tree=Budget(turns=5)) as mt:
         box.append(mt)
         await (await start(mt, "parent")).wait()
-        assert (await mt.thread("conv-1").wait("child"))[0].outcome.code == "budget_spent"
+        assert failed((await mt.thread("conv-1").wait("child"))[0]).code == "budget_spent"
         assert "child" not in [prompt.text for prompt in host.prompts]
 
 
@@ -250,13 +253,13 @@ async def test_what_was_spent_before_a_restart_is_spent(tmp_path: Path):
         await spent.wait()
 
         async def kept() -> bool:
-            return (await mt._runtime.store.load(handle.id)).progress is not None
+            return (await runtime_of(mt).store.load(handle.id)).progress is not None
 
         await until(kept)
     async with working(tmp_path, host, budget=Budget(turns=10)) as mt:
         gate.set()
         task = (await mt.thread("conv-1").wait(handle.id))[0]
-        assert (task.outcome.code, task.progress.turns) == ("budget_spent", 10)
+        assert (failed(task).code, task.progress.turns) == ("budget_spent", 10)
         assert [prompt.last for prompt in host.prompts] == [False, True]
 
 
@@ -275,8 +278,8 @@ async def test_the_same_call_again_and_again_is_a_loop(tmp_path: Path):
 
     async with working(tmp_path, turn, repeats=12) as mt:
         task = await (await start(mt)).wait()
-        assert (task.outcome.code, task.outcome.partial) == ("loop", "I was stuck")
-        assert task.outcome.message == "It called read 12 times in a row with the same arguments."
+        assert (failed(task).code, unfinished(task).partial) == ("loop", "I was stuck")
+        assert failed(task).message == "It called read 12 times in a row with the same arguments."
 
 
 @pytest.mark.behaviour("L14")
@@ -319,8 +322,8 @@ async def test_silence_stops_where_the_settings_say_so(tmp_path: Path):
         handle = await start(mt)
         await clock.advance_to_alarm(300.0)
         task = await handle.wait()
-        assert (task.outcome.code, task.outcome.partial) == ("stalled", "was asleep")
-        assert task.outcome.message == "It reported nothing for 5m 0s."
+        assert (failed(task).code, unfinished(task).partial) == ("stalled", "was asleep")
+        assert failed(task).message == "It reported nothing for 5m 0s."
 
 
 @pytest.mark.behaviour("L14")

@@ -13,6 +13,7 @@ from meantime.runners.agent import session_log
 from meantime.runners.agent.segmented_log import SIZE, Segments
 from meantime.runners.agent.session_log import SessionLog
 from meantime.testing import FakeClock
+from outcomes import unfinished
 
 from .stage import call, echo_host, never, result, start, text, until, working
 
@@ -98,7 +99,7 @@ async def test_partial_words_are_kept_when_it_is_stopped(tmp_path: Path):
         handle = await start(mt)
         await spoke.wait()
         answer = await handle.cancel(wait=True)
-        assert answer.task.outcome.partial == "The first half.\n\nAnd of the sec"
+        assert unfinished(answer.task).partial == "The first half.\n\nAnd of the sec"
         assert (await handle.output()).value == "The first half.\n\nAnd of the sec"
 
 

@@ -15,6 +15,7 @@ from meantime.runners.agent.concurrency_limit import Capacities, Capacity
 from meantime.runtime.settings import Settings
 from meantime.testing import FakeClock
 from meantime.testing.scripted_host import ScriptedHost
+from outcomes import failed, unfinished
 
 from .stage import NAME, events, start, working
 
@@ -56,7 +57,7 @@ async def test_an_error_that_is_not_retryable_ends_it(tmp_path: Path):
         return Turned(error=Failed("401 bad key", "http_401"))
 
     async with working(tmp_path, turn) as mt:
-        assert (await (await start(mt)).wait()).outcome.code == "http_401"
+        assert failed(await (await start(mt)).wait()).code == "http_401"
 
 
 @pytest.mark.behaviour("L26")
@@ -67,8 +68,8 @@ async def test_a_host_that_raises_is_an_error_with_what_was_said(tmp_path: Path)
 
     async with working(tmp_path, turn) as mt:
         task = await (await start(mt)).wait()
-        assert task.outcome.message == "The agent's host failed: RuntimeError: pipe closed"
-        assert (task.outcome.partial, task.session) == ("so far", f"s-{task.id}")
+        assert failed(task).message == "The agent's host failed: RuntimeError: pipe closed"
+        assert (unfinished(task).partial, task.session) == ("so far", f"s-{task.id}")
 
 
 @pytest.mark.behaviour("L26")

@@ -11,6 +11,7 @@ from meantime import InvalidInput, NotResumable, Refused
 from meantime.kernel.model import Failed
 from meantime.ports.session import Turned
 from meantime.testing.scripted_host import ScriptedHost
+from outcomes import completed, failed
 
 from .stage import NAME, STEER, echo_host, events, never, start, until, working
 
@@ -38,7 +39,7 @@ async def test_a_resume_goes_on_with_all_that_was_said(tmp_path: Path):
         handle = await start(mt, "one")
         await handle.wait()
         again = await mt.thread("conv-1").resume(handle, "two")
-        assert (await again.wait()).outcome.result == "heard: two"
+        assert completed(await again.wait()).result == "heard: two"
         assert again.id == handle.id
         said = [line.text for line in host.sessions[f"s-{handle.id}"]]
         assert said == ["one", "heard: one", "two", "heard: two"]
@@ -66,7 +67,7 @@ async def test_any_ending_can_be_resumed(tmp_path: Path, ending: str):
             await handle.cancel()
         assert (await handle.wait()).status == ending
         again = await mt.thread("conv-1").resume(handle, "more")
-        assert (await again.wait()).outcome.result == "went on"
+        assert completed(await again.wait()).result == "went on"
 
 
 @pytest.mark.behaviour("L18")
@@ -133,7 +134,7 @@ async def test_runs_are_counted_kept_and_told_one_by_one(tmp_path: Path):
         for prompt in ("two", "three"):
             await (await thread.resume(handle, prompt)).wait()
         assert (await handle.get()).resume_count == 2
-        assert [task.outcome.result for task in await thread.runs(handle)] == [
+        assert [completed(task).result for task in await thread.runs(handle)] == [
             "heard: one", "heard: two", "heard: three",
         ]  # fmt: skip
         async with thread.turn() as turn:
@@ -187,7 +188,7 @@ async def test_one_follow_up_is_queued_and_runs_where_an_agent_cannot_be_steered
 
         await until(second)
         assert held.prompts == ["do it", "and then this"]
-        assert (await handle.get()).outcome.result == "heard: and then this"
+        assert completed(await handle.get()).result == "heard: and then this"
         assert [kind for kind in await events(mt, handle.id) if kind != "progress"] == [
             "submitted", "follow_up", "ended", "resumed", "started", "ended",
         ]  # fmt: skip
@@ -265,7 +266,7 @@ async def test_a_follow_up_whose_session_is_gone_is_that_runs_error_and_is_told(
             return task.ended and task.resume_count == 1
 
         await until(second)
-        assert (await handle.get()).outcome.code == "session_gone"
+        assert failed(await handle.get()).code == "session_gone"
         assert session
         async with mt.thread("conv-1").turn() as turn:
             assert len(turn.notices) == 2

@@ -351,6 +351,9 @@ def test_a_spoiled_archive_is_refused_whole(file: Path, tmp_path: Path, spoil: C
 
 
 def test_an_archive_without_a_ledger_is_none(file: Path, tmp_path: Path):
-    packed(file, lambda members: [members.remove(one) for one in members[:] if one[0].name == "ledger.db"])
+    def without(members: list[Any]) -> None:
+        members[:] = [one for one in members if one[0].name != "ledger.db"]
+
+    packed(file, without)
     with pytest.raises(BadArchive, match="not a backup"):
         restore(file, tmp_path / "place" / "work.db", is_home=False)

@@ -34,7 +34,8 @@ class Shell:
 
     def __call__(self, *arguments: str) -> Ended:
         code = run(VERBS, arguments, __version__)
-        return Ended(code, *self._capsys.readouterr())
+        out, err = self._capsys.readouterr()
+        return Ended(code, out, err)
 
 
 @pytest.fixture

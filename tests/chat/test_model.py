@@ -160,7 +160,7 @@ async def test_a_call_that_is_waited_for_can_be_sent_away(thread: Thread):
     script = Script(runs("sleep 30"), says("It goes on without me."))
     talker = Talker(thread, script.model)
     taking = asyncio.create_task(talker.turn("now"))
-    await eventually(talker.hands.to_background)
+    await eventually(talker.hands.to_background)  # pyright: ignore[reportArgumentType]
     await taking
     assert "Launched async task: sleep 30" in talker.screen
     assert len(await thread.list()) == 1
@@ -179,7 +179,7 @@ async def test_failing_and_odd_calls_are_answers(thread: Thread):
     talker = Talker(thread, script.model)
     await talker.turn("try")
     results = [
-        part.content
+        str(part.content)
         for message in script.asked[-1]
         for part in message.parts
         if isinstance(part, ToolReturnPart)
@@ -197,6 +197,7 @@ async def test_a_refused_start_is_an_answer_to_the_model(thread: Thread):
     talker.hands.allow(1)
     await talker.turn("two, please")
     result = script.asked[-1][-1].parts[0]
+    assert isinstance(result, ToolReturnPart)
     assert result.content == (
         "Cannot launch async task: maximum concurrent async tasks (1) reached. Currently 1 tasks running. "
         "Wait for tasks to complete or use check_async_tasks to review."
@@ -239,6 +240,7 @@ async def test_an_agent_that_is_not_configured_is_an_answer(thread: Thread):
     talker = Talker(thread, script.model, ["other"])
     await talker.turn("go")
     result = script.asked[-1][-1].parts[0]
+    assert isinstance(result, ToolReturnPart)
     assert result.content == "not_found: There is no agent 'explore' to start.\nThere are: other."
 
 

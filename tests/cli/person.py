@@ -70,10 +70,16 @@ class Person:
 
     def begin(self, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
         """Without waiting for its end. SIGINT is as a shell leaves it."""
-        given = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
-        return subprocess.Popen(
+        given: dict[str, Any] = {
+            "stdin": subprocess.DEVNULL,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.PIPE,
+            **options,
+        }
+        process: subprocess.Popen[Any] = subprocess.Popen(
             [*MEANTIME, *arguments], env=self.environ, cwd=self.folder, preexec_fn=_heed_interrupts, **given
         )
+        return process
 
     def terminal(self, *arguments: str, **environ: str) -> Terminal:
         return Terminal([*MEANTIME, *arguments], {**self.environ, **environ}, self.folder)

@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -121,7 +122,7 @@ def test_an_ending_takes_the_file_away_until_the_conversation_has_it(host: Host)
 
 def test_a_tool_response_of_a_megabyte_is_read_or_left_unread(host: Host):
     """A hook that leaves it unread breaks the pipe of its host. All of them bear that, and so does a test."""
-    response = {"tool_response": {"stdout": "x" * 1_000_000}}
+    response: dict[str, Any] = {"tool_response": {"stdout": "x" * 1_000_000}}
     assert host.hook("post-tool", **response) == []
     assert host.quiet.is_file()
     before = host.starts()

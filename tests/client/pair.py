@@ -10,6 +10,7 @@ from typing import Any
 from meantime import Meantime
 from meantime.ports.clock import Clock
 from meantime.testing import FakeSessionRunner
+from runtimes import runtime_of
 
 PATIENCE = 20.0  # real seconds, only ever spent by a test that fails
 
@@ -55,7 +56,7 @@ class Pair:
 
     @property
     def turns(self) -> Any:
-        return self.owner._runtime.announcing._turns
+        return runtime_of(self.owner).announcing._turns
 
     def held(self) -> list[str]:
         """Functions that the client keeps."""

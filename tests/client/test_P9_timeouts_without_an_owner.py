@@ -11,6 +11,7 @@ import pytest
 from jobs import Deaf, Job, eventually
 from meantime import Meantime, Status, TaskTimedOut, TimedOut
 from meantime.testing import FakeClock
+from runtimes import client_of
 
 from .pair import Pair, until
 
@@ -121,13 +122,13 @@ async def test_an_owner_that_is_there_and_does_nothing_does_not_keep_it_running(
 async def test_a_call_that_goes_on_without_an_owner_has_its_timeout(pair: Timed, deaf: bool):
     """Also one that will not stop: whoever waits for it is let go."""
     async with Meantime.connect(pair.link, patience=0.05) as mt:
-        clock = mt._runtime._executor._clock = FakeClock()
+        clock = client_of(mt)._executor._clock = FakeClock()
         job = Deaf() if deaf else Job()
         calling = asyncio.create_task(mt.thread("a").call(job.call, timeout=10))
         await job.started.wait()
         await pair.lose_owner()
         await clock.advance(10.1)
-        if deaf:
+        if isinstance(job, Deaf):
             await until(lambda: job.asked)
             await clock.advance(10)
         with pytest.raises(TaskTimedOut, match="within 10 s") as caught:

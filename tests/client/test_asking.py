@@ -8,6 +8,7 @@ import pytest
 
 from meantime import Call, Refused, current
 from meantime.kernel.questions import Choice, Question
+from runtimes import runtime_of
 
 from .pair import Pair, until
 
@@ -21,7 +22,7 @@ async def choose() -> str:
 
 
 def waiting(pair: Pair, id: str) -> bool:
-    return pair.owner._runtime.record.live[id].question is not None
+    return runtime_of(pair.owner).record.live[id].question is not None
 
 
 @pytest.mark.behaviour("L28")

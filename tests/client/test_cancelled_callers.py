@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from typing import TypeVar
 
 import pytest
 
@@ -16,7 +17,10 @@ pytestmark = pytest.mark.anyio
 ROUNDS = 40  # of the loop; an answer is there after a dozen
 
 
-async def cancelled_after(rounds: int, asking: asyncio.Task) -> object:
+T = TypeVar("T")
+
+
+async def cancelled_after(rounds: int, asking: asyncio.Future[T]) -> T | None:
     for _ in range(rounds):
         await asyncio.sleep(0)
     asking.cancel()

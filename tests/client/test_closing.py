@@ -13,6 +13,7 @@ import pytest
 from jobs import Job, eventually, finished, start
 from meantime import Call, Closed, Meantime, Status
 from meantime.testing import FakeHost
+from outcomes import completed
 
 from .pair import Pair, until
 
@@ -207,7 +208,7 @@ async def test_work_inside_work_knows_its_parent(pair: Pair):
 
     handle = await pair.mt.thread("a").start(Call(parent))
     (done,) = await pair.mt.thread("a").wait(handle)
-    inner = await pair.mt.get(done.outcome.result)
+    inner = await pair.mt.get(completed(done).result)
     assert (inner.parent, inner.depth) == (handle.id, 1)
 
 

@@ -15,6 +15,7 @@ from jobs import eventually
 from meantime import Call, Meantime, Settings, TaskTimedOut, TimedOut, current
 from meantime.execution.context import LOOK
 from meantime.testing import FakeClock
+from runtimes import client_of, runtime_of
 
 from .pair import PATIENCE, Pair, until
 
@@ -143,7 +144,7 @@ async def test_a_cancel_by_a_person_still_waits_for_it(pair: Patient, ends: thre
 
 async def test_a_call_that_goes_on_without_an_owner_is_let_go(pair: Patient, ends: threading.Event):
     async with Meantime.connect(pair.link, patience=0.05) as mt:
-        clock = mt._runtime._executor._clock = FakeClock()
+        clock = client_of(mt)._executor._clock = FakeClock()
         started = threading.Event()
 
         def work() -> str:
@@ -163,4 +164,4 @@ async def test_a_call_that_goes_on_without_an_owner_is_let_go(pair: Patient, end
 
 
 def _owners_context(pair: Patient, id: str):
-    return pair.owner._runtime.runs.live[id].context
+    return runtime_of(pair.owner).runs.live[id].context

@@ -16,6 +16,7 @@ from meantime.kernel.errors import MeantimeError
 from meantime.link.frames import PROTOCOL, Frame, Hello
 from meantime.surfaces.mcp.notice_delivery import NoticeDelivery
 from meantime.surfaces.socket import empty_inboxes
+from runtimes import runtime_of
 
 from .pair import Pair, until
 
@@ -103,7 +104,7 @@ async def test_what_is_unparked_is_known(pair: Pair):
 
 async def test_what_the_reconciler_finds_is_known(pair: Pair):
     await ends(pair.owner, "one")
-    waking = pair.owner._runtime.waking
+    waking = runtime_of(pair.owner).waking
     waking.count("conv-1", -1)  # a wrong count, as it would be after a defect of our own
     assert await turn(pair.client) == []
     assert known(pair)
@@ -203,7 +204,7 @@ async def test_an_owner_that_says_nothing_is_asked_each_time(pair: Pair):
 async def counted(pair: Pair) -> AsyncIterator[list[str]]:
     """The threads whose turns the owner is asked for."""
     asked: list[str] = []
-    announcing = pair.owner._runtime.announcing
+    announcing = runtime_of(pair.owner).announcing
     was = announcing.open_turn
 
     async def open_turn(thread: str, **more: Any) -> Any:
@@ -251,7 +252,7 @@ async def test_each_ending_is_told_once_and_in_order_while_tasks_end_at_random(p
                 handed.append(f"t{count}.1")
             if dice.random() < 0.05:
                 await pair.cut_and_back()
-            had, ended = len(told), pair.owner._runtime.waking.unread("conv-1")
+            had, ended = len(told), runtime_of(pair.owner).waking.unread("conv-1")
             await pair.mt.stats()
             await _take(inbox, told)
             assert len(told) - had >= ended, f"told later than with this result, seed {SEED}"

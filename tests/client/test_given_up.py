@@ -9,6 +9,7 @@ from meantime import Lost, Status
 from meantime.kernel.outcomes import Report
 from meantime.kernel.payloads import jsonable
 from meantime.testing import FakeClock
+from runtimes import runtime_of
 
 from .pair import Pair, until
 
@@ -68,7 +69,7 @@ async def test_nobody_elses_word_is_kept(pair: Pair):
     """A process that never had the task cannot write into it."""
     _, id = await give_up(pair)
     (known,) = pair.executors._known
-    keep_late = pair.owner._runtime.runs.keep_late
+    keep_late = runtime_of(pair.owner).runs.keep_late
 
     await keep_late(id, "x_other", (1, 1), Report(result=jsonable("forged")))
     await keep_late(id, known, (1, 2), Report(result=jsonable("of another run")))

@@ -60,7 +60,8 @@ async def story(place: Place, ids: dict[str, list[str]]) -> dict[str, Told]:
         for dialect, conversation in conversations.items():
             after = await conversation.told()
             refused = await conversation.resume(ids[dialect][1], "go on")
-            found[dialect] = Told(*ids[dialect], *told[dialect], after, refused, await conversation.pending())
+            first, second = ids[dialect]
+            found[dialect] = Told(first, second, *told[dialect], after, refused, await conversation.pending())
     return found
 
 

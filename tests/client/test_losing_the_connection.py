@@ -10,6 +10,8 @@ from jobs import Job, eventually, finished
 from meantime import Call, Disconnected, LimitReached, Meantime, NotFound, current
 from meantime.client import owner_connection
 from meantime.link.frames import Ping
+from outcomes import completed
+from runtimes import client_of
 
 from .pair import Pair, until
 
@@ -40,8 +42,9 @@ async def test_a_call_outlasts_a_broken_connection_as_a_task(pair: Pair):
     assert answer.mode == "background"
     assert not job.asked_to_stop.is_set()
     job.finish(5)
+    assert answer.task is not None
     (task,) = await pair.mt.thread("a").wait(answer.task)
-    assert (task.outcome.result, job.executions) == (5, 1)
+    assert (completed(task).result, job.executions) == (5, 1)
     await until(lambda: not pair.held() and not pair.runs())
 
 
@@ -54,8 +57,9 @@ async def test_a_call_outlasts_its_owner_as_a_task(pair: Pair):
     answer = await calling
     assert answer.mode == "background"
     job.finish(5)
+    assert answer.task is not None
     (task,) = await pair.mt.thread("a").wait(answer.task)
-    assert (task.outcome.result, job.executions, job.asked_to_stop.is_set()) == (5, 1, False)
+    assert (completed(task).result, job.executions, job.asked_to_stop.is_set()) == (5, 1, False)
     await until(lambda: not pair.held())
 
 
@@ -67,6 +71,7 @@ async def test_a_call_that_ended_meanwhile_has_its_answer(pair: Pair):
     job.finish(5)
     answer = await calling
     if answer.mode == "background":  # the owner was quicker to hear of it than we
+        assert answer.task is not None
         await pair.mt.thread("a").wait(answer.task)
         assert await pair.mt.thread("a").result(answer.task) == 5
     else:
@@ -113,8 +118,9 @@ async def test_an_ending_before_its_adoption_is_said_again(pair: Pair):
     await pair.open_owner()
     answer = await calling
     assert answer.mode == "background"
+    assert answer.task is not None
     (task,) = await asyncio.wait_for(pair.mt.thread("a").wait(answer.task), 20)
-    assert task.outcome.result == 5
+    assert completed(task).result == 5
     await until(lambda: not pair.held())
 
 
@@ -146,7 +152,7 @@ async def test_a_call_that_was_made_a_task_is_not_answered_as_well(pair: Pair, l
     assert answer.mode == "background"
     job.finish(5)
     (task,) = await pair.owner.thread("a").wait(answer.task.id, timeout=20)
-    assert (task.outcome.result, job.executions) == (5, 1)
+    assert (completed(task).result, job.executions) == (5, 1)
 
 
 async def test_what_was_said_meanwhile_is_said_again(pair: Pair):
@@ -226,11 +232,11 @@ async def test_an_owner_that_lives_is_not_lost_however_slow_we_are(pair: Pair):
 async def test_a_start_that_never_left_is_not_held(pair: Pair):
     async with Meantime.connect(pair.link, patience=0.05) as impatient:
         await pair.owner.close()
-        await until(lambda: not impatient._runtime._connection.is_up)
+        await until(lambda: not client_of(impatient)._connection.is_up)
         for _ in range(3):
             with pytest.raises(Disconnected, match="did not answer"):
                 await impatient.thread("a").start(Call(int, "1"))
-        assert not impatient._runtime._executor._held
+        assert not client_of(impatient)._executor._held
     await pair.open_owner()
 
 

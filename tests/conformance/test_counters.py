@@ -15,6 +15,7 @@ from meantime import Agent, Call, Meantime, NotFound, Settings
 from meantime.kernel.limits import Limits, Retention
 from meantime.ports.store import Query
 from meantime.testing import FakeSessionRunner
+from runtimes import runtime_of
 
 pytestmark = pytest.mark.anyio
 TASKS = """SELECT status, run > 1, coalesce(agent, ''), hidden, count(*), count(duration),
@@ -41,7 +42,7 @@ async def test_counters_agree_with_the_rows(tmp_path: Path, seed: int):
     rng, path = random.Random(seed), tmp_path / "work.db"
     settings = Settings(limits=Limits(-1, -1), retention=Retention(history_tasks=30))
     async with Meantime.open(path, settings=settings, runners=[FakeSessionRunner()]) as mt:
-        store = mt._runtime.store
+        store = runtime_of(mt).store
         thread = mt.thread("a")
         ids: list[str] = []
 

@@ -12,6 +12,7 @@ import pytest
 from meantime import Call, LedgerDamaged, Meantime
 from meantime.ports.store import Query
 from meantime.stores.sqlite.commit import SQL
+from runtimes import runtime_of
 
 pytestmark = pytest.mark.anyio
 COLUMNS = ("agent", "words", "session", "duration", "follows")
@@ -55,7 +56,7 @@ async def old(tmp_path: Path) -> Path:
 
 
 async def check(mt: Meantime) -> None:
-    store = mt._runtime.store
+    store = runtime_of(mt).store
     assert [task.id for task in await store.list(Query(search="über"))] == ["kept"]
     assert [task.id for task in await store.list(Query(agent="call"))] == ["kept"]
     found = await store.statistics(None)
@@ -96,7 +97,7 @@ async def test_a_ledger_of_the_second_schema_is_added_up_without_reading_its_tas
         db.execute("ALTER TABLE tasks DROP COLUMN follows")
         db.execute("PRAGMA user_version = 2")
     async with Meantime.open(path) as mt:
-        assert (await mt._runtime.store.statistics(None)).by_agent == {"call": 2}
+        assert (await runtime_of(mt).store.statistics(None)).by_agent == {"call": 2}
     with closing(sqlite3.connect(path)) as db:
         for name in ("statistics_of_active", "statistics_of_ended"):
             plan = [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {SQL[name]}")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,9 +66,9 @@ async def test_exercise_tasks_names_the_check_that_failed(tmp_path: Path) -> Non
     @asynccontextmanager
     async def forgetful() -> AsyncIterator[Tasks]:
         async with Meantime.open(":memory:") as mt:
-            runtime = mt._runtime
+            runtime: Any = mt._runtime
 
-            async def tell_again(*given: object, **named: object) -> object:
+            async def tell_again(*given: Any, **named: Any) -> Any:
                 return await type(runtime).close_turn(runtime, given[0], failed=False)
 
             runtime.ack = tell_again

@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from meantime import LeaseLost, Meantime, Shell
+from meantime import LeaseLost, Meantime, MeantimeError, Shell
 from meantime.daemon.owner_process import owner
 
 from .conftest import PATIENCE, Place
@@ -71,6 +71,7 @@ async def test_a_program_that_starts_none_says_what_to_do(home: Place):
         home.down(signal.SIGTERM)
         with pytest.raises(ConnectionError) as lost:
             await mt.list()
+        assert isinstance(lost.value, MeantimeError)
         assert "meantime up" in lost.value.hint
         assert owner(home.home) is None
         home.up()

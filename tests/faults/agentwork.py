@@ -15,6 +15,8 @@ import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from tests.runtimes import runtime_of
+
 from meantime import Agent, Meantime, MeantimeError, Refused, Settings, Task
 from meantime.kernel.questions import PERMISSION, Question
 from meantime.ports.session import AgentSettings
@@ -118,7 +120,7 @@ class Owner:
                 works.say("answered", THREAD, f"{task.id}.1.answer")
             await self.tell()
             counts = await self.mt.stats()
-            following = await self.mt._runtime.store.following()
+            following = await runtime_of(self.mt).store.following()
             if not following and not any(counts.get(name) for name in OPEN):
                 return
             await asyncio.sleep(0.005)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from .adoption import clear
 from .cutting import Proxy
@@ -74,7 +75,7 @@ def _chains(
     return tally
 
 
-def _chain(tally: Tally, seed: int, play: Callable[[Scene], None], options: dict[str, float]) -> None:
+def _chain(tally: Tally, seed: int, play: Callable[[Scene], None], options: dict[str, Any]) -> None:
     judged = Verdict()
 
     def make(folder: Path) -> int:

@@ -211,8 +211,8 @@ class Machine(RuleBasedStateMachine):
                 world.finish(id)
                 task = None
             else:
-                call = {"turn": lambda: world.turn(thread), "cancel": lambda: world.cancel(id),
-                        "resume": lambda: world.resume(id)}[what]  # fmt: skip
+                call = {"turn": lambda: world.turn(thread), "cancel": lambda: world.cancel(id),  # pyright: ignore[reportArgumentType]
+                        "resume": lambda: world.resume(id)}[what]  # fmt: skip  # pyright: ignore[reportArgumentType]
                 task = asyncio.ensure_future(call())
             for _ in range(ticks):
                 await asyncio.sleep(0)
@@ -244,7 +244,7 @@ def run(seed: int, examples: int, steps: int, reproduce: str) -> Tally:
     Seeded.tally = tally
     checked = settings(
         max_examples=examples, stateful_step_count=steps, database=None, deadline=None,
-        suppress_health_check=list(HealthCheck), phases=[Phase.generate, *SHRINK], print_blob=False,
+        suppress_health_check=[*HealthCheck], phases=[Phase.generate, *SHRINK], print_blob=False,  # pyright: ignore[reportArgumentType]
         report_multiple_bugs=False,
     )  # fmt: skip
     try:

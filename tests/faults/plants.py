@@ -154,7 +154,7 @@ def clock_order(scenario: Scenario) -> None:
     lease = scenario.store.lease
 
     async def by_the_clock(*args: Any) -> Any:
-        return sorted(await lease(*args), key=lambda notice: notice.task.run.ended_at)
+        return sorted(await lease(*args), key=lambda notice: notice.task.run.ended_at or 0.0)
 
     scenario.store.lease = by_the_clock  # type: ignore[method-assign]
 

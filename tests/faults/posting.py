@@ -16,7 +16,7 @@ import json
 import shlex
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -227,7 +227,7 @@ class Poster:
             if status == 200 and found["state"] in ("running", "queued"):
                 await self.ask("POST", f"/v1/tasks/{task}/cancel")
 
-    async def _missing(self, facts: list[Any]) -> Any:
+    async def _missing(self, facts: list[Any]) -> AsyncIterator[str]:
         listed = {task["id"] for task in (await self.ask("GET", "/v1/tasks?limit=200"))[1]["tasks"]}
         for fact in facts:
             status, task = (0, None) if not fact.id else await self.ask("GET", f"/v1/tasks/{fact.id}")

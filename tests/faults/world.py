@@ -85,7 +85,7 @@ class World:
 
     async def open(self) -> None:
         self.runner = GateRunner(self.ledger)
-        self.store = self.make_store()
+        self.store: Any = self.make_store()
         self.meantime = await Meantime.open(
             ":none:", store=self.store, clock=self.clock, runners=[self.runner], settings=self.settings
         )

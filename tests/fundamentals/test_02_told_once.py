@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from meantime import Call, Thread
+from outcomes import completed
 
 pytestmark = pytest.mark.anyio
 
@@ -30,7 +31,7 @@ async def test_be_told_once_in_order(thread: Thread):
         await handle.wait()
 
     async with thread.turn() as turn:
-        assert [notice.outcome.result for notice in turn.notices] == ["quick", "slow"]
+        assert [completed(notice).result for notice in turn.notices] == ["quick", "slow"]
         assert [notice.number for notice in turn.notices] == [1, 2]
         await turn.ack()
 

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from meantime import Call, Thread
+from outcomes import completed
 
 pytestmark = pytest.mark.anyio
 
@@ -21,7 +22,7 @@ async def test_an_idle_thread_is_woken(thread: Thread):
     async def agent() -> None:
         async for _ in thread.wakeups():
             async with thread.turn() as turn:
-                told.extend(notice.outcome.result for notice in turn.notices)
+                told.extend(completed(notice).result for notice in turn.notices)
                 await turn.ack()
             if len(told) == 2:
                 return

@@ -23,7 +23,10 @@ async def test_over_the_limit_work_queues(mt: Meantime, thread: Thread):
 
     may_finish.set()
     assert await second.result() == 2
-    assert (await first.get()).run.ended_at <= (await second.get()).run.started_at
+    ended, began = (await first.get()).run.ended_at, (await second.get()).run.started_at
+    assert ended is not None
+    assert began is not None
+    assert ended <= began
 
 
 async def test_or_is_refused(mt: Meantime, thread: Thread):

@@ -34,6 +34,7 @@ async def test_a_slow_call_becomes_a_task(thread: Thread):
     assert answer.result is None
 
     may_finish.set()
+    assert answer.task is not None
     await thread.wait(answer.task)
     assert await thread.result(answer.task) == "at last"
     assert runs == ["run"]

@@ -39,5 +39,5 @@ async def test_background_has_a_schema(thread: Thread):
 async def test_wrong_arguments_are_refused_at_once(thread: Thread):
     """Before anything is on record: a model's mistake comes back to it in the same turn."""
     with pytest.raises(InvalidInput, match="unexpected keyword"):
-        await thread.start(search.work("x", colour="red"))
+        await thread.start(search.work("x", colour="red"))  # pyright: ignore[reportCallIssue]
     assert await thread.list("all") == []

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from meantime import Call, Disconnected, Lost, Meantime, Shell
+from outcomes import completed
 
 pytestmark = pytest.mark.anyio
 
@@ -40,9 +41,9 @@ async def test_what_is_opened_has_a_name_of_its_own(tmp_path: Path):
     async with opening as mt:
         assert mt.thread("conv-1")
         with pytest.raises(AttributeError, match="use `async with … as mt` or `mt = await …`"):
-            opening.thread("conv-1")
+            opening.thread("conv-1")  # pyright: ignore[reportAttributeAccessIssue]
     with pytest.raises(AttributeError, match=r"has no attribute 'thraed'$"):
-        opening.thraed("conv-1")
+        opening.thraed("conv-1")  # pyright: ignore[reportAttributeAccessIssue]
 
 
 @pytest.mark.behaviour("H2")
@@ -56,7 +57,7 @@ async def test_the_verbs_are_the_same(owner: Meantime, tmp_path: Path):
     assert (answer, said) == (6, "hello\n")
 
     async with owner.thread("conv-1").turn() as turn:
-        assert [notice.outcome.result for notice in turn.notices] == [6, "hello\n"]
+        assert [completed(notice).result for notice in turn.notices] == [6, "hello\n"]
         await turn.ack()
 
 

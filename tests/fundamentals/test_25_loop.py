@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from meantime import Call, InvalidInput, Thread
 from meantime.blocking import Meantime as BlockingMeantime
+from outcomes import completed
 
 pytestmark = pytest.mark.anyio
 
@@ -35,6 +37,7 @@ async def test_words_and_endings_are_turns(thread: Thread):
 
 async def test_words_are_text(thread: Thread):
     """What is none is refused where it is said, not in the turn that would tell it."""
+    wrong: Any
     for wrong in (5, None, b"hello"):
         with pytest.raises(InvalidInput, match="say takes a text, not"):
             thread.loop().say(wrong)
@@ -117,7 +120,7 @@ def test_without_async(tmp_path: Path):
         told: list[int] = []
         for turn in loop.turns():
             with turn:
-                told += [notice.outcome.result for notice in turn.notices]
+                told += [completed(notice).result for notice in turn.notices]
                 turn.ack()
             loop.close()
         assert told == [3]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -20,7 +21,7 @@ NOW = 170.0
 BY_MOVE = {ending(outcome): outcome for outcome in OUTCOMES.values()}
 
 
-def facts_for(task: Task, move: Move, **more: object) -> Facts:
+def facts_for(task: Task, move: Move, **more: Any) -> Facts:
     """Facts that fit the move, as the runtime would give them."""
     run = task.run
     next_run = {

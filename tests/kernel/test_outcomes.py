@@ -11,6 +11,7 @@ from meantime.kernel.lifecycle import Status, after
 from meantime.kernel.model import Cancelled, CancelRequest, Completed, Failed, Lost, Run, TimedOut
 from meantime.kernel.outcomes import TIMEOUT, Report, abandon, judge
 from meantime.kernel.payloads import Jsonable
+from outcomes import completed, unfinished
 
 from .make import make_task
 
@@ -42,19 +43,19 @@ def test_a_result_of_none_completes_too():
 
 @pytest.mark.behaviour("L2")
 def test_a_result_that_was_not_json_is_marked():
-    assert judge(running(), Report(result=Jsonable("{1}", False)), {}).outcome.lossy
+    assert completed(judge(running(), Report(result=Jsonable("{1}", False)), {})).lossy
 
 
 @pytest.mark.behaviour("L2")
 def test_the_runner_may_say_why_it_stopped():
     report = Report(result=Jsonable("x", True), final_message="Bye.", terminate_reason="MAX_TURNS")
-    outcome = judge(running(), report, {}).outcome
+    outcome = completed(judge(running(), report, {}))
     assert (outcome.final_message, outcome.terminate_reason) == ("Bye.", "MAX_TURNS")
 
 
 @pytest.mark.behaviour("L2")
 def test_the_goal_was_reached_where_the_runner_says_nothing():
-    assert judge(running(), DONE, {}).outcome.terminate_reason == "GOAL"
+    assert completed(judge(running(), DONE, {})).terminate_reason == "GOAL"
 
 
 @pytest.mark.behaviour("L3")
@@ -75,7 +76,8 @@ def test_what_nobody_can_know_is_lost():
 @pytest.mark.behaviour("L3")
 def test_work_that_cancels_itself_has_failed():
     outcome = judge(running(), Report(stopped=True), {}).outcome
-    assert (type(outcome), outcome.code) == (Failed, "cancelled_itself")
+    assert isinstance(outcome, Failed)
+    assert outcome.code == "cancelled_itself"
 
 
 @pytest.mark.behaviour("I7")
@@ -83,7 +85,7 @@ def test_work_that_cancels_itself_has_failed():
     "report", [STOPPED, Report(error=Failed("no"), partial="half")], ids=["itself", "error"]
 )
 def test_a_failure_keeps_the_partial_output(report):
-    assert judge(running(), report, {}).outcome.partial == "half"
+    assert unfinished(judge(running(), report, {})).partial == "half"
 
 
 # Somebody asked

@@ -19,6 +19,7 @@ from meantime.kernel.model import Progress, Task
 from meantime.kernel.model import Run as Rounds
 from meantime.link.frames import EndingAcknowledged, RunFrame
 from meantime.runtime.submit import Submission
+from runtimes import client_of
 
 pytestmark = pytest.mark.anyio
 
@@ -43,7 +44,7 @@ async def until(true: Callable[[], Any]) -> None:
 
 
 def connection(mt: Meantime) -> Any:
-    return mt._runtime._connection
+    return client_of(mt)._connection
 
 
 async def cut(mt: Meantime) -> None:
@@ -188,7 +189,7 @@ async def test_a_process_that_comes_and_goes_leaks_no_descriptors(owner: Meantim
 
 async def test_what_is_known_already_is_not_news():
     news: list[tuple[str, bool]] = []
-    task = Task(id="t_1", thread="t", work=Call(sum).order().work, status=Status.RUNNING, run=Rounds())
+    task = Task(id="t_1", thread="t", work=Call(sum, ()).order().work, status=Status.RUNNING, run=Rounds())
     context = WorkContext(task, asyncio.get_running_loop(), time.time, lambda *said: news.append(said))
     context.relay(None, {}, None)
     assert news == []

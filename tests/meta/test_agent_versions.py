@@ -13,6 +13,8 @@ def test_the_page_has_the_pinned_versions():
     spec = importlib.util.spec_from_file_location("write_agent_versions", TOOL)
     assert spec
     assert spec.loader
+    assert spec is not None
+    assert spec.loader is not None
     tool = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tool)
     page = tool.PAGE.read_text("utf-8")

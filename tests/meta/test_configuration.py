@@ -12,6 +12,8 @@ TOOL = Path(__file__).resolve().parents[2] / "tools" / "write_configuration.py"
 
 def test_the_page_is_fresh():
     spec = importlib.util.spec_from_file_location("write_configuration", TOOL)
+    assert spec is not None
+    assert spec.loader is not None
     tool = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tool)
     page = tool.PAGE.read_text("utf-8")

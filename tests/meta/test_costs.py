@@ -20,6 +20,8 @@ RUNNING = 15  # for each running task in a reminder
 @pytest.fixture(scope="module")
 def tool():
     spec = importlib.util.spec_from_file_location("write_costs", TOOL)
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -16,6 +16,8 @@ TOOL = ROOT / "tools" / "draw_lifecycle.py"
 @pytest.fixture(scope="module")
 def tool():
     spec = importlib.util.spec_from_file_location("draw_lifecycle", TOOL)
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

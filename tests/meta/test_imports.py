@@ -7,9 +7,8 @@ import os
 import statistics
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNS = 9
@@ -44,7 +43,7 @@ def loaded(statement: str) -> set[str]:
     return set(json.loads(python(LOADED.format(statement))))
 
 
-def test_import_meantime_is_cheap(record_property: pytest.RecordProperty):
+def test_import_meantime_is_cheap(record_property: Callable[[str, object], None]):
     """Measured side by side, as medians, and tried again: a busy machine must not fail it."""
     for last in (False, False, True):
         asyncio_cost = cost("import asyncio")

@@ -29,7 +29,8 @@ def test_type_checkers_see_the_same_names():
     """The imports under TYPE_CHECKING are written by hand; __getattr__ would hide one that is missing."""
     tree = ast.parse(inspect.getsource(meantime))
     block = next(node for node in tree.body if isinstance(node, ast.If))
-    imported = {alias.name: node.module for node in block.body if node.level for alias in node.names}
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom) and node.level]
+    imported = {alias.name: node.module for node in imports for alias in node.names}
     assert imported == meantime._HOME
 
 

@@ -16,6 +16,8 @@ TOOL = Path(__file__).resolve().parents[2] / "tools" / "write_reference.py"
 @pytest.fixture(scope="module")
 def tool():
     spec = importlib.util.spec_from_file_location("write_reference", TOOL)
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

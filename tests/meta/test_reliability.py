@@ -16,6 +16,8 @@ TOOL = Path(__file__).resolve().parents[2] / "tools" / "write_reliability.py"
 @pytest.fixture(scope="module")
 def tool():
     spec = importlib.util.spec_from_file_location("write_reliability", TOOL)
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -37,7 +37,7 @@ def test_a_tool_is_started_by_name_and_arguments(mt: Meantime, files: Files):
     files.gate.open()
     result = files.get_result(handle.task_id, wait=True)
     assert (result.status, result.result, result.error) == (TaskStatus.COMPLETED, 7, None)
-    assert result.completed_at >= result.started_at
+    assert result.completed_at >= result.started_at  # pyright: ignore[reportOperatorIssue]
     assert result.duration_seconds >= 0
     assert mt.get(handle.task_id).meta["plugin"] == "files"
     assert files.gate.executions == 1
@@ -47,7 +47,7 @@ def test_a_tool_is_started_by_name_and_arguments(mt: Meantime, files: Files):
 @pytest.mark.scenario("003", "tool listBackgroundTasks")
 def test_the_list_of_tasks_keeps_the_estimate_of_the_start(registry: PluginRegistry):
     class Guessing(Files):
-        name = "guessing"
+        name = "guessing"  # pyright: ignore[reportAssignmentType]
 
         def guess_duration(self, tool_name: str, arguments: dict[str, Any]) -> float | None:
             return 30.0
@@ -148,9 +148,10 @@ def test_the_errors_are_those_of_the_protocol(files: Files, registry: PluginRegi
     with pytest.raises(ValueError, match="does not support background"):
         files.start_background("unknown", {})
     with pytest.raises(ValueError, match="arguments are a dict, not str"):
-        files.start_background("slow", "make")
+        files.start_background("slow", "make")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="timeout"):
         files.start_background("slow", {}, timeout_seconds=-5)
+    unknown: Any
     for unknown in ("nobody", "", "../etc", None, 4):
         for verb in (files.get_status, files.get_result, files.cancel):
             with pytest.raises(KeyError):
@@ -197,16 +198,16 @@ def test_a_tool_may_raise_anything_and_only_its_task_fails(files: Files, problem
 def test_a_result_that_is_not_json_is_kept_as_text(files: Files):
     files.returns = {1, 2}
     handle = files.start_background("quick", {})
-    assert sorted(files.get_result(handle.task_id, wait=True).result) == [1, 2]
+    assert sorted(files.get_result(handle.task_id, wait=True).result) == [1, 2]  # pyright: ignore[reportArgumentType]
     files.returns = threading.Lock()
     handle = files.start_background("quick", {})
-    assert "lock" in files.get_result(handle.task_id, wait=True).result
+    assert "lock" in str(files.get_result(handle.task_id, wait=True).result)
 
 
 @pytest.mark.behaviour("N17")
 def test_a_big_result_comes_whole(files: Files):
     handle = files.start_background("quick", {"value": "x" * 100_000})
-    assert len(files.get_result(handle.task_id, wait=True).result) == 100_000
+    assert len(files.get_result(handle.task_id, wait=True).result) == 100_000  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.behaviour("L6")
@@ -229,7 +230,7 @@ def test_a_tool_that_cannot_be_stopped_is_left_behind(files: Files):
     files.gate.open()
     result = files.get_result(handle.task_id, wait=True)
     assert result.status is TaskStatus.CANCELLED
-    assert "left behind" in result.error
+    assert "left behind" in str(result.error)
 
 
 @pytest.mark.behaviour("L13")
@@ -237,7 +238,7 @@ def test_a_timeout_is_enforced(files: Files):
     handle = files.start_background("polite", {}, timeout_seconds=0.01)
     result = files.get_result(handle.task_id, wait=True)
     assert (result.status, result.result) == (TaskStatus.TIMEOUT, "half of it")
-    assert "0.01 s" in result.error
+    assert "0.01 s" in str(result.error)
 
 
 class TestWithDefaultTimeout:
@@ -264,7 +265,7 @@ def test_a_running_future_is_registered(files: Files):
     future.set_result("at last")
     assert files.get_result(handle.task_id, wait=True).result == "at last"
     with pytest.raises(ValueError, match="adopt takes a future"):
-        files.register_running_task("future", "slow", {})
+        files.register_running_task("future", "slow", {})  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.behaviour("I14")

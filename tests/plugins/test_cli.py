@@ -16,6 +16,7 @@ from gates import open_gate
 from meantime import InvalidInput, Settings, TaskFailed, TaskTimedOut
 from meantime.blocking import Meantime
 from meantime.plugins import CLIPlugin, PluginRegistry, TaskStatus, ToolExecutor
+from outcomes import unfinished
 
 
 class Slow:
@@ -195,7 +196,7 @@ def test_a_commands_own_timeout_is_enforced(executor: ToolExecutor, cli: CLIPlug
     """Inline it is an error with the output so far; in the background it is a status."""
     with pytest.raises(TaskTimedOut) as problem:
         run(executor, slow.command, timeout_seconds=0.5)
-    assert problem.value.task.outcome.partial == "half\n"
+    assert unfinished(problem.value.task).partial == "half\n"
     handle = cli.start_background("runCommand", {"command": slow.command, "timeout_seconds": 0.5})
     result = cli.get_result(handle.task_id, wait=True)
     assert (result.status, result.result) == (TaskStatus.TIMEOUT, "half\n")

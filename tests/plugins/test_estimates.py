@@ -39,7 +39,7 @@ def test_commands_are_alike_by_their_head(command: str, head: str):
 def test_other_calls_are_alike_by_their_arguments():
     assert alike({"b": 1, "a": [2]}) == alike({"a": [2], "b": 1})
     assert alike({"a": 1}) != alike({"a": 2})
-    assert len(alike({"a": "x" * 5_000})) == 32
+    assert len(alike({"a": "x" * 5_000})) == 32  # pyright: ignore[reportArgumentType]
     assert alike({"a": "x" * 50_000}) is None
     assert alike({"a": object()}) is None
     assert alike({"command": 4}) == '{"command":4}'
@@ -70,12 +70,12 @@ def test_memory_is_bounded():
 
 
 @pytest.mark.behaviour("F14")
-def test_estimates_are_learned_from_background_tasks(ledger: str):
+def test_estimates_are_learned_from_background_tasks(ledger: str, monkeypatch: pytest.MonkeyPatch):
     """By the runtime's clock, in this process, and of completed ones only."""
     clock = FakeClock()
     with Meantime.open(ledger, clock=clock, settings=SETTINGS) as mt:
         PluginRegistry(mt, "conv-1").add(files := Files())
-        files.guess_duration = lambda tool, args: 99.0
+        monkeypatch.setattr(files, "guess_duration", lambda tool, args: 99.0)
         assert files.start_background("fails", {"n": 1}).estimated_duration_seconds == 99.0
         handle = files.start_background("slow", {"n": 1})
         assert handle.estimated_duration_seconds == 99.0  # a rule, as long as nothing is known
@@ -111,4 +111,4 @@ def test_estimates_are_learned_from_inline_calls(executor: ToolExecutor, files: 
     estimate: Any = files.estimate_duration("quick", {"value": 1})
     assert 0 < estimate < 20
     with pytest.raises(ValueError, match="arguments are a dict"):
-        files.estimate_duration("quick", None)
+        files.estimate_duration("quick", None)  # pyright: ignore[reportArgumentType]

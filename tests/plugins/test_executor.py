@@ -77,6 +77,7 @@ def test_what_a_tool_raises_is_raised(
 def test_unknown_tools_and_bad_arguments_are_refused(executor: ToolExecutor, files: Files):
     with pytest.raises(NotFound, match=r"No tool 'rm'. Known tools: fails, never"):
         executor.execute("rm", {})
+    args: Any
     for args in (None, [], "x"):
         with pytest.raises(InvalidInput, match="arguments are a dict"):
             executor.execute("quick", args)
@@ -87,7 +88,7 @@ def test_context_variables_of_the_caller_are_there(registry: PluginRegistry, exe
     variable = contextvars.ContextVar("variable", default="unset")
     plugin = Files("more", prefix="m_")
     plugin.quick = lambda args: variable.get()
-    plugin.quick.__name__ = "quick"
+    plugin.quick.__name__ = "quick"  # pyright: ignore[reportAttributeAccessIssue]
     registry.add(plugin)
     variable.set("mine")
     assert executor.execute("m_quick", {}) == "mine"
@@ -153,7 +154,7 @@ def test_a_call_that_ends_at_the_very_threshold_has_one_answer(
     def ends_now(call: FunctionCall) -> bool:
         files.gate.open()
         call.future.exception(PATIENCE)
-        return looks(call)
+        return looks(call)  # pyright: ignore[reportOptionalCall]
 
     monkeypatch.setattr(FunctionCall, "promotion_requested", property(ends_now))
     assert executor.execute("slow", {"value": "just in time"}) == "just in time"
@@ -195,7 +196,7 @@ def test_a_failed_hand_off_goes_on_inline(
         failed.set()
         raise LedgerError("the disk is gone")
 
-    monkeypatch.setattr(mt._target._runtime.store, "commit", broken)
+    monkeypatch.setattr(mt._target._runtime.store, "commit", broken)  # pyright: ignore[reportAttributeAccessIssue]
     waiting = calling(pool, executor, "slow", {"value": "inline"})
     assert failed.wait(PATIENCE)
     files.gate.open()

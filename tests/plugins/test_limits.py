@@ -83,7 +83,7 @@ def test_a_start_that_fails_takes_no_place(mt: Meantime, files: Files, monkeypat
         raise LedgerError("the disk is gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(mt._target._runtime.store, "commit", broken)
+        patch.setattr(mt._target._runtime.store, "commit", broken)  # pyright: ignore[reportAttributeAccessIssue]
         for _ in range(10):
             with pytest.raises(RuntimeError, match="the disk is gone"):
                 files.start_background("slow", {})

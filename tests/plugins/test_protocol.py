@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from datetime import datetime
+from typing import Any
 
 import pytest
 from toolbox import Files, Foreign
@@ -121,7 +122,7 @@ def test_every_status_of_ours_has_one_of_theirs():
     ],
     ids=str,
 )
-def test_a_config_that_makes_no_sense_is_refused(bad: dict[str, object]):
+def test_a_config_that_makes_no_sense_is_refused(bad: dict[str, Any]):
     with pytest.raises(InvalidInput):
         BackgroundConfig(**bad)
 

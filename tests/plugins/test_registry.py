@@ -25,7 +25,7 @@ class Plain:
 @pytest.mark.behaviour("F16")
 def test_capable_tools_are_listed_with_thresholds_and_estimates(registry: PluginRegistry, files: Files):
     files.background_tools = {"slow", "quick"}
-    files.guess_duration = lambda tool, args: 4.0 if tool == "slow" else None
+    files.guess_duration = lambda tool_name, arguments: 4.0 if tool_name == "slow" else None
     registry.add(Plain())
     registry.add(Foreign())
     assert registry.capable_tools() == [
@@ -70,15 +70,15 @@ def test_two_plugins_with_the_same_tool_are_refused(registry: PluginRegistry, fi
 def test_what_is_no_plugin_is_refused(registry: PluginRegistry, name: Any, executors: Any, says: str):
     plugin = type("Odd", (), {"name": name, "get_executors": lambda self: executors})()
     with pytest.raises(InvalidInput, match=says):
-        registry.add(plugin)
+        registry.add(plugin)  # pyright: ignore[reportArgumentType]
     with pytest.raises(InvalidInput, match="is not a plugin"):
-        registry.add(object())
+        registry.add(object())  # pyright: ignore[reportArgumentType]
     assert registry.plugins == {}
 
 
 def test_a_registry_needs_a_blocking_meantime(mt: Meantime):
     with pytest.raises(InvalidInput, match="blocking Meantime"):
-        PluginRegistry(AsyncMeantime.open(":memory:"), "conv-1")
+        PluginRegistry(AsyncMeantime.open(":memory:"), "conv-1")  # pyright: ignore[reportArgumentType]
     with pytest.raises(InvalidInput, match="not a valid id"):
         PluginRegistry(mt, "no spaces")
 
@@ -87,7 +87,7 @@ def test_a_registry_needs_a_blocking_meantime(mt: Meantime):
 @pytest.mark.parametrize("threshold", [-1, float("nan"), "10", True])
 def test_a_threshold_that_makes_no_sense_is_refused(registry: PluginRegistry, threshold: Any):
     foreign = Foreign()
-    foreign.get_auto_background_threshold = lambda tool: threshold
+    foreign.get_auto_background_threshold = lambda tool_name: threshold
     registry.add(foreign)
     with pytest.raises(InvalidInput, match=r"foreign\.lookup gives .* as a threshold"):
         registry.threshold(registry.tool("lookup"))

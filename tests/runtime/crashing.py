@@ -7,11 +7,12 @@ import json
 import os
 import signal
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import chores
 
 from meantime import Agent, Call, Handle, Limits, Meantime, Settings
+from meantime.runtime.runtime import Runtime
 from meantime.testing import FakeSessionRunner
 
 
@@ -36,7 +37,8 @@ async def working(mt: Meantime, ledger: str) -> NoReturn:
         await asyncio.sleep(0.001)
     queued = await thread.start(Call(chores.add, 2, second=3))
     unfindable = await thread.start(Call(lambda: "gone"))
-    unfaithful = await thread.start(Call(chores.add, {1, 2}, object()))
+    unreadable: list[Any] = [{1, 2}, object()]
+    unfaithful = await thread.start(Call(chores.add, *unreadable))
     die(
         stopping=stopping, running=running, again=again, queued=queued,
         unfindable=unfindable, unfaithful=unfaithful,
@@ -59,6 +61,7 @@ async def agent(mt: Meantime, ledger: str) -> NoReturn:
     """While an agent works in a session that outlives us."""
     handle = await mt.thread("conv-1").start(Agent("held", "one"))
     session = None
+    assert isinstance(mt._runtime, Runtime)
     while session is None:  # until the ledger itself knows it
         await asyncio.sleep(0.001)
         stored = await mt._runtime.store.load(handle.id)

@@ -10,10 +10,10 @@ import sys
 from typing import Any
 
 from pydantic_ai import Agent as PydanticAgent
-from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, UserPromptPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from meantime import Agent, Call, Meantime, Shell, background
+from meantime import Agent, Call, Failed, Meantime, Shell, Task, background
 from meantime.blocking import Meantime as Blocking
 from meantime.ports.host import Delivery
 
@@ -79,20 +79,25 @@ async def grouping(talk: Any) -> str:
     return "unreachable"
 
 
+def _asked(messages: list[ModelMessage]) -> str:
+    prompt = messages[0].parts[-1]
+    assert isinstance(prompt, UserPromptPart)
+    return str(prompt.content)
+
+
 def _calls(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-    way = str(messages[0].parts[-1].content)
-    return ModelResponse(parts=[ToolCallPart("leave", {"way": way})])
+    return ModelResponse(parts=[ToolCallPart("leave", {"way": _asked(messages)})])
 
 
 def _model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-    escape(str(messages[0].parts[-1].content))
+    escape(_asked(messages))
     return ModelResponse(parts=[TextPart("unreachable")])
 
 
 async_tool = PydanticAgent(FunctionModel(_calls))
-async_tool.tool_plain(later, name="leave")
+async_tool.tool_plain(name="leave")(later)
 sync_tool = PydanticAgent(FunctionModel(_calls))
-sync_tool.tool_plain(escape, name="leave")
+sync_tool.tool_plain(name="leave")(escape)
 model = PydanticAgent(FunctionModel(_model))
 instructed = PydanticAgent(FunctionModel(_calls))
 
@@ -143,6 +148,11 @@ def works() -> dict[str, Any]:
     return found | {f"{name} {way}": Agent(name, way) for name in AGENTS for way in WAYS}
 
 
+def said_of(task: Task) -> list[str]:
+    assert isinstance(task.outcome, Failed)
+    return [str(task.status), task.outcome.message]
+
+
 async def embedded(ledger: str) -> dict[str, list[str]]:
     async with Meantime.open(ledger, agents=AGENTS) as mt:
         thread = mt.thread("a")
@@ -155,7 +165,7 @@ async def embedded(ledger: str) -> dict[str, list[str]]:
         await mt.thread("told").start(Shell("true"))
         async with asyncio.timeout(60):
             await host.told.wait()
-        return {name: [str(task.status), task.outcome.message] for name, task in tasks.items()}
+        return {name: said_of(task) for name, task in tasks.items()}
 
 
 def blocking(ledger: str) -> dict[str, list[str]]:
@@ -166,7 +176,7 @@ def blocking(ledger: str) -> dict[str, list[str]]:
         handles = {name: thread.start(work, timeout=60) for name, work in works().items()}
         tasks = {name: handle.wait() for name, handle in handles.items()}
         assert beside.result() == "fine\n"
-        return {name: [str(task.status), task.outcome.message] for name, task in tasks.items()}
+        return {name: said_of(task) for name, task in tasks.items()}
 
 
 if __name__ == "__main__":

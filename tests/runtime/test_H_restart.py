@@ -7,6 +7,7 @@ import json
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import chores
 import pytest
@@ -59,7 +60,12 @@ async def test_all_fields_survive_a_restart(path: str, clock: FakeClock) -> None
 
     async with Meantime.open(path, clock=clock, runners=[agents]) as mt:
         thread = mt.thread("conv-1")
-        options = {"description": "index", "tool_call_id": "c-1", "message_id": "m-1", "batch": "b"}
+        options: dict[str, Any] = {
+            "description": "index",
+            "tool_call_id": "c-1",
+            "message_id": "m-1",
+            "batch": "b",
+        }
         small = InlineLimits(50, 5)
         await (await thread.start(Call(chatty), id="a", timeout=9, inline=small, **options)).wait()
         await (await thread.start(Agent("reader", "one", depth=2), id="b", retry="idempotent")).wait()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -93,6 +94,7 @@ async def test_a_list_shows_active_tasks_by_default_or_those_of_named_statuses(
     assert [task.id for task in await thread.list("all", limit=2, offset=1)] == [ended[2], ended[1]]
     assert {task.id for task in await mt.list()} == {running.id, *ended}
     assert [task.id for task in await mt.list("running", thread="conv-1")] == [running.id]
+    bad: dict[str, Any]
     for bad in ({"limit": 0}, {"limit": 5_000}, {"offset": -1}):
         with pytest.raises(InvalidInput):
             await thread.list("all", **bad)

@@ -17,6 +17,7 @@ from meantime import (
     current,
 )
 from meantime.testing import FakeClock, FakeSessionRunner, Reply
+from runtimes import runtime_of
 
 pytestmark = pytest.mark.anyio
 
@@ -90,7 +91,7 @@ async def test_progress_reaches_the_ledger_now_and_then(
         if "progress" in kinds:
             break
     assert kinds == ["submitted", "progress"]
-    stored = await mt._runtime.store.load(handle.id)
+    stored = await runtime_of(mt).store.load(handle.id)
     assert stored is not None
     assert stored.progress is not None
     assert stored.progress.percent == 99
@@ -222,7 +223,7 @@ async def test_the_time_of_the_first_read_is_kept(mt: Meantime, thread: Thread, 
 async def test_progress_that_is_due_after_a_close_begins_nothing() -> None:
     """An alarm may ring while the loop comes to its end: a task that began then would be destroyed."""
     async with Meantime.open(":memory:") as mt:
-        runs = mt._runtime.runs
+        runs = runtime_of(mt).runs
     before = asyncio.all_tasks()
     runs.beside(asyncio.sleep(0))
     assert asyncio.all_tasks() == before

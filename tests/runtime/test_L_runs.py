@@ -137,7 +137,7 @@ async def test_resumes_are_counted_and_every_run_is_kept(thread: Thread, clock: 
         Completed("heard: one, two"),
         Completed("heard: one, two, three"),
     ]
-    assert runs[2].run.ended_at - runs[0].run.ended_at == 20
+    assert runs[2].run.ended_at - runs[0].run.ended_at == 20  # pyright: ignore[reportOperatorIssue]
 
 
 @pytest.mark.behaviour("L21", "R2")

@@ -103,7 +103,7 @@ async def test_slots_are_freed_on_every_failure(mt: Meantime, thread: Thread) ->
     with pytest.raises(Duplicate):
         await thread.start(Call(len, ""), id="ended")
     with pytest.raises(InvalidInput):
-        await thread.start(Call(needs_one))
+        await thread.start(Call(needs_one))  # pyright: ignore[reportCallIssue]
     await mt.set_limits(per_thread=1)
     _, running = await start(thread)
     queued = await thread.start(Call(len, ""))

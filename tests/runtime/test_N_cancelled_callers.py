@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from meantime import Call, LedgerError, Meantime, Thread
+from runtimes import runtime_of
 
 pytestmark = pytest.mark.anyio
 
@@ -26,7 +27,7 @@ class Slow:
 
     def __init__(self, mt: Meantime, name: str) -> None:
         self.reached, self.go = asyncio.Event(), asyncio.Event()
-        self._store, self._name = mt._runtime.store, name
+        self._store, self._name = runtime_of(mt).store, name
         self._real = getattr(self._store, name)
 
     def __enter__(self) -> Slow:
@@ -158,7 +159,7 @@ async def test_an_ack_that_failed_can_be_said_again_with_its_transcript(
         transcript.add(None, "what the agent said", role="assistant")
         transcript.add(notice.id, notice.message())
         with monkeypatch.context() as broken:
-            broken.setattr(mt._runtime.store, "settle", fails)
+            broken.setattr(runtime_of(mt).store, "settle", fails)
             with pytest.raises(LedgerError):
                 await turn.ack(transcript=transcript)
         await turn.ack(transcript=transcript)
@@ -178,7 +179,7 @@ async def test_a_disk_that_fails_while_a_turn_is_left_keeps_nothing_back(
         raise LedgerError("no")
 
     with monkeypatch.context() as broken:
-        broken.setattr(mt._runtime.store, "release", fails)
+        broken.setattr(runtime_of(mt).store, "release", fails)
         async with thread.turn() as turn:
             assert len(turn.notices) == 1
     assert await told(thread) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from jobs import take_turn
 from meantime import Call, Meantime, Settings, Thread
 from meantime.kernel.wake_budget import WakeBudget
 from meantime.testing import FakeClock, FakeHost
+from runtimes import runtime_of
 
 pytestmark = pytest.mark.anyio
 ROUNDS = 5
@@ -45,7 +47,7 @@ class Circling:
 
 
 async def until_it_rests(mt: Meantime, clock: FakeClock) -> None:
-    await clock.until(lambda: mt._runtime.waking.resting())
+    await clock.until(lambda: runtime_of(mt).waking.resting())
 
 
 @pytest.mark.behaviour("N5", "P10")
@@ -57,7 +59,7 @@ async def test_a_circle_is_slowed_down_more_and_more(mt: Meantime, thread: Threa
         # The rest begins with the end of the turn, and that may be before the agent has noted it.
         await clock.until(lambda told=ROUNDS + rest: len(agent.told) >= told)
         await until_it_rests(mt, clock)
-        (left,) = mt._runtime.waking.resting().values()
+        (left,) = runtime_of(mt).waking.resting().values()
         rests.append(left)
         before = len(agent.told)
         await clock.advance(left - 0.01)
@@ -95,7 +97,7 @@ async def test_a_persons_turn_ends_it(mt: Meantime, thread: Thread, clock: FakeC
     going.cancel()
     await clock.settle()
     await take_turn(thread)
-    assert mt._runtime.waking.resting() == {}
+    assert runtime_of(mt).waking.resting() == {}
     await (await thread.start(Call(int, "1"))).wait()
     async with asyncio.timeout(10):
         async for _ in thread.wakeups():
@@ -114,7 +116,7 @@ async def test_many_endings_are_no_circle(mt: Meantime, thread: Thread, clock: F
             woken += len(await take_turn(thread))
             break
     assert woken == ROUNDS * 2
-    assert mt._runtime.waking.resting() == {}
+    assert runtime_of(mt).waking.resting() == {}
 
 
 @pytest.mark.behaviour("N5", "P10")
@@ -124,9 +126,9 @@ async def test_a_host_that_is_pushed_to_is_slowed_down_too(mt: Meantime, thread:
             await super().deliver(at, notices)
             await thread.start(Call(int, "1"))
 
-    host = Circle()
+    host: Any = Circle()
     mt.attach("conv-1", host)
     await thread.start(Call(int, "1"))
     await until_it_rests(mt, clock)
-    assert mt._runtime.waking.resting() == {"conv-1": 1.0}
+    assert runtime_of(mt).waking.resting() == {"conv-1": 1.0}
     mt.detach("conv-1")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -231,6 +232,7 @@ async def test_notices_come_in_pages_with_their_total(mt: Meantime, thread: Thre
     assert (await mt.notices(thread="conv-1", offset=9)).total == 5
     assert (await mt.notices(limit=1)).total == 6
     assert (await mt.notices("told", limit=1)).total == 0
+    bad: dict[str, Any]
     for bad in ({"limit": 0}, {"limit": 1_001}, {"offset": -1}):
         with pytest.raises(InvalidInput):
             await mt.notices(**bad)

@@ -11,6 +11,7 @@ import pytest
 from jobs import finished, messages, start, take_turn
 from meantime import Call, LeaseLost, Meantime, NotFound, Status, Thread, current
 from meantime.testing import FakeClock
+from runtimes import runtime_of
 
 pytestmark = pytest.mark.anyio
 
@@ -128,7 +129,7 @@ async def test_a_missed_wake_is_made_up_for(
     waking = asyncio.ensure_future(anext(thread.wakeups()))
     await clock.settle()
     with monkeypatch.context() as deaf:
-        deaf.setattr(mt._runtime.waking, "signal", lambda thread: None)
+        deaf.setattr(runtime_of(mt).waking, "signal", lambda thread: None)
         await finished(thread)
     await clock.settle()
     assert not waking.done()
@@ -142,7 +143,7 @@ async def test_the_reconciler_forgets_nothing_that_ends_meanwhile(
     mt: Meantime, thread: Thread, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It looked before the ending and comes back after it: the next turn is told all the same."""
-    store, looked, go_on = mt._runtime.store, asyncio.Event(), asyncio.Event()
+    store, looked, go_on = runtime_of(mt).store, asyncio.Event(), asyncio.Event()
     look = store.unread
 
     async def slow() -> object:
@@ -288,7 +289,7 @@ async def test_what_came_back_beside_newer_ones_leaves_none_behind(
     """A turn takes fewer than there are, and among them one that nobody had claimed for long."""
     await (await thread.start(Call(int, "1"), id="old")).wait()
     clock.jump(400 * 86_400.0)
-    await mt._runtime.announcing.park_unclaimed()
+    await runtime_of(mt).announcing.park_unclaimed()
     assert [notice.id for notice in await mt.notices("parked")] == ["old.1"]
     for id in ("new", "newest"):
         await (await thread.start(Call(int, "1"), id=id)).wait()

@@ -8,6 +8,7 @@ import threading
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -105,7 +106,7 @@ async def test_what_is_not_work_is_refused_with_the_way_to_say_it(mt, work):
 
 async def test_a_called_function_instead_of_a_function_is_explained():
     with pytest.raises(InvalidInput, match=r"Call\(fn, 1, 2\)"):
-        Call(5)
+        Call(5)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
 async def test_work_without_a_runner_says_which_runners_there_are(mt):
@@ -337,6 +338,7 @@ async def test_progress_takes_anything_and_refuses_what_makes_no_sense(mt):
     async def work():
         context = current()
         context.progress(250, phase="x" * 10_000, message="lone \ud800")
+        bad: Any
         for bad in (float("nan"), "half", True):
             with pytest.raises(InvalidInput):
                 context.progress(bad)

@@ -11,6 +11,7 @@ import pytest
 
 from meantime import Call, Meantime
 from meantime.runtime import batches
+from runtimes import runtime_of
 
 pytestmark = pytest.mark.anyio
 
@@ -55,7 +56,7 @@ async def test_batches_that_are_over_are_forgotten_and_counted_in_the_store(
 ):
     monkeypatch.setattr(batches, "KEPT", 5)
     async with Meantime.open(":memory:") as mt:
-        known = mt._runtime.batches
+        known = runtime_of(mt).batches
         for number in range(20):
             thread = mt.thread(f"conversation-{number}")
             await (await thread.start(Call(abs, -1), batch=f"batch-{number}")).wait()

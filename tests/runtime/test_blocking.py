@@ -18,6 +18,7 @@ import pytest
 from meantime import Call, Closed, InvalidInput, LedgerBusy, TaskFailed, api, current
 from meantime.app import meantime as app
 from meantime.blocking import Batch, Handle, Meantime, Thread, Transcript, Turn
+from outcomes import completed, failed
 
 PAIRS = [(app.Meantime, Meantime)]
 PAIRS += [(getattr(api, kind.__name__), kind) for kind in (Thread, Turn, Handle, Batch, Transcript)]
@@ -66,7 +67,7 @@ def test_results_are_wrapped_and_arguments_unwrapped(mt: Meantime):
     assert thread.transcript.has(f"{handle.id}.1")
     assert repr(thread) == "<blocking <Thread conv-1>>"
     with pytest.raises(AttributeError):
-        thread.nonsense
+        thread.nonsense  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_errors_pass_through(mt: Meantime):
@@ -102,7 +103,7 @@ def test_many_threads_at_once(mt: Meantime):
             assert thread.start(Call(abs, -value)).result() == value
         with thread.turn() as turn:
             turn.ack()
-        return [notice.outcome.result for notice in turn.notices]
+        return [completed(notice).result for notice in turn.notices]
 
     with ThreadPoolExecutor(16) as pool:
         told = list(pool.map(caller, range(16)))
@@ -161,7 +162,7 @@ def test_inside_its_own_loop_it_refuses(mt: Meantime):
     for work in (confused, closes):
         with pytest.raises(TaskFailed) as raised:
             mt.thread("conv-1").start(Call(work)).result(timeout=10)
-        assert "would wait for itself for ever" in raised.value.task.outcome.message
+        assert "would wait for itself for ever" in failed(raised.value.task).message
 
 
 def test_sync_work_may_hand_off_children(mt: Meantime):

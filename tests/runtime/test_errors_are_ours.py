@@ -55,7 +55,7 @@ STRANGE: dict[str, Any] = {
     "a huge text": "x" * 1_000_000,
 }
 VERBS: dict[str, Callable[[Thread, Any], Any]] = {
-    "list": lambda thread, given: thread.list(status=5 if given is None else given),
+    "list": lambda thread, given: thread.list(status=5 if given is None else given),  # pyright: ignore[reportArgumentType]
     "wait until": lambda thread, given: thread.wait(until=given),
     "output wait": lambda thread, given: thread.output("x", wait=given),
     "cancel wait": lambda thread, given: thread.cancel("x", wait=given),
@@ -96,13 +96,13 @@ async def test_a_turn_and_a_transcript_are_told_apart_from_everything_else(mt: M
         for verb in (
             lambda: turn.read(given),
             lambda: turn.boundary(read=given),
-            lambda: turn.ack(transcript=given or 5),
+            lambda: turn.ack(transcript=given or 5),  # pyright: ignore[reportArgumentType]
             lambda: turn.ack(given),
         ):
             with pytest.raises(MeantimeError):
                 await verb()
     with pytest.raises(MeantimeError):
-        thread.transcript.add(given or 5, "hello")
+        thread.transcript.add(given or 5, "hello")  # pyright: ignore[reportArgumentType]
     await thread.transcript.save()  # what was refused does not hold up the rest
     assert await thread.transcript.messages() == []
 
@@ -165,6 +165,6 @@ def test_a_list_has_an_end():
 def test_what_is_no_path_is_refused(path: Any):
     with pytest.raises(InvalidInput, match="path"):
         check_path(path, "path")
-    for verb in (Meantime.open, lambda given: Meantime.connect(5 if given is None else given)):
+    for verb in (Meantime.open, lambda given: Meantime.connect(5 if given is None else given)):  # pyright: ignore[reportArgumentType]
         with pytest.raises(InvalidInput):
             verb(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from typing import Any
 
 import pytest
 
@@ -40,7 +41,7 @@ class World:
             await asyncio.sleep(0)
 
 
-REPLIES = {
+REPLIES: dict[str, Any] = {
     "researcher": Reply("found it", emits={"files": 3}, final_message="All found."),
     "broken": Reply(error=Failed("no such file")),
 }

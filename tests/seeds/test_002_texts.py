@@ -99,6 +99,7 @@ def test_a_cancelled_task_is_told_too():
 def test_over_the_limits_the_file_is_named():
     spill = Spill("/spills/one", 90_000, 2_000, "the beginning", "the end")
     said = told(task(Status.COMPLETED, Completed(spill=spill)))[1]["final_message"]
+    assert isinstance(said, str)
     assert said.startswith("the beginning")
     assert said.endswith("\nThe whole output is in /spills/one")
 

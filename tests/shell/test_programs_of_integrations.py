@@ -24,13 +24,13 @@ async def test_a_second_stop_does_not_hurry_past_the_processes_that_are_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     looking, go_on = threading.Event(), threading.Event()
-    hunt = orphan_processes.hunt
+    kill = orphan_processes.kill_orphans
     killed: list[int] = []
 
     def slow(*given: Any, **more: Any) -> Any:
         looking.set()
         assert go_on.wait(60)
-        found = hunt(*given, **more)
+        found = kill(*given, **more)
         killed.append(found.killed)
         return found
 
@@ -44,7 +44,7 @@ async def test_a_second_stop_does_not_hurry_past_the_processes_that_are_left(
         async for piece in program.stdout():
             assert piece.data
             break
-        monkeypatch.setattr(orphan_processes, "hunt", slow)
+        monkeypatch.setattr(orphan_processes, "kill_orphans", slow)
         stopping = asyncio.create_task(program.stop())
         assert await asyncio.to_thread(looking.wait, 60)
         for _ in range(2):

@@ -10,6 +10,8 @@ import pytest
 from meantime import Completed, Failed, Lost, Meantime, Settings, Shell, TimedOut
 from meantime.runners.shell.launcher import Launcher
 from meantime.runners.shell.shim_watch import ShimWatch
+from outcomes import completed
+from runtimes import runtime_of
 
 from .owners import QUICK, Owner, let_go, released, told, wait_for
 from .saying import lives
@@ -90,7 +92,7 @@ async def test_at_once_if_its_shim_was_never_told(
         handle = await mt.thread("conv-1").start(Shell(released(tmp_path)))
         await wait_for(tmp_path / "started", "\n")
         await handle.cancel()
-        await mt._runtime.store.close()  # pyright: ignore[reportPrivateUsage]
+        await runtime_of(mt).store.close()  # pyright: ignore[reportPrivateUsage]
     async with Meantime.open(path, settings=slow) as mt:
         [task] = await mt.thread("conv-1").wait(handle.id, timeout=3)
         assert task.status == "cancelled"
@@ -166,7 +168,7 @@ async def test_nor_is_it_begun_without_them(path: Path, tmp_path: Path, monkeypa
     with monkeypatch.context() as killed:
         killed.setattr(Launcher, "launch", too_late)
         handle = await mt.thread("conv-1").start(Shell(f"touch {tmp_path}/ran", env={"TOKEN": "hunter2"}))
-        await mt._runtime.store.close()  # pyright: ignore[reportPrivateUsage]
+        await runtime_of(mt).store.close()  # pyright: ignore[reportPrivateUsage]
     async with Meantime.open(path, settings=QUICK) as mt:
         [task] = await mt.thread("conv-1").wait(handle.id, timeout=10)
         assert isinstance(task.outcome, Lost)
@@ -200,4 +202,4 @@ async def test_a_command_that_was_taken_up_before_it_listens_is_told_when_it_doe
         aside.rename(pipe)
         await sending
         [task] = await thread.wait(id, timeout=10)
-        assert task.outcome.result == "hello\n"
+        assert completed(task).result == "hello\n"

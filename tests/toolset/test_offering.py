@@ -194,7 +194,7 @@ async def test_a_value_that_is_none_of_those_there_are_is_answered_with_them(
             one = parameter.get("items", parameter)
             if "enum" not in one:
                 continue
-            given = dict.fromkeys(tool.schema.get("required", ()), "x")
+            given: dict[str, Any] = dict.fromkeys(tool.schema.get("required", ()), "x")
             given[name] = ["foo"] if one is not parameter else "foo"
             said = await toolset.call(tool.name, given)
             assert said.code, (tool.name, name)

@@ -119,7 +119,7 @@ def test_a_real_goose_that_is_killed_is_told_once_and_resumed(tmp_path: Path):
     try:
         with place_in(tmp_path) as place:
             goose = RealGoose(tmp_path, model)
-            (one,) = asyncio.run(story(place, goose, owner_dies=False, dialects=["meantime"])).values()
+            (one,) = asyncio.run(story(place, goose, owner_dies=False, dialects=["meantime"])).values()  # pyright: ignore[reportArgumentType]
     finally:
         model.close()
     assert says(one.told, LOST, "meantime", one.id), one.told

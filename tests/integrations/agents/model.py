@@ -85,7 +85,7 @@ class Model:
 
     def answer(self, tools: list[str], said: list[Said]) -> dict[str, Any]:
         found, place = _step(said, self.scripts) if tools else ({"text": "A title"}, ("", 0))
-        step = dict(found)
+        step: dict[str, Any] = dict(found)
         with self._lock:
             refused = step.get("errors")
             if refused is not None:

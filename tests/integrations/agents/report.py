@@ -38,13 +38,14 @@ class Report:
         row = self._rows.setdefault(report.nodeid, {"outcome": report.outcome})
         if report.outcome != "passed":
             row["outcome"] = "xfailed" if hasattr(report, "wasxfail") else report.outcome
-        row |= dict(report.user_properties).get(KEY, {})
+        properties: dict[str, Any] = dict(report.user_properties)
+        row |= properties.get(KEY, {})
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         rows = [row for row in self._rows.values() if "agent" in row]
         rows.sort(key=lambda row: (row["agent"], row["scenario"]))
         versions = {host.name: version(host.package) for host in HOSTS}
-        lines = [HEAD]
+        lines: list[tuple[str, ...]] = [HEAD]
         for row in rows:
             numbers = (str(row["questions"]), str(row["notices"]))
             name = row["scenario"].removeprefix("test_").replace("_", " ")

@@ -62,8 +62,8 @@ def person(tmp_path: Path) -> Iterator[Person]:
         pytest.param(OpenCode, marks=[needs(OPENCODE), pytest.mark.slow]),
     ]
 )
-def agent(request: pytest.FixtureRequest, person: Person, model: Model) -> Agent:
-    made: Agent = request.param(person, model)
+def agent(request: pytest.FixtureRequest, person: Person, model: Model) -> ClaudeCode | OpenCode:
+    made: ClaudeCode | OpenCode = request.param(person, model)
     made.install({ClaudeCode: "claude-code", OpenCode: "opencode"}[request.param])
     return made
 
@@ -100,7 +100,7 @@ def settled(person: Person) -> Any:
     return eventually(look, lambda: str(asking.get("/v1/threads")))
 
 
-def test_an_idle_agent_is_woken_by_the_ending(agent: Agent, person: Person, model: Model):
+def test_an_idle_agent_is_woken_by_the_ending(agent: ClaudeCode | OpenCode, person: Person, model: Model):
     held = gate(person)
     launch = shell(agent, f"{MEANTIME} run -q -n slow -c 'read line < {held}; echo forty-two'")
     with agent.session() as prompt:
@@ -134,7 +134,7 @@ def _waiting_command(person: Person) -> Iterator[str]:
                 yield path.name
 
 
-def test_a_busy_agent_is_told_at_its_next_step(agent: Agent, person: Person, model: Model):
+def test_a_busy_agent_is_told_at_its_next_step(agent: ClaudeCode | OpenCode, person: Person, model: Model):
     both = f"{MEANTIME} wait -q $({MEANTIME} run -q -n quick -c 'echo forty-two')"
     steps = [shell(agent, both), shell(agent, "sleep 1"), shell(agent, "sleep 1"), {"text": "Done."}]
     with agent.session() as prompt:
@@ -148,7 +148,9 @@ def test_a_busy_agent_is_told_at_its_next_step(agent: Agent, person: Person, mod
     assert first in ((1,) if isinstance(agent, ClaudeCode) else (1, 2, 3))
 
 
-def test_an_agent_hands_off_through_mcp_and_is_woken(agent: Agent, person: Person, model: Model):
+def test_an_agent_hands_off_through_mcp_and_is_woken(
+    agent: ClaudeCode | OpenCode, person: Person, model: Model
+):
     """Its MCP server and its hooks, or its plugin, find the same conversation."""
     held = gate(person)
     tool = "mcp__meantime__start" if isinstance(agent, ClaudeCode) else "meantime_start"

@@ -37,6 +37,9 @@ class Heard:
     def line(self, line: Line) -> None:
         self.lines.append(line)
 
+    def has(self, id: str) -> bool:
+        return any(line.id == id for line in self.lines)
+
     def spent(self, *, turns: int = 0, tokens: int = 0, cost: float = 0.0) -> None:
         self.tokens += tokens
 

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from meantime import Agent, Completed, Meantime, Status
+from meantime.app.pending_open import Opening
 from meantime.integrations.cli_agents.session_host import SWEEP, SWEEP_FIRST
 from meantime.testing import FakeClock
+from outcomes import completed, failed, unfinished
 
 from .conftest import PATIENCE, QUICK, Program, ended, lives, one, script, shown, told, until
 from .owning import Owner
@@ -30,8 +32,8 @@ TURN = script(
 )
 
 
-def opened(ledger: Path, program: Program, **more: object) -> Meantime:
-    return Meantime.open(ledger, settings=QUICK, agents={"one": program.settings(**more)})  # type: ignore[return-value]
+def opened(ledger: Path, program: Program, **more: object) -> Opening:
+    return Meantime.open(ledger, settings=QUICK, agents={"one": program.settings(**more)})
 
 
 @pytest.mark.behaviour("P4")
@@ -47,7 +49,7 @@ async def test_a_turn_survives_its_owner(ledger: Path, program: Program):
     async with opened(ledger, program) as mt:
         thread = mt.thread("a")
         (task,) = await thread.wait(id, timeout=PATIENCE)
-        assert task.outcome.result == "All of it."
+        assert completed(task).result == "All of it."
         assert shown(await thread.lines(id))[1:] == WHOLE
         # Counted once; what was counted just before the kill may not have been stored yet.
         assert task.progress.tool_calls in ({"Bash": 1, "Read": 1}, {"Read": 1})
@@ -71,7 +73,7 @@ async def test_a_turn_is_followed_by_one_owner_after_another(ledger: Path, progr
         program.open_gate()
         thread = mt.thread("a")
         (task,) = await thread.wait(id, timeout=PATIENCE)
-        assert task.outcome.result == "All of it."
+        assert completed(task).result == "All of it."
         assert shown(await thread.lines(id))[1:] == WHOLE
         assert await told(thread) == [(id, "completed")]
     text = Path(f"{ledger}.agents/@{id}/text.0").read_text()  # what people read
@@ -120,8 +122,8 @@ async def test_an_agent_that_is_killed_while_nobody_is_there_has_failed(ledger: 
     await until(lambda: not lives(program.given[0]["pid"]))
     async with opened(ledger, program) as mt:
         (task,) = await mt.thread("a").wait(id, timeout=PATIENCE)
-        assert "SIGKILL" in task.outcome.message
-        assert task.outcome.partial == "Half of it."
+        assert "SIGKILL" in failed(task).message
+        assert unfinished(task).partial == "Half of it."
         assert await told(mt.thread("a")) == [(id, "failed")]
 
 
@@ -135,7 +137,7 @@ async def test_a_try_after_a_busy_provider_is_taken_up_too(ledger: Path, program
     program.open_gate()
     async with opened(ledger, program) as mt:
         (task,) = await mt.thread("a").wait(id, timeout=PATIENCE)
-        assert task.outcome.result == "Done."
+        assert completed(task).result == "Done."
     assert len(program.given) == 2
 
 

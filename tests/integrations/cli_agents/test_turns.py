@@ -12,6 +12,7 @@ import pytest
 from meantime import Agent, Completed, Failed, Meantime, Thread
 from meantime.kernel.budgets import Budget
 from meantime.kernel.fork_context import COPIED
+from outcomes import completed
 
 from .conftest import PATIENCE, QUICK, Program, ended, lives, one, shown
 
@@ -86,7 +87,7 @@ async def test_what_is_sent_to_a_running_one_is_its_next_turn(thread: Thread, pr
     async with asyncio.timeout(PATIENCE):
         while (task := await handle.get()).run.number == 1 or not task.ended:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
-    assert task.outcome.result == "heard 1: And then?"
+    assert completed(task).result == "heard 1: And then?"
 
 
 async def test_four_at_once(thread: Thread, program: Program):

@@ -12,6 +12,7 @@ import pytest
 
 from meantime import Handle, Meantime, Settings, StdioServer, Task, Thread, Tool
 from meantime.integrations.mcp.runner import McpRunner
+from runtimes import runtime_of
 
 PEER = Path(__file__).parent / "peers" / "scripted.py"
 PATIENCE = 30.0  # seconds; nothing here takes so long
@@ -75,7 +76,7 @@ async def ended(thread: Thread, name: str, **arguments: object) -> Task:
 
 
 def runner_of(mt: Meantime) -> McpRunner:
-    runner = mt._runtime.engine.runner("tool")
+    runner = runtime_of(mt).engine.runner("tool")
     assert isinstance(runner, McpRunner)
     return runner
 

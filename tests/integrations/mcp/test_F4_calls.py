@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from meantime import Failed, InvalidInput, Meantime, Thread, Tool
+from outcomes import completed, failed
 
 from .conftest import PATIENCE, Peer, ended, seen, until
 
@@ -15,18 +16,18 @@ pytestmark = pytest.mark.anyio
 
 @pytest.mark.behaviour("F4")
 async def test_text_is_the_result(thread: Thread):
-    assert (await ended(thread, "s/echo", text="hello")).outcome.result == "hello"
+    assert completed(await ended(thread, "s/echo", text="hello")).result == "hello"
 
 
 @pytest.mark.behaviour("F4")
 async def test_structured_content_is_the_result_where_there_is_any(thread: Thread):
-    assert (await ended(thread, "s/add", a=1, b=2)).outcome.result == {"sum": 3}
+    assert completed(await ended(thread, "s/add", a=1, b=2)).result == {"sum": 3}
 
 
 @pytest.mark.behaviour("F4")
 async def test_bytes_are_kept_as_a_label(thread: Thread):
     task = await ended(thread, "s/picture")
-    text, image, link, blob = task.outcome.result
+    text, image, link, blob = completed(task).result
     assert text == {"type": "text", "text": "look"}
     assert image == {"type": "image", "mimeType": "image/png", "bytes": 3_000_000, "omitted": True}
     assert link["uri"] == "file:///a.txt"
@@ -79,12 +80,12 @@ async def test_an_unknown_server_is_refused_before_anything_is_recorded(mt: Mean
 
 @pytest.mark.behaviour("F4")
 async def test_a_tool_that_asks_for_input_fails_clearly(thread: Thread):
-    assert (await ended(thread, "s/asks")).outcome.code == "input_required"
+    assert failed(await ended(thread, "s/asks")).code == "input_required"
 
 
 @pytest.mark.behaviour("F4")
 async def test_a_server_that_asks_its_client_is_refused_and_not_left_waiting(thread: Thread):
-    assert (await ended(thread, "s/samples")).outcome.result == "refused"
+    assert completed(await ended(thread, "s/samples")).result == "refused"
 
 
 @pytest.mark.behaviour("F4")
@@ -100,7 +101,7 @@ async def test_progress_notifications_are_progress(thread: Thread, peer: Peer):
 async def test_a_flood_of_progress_is_bounded_work(mt: Meantime, thread: Thread):
     count = 100_000
     task = await ended(thread, "s/flood", count=count)
-    assert task.outcome.result == "dry again"
+    assert completed(task).result == "dry again"
     assert task.progress.percent == pytest.approx(100.0, abs=0.01)
     # The runtime writes at most four times a second, however much is said.
     assert len(await mt._runtime.events(0, 1_000)) < 200
@@ -117,22 +118,22 @@ async def test_replies_are_never_crossed(thread: Thread, peer: Peer):
     for gate in (3, 0, 6, 1, 5, 2, 4):
         peer.open_gate(f"gate{gate}")
     tasks = await thread.wait(*handles, timeout=PATIENCE)
-    assert [task.outcome.result for task in tasks] == [f"through {n}" for n in range(60)]
+    assert [completed(task).result for task in tasks] == [f"through {n}" for n in range(60)]
     assert len(peer.pids) == 1
 
 
 @pytest.mark.behaviour("F4")
 async def test_the_tools_are_listed_and_a_change_is_noticed(mt: Meantime, thread: Thread, peer: Peer):
     assert "echo" in [tool.name for tool in await mt.tools("s")]
-    assert (await ended(thread, "s/grow", new="fresh", drop="echo")).outcome.result == "grown"
-    assert (await ended(thread, "s/fresh", text="new here")).outcome.result == "new here"
-    assert (await ended(thread, "s/echo", text="?")).outcome.code == "unknown_tool"
+    assert completed(await ended(thread, "s/grow", new="fresh", drop="echo")).result == "grown"
+    assert completed(await ended(thread, "s/fresh", text="new here")).result == "new here"
+    assert failed(await ended(thread, "s/echo", text="?")).code == "unknown_tool"
 
 
 @pytest.mark.behaviour("F4")
 async def test_a_change_that_the_server_keeps_to_itself_is_found_when_it_matters(thread: Thread):
     await ended(thread, "s/grow", new="fresh", quietly=True)
-    assert (await ended(thread, "s/fresh", text="found")).outcome.result == "found"
+    assert completed(await ended(thread, "s/fresh", text="found")).result == "found"
 
 
 @pytest.mark.behaviour("F4")

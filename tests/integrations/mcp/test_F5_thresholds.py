@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from meantime import Meantime, TaskFailed, TaskLost, TaskTimedOut, Thread, Tool
+from outcomes import completed
 
 from .conftest import PATIENCE, Peer, ended, seen, until
 
@@ -28,7 +29,7 @@ async def test_slow_is_a_task_and_is_executed_once(thread: Thread, peer: Peer):
     assert answer.task is not None
     peer.open_gate()
     (task,) = await thread.wait(answer.task, timeout=PATIENCE)
-    assert task.outcome.result == "through m"
+    assert completed(task).result == "through m"
     assert peer.lines("calls") == ["gate m"]
 
 

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from meantime import Meantime, Status, Thread, Tool
+from outcomes import cancelled, completed, failed
 
 from .conftest import PATIENCE, QUICK, Peer, ended, lives, until
 
@@ -19,7 +20,7 @@ async def test_a_cancel_is_sent_and_the_task_ends_though_the_server_ignores_it(t
     await peer.until("waiting", "m")
     answer = await thread.cancel(handle, wait=True)
     assert answer.task.status is Status.CANCELLED
-    assert not answer.task.outcome.abandoned
+    assert not cancelled(answer.task).abandoned
     await until(lambda: len(peer.lines("cancels")) == 1)
 
 
@@ -34,7 +35,7 @@ async def test_a_late_reply_reaches_no_other_call(thread: Thread, peer: Peer):
     await peer.until("waiting", "answered late")
     peer.open_gate("end")
     tasks = await thread.wait(*others, timeout=PATIENCE)
-    assert [task.outcome.result for task in tasks] == [f"through {n}" for n in range(5)]
+    assert [completed(task).result for task in tasks] == [f"through {n}" for n in range(5)]
     assert (await late.get()).status is Status.CANCELLED
 
 
@@ -46,7 +47,7 @@ async def test_a_timeout_is_a_timeout_and_its_late_reply_is_dropped(thread: Thre
     assert task.status is Status.TIMED_OUT
     peer.open_gate()
     await peer.until("waiting", "answered late")
-    assert (await ended(thread, "s/echo", text="mine")).outcome.result == "mine"
+    assert completed(await ended(thread, "s/echo", text="mine")).result == "mine"
     assert (await handle.get()).status is Status.TIMED_OUT
 
 
@@ -71,7 +72,7 @@ async def test_what_waits_for_a_server_is_bounded(
     await peer.until("waiting", "stuck")
     full = [await thread.start(Tool("s/echo", {"text": "x" * 900_000})) for _ in range(6)]
     first = next(task for task in await thread.wait(*full, until="any", timeout=PATIENCE) if task.ended)
-    assert first.outcome.message.endswith("Connection closed")
+    assert failed(first).message.endswith("Connection closed")
     await asyncio.gather(*(thread.cancel(one, wait=True) for one in (stuck, *full)))
 
 

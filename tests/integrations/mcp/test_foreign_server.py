@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from meantime import Failed, HttpServer, Meantime, Status, StdioServer, Tool
+from outcomes import completed
 
 from . import foreign
 from .conftest import PATIENCE, QUICK, Peer, ended, seen, until
@@ -53,7 +54,7 @@ async def test_its_tasks_are_followed_and_cancelled(peer: Peer, wire: str, reque
         await until(lambda: peer.lines("stopped") == ["no"])  # there, too
         peer.open_gate()
         (task,) = await thread.wait(wanted, timeout=PATIENCE)
-        assert task.outcome.result == {"result": "through m"}
+        assert completed(task).result == {"result": "through m"}
 
 
 async def test_its_task_is_taken_up_by_our_next_owner(tmp_path: Path, peer: Peer, http: HttpServer):
@@ -66,7 +67,7 @@ async def test_its_task_is_taken_up_by_our_next_owner(tmp_path: Path, peer: Peer
     peer.open_gate()
     async with Meantime.open(tmp_path / "work.db", settings=QUICK, servers={"s": http}) as mt:
         (task,) = await mt.thread("a").wait(handle.id, timeout=PATIENCE)
-        assert task.outcome.result == {"result": "through m"}
+        assert completed(task).result == {"result": "through m"}
     assert peer.lines("calls") == ["m"]
 
 

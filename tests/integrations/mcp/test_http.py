@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from meantime import Failed, HttpServer, Lost, Meantime, Status, Thread, Tool
+from outcomes import completed
 
 from .conftest import PATIENCE, QUICK, ended, seen, until
 from .peers.overhttp import HttpPeer
@@ -36,7 +37,7 @@ def thread(mt: Meantime) -> Thread:
 
 async def well(thread: Thread) -> bool:
     """The connection still serves others."""
-    return (await ended(thread, "web/echo", text="well")).outcome.result == "well"
+    return completed(await ended(thread, "web/echo", text="well")).result == "well"
 
 
 async def test_a_call_and_its_headers(thread: Thread, web: HttpPeer):
@@ -130,4 +131,4 @@ async def test_a_session_that_is_forgotten_takes_no_running_call_with_it(thread:
 async def test_many_calls_at_once(mt: Meantime, thread: Thread):
     await mt.set_limits(per_thread=50)
     tasks = await asyncio.gather(*(ended(thread, "web/echo", text=str(n)) for n in range(50)))
-    assert [task.outcome.result for task in tasks] == [str(n) for n in range(50)]
+    assert [completed(task).result for task in tasks] == [str(n) for n in range(50)]

@@ -14,6 +14,7 @@ from meantime import Failed, Handle, Lost, Meantime, Settings, Status, Thread, T
 from meantime.app.system_clock import SystemClock
 from meantime.integrations.mcp.runner import McpRunner
 from meantime.testing import FakeClock
+from outcomes import completed, failed
 
 from .conftest import PATIENCE, QUICK, Peer, ended, seen, until
 
@@ -90,7 +91,7 @@ async def test_a_cancel_by_the_server_is_a_failure(thread: Thread, peer: Peer, t
     (peer.folder / "cancelled").mkdir()
     (peer.folder / "cancelled" / b"theirs".hex()).touch()
     (task,) = await thread.wait(handle, timeout=PATIENCE)
-    assert task.outcome.code == "cancelled_by_server"
+    assert failed(task).code == "cancelled_by_server"
 
 
 async def test_a_notification_is_sooner_than_the_next_look(thread: Thread, peer: Peer, tool: str):
@@ -99,7 +100,7 @@ async def test_a_notification_is_sooner_than_the_next_look(thread: Thread, peer:
     peer.open_gate("half")
     peer.open_gate()
     (task,) = await thread.wait(handle, timeout=20)  # the bound of the interval is 30
-    assert task.outcome.result == "done"
+    assert completed(task).result == "done"
     assert peer.lines("asked").count("tasks/get long") <= 3
 
 
@@ -122,7 +123,7 @@ async def test_its_server_may_be_started_anew_meanwhile(thread: Thread, peer: Pe
     await until(lambda: len(peer.pids) == 2)
     peer.open_gate()
     (task,) = await thread.wait(handle, timeout=PATIENCE)
-    assert task.outcome.result == "done"
+    assert completed(task).result == "done"
     assert peer.lines("calls") == [tool.partition("/")[2]]
 
 
@@ -165,7 +166,7 @@ async def test_a_close_leaves_it_and_the_next_owner_takes_it_up(
     peer.open_gate()
     async with opened(ledger, peer, era) as thread:
         (task,) = await thread.wait(handle.id, timeout=PATIENCE)
-        assert task.outcome.result == "done m"
+        assert completed(task).result == "done m"
         async with thread.turn() as turn:
             assert [notice.task_id for notice in turn.notices] == [handle.id]
             await turn.ack()

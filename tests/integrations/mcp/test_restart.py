@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from meantime import Lost, Meantime, Status, Thread, Tool
+from outcomes import completed
 
 from .conftest import PATIENCE, QUICK, Peer, lives, until
 
@@ -72,7 +73,7 @@ async def test_a_servers_task_is_taken_up(tmp_path: Path, peer: Peer, era: bool)
     peer.open_gate()
     async with Meantime.open(ledger, settings=QUICK, servers={"s": peer.server(modern=era)}) as mt:
         (task,) = await mt.thread("a").wait(id, timeout=PATIENCE)
-        assert task.outcome.result == "done m"
+        assert completed(task).result == "done m"
         assert await told(mt.thread("a")) == [(id, "completed")]
     assert len(peer.lines("calls")) == 1
 

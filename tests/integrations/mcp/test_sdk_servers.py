@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from meantime import Failed, HttpServer, Meantime, Status, StdioServer, Thread, Tool
+from outcomes import completed
 
 from .conftest import QUICK, ended, seen, until
 
@@ -47,7 +48,7 @@ def _listens(port: int) -> bool:
 
 
 async def test_a_result(thread: Thread):
-    assert (await ended(thread, "s/add", a=2, b=3)).outcome.result == {"result": 5}
+    assert completed(await ended(thread, "s/add", a=2, b=3)).result == {"result": 5}
 
 
 async def test_a_failure_and_wrong_arguments(thread: Thread):
@@ -60,7 +61,7 @@ async def test_a_failure_and_wrong_arguments(thread: Thread):
 
 async def test_progress(thread: Thread):
     task = await ended(thread, "s/steps", count=10)
-    assert task.outcome.result == {"result": "10 steps"}
+    assert completed(task).result == {"result": "10 steps"}
     assert (task.progress.percent, task.progress.message) == (100.0, "step 10")
 
 
@@ -68,9 +69,9 @@ async def test_cancel(thread: Thread):
     handle = await thread.start(Tool("s/forever"))
     await seen(handle, lambda task: task.progress)
     assert (await thread.cancel(handle, wait=True)).task.status is Status.CANCELLED
-    assert (await ended(thread, "s/add", a=1, b=1)).outcome.result == {"result": 2}
+    assert completed(await ended(thread, "s/add", a=1, b=1)).result == {"result": 2}
 
 
 async def test_many_at_once(thread: Thread):
     tasks = await asyncio.gather(*(ended(thread, "s/add", a=n, b=0) for n in range(8)))
-    assert [task.outcome.result["result"] for task in tasks] == list(range(8))
+    assert [completed(task).result["result"] for task in tasks] == list(range(8))

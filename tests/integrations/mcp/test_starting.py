@@ -12,6 +12,7 @@ import pytest
 
 from meantime import Failed, Lost, Meantime, Status, StdioServer, Thread, Tool
 from meantime.integrations.mcp import shared_connection
+from outcomes import completed, lost
 
 from .conftest import PATIENCE, QUICK, Peer, ended, lives, runner_of, until
 
@@ -81,10 +82,10 @@ async def test_a_crash_loses_what_ran_and_the_next_call_has_a_new_server(thread:
     tasks = [await ended(thread, "s/crash"), *await thread.wait(*running, timeout=PATIENCE)]
     for task in tasks:
         assert isinstance(task.outcome, Lost)
-        assert "ended with exit code 7" in task.outcome.reason
-        assert "Whether the tool did its work is not known" in task.outcome.reason
-        assert "a wheel came off" in task.outcome.reason
-    assert (await ended(thread, "s/echo", text="again")).outcome.result == "again"
+        assert "ended with exit code 7" in lost(task).reason
+        assert "Whether the tool did its work is not known" in lost(task).reason
+        assert "a wheel came off" in lost(task).reason
+    assert completed(await ended(thread, "s/echo", text="again")).result == "again"
     assert len(peer.pids) == 2
 
 
@@ -93,7 +94,7 @@ async def test_a_kill_from_outside_names_the_signal(thread: Thread, peer: Peer):
     await peer.until("waiting", "m")
     os.kill(peer.pids[0], signal.SIGKILL)
     (task,) = await thread.wait(handle, timeout=PATIENCE)
-    assert "was killed by signal 9" in task.outcome.reason
+    assert "was killed by signal 9" in lost(task).reason
 
 
 async def test_a_kill_of_its_guard_is_an_end_too(thread: Thread, peer: Peer):
@@ -111,7 +112,7 @@ async def test_an_end_between_two_calls_is_noticed(thread: Thread, peer: Peer):
     os.kill(peer.pids[0], signal.SIGKILL)
     await until(lambda: not lives(peer.pids[0]))
     await asyncio.sleep(0.1)  # for us to hear of it: a call into the gap would be lost, honestly
-    assert (await ended(thread, "s/echo", text="again")).outcome.result == "again"
+    assert completed(await ended(thread, "s/echo", text="again")).result == "again"
 
 
 async def test_what_may_run_again_does(thread: Thread, peer: Peer):
@@ -122,7 +123,7 @@ async def test_what_may_run_again_does(thread: Thread, peer: Peer):
     await peer.until("waiting", "m", 2)
     peer.open_gate()
     (task,) = await thread.wait(handle, timeout=PATIENCE)
-    assert (task.outcome.result, task.run.attempt) == ("through m", 2)
+    assert (completed(task).result, task.run.attempt) == ("through m", 2)
 
 
 async def test_starts_wait_longer_and_longer_up_to_a_cap(peer: Peer, monkeypatch: pytest.MonkeyPatch):
@@ -144,7 +145,7 @@ async def test_an_idle_server_is_stopped_and_comes_back(peer: Peer, era: bool):
         thread = mt.thread("a")
         await ended(thread, "s/echo")
         await until(lambda: not lives(peer.pids[0]))
-        assert (await ended(thread, "s/echo", text="back")).outcome.result == "back"
+        assert completed(await ended(thread, "s/echo", text="back")).result == "back"
 
 
 async def test_a_running_call_keeps_its_server(peer: Peer, era: bool):
@@ -156,7 +157,7 @@ async def test_a_running_call_keeps_its_server(peer: Peer, era: bool):
         await asyncio.sleep(0.3)  # three times what an idle one is given
         peer.open_gate()
         (task,) = await thread.wait(handle, timeout=PATIENCE)
-        assert task.outcome.result == "through"
+        assert completed(task).result == "through"
 
 
 async def test_its_environment_is_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -180,4 +181,4 @@ async def test_two_servers_do_not_know_of_each_other(tmp_path: Path):
         await ended(thread, "one/crash")
         two.open_gate()
         (task,) = await thread.wait(waiting, timeout=PATIENCE)
-        assert task.outcome.result == "through"
+        assert completed(task).result == "through"

@@ -43,7 +43,7 @@ async def mt(tmp_path: Path, server: Running) -> AsyncIterator[Meantime]:
 async def launch(server: Running, mt: Meantime, dialect: str, word: str, gate: Path) -> Launched:
     """By the dialect's own tool, in the thread of a session that is attached as its parent."""
     parent = server.session(f"parent-{word} " + script({"text": "It runs."}))
-    mt.attach(parent, OpenCodeHost(server.url, parent, dialect=dialect))
+    mt.attach(parent, OpenCodeHost(server.url, parent, dialect=dialect))  # pyright: ignore[reportArgumentType]
     prompt = f"{word} " + script({"text": RESULT, "wait_file": str(gate)})
     order = {"description": "count the modules", "prompt": prompt, "agent": "explore"}
     said = await mt.thread(parent).toolset(dialect).call(f"{dialect}_task", order)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -45,7 +45,7 @@ class Left:
 
 
 @pytest.fixture
-async def left(tmp_path: Path) -> Iterator[Left]:
+async def left(tmp_path: Path) -> AsyncIterator[Left]:
     one = Left(tmp_path / "server")
     await one.start()
     yield one

@@ -35,7 +35,7 @@ OWNER = Path(__file__).with_name("working.py")
 class Workplace(Place):
     """Where a server of Meantime's own is started."""
 
-    def __init__(self, folder: Path, model: Model, **config: object) -> None:
+    def __init__(self, folder: Path, model: Model, **config: Any) -> None:
         super().__init__(folder, model, **config)
         self.ledger = folder / "work.db"
         self.settings = AgentSettings(

@@ -33,7 +33,7 @@ def until(gate: Path) -> str:
 
 @pytest.fixture
 async def mt(tmp_path: Path, server: Running) -> AsyncIterator[Meantime]:
-    at = {"runner": "opencode", "url": server.url, "cwd": str(server.project)}
+    at: dict[str, Any] = {"runner": "opencode", "url": server.url, "cwd": str(server.project)}
     agents = {
         "worker": AgentSettings(**at),
         "careful": AgentSettings(**at, options={"permission": {"bash": "ask"}}),

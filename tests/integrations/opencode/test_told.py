@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -142,7 +143,7 @@ async def test_told_once_over_a_server_that_is_killed_in_between(
     ids = await finished(mt, session, 4)
     prompt, killed = ApiClient.prompt, []
 
-    async def dies_first(self: ApiClient, *arguments: object) -> None:
+    async def dies_first(self: ApiClient, *arguments: Any) -> None:
         if not killed:
             killed.append(True)
             server.kill()

@@ -15,6 +15,7 @@ from meantime.surfaces.hooks import hook_delivery
 from meantime.surfaces.hooks.hook_delivery import Boundary, HookDelivery
 from meantime.surfaces.hooks.hook_events import POST_TOOL, STOP
 from meantime.surfaces.hooks.idle_wait import IdleWaits
+from runtimes import runtime_of
 
 pytestmark = pytest.mark.anyio
 
@@ -33,7 +34,7 @@ def thread(mt: Meantime) -> Thread:
 @pytest.fixture
 def hooks(mt: Meantime, tmp_path: Path) -> HookDelivery:
     made = HookDelivery(mt._runtime, tmp_path, lambda thread: None)
-    mt._runtime.record.notice_listeners.append(made.quiet.remove)
+    runtime_of(mt).record.notice_listeners.append(made.quiet.remove)
     return made
 
 
@@ -123,7 +124,7 @@ async def test_a_file_that_is_made_while_an_ending_is_committed_goes_with_it(
             file.touch()
             hooks.quiet._there[name] = None
 
-    mt._runtime.record.notice_listeners.append(between)
+    runtime_of(mt).record.notice_listeners.append(between)
     await handle.wait()
     assert made
     assert not file.exists()

@@ -8,6 +8,7 @@ import pytest
 
 from meantime import Call, Context, HttpDoor, Meantime, Thread, current
 from meantime.testing import FakeClock
+from runtimes import runtime_of
 
 from .conftest import OpenDoor
 from .listening import Listener
@@ -58,7 +59,7 @@ async def test_replay_of_what_is_gone_is_a_resync(door: HttpDoor, thread: Thread
     """Older than the journal, or from another ledger: told so, and given the whole state."""
     for _ in range(5):
         await (await thread.start(Call(int, "1"))).wait()
-    mt._runtime.store._journal.trim(3)
+    runtime_of(mt).store._journal.trim(3)  # pyright: ignore[reportAttributeAccessIssue]
     async with Listener(door, "/v1/events?replay=1", Last_Event_ID=seen) as stream:
         said, whole = await stream.hear(), await stream.hear()
     assert (said.event, said.data["reason"]) == ("resync", "too_old")

@@ -75,7 +75,7 @@ EXPECTED = {
 @pytest.mark.behaviour("H13")
 @pytest.mark.scenario("001", "Responses include CORS headers")
 async def test_every_reading_route_answers_every_caller_as_the_table_says(
-    door: HttpDoor, tasks: None, record_property: pytest.RecordProperty
+    door: HttpDoor, tasks: None, record_property: Callable[[str, object], None]
 ):
     table: dict[str, dict[str, int]] = {}
     for caller, made in CALLERS.items():

@@ -67,7 +67,7 @@ async def test_a_client_that_does_not_read_is_resynced(open_door: OpenDoor, thre
     async with Listener(door) as slow, Listener(door) as quick:
         await slow.hear()
         await quick.hear()
-        slow.reader._transport.pause_reading()
+        slow.reader._transport.pause_reading()  # pyright: ignore[reportAttributeAccessIssue]
         heard = 0
         long = "𝕏" * 2_000
         for _ in range(500):  # 12 MB: more than the buffers of a connection hold
@@ -75,7 +75,7 @@ async def test_a_client_that_does_not_read_is_resynced(open_door: OpenDoor, thre
             while heard < ring.end:
                 assert (await quick.hear()).event != "resync"
                 heard += 1
-        slow.reader._transport.resume_reading()
+        slow.reader._transport.resume_reading()  # pyright: ignore[reportAttributeAccessIssue]
         events: list[str] = []
         while "resync" not in events:
             events.append((await slow.hear()).event)

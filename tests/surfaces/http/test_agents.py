@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import httpx
 import pytest
@@ -34,19 +35,19 @@ class World:
     def __init__(self, meantime: Meantime, door: HttpDoor, client: httpx.AsyncClient) -> None:
         self.meantime, self.door, self.client = meantime, door, client
 
-    async def start(self, prompt: str, **more: object) -> dict[str, object]:
+    async def start(self, prompt: str, **more: object) -> dict[str, Any]:
         answer = await self.client.post("/v1/tasks", json={"agent": "explore", "prompt": prompt, **more})
         assert answer.status_code == 201, answer.text
         return answer.json()
 
-    async def waiting(self, id: object) -> dict[str, object]:
+    async def waiting(self, id: object) -> dict[str, Any]:
         while True:
             task = (await self.client.get(f"/v1/tasks/{id}")).json()
             if task["state"] == "waiting":
                 return task
             await asyncio.sleep(0.01)
 
-    async def ended(self, id: object) -> dict[str, object]:
+    async def ended(self, id: object) -> dict[str, Any]:
         await self.meantime.thread("default").wait(str(id), timeout=20)
         return (await self.client.get(f"/v1/tasks/{id}")).json()
 

@@ -11,6 +11,7 @@ import pytest
 from jobs import Job
 from meantime import Call, HttpDoor, Meantime, Thread
 from meantime.testing import FakeClock
+from runtimes import runtime_of
 
 pytestmark = pytest.mark.anyio
 
@@ -218,9 +219,9 @@ async def test_a_busy_thread_is_not_woken(
     await thread.start(job.call)
     turn = await opened(write)
     woken = asyncio.create_task(write.get("/v1/threads/conv-1/wake?timeout=600"))
-    await clock.until(lambda: mt._runtime.waking._sleepers.get("conv-1"))
+    await clock.until(lambda: runtime_of(mt).waking._sleepers.get("conv-1"))
     job.finish()
-    await clock.until(lambda: mt._runtime.waking.unread("conv-1"))
+    await clock.until(lambda: runtime_of(mt).waking.unread("conv-1"))
     assert not woken.done()
     await write.post(f"/v1/turns/{turn['turn']}/release", json={})
     assert (await woken).json()["idle"] is True

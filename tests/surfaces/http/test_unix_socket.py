@@ -19,6 +19,7 @@ from meantime.link.unix_address import LONGEST
 from meantime.surfaces.http import client_limits, routes
 from meantime.surfaces.unix_socket import bind_unix
 from meantime.testing import FakeClock
+from runtimes import runtime_of
 
 from .conftest import OpenDoor, over_socket
 
@@ -216,7 +217,7 @@ async def test_those_who_wait_there_are_answered_when_it_closes(
     door = await open_door(socket=places / "http.sock")
     async with over_socket(places / "http.sock") as local:
         asked = asyncio.create_task(local.get("/v1/threads/conv-1/wake"))
-        await clock.until(lambda: mt._runtime.waking._sleepers.get("conv-1"))
+        await clock.until(lambda: runtime_of(mt).waking._sleepers.get("conv-1"))
         await asyncio.wait_for(door.close(), 10)
         assert (await asked).status_code == 204
     await (await thread.start(Call(int, "1"))).wait()

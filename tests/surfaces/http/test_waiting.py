@@ -12,6 +12,7 @@ import pytest
 from jobs import Job
 from meantime import Call, HttpDoor, Meantime, Thread
 from meantime.testing import FakeClock
+from runtimes import runtime_of
 
 from .conftest import OpenDoor
 from .listening import PATIENCE
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.anyio
 
 
 def is_waiting(mt: Meantime, id: str) -> bool:
-    return bool(mt._runtime.looking._waiting.get(id))
+    return bool(runtime_of(mt).looking._waiting.get(id))
 
 
 async def begun(clock: FakeClock, mt: Meantime, id: str) -> None:
@@ -66,7 +67,7 @@ async def test_several_until_any_or_all(
     all_of = asyncio.create_task(write.post("/v1/wait", json={"batch": "b-1"}))
     any_of = asyncio.create_task(write.post("/v1/wait", json={"ids": ["second", "first"], "until": "any"}))
     of_thread = asyncio.create_task(write.post("/v1/wait", json={"thread": "conv-1", "timeout": 9}))
-    await clock.until(lambda: len(mt._runtime.looking._waiting.get("first", ())) == 3)
+    await clock.until(lambda: len(runtime_of(mt).looking._waiting.get("first", ())) == 3)
     first.finish()
     found = (await any_of).json()
     assert ([task["id"] for task in found["tasks"]], found["done"]) == (["second", "first"], True)
@@ -92,7 +93,7 @@ async def test_nothing_to_wait_for_is_refused(write: httpx.AsyncClient, body: di
 async def test_a_thread_is_woken_when_something_is_unread(
     http: httpx.AsyncClient, thread: Thread, clock: FakeClock, mt: Meantime
 ):
-    waiting = mt._runtime.waking._sleepers
+    waiting = runtime_of(mt).waking._sleepers
     asked = asyncio.create_task(http.get("/v1/threads/conv-1/wake"))
     await clock.until(lambda: waiting.get("conv-1"))
     await (await thread.start(Call(int, "1"))).wait()
@@ -115,11 +116,11 @@ async def test_a_client_that_goes_away_leaves_nothing_behind(
         writer.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{door.port}\r\n\r\n".encode())
         polls = door._serving._app.polls  # type: ignore[union-attr]
         await clock.until(lambda polls=polls: len(polls) == 1)
-        await clock.until(lambda: is_waiting(mt, "slow") or mt._runtime.waking._sleepers.get("conv-1"))
+        await clock.until(lambda: is_waiting(mt, "slow") or runtime_of(mt).waking._sleepers.get("conv-1"))
         writer.transport.abort()
         await clock.until(lambda polls=polls: len(polls) == 0)
         assert not is_waiting(mt, "slow")
-        assert not mt._runtime.waking._sleepers.get("conv-1")
+        assert not runtime_of(mt).waking._sleepers.get("conv-1")
     job.finish()
 
 
@@ -134,7 +135,7 @@ async def test_a_door_that_closes_answers_those_who_wait(
         one = asyncio.create_task(http.get("/v1/tasks/slow/wait"))
         wake = asyncio.create_task(http.get("/v1/threads/conv-1/wake"))
         await begun(clock, mt, "slow")
-        await clock.until(lambda: mt._runtime.waking._sleepers.get("conv-1"))
+        await clock.until(lambda: runtime_of(mt).waking._sleepers.get("conv-1"))
         began = time.monotonic()
         await asyncio.wait_for(door.close(), PATIENCE)
         assert (await one).json()["status"] == "running"
@@ -152,7 +153,7 @@ async def test_the_number_of_waiting_clients_has_a_cap(
     await thread.start(job.call, id="slow")
     async with httpx.AsyncClient(base_url=door.url, trust_env=False) as http:
         two = [asyncio.create_task(http.get("/v1/tasks/slow/wait")) for _ in range(2)]
-        await clock.until(lambda: len(mt._runtime.looking._waiting.get("slow", ())) == 2)
+        await clock.until(lambda: len(runtime_of(mt).looking._waiting.get("slow", ())) == 2)
         third = await http.get("/v1/tasks/slow/wait")
         assert (third.status_code, third.json()["code"]) == (503, "too_many_waiting")
         assert third.headers["retry-after"] == "5"
@@ -172,14 +173,14 @@ async def test_a_wait_costs_nothing_while_nothing_happens(
     asked = asyncio.create_task(http.get("/v1/tasks/slow/wait?timeout=599"))
     await begun(clock, mt, "slow")
     looks = 0
-    load = mt._runtime.store.load
+    load = runtime_of(mt).store.load
 
     async def counted(id: str) -> object:
         nonlocal looks
         looks += 1
         return await load(id)
 
-    monkeypatch.setattr(mt._runtime.store, "load", counted)
+    monkeypatch.setattr(runtime_of(mt).store, "load", counted)
     await clock.advance(500)
     assert looks == 0
     job.finish("late")

@@ -13,6 +13,7 @@ from meantime.kernel.questions import PERMISSION, Choice, Question
 from meantime.ports.session import AgentSettings, Hearer, Prompt
 from meantime.runners.agent.agent_run import Employed
 from meantime.testing.scripted_host import ScriptedHost
+from outcomes import completed
 
 from .conftest import Direct, code, id_in, texts, until_async
 from .tasking import Following, ask
@@ -55,12 +56,12 @@ async def test_a_model_answers_a_question_and_cannot_give_a_permission(mt: Meant
         assert code(wrong) == "invalid_input"
         assert "red, green" in texts(wrong)[0]
         await client.call_tool("answer", {"id": id, "text": "green"})
-        assert (await mt.thread("conv-1").wait(id))[0].outcome.result == "('green',) by agent"
+        assert completed((await mt.thread("conv-1").wait(id))[0]).result == "('green',) by agent"
         id = id_in(await client.call_tool("start_agent", {"agent": "explore", "prompt": "may I?"}))
         await until_async(lambda: waiting(mt, id))
         assert code(await client.call_tool("answer", {"id": id, "text": "allow"})) == "needs_a_person"
         await client.call_tool("answer", {"id": id, "text": "reject"})
-        assert (await mt.thread("conv-1").wait(id))[0].outcome.result == "('reject',) by agent"
+        assert completed((await mt.thread("conv-1").wait(id))[0]).result == "('reject',) by agent"
 
 
 @pytest.mark.behaviour("L28")
@@ -88,4 +89,4 @@ async def test_a_task_asks_through_an_elicitation_and_its_person_answers(
         await ask(client, "tasks/update", taskId=task.id, inputResponses={"q-0": response})  # another's
         assert await waiting(mt, task.id)
         await ask(client, "tasks/update", taskId=task.id, inputResponses={"q-1": response})
-        assert (await mt.thread("conv-1").wait(task.id))[0].outcome.result == told
+        assert completed((await mt.thread("conv-1").wait(task.id))[0]).result == told

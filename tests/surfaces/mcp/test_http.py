@@ -21,6 +21,7 @@ from meantime.integrations.mcp.servers import HttpServer
 from meantime.surfaces.http import mcp_endpoint
 from meantime.surfaces.mcp.notice_delivery import Ride
 from meantime.surfaces.mcp.streamable_http import Riding
+from outcomes import failed
 
 from .conftest import PATIENCE, QUICK, id_in, notices, until, until_async
 from .tasking import EXTENSION, call_as_task, result
@@ -191,7 +192,7 @@ async def test_closing_does_not_wait_for_those_who_wait(mt: Meantime, era: str):
     async with connected(door, era, path="/mcp?thread=conv-1") as client:
         await client.call_tool("list", {})
         calling = asyncio.create_task(client.call_tool("wait", {"seconds": 40}))
-        served = door._serving._app.mcp._served.result()  # type: ignore[union-attr]
+        served: Any = door._serving._app.mcp._served.result()  # type: ignore[union-attr]
         await until(lambda: any(one.inbox._calls for one in served._conversations.values()))
         async with asyncio.timeout(20):
             await door.close()
@@ -200,7 +201,7 @@ async def test_closing_does_not_wait_for_those_who_wait(mt: Meantime, era: str):
 
 
 async def test_tasks_over_http_and_over_our_restart(tmp_path: Any, era: str):
-    declared = {"extensions": [advertise(EXTENSION)]}
+    declared: dict[str, Any] = {"extensions": [advertise(EXTENSION)]}
     async with (
         Meantime.open(tmp_path / "l.db", settings=QUICK) as mt,
         mt.serve(port=0) as door,
@@ -226,7 +227,7 @@ async def test_our_own_client_follows_our_own_server(door: HttpDoor, mt: Meantim
         failing = await thread.start(Tool("far/start", {"command": "exit 4"}))
         (task,) = await thread.wait(failing, timeout=PATIENCE)
         assert task.status == "failed"
-        assert "exit code 4" in task.outcome.message
+        assert "exit code 4" in failed(task).message
         unwanted = await thread.start(Tool("far/start", {"command": "sleep 60"}))
         await until_async(lambda: _session(near, unwanted.id))
         await thread.cancel(unwanted, wait=True)

@@ -142,7 +142,7 @@ async def test_a_call_that_is_cancelled_loses_nothing(direct: Direct, mt: Meanti
         boarding.cancel()
         await asyncio.wait([boarding])
         if not boarding.cancelled():
-            direct.held.inbox.give_back(boarding.result())
+            direct.held.inbox.give_back(boarding.result())  # pyright: ignore[reportArgumentType]
         await until_async(lambda: _is(_unleased(mt), [notice]))
 
 

@@ -19,6 +19,7 @@ from mcp.client.stdio import StdioServerParameters
 
 from daemon.conftest import Place, eventually
 from meantime import Meantime, StdioServer, Tool
+from outcomes import completed
 
 from .conftest import PATIENCE, QUICK, notices, texts
 from .speaking import COMMAND, HELLO, Raw
@@ -228,5 +229,5 @@ async def test_our_own_client_follows_it_over_everybodys_restart(place: Place, t
     (tmp_path / "go").touch()
     async with Meantime.open(tmp_path / "near.db", settings=QUICK, servers=servers) as near:
         (task,) = await near.thread("a").wait(handle.id, timeout=PATIENCE)
-        assert task.outcome.result == "through\n"
+        assert completed(task).result == "through\n"
     assert log.read_text() == "once\n"

@@ -119,11 +119,11 @@ async def test_a_wait_says_that_it_lives(client: Client, monkeypatch: pytest.Mon
     monkeypatch.setattr(performer, "BEAT", 0.05)
     heard: list[tuple[float, float | None, str | None]] = []
 
-    async def progress(done: float, total: float | None, message: str | None) -> None:
-        heard.append((done, total, message))
+    async def heard_progress(progress: float, total: float | None, message: str | None) -> None:
+        heard.append((progress, total, message))
 
     await client.call_tool("start", {"command": "sleep 60"})
-    await client.call_tool("wait", {"seconds": 0.5}, progress_callback=progress)
+    await client.call_tool("wait", {"seconds": 0.5}, progress_callback=heard_progress)
     assert heard
     assert heard[0][1:] == (0.5, "0 of 1 have ended")
     assert [done for done, _, _ in heard] == sorted(done for done, _, _ in heard)

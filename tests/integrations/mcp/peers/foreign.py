@@ -7,9 +7,9 @@ import sys
 from datetime import timedelta
 from pathlib import Path
 
-from fastmcp import FastMCP
-from fastmcp.utilities.tasks import TaskConfig
-from fastmcp_tasks import TasksExtension
+from fastmcp import FastMCP  # pyright: ignore[reportMissingImports]
+from fastmcp.utilities.tasks import TaskConfig  # pyright: ignore[reportMissingImports]
+from fastmcp_tasks import TasksExtension  # pyright: ignore[reportMissingImports]
 
 server = FastMCP("foreign")
 server.add_extension(TasksExtension())

@@ -12,10 +12,10 @@ import json
 import sys
 from typing import Any
 
-from fastmcp import Client
-from fastmcp.client.elicitation import ElicitResult
-from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
-from fastmcp_tasks.client import call_tool_task
+from fastmcp import Client  # pyright: ignore[reportMissingImports]
+from fastmcp.client.elicitation import ElicitResult  # pyright: ignore[reportMissingImports]
+from fastmcp.client.transports import StdioTransport, StreamableHttpTransport  # pyright: ignore[reportMissingImports]
+from fastmcp_tasks.client import call_tool_task  # pyright: ignore[reportMissingImports]
 
 PATIENCE = 30.0
 
