@@ -373,10 +373,10 @@ def test_killed_politely_on_a_terminal_that_can_only_write(talk: Talk):
 # The signal comes between two prompts: a line is being kept, which can last where the daemon is away.
 KILLED_BETWEEN_PROMPTS = """
 import asyncio, os, signal
-from meantime.surfaces.chat.chat_transcript import Conversation
+from meantime.surfaces.chat.chat_transcript import ChatTranscript
 from meantime.surfaces.chat.screen import Screen
 heard = asyncio.Event()
-leave, typed = Screen.leave, Conversation.typed
+leave, typed = Screen.leave, ChatTranscript.typed
 def leaving(self):
     leave(self)
     heard.set()
@@ -384,7 +384,7 @@ async def typing(self, text):
     os.kill(os.getpid(), signal.SIGTERM)
     await heard.wait()
     await typed(self, text)
-Screen.leave, Conversation.typed = leaving, typing
+Screen.leave, ChatTranscript.typed = leaving, typing
 from meantime.app.main import main
 main()
 """
@@ -403,13 +403,13 @@ def test_killed_politely_between_two_prompts(talk: Talk):
 # A line is kept as soon as there is a file in the folder of the chat.
 KEPT_LATE = """
 import asyncio, os
-from meantime.surfaces.chat.chat_transcript import Conversation
-typed = Conversation.typed
+from meantime.surfaces.chat.chat_transcript import ChatTranscript
+typed = ChatTranscript.typed
 async def typing(self, text):
     while text == "wait" and not os.path.exists("keep"):
         await asyncio.sleep(0.01)
     await typed(self, text)
-Conversation.typed = typing
+ChatTranscript.typed = typing
 from meantime.app.main import main
 main()
 """

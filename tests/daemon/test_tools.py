@@ -27,6 +27,7 @@ def test_one_that_prints_a_lot_does_not_fill_the_disk(
     place.up()
     aside = place.home.folder / "daemon.log.1"
     eventually(lambda: aside.exists() and aside.stat().st_size > 3_000_000)
+    eventually(place.home.log.exists)  # it is opened anew right after that
     assert place.home.log.stat().st_size < 1_000_000
 
 

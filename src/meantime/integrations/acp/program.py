@@ -55,7 +55,7 @@ class Program:
         wire = await asyncio.to_thread(
             import_module, "meantime.integrations.acp.json_rpc"
         )  # it takes a second
-        self._wire = wire.Wire(self, process.stdin, process.stdout)
+        self._wire = wire.JsonRpcConnection(self, process.stdin, process.stdout)
         answer = await self.request("initialize", {"protocolVersion": wire.VERSION, **OURS}, patience)
         if answer.get("protocolVersion") != wire.VERSION:
             spoken = answer.get("protocolVersion")

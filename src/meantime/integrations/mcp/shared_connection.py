@@ -101,7 +101,7 @@ class SharedConnection:
         module = await asyncio.to_thread(
             importlib.import_module, "meantime.integrations.mcp.wire.server_connection"
         )
-        connection: ServerConnection = module.Connection(self.name, self._server)
+        connection: ServerConnection = module.ServerConnection(self.name, self._server)
         self.starts += 1
         try:
             await connection.open()
