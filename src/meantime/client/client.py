@@ -24,7 +24,6 @@ from meantime.kernel.plain_text import is_unicode
 from meantime.kernel.timeouts import check_age
 from meantime.kernel.work import Order
 from meantime.link import frames
-from meantime.link.frames import EndingAcknowledged, FromOwner, Limited, Stop, Welcome
 from meantime.link.verb_messages import VERBS, VerbMessages, from_wire_answer
 from meantime.ports.clock import Clock
 from meantime.ports.engine import Engine
@@ -116,7 +115,7 @@ class Client(Tasks):
     def turns(self) -> list[str]:
         return list(self._turns)
 
-    def welcomed(self, welcome: Welcome, *, same: bool) -> None:
+    def welcomed(self, welcome: frames.Welcome, *, same: bool) -> None:
         self._limits, self._plugins, self._empty = welcome.limits, welcome.plugins, set()
         if not same:
             self._owners += 1
@@ -125,17 +124,17 @@ class Client(Tasks):
         if self.pushing.hosts or self._serving:
             self._say_hosts()
 
-    def on_frame(self, frame: FromOwner) -> None:
+    def on_frame(self, frame: frames.FromOwner) -> None:
         match frame:
             case frames.RunFrame():
                 self._executor.run(frame)
-            case Stop():
+            case frames.Stop():
                 self._executor.stop(frame)
-            case EndingAcknowledged():
+            case frames.EndingAcknowledged():
                 self._executor.acknowledged(frame)
             case frames.Replied():
                 self._executor.replied(frame)
-            case Limited():
+            case frames.Limited():
                 self._limits = frame.limits
             case frames.InboxFrame():
                 (self._empty.add if frame.is_empty else self._empty.discard)(frame.thread)
