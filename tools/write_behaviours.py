@@ -88,7 +88,7 @@ def write_behaviours() -> str:
         parts.append(f"## {title}\n")
         for id, text in sections()[name].items():
             parts.append(f"### {id}\n\n{text}\n")
-            parts.append(_tests(id) if id in proofs() else f"Not made. {missing().get(id, '')}\n")
+            parts.append(_tests(id) if id in proofs() else f"Not built. {missing().get(id, '')}\n")
     return "\n".join(parts)
 
 

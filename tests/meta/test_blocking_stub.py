@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
-from pathlib import Path
 
 import pytest
+import write_blocking_stub as tool
 
 from meantime import blocking
 
-TOOL = Path(__file__).resolve().parents[2] / "tools" / "write_blocking_stub.py"
-
 
 @pytest.fixture(scope="module")
-def tool():
-    spec = importlib.util.spec_from_file_location("write_blocking_stub", TOOL)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def stub(tool) -> str:
+def stub() -> str:
     return tool.write()
 
 
-def test_the_stub_is_fresh(tool, stub):
+def test_the_stub_is_fresh(stub):
     assert tool.STUB.read_text("utf-8") == stub, "stale: run `python tools/write_blocking_stub.py`"
 
 

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
+import write_configuration as tool
 
 from meantime.app.config_keys import known
 
-TOOL = Path(__file__).resolve().parents[2] / "tools" / "write_configuration.py"
-
 
 def test_the_page_is_fresh():
-    spec = importlib.util.spec_from_file_location("write_configuration", TOOL)
-    assert spec is not None
-    assert spec.loader is not None
-    tool = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(tool)
     page = tool.PAGE.read_text("utf-8")
     assert page == tool.write(), "stale: run `python tools/write_configuration.py`"
     table = page.partition(tool.BEGIN)[2]

@@ -2,43 +2,32 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
+import draw_lifecycle as tool
 import pytest
 
 from meantime.kernel.lifecycle import Status
 
 ROOT = Path(__file__).resolve().parents[2]
-TOOL = ROOT / "tools" / "draw_lifecycle.py"
 
 
 @pytest.fixture(scope="module")
-def tool():
-    spec = importlib.util.spec_from_file_location("draw_lifecycle", TOOL)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def page(tool) -> str:
+def page() -> str:
     return tool.PAGE.read_text("utf-8")
 
 
-def test_the_diagram_is_fresh(tool, page):
+def test_the_diagram_is_fresh(page):
     assert page == tool.redraw(page), "stale: run `python tools/draw_lifecycle.py`"
 
 
-def test_a_stale_diagram_is_noticed(tool, page):
+def test_a_stale_diagram_is_noticed(page):
     stale = page.replace("queued --> running: start", "queued --> completed: start")
     assert stale != page
     assert tool.redraw(stale) == page
 
 
-def test_only_the_diagram_is_redrawn(tool):
+def test_only_the_diagram_is_redrawn():
     page = f"above\n{tool.BEGIN}\nold\n{tool.END}\nbelow\n"
     fresh = tool.redraw(page)
     assert fresh.startswith("above\n")
@@ -46,7 +35,7 @@ def test_only_the_diagram_is_redrawn(tool):
     assert "old" not in fresh
 
 
-def test_a_page_without_its_markers_is_refused(tool):
+def test_a_page_without_its_markers_is_refused():
     with pytest.raises(SystemExit, match="exactly once"):
         tool.redraw("no markers here")
 

@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-from pathlib import Path
 
-import pytest
+import write_http_routes as tool
 
 from meantime.surfaces.http import routes
 
-TOOL = Path(__file__).resolve().parents[2] / "tools" / "write_http_routes.py"
 
-
-@pytest.fixture(scope="module")
-def tool():
-    spec = importlib.util.spec_from_file_location("write_http_routes", TOOL)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_page_is_fresh(tool):
+def test_the_page_is_fresh():
     assert tool.PAGE.read_text("utf-8") == tool.write(), "stale: run `python tools/write_http_routes.py`"
 
 
-def test_every_route_is_on_it_once(tool):
+def test_every_route_is_on_it_once():
     listed = re.findall(r"(?m)^\| `(/v1/[^`]*)` \|", tool.PAGE.read_text("utf-8"))
     declared = [re.sub(r"\{(\w+)\}", r":\1", route.path) for route in routes.ROUTES]
     assert sorted(listed) == sorted(declared)
 
 
-def test_a_route_that_has_changed_makes_the_page_stale(tool, monkeypatch):
+def test_a_route_that_has_changed_makes_the_page_stale(monkeypatch):
     first, *rest = routes.READS
     monkeypatch.setattr(routes, "READS", (first.__class__(**{**_fields(first), "summary": "Else"}), *rest))
     assert tool.PAGE.read_text("utf-8") != tool.write()

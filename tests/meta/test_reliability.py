@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-from pathlib import Path
 
-import pytest
+import write_reliability as tool
 from tests.faults.about import ABOUT
 from tests.faults.families import FAMILIES
 
-TOOL = Path(__file__).resolve().parents[2] / "tools" / "write_reliability.py"
 
-
-@pytest.fixture(scope="module")
-def tool():
-    spec = importlib.util.spec_from_file_location("write_reliability", TOOL)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_page_is_fresh(tool):
+def test_the_page_is_fresh():
     assert tool.PAGE.read_text("utf-8") == tool.write(), "stale: run `python tools/write_reliability.py`"
 
 
-def test_the_report_is_of_families_that_there_are(tool):
+def test_the_report_is_of_families_that_there_are():
     report = json.loads(tool.REPORT.read_text("utf-8"))
     assert report["families"].keys() <= {family.name for family in FAMILIES}
     assert ABOUT.keys() <= {family.name for family in FAMILIES}
 
 
-def test_a_new_family_and_a_bad_result_are_shown(tool):
+def test_a_new_family_and_a_bad_result_are_shown():
     family = {"title": "a new one", "about": "It is new.", "faults": 1_200, "lost": 3, "doubled": 0}
     report = {"families": {"new": {**family, "misordered": 0, "seed": 7, "version": "1.0"}}}
     assert "- **new**: It is new.\n" in tool.families(report)
@@ -41,7 +27,7 @@ def test_a_new_family_and_a_bad_result_are_shown(tool):
     assert "| **all** | **1,200** | **3** |" in tool.results(report)
 
 
-def test_a_bad_result_stays_after_a_clean_one(tool):
+def test_a_bad_result_stays_after_a_clean_one():
     clean = {"title": "t", "faults": 1, "lost": 0, "doubled": 0, "misordered": 0, "seed": 8, "version": "1.0"}
     bad = {**clean, "doubled": 2, "seed": 7}
     assert "not clean" not in tool.results({"families": {"new": clean}})
@@ -52,7 +38,7 @@ def test_a_bad_result_stays_after_a_clean_one(tool):
     assert "- new, seed 6, version 1.0: 0 lost, 2 doubled, 0 misordered. Known.\n" in text
 
 
-def test_what_is_not_flat_is_said(tool):
+def test_what_is_not_flat_is_said():
     sizes = {"mean": 80 << 20, "most": 90 << 20, "growth": 9 << 20, "error": 0.0, "allowed": 8 << 20}
     counts = {"lost": 0, "doubled": 0, "misordered": 1, "told": 5, "conversations": 2}
     found = {"played": 600, "maximum": 30, "kills": {"daemon": 2}, "seed": 7, "versions": ["1.0"]}

@@ -2,47 +2,33 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
 import pytest
-
-TOOL = Path(__file__).resolve().parents[2] / "tools" / "write_seeds.py"
-
-
-@pytest.fixture(scope="module")
-def tool():
-    spec = importlib.util.spec_from_file_location("write_seeds", TOOL)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+import write_seeds as tool
 
 
-def test_every_scenario_is_proved(tool):
+def test_every_scenario_is_proved():
     assert list(tool.problems()) == []
 
 
-def test_there_are_as_many_as_the_seeds_have(tool):
+def test_there_are_as_many_as_the_seeds_have():
     counts: dict[str, int] = {}
     for one in tool.scenarios():
         counts[one.seed] = counts.get(one.seed, 0) + 1
     assert counts == {"000": 22, "001": 74, "002": 19, "003": 14, "004": 31}
 
 
-def test_the_page_is_fresh(tool):
+def test_the_page_is_fresh():
     assert tool.PAGE.read_text("utf-8") == tool.write(), "stale: run `python tools/write_seeds.py`"
 
 
-def test_a_scenario_without_a_test_is_noticed(tool, monkeypatch: pytest.MonkeyPatch):
+def test_a_scenario_without_a_test_is_noticed(monkeypatch: pytest.MonkeyPatch):
     lost = tool.Scenario("000", "A requirement", "Nobody has thought of this")
     every = tool.scenarios()
     monkeypatch.setattr(tool, "scenarios", lambda: [*every, lost])
     assert list(tool.problems()) == ["000 nobody_has_thought_of_this: nothing proves it"]
 
 
-def test_every_seed_has_its_differences_on_the_page(tool):
+def test_every_seed_has_its_differences_on_the_page():
     page = tool.PAGE.read_text("utf-8")
     listed = page.partition("## Where we differ on purpose")[2]
     assert {seed for one in tool.differences() for seed in one["seeds"]} == {
@@ -58,7 +44,7 @@ def test_every_seed_has_its_differences_on_the_page(tool):
 
 
 def test_a_difference_without_a_reason_or_with_a_test_that_is_gone_is_noticed(
-    tool, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ):
     strange = {"seeds": ["009"], "topic": "Tea", "seed": "x", "here": "y", "test": "tests/a.py::test_b"}
     monkeypatch.setattr(tool, "differences", lambda: [strange])

@@ -37,7 +37,7 @@ class DaemonConnection:
                 self.sock.settimeout(self._patience)
                 reach(self.sock, self._path)
                 return
-            except BlockingIOError:  # more than it can take at once stand before the door
+            except BlockingIOError:  # its backlog of connections is full
                 self.close()
                 if time.monotonic() > until:
                     raise

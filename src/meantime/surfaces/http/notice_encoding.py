@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import asdict
+
 from meantime.kernel.durations import iso
 from meantime.kernel.model import BatchCount
 from meantime.kernel.notices import Message, Notice
@@ -50,15 +52,7 @@ def wire_thread(found: ThreadCount) -> WireThread:
 
 
 def wire_thread_detail(found: ThreadCount, reminder: str) -> ThreadDetail:
-    return ThreadDetail(
-        id=found.id,
-        active=found.active,
-        unread=found.unread,
-        leased=found.leased,
-        parked=found.parked,
-        last_event_at=iso(found.last_event_at),
-        reminder=reminder,
-    )
+    return ThreadDetail(**asdict(wire_thread(found)), reminder=reminder)
 
 
 def wire_cancel(answer: CancelAnswer) -> Cancelled:
