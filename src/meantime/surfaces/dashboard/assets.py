@@ -1,0 +1,99 @@
+"""The files of the page: read once, from the folder beside this file, and served from memory.
+
+A name that is not among them is not looked for on the disk, so no path can leave the folder. A daemon that is
+older than an upgrade keeps the page that fits it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import posixpath
+import re
+from collections.abc import Mapping
+from functools import cache, cached_property
+from pathlib import Path
+
+FOLDER = Path(__file__).parent / "static"
+INDEX = "index.html"
+TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".txt": "text/plain; charset=utf-8",
+}
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "require-trusted-types-for 'script'; trusted-types lit-html; frame-ancestors 'none'; base-uri 'none'; "
+    "form-action 'none'"
+)
+HEADERS: tuple[tuple[bytes, bytes], ...] = (
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),  # a page that opened this one holds no handle to it
+    (b"cross-origin-resource-policy", b"same-origin"),  # no other site loads our scripts as its own
+)
+_SMALL = 256  # bytes: below that gzip saves nothing
+_LINKED = re.compile(r"""(?:src|href)=["']/assets/([^"'?#]+)""")
+# At the start of a line, so that a type in a comment, `import("./types.js").Row`, is not taken for an import.
+_IMPORTED = re.compile(r"""^(?:import|export)\b[^"';]*["'](\.{1,2}/[^"']+)["']""", re.MULTILINE)
+
+
+class Asset:
+    """One file, in memory."""
+
+    def __init__(self, name: str, data: bytes) -> None:
+        self.data = data
+        self.type = TYPES[posixpath.splitext(name)[1]]
+        self.tag = hashlib.sha256(data).hexdigest()[:32]
+
+    @cached_property
+    def compressed(self) -> bytes | None:
+        """By gzip; None where that saves nothing."""
+        found = gzip.compress(self.data, mtime=0) if len(self.data) > _SMALL else self.data
+        return found if len(found) < len(self.data) else None
+
+
+class Assets:
+    """The files of one folder by their names, such as `vendor/lit.js`."""
+
+    def __init__(self, folder: Path = FOLDER) -> None:
+        self.folder = folder
+        self.files: Mapping[str, Asset] = _read(folder)
+
+    @cached_property
+    def missing(self) -> tuple[str, ...]:
+        """Files that the page loads and that are not here: without one of them the page stays blank."""
+        found, left = set[str](), [INDEX]
+        while left:
+            name = left.pop()
+            if name not in found:
+                found.add(name)
+                left += _needed(name, self.files[name]) if name in self.files else ()
+        return tuple(sorted(found - self.files.keys()))
+
+
+@cache
+def installed() -> Assets:
+    """The files of this installation."""
+    return Assets()
+
+
+def _read(folder: Path) -> dict[str, Asset]:
+    paths = sorted(path for path in folder.rglob("*") if path.suffix in TYPES and path.is_file())
+    names = {path.relative_to(folder).as_posix(): path for path in paths}
+    return {name: Asset(name, path.read_bytes()) for name, path in names.items()}
+
+
+def _needed(name: str, asset: Asset) -> list[str]:
+    """The files that this one loads by itself."""
+    text = asset.data.decode("utf-8", "replace")
+    if name.endswith(".html"):
+        return _LINKED.findall(text)
+    if name.endswith(".js"):
+        beside = posixpath.dirname(name)
+        return [posixpath.normpath(posixpath.join(beside, other)) for other in _IMPORTED.findall(text)]
+    return []

@@ -1,0 +1,203 @@
+// @ts-check
+/** The page: gets its right to ask, opens the stream, and shows the view that the address names. */
+import { access, forget, open, takeFragment } from "./core/access.js";
+import { say } from "./core/announce.js";
+import { toggleNotify, watchAttention } from "./core/attention.js";
+import { stopAt } from "./core/clock.js";
+import { ask } from "./core/dialog.js";
+import { PageElement } from "./core/element.js";
+import { MAPS, commandOf, keyName } from "./core/keys.js";
+import { commandLine } from "./core/parts.js";
+import { go, goTo, onPlace, place } from "./core/router.js";
+import { store } from "./core/store.js";
+import { Stream } from "./core/stream.js";
+import { applyTheme, nextTheme } from "./core/theme.js";
+import { html } from "./vendor/lit.js";
+import "./core/footer.js";
+import "./core/top-bar.js";
+import "./list/list-page.js";
+import "./list/rail.js";
+
+// The list loads at once, the rest when the page is live or one of them is open: a daemon that is away serves no files.
+const REST = [
+  () => import("./task/task-page.js"),
+  () => import("./thread/thread-page.js"),
+  () => import("./task/answer-page.js"),
+  () => import("./log/log-view.js"),
+  () => import("./timeline/timeline-view.js"),
+  () => import("./messages/messages-view.js"),
+];
+
+/** Views that could not be loaded are asked for again when the page is live the next time. */
+const loadRest = () => Promise.allSettled(REST.map((view) => view()));
+
+const fragment = takeFragment();
+
+class App extends PageElement {
+  static properties = { refused: { state: true }, ready: { state: true } };
+
+  constructor() {
+    super();
+    this.refused = "";
+    this.ready = false;
+    /** @type {Stream|null} */
+    this.stream = null;
+  }
+
+  listen() {
+    this.start();
+    const onKey = (/** @type {KeyboardEvent} */ event) => this.onKey(event);
+    addEventListener("keydown", onKey);
+    return [
+      onPlace(() => this.requestUpdate()),
+      store.subscribe(() => this.requestUpdate()),
+      () => removeEventListener("keydown", onKey),
+    ];
+  }
+
+  async start() {
+    try {
+      await open(fragment.code);
+    } catch (error) {
+      this.refused = error instanceof Error ? error.message : String(error);
+      return;
+    }
+    goTo(fragment.go);
+    if (access.question) go({ answer: access.question }, true);
+    this.ready = true;
+    if (place.task || place.thread || place.answer) loadRest();
+    if (access.question) return; // the right to answer one question has no stream
+    this.stream = new Stream(access.thread ?? "", {
+      onSnapshot: (snapshot) => store.replace(snapshot),
+      onPatch: (patch) => store.patch(patch),
+      onStatus: (status) => this.onStatus(status),
+      current: () => store.current(),
+    });
+    watchAttention(() => this.stream?.leads ?? false);
+    this.stream.start();
+  }
+
+  /** @param {import("./core/stream.js").Status} status */
+  onStatus(status) {
+    store.setStatus(status);
+    if (status.state === "refused") forget();
+    if (status.state === "live") loadRest().then(() => this.requestUpdate());
+    this.setClock();
+  }
+
+  setClock() {
+    const { state, since } = store.status;
+    if (state === "disconnected" || state === "refused") stopAt(since);
+    else stopAt(store.isPaused ? this.pausedAt : 0);
+  }
+
+  pausedAt = 0;
+
+  /** The keys that hold now. */
+  get view() {
+    return /** @type {any} */ (this.querySelector("[data-page]"))?.view ?? "list";
+  }
+
+  /** @param {KeyboardEvent} event */
+  onKey(event) {
+    if (event.defaultPrevented || !this.ready || document.querySelector("dialog[open]")) return;
+    const name = commandOf(event, this.view);
+    if (name && this.command(name)) event.preventDefault();
+  }
+
+  /** @param {string} name one of keys.js @returns {boolean} whether it was done */
+  command(name) {
+    const page = /** @type {any} */ (this.querySelector("[data-page]"));
+    if (page?.command?.(name)) return true;
+    if (name === "search") this.search();
+    else if (name === "pause") this.pause();
+    else if (name === "help") this.help();
+    else if (name === "theme") say(`Theme: ${nextTheme()}.`);
+    else if (name === "retry") this.stream?.retry();
+    else if (name === "list" || name === "escape") go({});
+    else if (name === "needs") go({ answer: "next" });
+    else if (name === "notifications") toggleNotify(place.thread || undefined).then(say);
+    else return false;
+    return true;
+  }
+
+  search() {
+    document.documentElement.dataset.search = "open"; // narrow screens show the search only then
+    /** @type {any} */ (this.querySelector("mt-search"))?.focus();
+  }
+
+  pause() {
+    if (store.isPaused) store.resume();
+    else {
+      this.pausedAt = Date.now();
+      store.pause();
+    }
+    this.setClock();
+    say(store.isPaused ? "Paused. Tasks go on; the page stands still." : "The page goes on.");
+  }
+
+  help() {
+    const keys = [...new Map((MAPS[this.view] ?? []).map((key) => [key.press, key])).values()];
+    const text = html`<dl class="keys-help">
+      ${keys
+        .filter((key) => key.help || key.label)
+        .map(
+          (key) =>
+            html`<div>
+              <dt><kbd>${keyName(key.press)}</kbd></dt>
+              <dd>${key.help ?? key.label}</dd>
+            </div>`,
+        )}
+    </dl>`;
+    ask({ title: "Keys", text });
+  }
+
+  pageView() {
+    const name = place.answer ? "mt-answer-page" : place.task ? "mt-task-page" : place.thread ? "mt-thread-page" : "";
+    if (name && !customElements.get(name) && store.status.state === "disconnected")
+      return html`<main id="page" class="page-note" tabindex="-1"><p role="status">This view comes with the connection.</p></main>`;
+    if (place.answer) return html`<mt-answer-page data-page .task=${place.answer}></mt-answer-page>`;
+    if (place.task) return html`<mt-task-page data-page .task=${place.task} .tab=${place.tab}></mt-task-page>`;
+    if (place.thread) return html`<mt-thread-page data-page .thread=${place.thread} .tab=${place.tab}></mt-thread-page>`;
+    return html`<mt-list-page data-page></mt-list-page>`;
+  }
+
+  render() {
+    if (this.refused) return refusedView(this.refused);
+    if (!this.ready) return html`<p class="opening" role="status">Opening …</p>`;
+    const stopped = store.status.state === "disconnected";
+    return html`<div
+      class="app"
+      data-clock=${stopped ? "stopped" : "runs"}
+      @command=${(/** @type {CustomEvent} */ event) => this.command(event.detail)}
+      @searched=${() => !place.q || go({ q: place.q })}
+    >
+      <a class="skip" href="#page" @click=${skip}>Skip to the tasks</a>
+      <mt-top-bar></mt-top-bar>
+      <mt-banner></mt-banner>
+      ${this.pageView()}
+      <mt-footer view=${this.view}></mt-footer>
+    </div>`;
+  }
+}
+
+/** @param {Event} event */
+function skip(event) {
+  event.preventDefault(); // a fragment would stay in the address
+  document.querySelector("main")?.focus();
+}
+
+/** @param {string} reason */
+const refusedView = (reason) =>
+  html`<main id="page" class="refused">
+    <h1>This page needs a key</h1>
+    <p class="second">${reason}</p>
+    <p>Open it from a terminal:</p>
+    ${commandLine("meantime open")}
+    <p class="second">
+      The link that it prints works once. A tab that is open already can also hand its right on: open this page while it is open.
+    </p>
+  </main>`;
+
+applyTheme();
+customElements.define("mt-app", App);

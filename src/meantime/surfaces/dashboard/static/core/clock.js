@@ -1,0 +1,35 @@
+// @ts-check
+/**
+ * The page's clock. It ticks once a second while the page is seen, and stops when the stream drops or the page is
+ * paused: a time that goes on without news would be a lie.
+ */
+
+/** @type {Set<() => void>} */
+const listeners = new Set();
+let stoppedAt = 0;
+
+/** The time that durations are measured to, in ms. */
+export const now = () => stoppedAt || Date.now();
+
+export const isStopped = () => stoppedAt > 0;
+
+/** @param {number} at ms; 0 lets the clock go on */
+export function stopAt(at) {
+  if (stoppedAt === at) return;
+  stoppedAt = at;
+  for (const listener of listeners) listener();
+}
+
+/**
+ * @param {() => void} listener called every second
+ * @returns {() => void} ends it
+ */
+export function onTick(listener) {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+setInterval(() => {
+  if (document.hidden || stoppedAt) return;
+  for (const listener of listeners) listener();
+}, 1_000);

@@ -1,0 +1,72 @@
+// @ts-check
+/** Numbers, times and durations as words. */
+
+const numbers = new Intl.NumberFormat("en");
+const times = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const dates = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+const DAY = 86_400_000;
+
+/** @param {number} value */
+export const count = (value) => numbers.format(value);
+
+/**
+ * @param {number} value
+ * @param {string} one
+ * @param {string} [several]
+ */
+export const counted = (value, one, several = `${one}s`) => `${count(value)} ${value === 1 ? one : several}`;
+
+/** @param {string|number|null|undefined} at @returns {number} ms; 0 if there is none */
+export const ms = (at) => (typeof at === "number" ? at : at ? Date.parse(at) || 0 : 0);
+
+/**
+ * 0.9s, 41s, 1m 19s, 2h 04m, 3d 4h. Tenths are for what has ended: a clock that runs shows whole seconds.
+ * @param {number} length ms
+ * @param {boolean} [tenths]
+ */
+export function duration(length, tenths = false) {
+  const seconds = Math.max(0, length) / 1_000;
+  if (seconds < 59.95) return tenths ? `${seconds.toFixed(1)}s` : `${Math.floor(seconds)}s`;
+  const whole = Math.round(tenths ? seconds : Math.floor(seconds));
+  const [d, h, m, s] = [whole / 86_400, (whole / 3_600) % 24, (whole / 60) % 60, whole % 60].map(Math.floor);
+  if (d) return `${d}d ${h}h`;
+  if (h) return `${h}h ${pad(m)}m`;
+  return `${m}m ${pad(s)}s`;
+}
+
+/** 4:19 or 1:02:03, for a time that runs out. @param {number} length ms */
+export function countdown(length) {
+  const whole = Math.max(0, Math.ceil(length / 1_000));
+  const [h, m, s] = [whole / 3_600, (whole / 60) % 60, whole % 60].map(Math.floor);
+  return h ? `${h}:${pad(m)}:${pad(s)}` : `${m}:${pad(s)}`;
+}
+
+/** 14:02:31, or with its date if it was not today. @param {string|number|null|undefined} at */
+export function time(at) {
+  const value = ms(at);
+  if (!value) return "";
+  const today = new Date().setHours(0, 0, 0, 0);
+  return value >= today && value < today + DAY ? times.format(value) : dates.format(value);
+}
+
+/** 1st, 2nd, 3rd, 4th. @param {number} place */
+export function ordinal(place) {
+  const tail = place % 100 > 10 && place % 100 < 14 ? "th" : (["th", "st", "nd", "rd"][place % 10] ?? "th");
+  return `${place}${tail}`;
+}
+
+/** @param {number} part @param {number} whole */
+export const percent = (part, whole) => (whole ? `${Math.round((100 * part) / whole)} %` : "—");
+
+/** @param {string} text @param {number} longest characters */
+export const cut = (text, longest) => (text.length > longest ? `${text.slice(0, longest - 1)}…` : text);
+
+/** @param {number} size bytes */
+export function bytes(size) {
+  if (size < 1_000) return `${size} B`;
+  const power = Math.min(3, Math.floor(Math.log10(size) / 3));
+  return `${(size / 1_000 ** power).toFixed(1)} ${["B", "kB", "MB", "GB"][power]}`;
+}
+
+/** @param {number} value */
+const pad = (value) => String(value).padStart(2, "0");

@@ -1,0 +1,106 @@
+// @ts-check
+/** The rail: counts that are filters, conversations, and batches with bars. On narrow screens it is a row of chips. */
+import { PageElement, styles } from "../core/element.js";
+import { count } from "../core/format.js";
+import { icon } from "../core/icons.js";
+import { address, onPlace, place } from "../core/router.js";
+import { valueOf, withTerm } from "../core/search-query.js";
+import { store } from "../core/store.js";
+import { html, nothing } from "../vendor/lit.js";
+
+/** @typedef {import("../core/types.js").ThreadCounts} ThreadCounts */
+/** @typedef {import("../core/types.js").BatchCounts} BatchCounts */
+
+/** @type {{status: string, title: string, icon: string}[]} */
+export const FILTERS = [
+  { status: "", title: "All", icon: "all" },
+  { status: "waiting", title: "Needs you", icon: "waiting" },
+  { status: "running,cancelling", title: "Running", icon: "running" },
+  { status: "queued", title: "Queued", icon: "queued" },
+  { status: "completed", title: "Completed", icon: "completed" },
+  { status: "failed", title: "Failed", icon: "failed" },
+  { status: "cancelled", title: "Cancelled", icon: "cancelled" },
+  { status: "timed_out", title: "Timed out", icon: "timed_out" },
+  { status: "lost", title: "Lost", icon: "lost" },
+];
+
+/** How many tasks a filter has, over all. @param {string} status */
+export function countOf(status) {
+  const counts = store.overview?.counts ?? {};
+  if (!status) return counts.all ?? 0;
+  return status.split(",").reduce((sum, each) => sum + (counts[each] ?? 0), 0);
+}
+
+class Rail extends PageElement {
+  listen() {
+    return [store.subscribe(() => this.requestUpdate()), onPlace(() => this.requestUpdate())];
+  }
+
+  /** @param {typeof FILTERS[number]} filter */
+  filterView(filter) {
+    const open = !place.thread && !place.task && !place.answer && valueOf(place.q, "status") === filter.status;
+    const value = countOf(filter.status);
+    return html`<li>
+      <a
+        class="rail-item"
+        href=${address({ q: withTerm(place.q, "status", ...filter.status.split(",").filter(Boolean)) })}
+        aria-current=${open ? "page" : nothing}
+      >
+        <span class="state" data-state=${filter.icon}>${icon(filter.icon)}</span><span class="rail-name">${filter.title}</span>
+        <span class="rail-count" data-tone=${filter.status === "waiting" && value ? "warn" : nothing}>${count(value)}</span>
+      </a>
+    </li>`;
+  }
+
+  /** @param {ThreadCounts} thread */
+  threadView(thread) {
+    return html`<li>
+      <a class="rail-item" href=${address({ thread: thread.id })} aria-current=${place.thread === thread.id ? "page" : nothing}>
+        ${icon("conversation")}<span class="rail-name" dir="auto" title=${thread.id}>${thread.id}</span>
+        ${thread.parked ? html`<span class="rail-note warn">${icon("parked")}${count(thread.parked)} parked</span>` : nothing}
+        <span class="rail-count" aria-label="${thread.active} active">${thread.active ? count(thread.active) : ""}</span>
+        <span class="rail-unread"
+          >${thread.unread ? html`<b aria-label="${thread.unread} unread">${count(thread.unread)}</b>` : nothing}</span
+        >
+      </a>
+    </li>`;
+  }
+
+  /** @param {BatchCounts} batch */
+  batchView(batch) {
+    const [done, failed] = [batch.done, batch.failed].map((part) => `${((100 * part) / Math.max(1, batch.total)).toFixed(1)}%`);
+    return html`<li>
+      <a
+        class="rail-item rail-batch"
+        href=${address({ q: withTerm(place.q, "batch", batch.id) })}
+        aria-current=${valueOf(place.q, "batch") === batch.id ? "page" : nothing}
+      >
+        ${icon("batch")}<span class="rail-name" dir="auto" title=${batch.id}>${batch.id}</span>
+        ${batch.failed ? html`<span class="rail-note bad">${icon("failed")}${count(batch.failed)} failed</span>` : nothing}
+        <span class="rail-count">${count(batch.done + batch.failed)}/${count(batch.total)}</span>
+        <span class="batch-bar"><i ${styles({ width: done })}></i><i ${styles({ width: failed })}></i></span>
+      </a>
+    </li>`;
+  }
+
+  render() {
+    const { threads = [], batches = [] } = store.overview ?? {};
+    return html`<nav class="rail" aria-label="Filters, conversations and batches">
+      <ul class="rail-filters">
+        ${FILTERS.map((filter) => this.filterView(filter))}
+      </ul>
+      <h2 class="rail-head" id="rail-conversations">
+        Conversations <span class="quiet">${threads.length ? "active · unread" : nothing}</span>
+      </h2>
+      <ul class="rail-list" aria-labelledby="rail-conversations">
+        ${threads.length ? threads.map((thread) => this.threadView(thread)) : html`<li class="rail-none">None yet</li>`}
+      </ul>
+      <h2 class="rail-head" id="rail-batches">Batches</h2>
+      <ul class="rail-list" aria-labelledby="rail-batches">
+        ${batches.length ? batches.map((batch) => this.batchView(batch)) : html`<li class="rail-none">None yet</li>`}
+      </ul>
+    </nav>`;
+  }
+}
+
+customElements.define("mt-rail", Rail);

@@ -1,0 +1,214 @@
+"""One task: each tab, and each action once; actions that are not legal say why."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from .chromium import Tabs, needs_chromium
+from .desk import Desk
+
+pytestmark = needs_chromium
+
+
+def opened(person: Desk, tabs: Tabs, task: str, tab: str = "") -> Page:
+    page = tabs.enter(person.link(f"/tasks/{task}"))
+    expect(page.locator(".task-title h1")).to_be_visible()
+    if tab:
+        page.locator(".tabs a", has_text=tab).click()
+        expect(page.locator(".tabs a", has_text=tab)).to_have_attribute("aria-current", "page")
+    return page
+
+
+def action(page: Page, name: str) -> str:
+    return f".task-actions .button:has-text('{name}')"
+
+
+def test_the_overview_says_how_it_went_and_whether_it_was_told(person: Desk, tabs: Tabs) -> None:
+    task = person.hand_off("echo out; echo wrong >&2; exit 3", "break a leg", thread="told", batch="legs")
+    person.until(task, "failed")
+    page = opened(person, tabs, task)
+    expect(page.locator(".task-meta")).to_contain_text("Failed")
+    expect(page.locator(".facts", has_text="Exit code")).to_contain_text("3")
+    expect(page.locator(".inspector .delivery")).to_contain_text("unread")
+    expect(page.locator(".inspector")).to_contain_text("batch legs, 1 of 1")
+    person.tell("told")
+    page.reload()
+
+    expect(page.locator(".inspector .delivery")).to_contain_text("told once · turn 1")
+    expect(page.locator(".inspector .command code").first).to_contain_text("meantime show")
+
+
+@pytest.mark.slow
+def test_tabs_are_reached_by_number(person: Desk, tabs: Tabs) -> None:
+    task = person.ask_agent("look", "grep", "look around")
+    person.until(task, "completed")
+    page = opened(person, tabs, task)
+    for key, tab in enumerate(["Overview", "Timeline", "Log", "Messages", "Runs", "Raw"], 1):
+        page.keyboard.press(str(key))
+        expect(page.locator(".tabs a", has_text=tab)).to_have_attribute("aria-current", "page")
+    expect(page.locator(".task-tab pre")).to_contain_text(f'"{task}"')
+    page.keyboard.press("5")
+    expect(page.locator(".table tbody tr")).to_have_count(1)
+
+
+LOG = r"printf 'plain\n\033[1;31mred words\033[0m\nERROR: it broke\n'; read more; echo $more; exec sleep 600"
+
+
+def test_a_log_has_colours_follows_and_is_searched(person: Desk, tabs: Tabs) -> None:
+    task = person.hand_off(LOG, "print and wait", openStdin=True)
+    page = opened(person, tabs, task, "Log")
+    lines = page.locator(".log-line")
+    expect(lines).to_have_count(3)
+    red = lines.nth(1).locator(".log-part span").first
+    expect(red).to_have_text("red words")
+    assert red.evaluate("it => getComputedStyle(it).color") != lines.nth(0).evaluate(
+        "it => getComputedStyle(it).color"
+    )
+    person.post(f"/v1/tasks/{task}/send", {"data": "and more\n"})
+    expect(lines).to_have_count(4)
+    page.keyboard.press("/")
+    page.keyboard.type("words")
+    expect(page.locator(".log-find [role=status]")).to_contain_text("1")
+    page.keyboard.press("Enter")
+    expect(page.locator(".log-line[data-current]")).to_contain_text("red words")
+    page.keyboard.press("Escape")
+    page.keyboard.press("e")
+
+    expect(page.locator(".log-line[data-current]")).to_contain_text("ERROR: it broke")
+
+
+@pytest.mark.slow
+def test_a_log_is_downloaded_as_it_is(person: Desk, tabs: Tabs) -> None:
+    task = person.hand_off(r"printf '\033[31mred\033[0m\n'", "print in red")
+    person.until(task, "completed")
+    page = opened(person, tabs, task, "Log")
+    expect(page.locator(".log-foot")).to_contain_text("The log has ended.")
+    with page.expect_download() as download:
+        page.keyboard.press("D")
+
+    assert download.value.suggested_filename == f"{task}.log"
+    assert download.value.path().read_bytes() == b"\x1b[31mred\x1b[0m\n"
+
+
+@pytest.mark.slow
+def test_a_log_says_where_output_was_not_kept(person: Desk, tabs: Tabs) -> None:
+    """The first megabyte and the last four are kept: of lines of 1,000 letters, the 1,047 first ones."""
+    command = "head -c 12000000 /dev/zero | tr '\\0' x | fold -w 1000; echo; echo the end"
+    task = person.hand_off(command, "talk a lot")
+    person.until(task, "completed")
+    page = opened(person, tabs, task, "Log")
+    expect(page.locator(".log-foot")).to_contain_text("The log has ended.")
+    page.keyboard.press("G")
+    expect(page.locator(".log-line", has_text="the end")).to_be_visible()
+    assert page.locator(".log-line").count() < 120
+    page.locator(".log-scroll").evaluate("it => it.scrollTop = 20 * 1035")
+
+    expect(page.locator(".log-gap")).to_contain_text("not kept")
+
+
+def test_messages_fold_calls_with_their_results(person: Desk, tabs: Tabs) -> None:
+    task = person.ask_agent("look", "grep", "look for words")
+    person.until(task, "completed")
+    page = opened(person, tabs, task, "Messages")
+
+    messages = page.locator("mt-messages")
+    expect(messages).to_contain_text("I look around.")
+    expect(messages).to_contain_text("grep")
+    page.locator(".tabs a", has_text="Timeline").click()
+    expect(page.locator("mt-timeline")).to_contain_text("grep")
+
+
+def test_a_task_is_cancelled_by_keyboard_with_a_reason(person: Desk, tabs: Tabs) -> None:
+    task = person.hand_off("sleep 600", "to be stopped")
+    page = opened(person, tabs, task)
+    page.keyboard.press("c")
+    dialog = page.locator("dialog")
+    expect(dialog.locator("h2")).to_have_text("Cancel: to be stopped")
+    expect(dialog.locator(".command code")).to_contain_text("meantime cancel ")
+    page.keyboard.type("not needed")
+    page.keyboard.press("Control+Enter")
+
+    person.until(task, "cancelled")
+    expect(page.locator(".task-meta .state")).to_contain_text("Cancelled")
+    expect(page.locator(action(page, "Cancel"))).to_have_attribute("title", re.compile("has ended"))
+
+
+def test_actions_that_are_not_legal_say_why(person: Desk, tabs: Tabs) -> None:
+    task = person.hand_off("sleep 600", "only a command")
+    page = opened(person, tabs, task)
+    for name, reason in (("Send", "stdin is closed"), ("Resume", "cannot be resumed"), ("Fork", "to fork")):
+        button = page.locator(action(page, name))
+        expect(button).to_have_attribute("aria-disabled", "true")
+        expect(button).to_have_attribute("title", re.compile(reason))
+        button.click(force=True)
+        expect(page.locator(".message", has_text=re.compile(reason))).to_be_visible()
+    expect(page.locator("dialog")).not_to_be_visible()
+
+
+@pytest.mark.slow
+def test_text_is_sent_to_a_command_and_to_an_agent(person: Desk, tabs: Tabs) -> None:
+    command = person.hand_off("read word; echo got $word", "read a word", openStdin=True)
+    agent = person.ask_agent("listen", title="listen to me")
+    for task, text in ((command, "hello"), (agent, "listen up")):
+        person.until(task, "running")
+        page = opened(person, tabs, task)
+        page.keyboard.press("s")
+        expect(page.locator("dialog textarea")).to_be_focused()
+        page.keyboard.type(text)
+        page.keyboard.press("Control+Enter")
+    assert "got hello" in str(person.until(command, "completed")["result"])
+    assert person.until(agent, "completed")["result"] == "Heard: listen up"
+
+
+@pytest.mark.slow
+def test_an_agent_is_resumed_and_forked(person: Desk, tabs: Tabs) -> None:
+    task = person.ask_agent("look", "grep", "look twice")
+    person.until(task, "completed")
+    page = opened(person, tabs, task)
+    page.locator(action(page, "Resume")).click()
+    page.locator("dialog textarea").fill("find")
+    page.locator("dialog .button", has_text="Resume").click()
+    expect(page.locator(".task-meta")).to_contain_text("run 2")
+    person.until(task, "completed")
+    page.keyboard.press("5")
+    expect(page.locator(".table tbody tr")).to_have_count(2)
+    page.keyboard.press("f")
+    page.locator("dialog textarea").fill("sort")
+    page.keyboard.press("Control+Enter")
+
+    page.wait_for_url(lambda url: "task=" in url and task not in url)
+    expect(page.locator(".task-title h1")).to_be_visible()
+
+
+@pytest.mark.slow
+def test_an_ended_task_is_cleared_and_purged_after_a_confirmation(person: Desk, tabs: Tabs) -> None:
+    cleared = person.hand_off("true", "to be cleared")
+    purged = person.hand_off("true", "to be purged")
+    for task, name, said in ((cleared, "Clear", "not listed"), (purged, "Purge", "1 task was deleted.")):
+        person.until(task, "completed")
+        page = opened(person, tabs, task)
+        page.get_by_label("More actions").click()
+        page.locator(".menu-items .button", has_text=name).click()
+        expect(page.locator("dialog .command code")).to_contain_text("meantime ")
+        page.locator("dialog .dialog-buttons .button", has_text=name).click()
+        expect(page.locator(".message").last).to_contain_text(said)
+    listed = {each["id"] for each in person.get("/v1/tasks", limit=200)["tasks"]}
+    assert not {cleared, purged} & listed
+
+
+@pytest.mark.slow
+def test_the_next_task_is_reached_without_going_back(person: Desk, tabs: Tabs) -> None:
+    for title in ("one of a pair", "other of a pair"):
+        person.until(person.hand_off("true", title, batch="pair"), "completed")
+    page = tabs.enter(person.link())
+    page.goto(f"{person.info()['url']}/?q=batch:pair")
+    expect(page.locator(".row")).to_have_count(2)
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page.locator(".task-title h1")).to_have_text("other of a pair")
+    page.keyboard.press("j")
+
+    expect(page.locator(".task-title h1")).to_have_text("one of a pair")
