@@ -17,14 +17,9 @@ from meantime.conversation.log import Log
 from meantime.conversation.loop import SETTLE, Loop
 from meantime.conversation.turn import Transcript, Transcripts, Turn
 from meantime.kernel import timeouts
-from meantime.kernel.argument_checks import (
-    check_all,
-    check_choice,
-    check_flag,
-    check_text,
-    shown,
-)
+from meantime.kernel.argument_checks import check_all, check_text, shown
 from meantime.kernel.change import PARENT
+from meantime.kernel.constraints import check_choice, check_flag
 from meantime.kernel.errors import Closed, InvalidInput
 from meantime.kernel.ids import check_id
 from meantime.kernel.lifecycle import Status
@@ -443,9 +438,11 @@ class Thread:
                 return
             yield
 
-    async def unpark(self) -> int:
-        """Puts notices that were parked after failed deliveries back into the inbox."""
-        return await self._tasks.unpark(self.id)
+    async def unpark(self, notices: Sequence[str] | None = None) -> int:
+        """Puts notices that were parked after failed deliveries back into the inbox.
+
+        notices: only these, by their ids."""
+        return await self._tasks.unpark(self.id, notices)
 
     def __repr__(self) -> str:
         return f"<Thread {self.id}>"

@@ -6,7 +6,7 @@ number here, and nothing behind this file meets it. Only `shown` puts a value in
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from reprlib import Repr
 from typing import Any, TypeVar, cast
@@ -38,34 +38,11 @@ def check_scope(thread: object) -> str | None:
     return None if thread is None else check_id(thread, "thread")
 
 
-def check_count(value: object, what: str, least: int, most: int) -> int:
-    if type(value) is not int or not least <= value <= most:
-        raise InvalidInput(
-            f"{what}={shown(value)} is not possible.", hint=f"Give a number from {least} to {most}."
-        )
-    return value
-
-
 def as_number(value: object) -> float | None:
     """A plain number; None for what is none. True is none."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return int.__int__(value) if isinstance(value, int) else float.__float__(value)
-
-
-def check_flag(value: object, what: str) -> bool:
-    if type(value) is not bool:
-        raise InvalidInput(f"{what} must be True or False, not {type(value).__name__}.")
-    return value
-
-
-def check_choice(value: object, what: str, choices: Collection[str]) -> str:
-    """One of a few words."""
-    if isinstance(value, str) and (word := plain(value)) in choices:
-        return word
-    few = len(choices) < 3
-    listed = " or ".join(map(repr, choices)) if few else f"one of: {', '.join(choices)}"
-    raise InvalidInput(f"{what}={shown(value)} is unknown.", hint=f"Use {listed}.")
 
 
 def check_text(value: object, what: str, most: int) -> str:
@@ -74,6 +51,10 @@ def check_text(value: object, what: str, most: int) -> str:
     text = plain(value)
     if len(text) > most:
         raise InvalidInput(f"{what} has {len(text)} characters; at most {most} are kept.", hint="Shorten it.")
+    return check_unicode(text, what)
+
+
+def check_unicode(text: str, what: str) -> str:
     if not is_unicode(text):
         raise InvalidInput(f"{what} holds a lone surrogate.", hint="It cannot be stored as UTF-8.")
     return text

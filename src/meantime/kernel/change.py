@@ -27,6 +27,7 @@ from .model import (
 from .questions import TASK, Question, Reply
 
 LAST_ANSWERS = 20
+ASKED = 200  # characters of the question that are kept with its answer
 PARENT = "parent"  # `by` of a cancel that comes with the end of the conversation
 SHUTDOWN = "shutdown"  # `by` of a cancel that comes with the end of the process
 
@@ -83,6 +84,7 @@ _MOVES: dict[type, Move] = {
     Lost: Move.LOSE,
 }
 
+PURGED = "purged"  # the event of a task that was deleted
 _EVENTS: dict[Move, str] = {
     Move.START: "started",
     Move.ASK: "asked",
@@ -99,6 +101,11 @@ def ending(outcome: Outcome) -> Move:
 
 def submit(task: Task) -> Change:
     return Change(task, 0, event=_event("submitted", task, task.created_at))
+
+
+def purged(task: Task, now: float) -> Event:
+    """The last event of a task: it was deleted."""
+    return _event(PURGED, task, now)
 
 
 def decide(task: Task, move: Move, facts: Facts, now: float) -> Change:
@@ -150,7 +157,14 @@ def _go_on(task: Task, move: Move, status: Status, facts: Facts, now: float) -> 
 def _answers(task: Task, facts: Facts) -> tuple[Reply, ...]:
     assert facts.reply is not None, "an answer needs its words"
     lasting = tuple(reply for reply in task.answers[:-LAST_ANSWERS] if reply.scope == TASK)
-    return (*lasting, *task.answers[-LAST_ANSWERS:], replace(facts.reply, run=task.run.number))
+    asked = task.question
+    reply = replace(
+        facts.reply,
+        run=task.run.number,
+        asked_at=0.0 if asked is None else asked.asked_at,
+        asked="" if asked is None else asked.text[:ASKED],
+    )
+    return (*lasting, *task.answers[-LAST_ANSWERS:], reply)
 
 
 def _end(task: Task, move: Move, status: Status, facts: Facts, now: float) -> Change:

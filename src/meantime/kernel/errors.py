@@ -108,6 +108,18 @@ class Duplicate(Refused):
         return cls(f"A task with the id {id!r} exists already.", id, code="duplicate_id")
 
 
+class AlreadyAnswered(Refused):
+    """Somebody else has answered the question before: `by` whom, `at` which time, and the `answer`."""
+
+    code = "already_answered"
+
+    def __init__(self, message: str, *, by: str, at: float, answer: str) -> None:
+        super().__init__(message, hint="Look at the task: it goes on with that answer.")
+        self.by = by
+        self.at = at
+        self.answer = answer
+
+
 class LimitReached(Refused):
     """Too many tasks run. `running` and `limit` have the numbers, the text says what to do."""
 

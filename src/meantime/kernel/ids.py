@@ -26,6 +26,11 @@ def task_id(entropy: bytes) -> str:
     return "t_" + crockford(entropy)
 
 
+def is_generated(id: str) -> bool:
+    """Whether it looks like an id of `task_id`. All of these have one length, so none begins another."""
+    return id.startswith("t_") and len(id) == 2 + ENTROPY
+
+
 def batch_id(entropy: bytes) -> str:
     """For tasks that were handed off together without a name for it."""
     return "b_" + crockford(entropy)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Annotated
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
-from .argument_checks import check_choice, check_map, shown
-from .errors import InvalidInput, LimitReached
+from .argument_checks import check_map, shown
+from .constraints import DEPTH, LIMIT, check_fields, one_of
+from .errors import LimitReached
 
 NO_LIMIT = -1
-ON_LIMIT = ("queue", "reject")
+ON_LIMIT = one_of("queue", "reject")
+FIRST_PLACES = 1_000  # of a queue, that a list shows
 Lane = tuple[str, str]  # a thread and a kind of work
 
 
@@ -26,15 +28,19 @@ class PluginDefaults(Struct, frozen=True):
     background_threshold_seconds: float = 10.0
 
 
+def check_per_kind(value: object, name: str) -> dict[str, int]:
+    return {kind: LIMIT(most, f"{name}[{shown(kind)}]") for kind, most in check_map(value, name).items()}
+
+
 class Limits(Struct, frozen=True):
     """-1 is no limit. `per_thread` counts each kind of work by itself; `per_kind` overrides it."""
 
-    per_thread: int = 10
-    total: int = 50
-    per_kind: dict[str, int] = field(default_factory=lambda: {"agent": 5})
-    queued: int = 100_000  # how many may wait for a slot, in all
-    on_limit: str = "queue"  # or "reject"
-    depth: int = NO_LIMIT  # how deep work may start work: 0 is not at all
+    per_thread: Annotated[int, LIMIT] = 10
+    total: Annotated[int, LIMIT] = 50
+    per_kind: Annotated[dict[str, int], check_per_kind] = field(default_factory=lambda: {"agent": 5})
+    queued: Annotated[int, LIMIT] = 100_000  # how many may wait for a slot, in all
+    on_limit: Annotated[str, ON_LIMIT] = "queue"  # or "reject"
+    depth: Annotated[int, DEPTH] = NO_LIMIT  # how deep work may start work: 0 is not at all
 
     def for_kind(self, kind: str) -> int:
         """The limit of one thread for this kind of work; -1 is no limit."""
@@ -52,32 +58,11 @@ class Retention(Struct, frozen=True):
     unclaimed_seconds: float = 7 * 86_400.0  # after this, an unclaimed thread's notices are parked
 
 
-def check_limits(limits: Limits) -> Limits:
-    named: list[tuple[str, Any]] = [
-        ("per_thread", limits.per_thread),
-        ("total", limits.total),
-        ("queued", limits.queued),
-    ]
-    per_kind = check_map(limits.per_kind, "per_kind")
-    named += [(f"per_kind[{shown(kind)}]", value) for kind, value in per_kind.items()]
-    for name, value in named:
-        if type(value) is not int or value < -1 or value == 0:
-            raise InvalidInput(
-                f"{name}={shown(value)} is not a limit.", hint="Give a whole number above 0, or -1 for none."
-            )
-    if type(limits.depth) is not int or limits.depth < NO_LIMIT:
-        raise InvalidInput(
-            f"depth={shown(limits.depth)} is not a depth.", hint="Give a number from 0 up, or -1 for any."
-        )
-    on_limit = check_choice(limits.on_limit, "on_limit", ON_LIMIT)
-    return replace(limits, per_kind=per_kind, on_limit=on_limit)
-
-
 class Slots:
     """The running and the waiting tasks. First in first out within a lane, round robin between lanes."""
 
     def __init__(self, limits: Limits) -> None:
-        self.limits = check_limits(limits)
+        self.limits = check_fields(limits)
         self.running = 0
         self.waiting = 0
         self._running: dict[Lane, int] = {}
@@ -127,6 +112,24 @@ class Slots:
         """1 is next of its lane; None is not queued."""
         queue = self._queues.get(lane)
         return next(at for at, one in enumerate(queue, 1) if one == task) if queue and task in queue else None
+
+    def places(self, lanes: Iterable[Lane]) -> dict[str, int]:
+        """The first places of these queues, by task; a task far behind has none."""
+        return {
+            task: at
+            for lane in set(lanes)
+            for at, task in enumerate(islice(self._queues.get(lane, ()), FIRST_PLACES), 1)
+        }
+
+    def full_limit(self, lane: Lane) -> tuple[int, int, str]:
+        """The limit that a task of this lane waits for: how much runs, of how much, and of which kind of
+        work, empty for all of it. Zeros if nothing is full."""
+        own, total = self.limits.for_kind(lane[1]), self.limits.total
+        if own != NO_LIMIT and self.running_in(lane) >= own:
+            return self.running_in(lane), own, lane[1]
+        if total != NO_LIMIT and self.running >= total:
+            return self.running, total, ""
+        return 0, 0, ""
 
     def admit(self) -> Iterator[str]:
         """Takes a slot for each task that may start now, and names it."""

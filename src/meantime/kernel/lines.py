@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from typing import NamedTuple
 
 from msgspec import Struct
 
-from .argument_checks import shown
+from .argument_checks import check_all, shown
 from .errors import InvalidInput
 from .model import Json
 from .payloads import as_text, jsonable, short
@@ -40,6 +41,22 @@ class Line(Struct, frozen=True, omit_defaults=True, gc=False, kw_only=True):
     id: str = ""  # the host's own, where it has one
 
 
+class PlacedLine(NamedTuple):
+    """A line, and its place in its conversation."""
+
+    place: int
+    line: Line
+
+
+class LinePage(Struct, frozen=True):
+    """A stretch of a conversation. Places grow; only its keeper knows what they count."""
+
+    lines: tuple[PlacedLine, ...]
+    begin: int  # the place from which it was read: above 0 there are older lines
+    next: int  # where to read on
+    total: int  # the place behind the last line
+
+
 def spoken(line: Line) -> str:
     """As a person reads it in a log."""
     if line.kind is Kind.CALL:
@@ -63,6 +80,10 @@ def storable(line: Line, *, at: float, run: int) -> Line:
         run=run,
         id=_name(line.id),
     )
+
+
+def check_lines(given: object, what: str) -> tuple[Line, ...]:
+    return tuple(check_all(given, Line, what))
 
 
 def chosen(

@@ -257,6 +257,7 @@ class Chunk(Struct, frozen=True):
     total: int  # bytes that came so far
     lost_bytes: int = 0  # bytes before `offset` that were asked for and are no longer kept
     ended: bool = False  # there will be no more
+    at: float | None = None  # when the last of it came, where that is known
 
     @property
     def text(self) -> str:

@@ -10,6 +10,7 @@ import re
 from typing import Final, NamedTuple
 
 LONGEST_WAIT: Final = 3600.0  # seconds; a quota that comes back later than this counts as used up
+PAUSES: Final = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0)  # seconds between tries, if the provider names none
 
 
 class RetryAdvice(NamedTuple):
@@ -114,6 +115,11 @@ def wait_in(text: str) -> float | None:
     if found is None:
         return None
     return sum(float(number) * _seconds(unit.lower()) for number, unit in _PART.findall(found[1]))
+
+
+def pause(failures: int) -> float:
+    """The seconds to wait after so many tries that failed before the last one, if the provider names none."""
+    return PAUSES[min(failures, len(PAUSES) - 1)]
 
 
 def _seconds(unit: str) -> float:

@@ -9,7 +9,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .argument_checks import check_choice, shown
+from .argument_checks import check_unicode, shown
+from .constraints import check_choice
 from .errors import InvalidInput
 from .plain_text import plain
 
@@ -47,6 +48,7 @@ class Question(Struct, frozen=True, omit_defaults=True, gc=False, kw_only=True):
     subject: str = ""  # of a permission: the tool, and what an answer for this task holds for
     arguments: Any = None  # of a permission: what the tool would be called with
     asked_at: float = 0.0
+    deadline_at: float | None = None  # when it counts as refused if nobody has answered
 
 
 class Reply(Struct, frozen=True, omit_defaults=True, gc=False, kw_only=True):
@@ -59,10 +61,33 @@ class Reply(Struct, frozen=True, omit_defaults=True, gc=False, kw_only=True):
     by: str = ""  # "user", "agent", "rule", or "nobody" where it was not answered in time
     at: float = 0.0
     run: int = 0  # of the task, that was answered
+    asked_at: float = 0.0  # when, and what, was asked
+    asked: str = ""
 
     def __str__(self) -> str:
         """The answer as a text: the written one, or the choices."""
         return self.text or ", ".join(self.choices)
+
+
+def permission(
+    id: str,
+    tool: str,
+    *,
+    verb: str = "use",
+    detail: str = "",
+    arguments: Any = None,
+    choices: tuple[Choice, ...] = PERMISSION,
+) -> Question:
+    """Whether an agent may use a tool. An answer for this task holds for every use of that tool."""
+    what = f"{tool}: {detail}" if detail else tool
+    return Question(
+        id=id,
+        text=f"May it {verb} {what}?",
+        kind="permission",
+        choices=choices,
+        subject=tool,
+        arguments=arguments,
+    )
 
 
 def posed(question: Question) -> Question:
@@ -78,9 +103,7 @@ def check_answer(text: object, scope: object) -> tuple[str, str | None]:
         raise InvalidInput("An answer needs words.", hint="Give a text, or one of the offered answers.")
     if len(text) > MOST:
         raise InvalidInput(f"An answer has at most {MOST} characters.", hint="Shorten it.")
-    if not text.isascii() and text != text.encode("utf-8", "replace").decode():
-        raise InvalidInput("The answer holds a lone surrogate.", hint="It cannot be stored as UTF-8.")
-    return text, scope
+    return check_unicode(text, "The answer"), scope
 
 
 def reply_to(question: Question, text: object, *, scope: str | None = None, by: str, now: float) -> Reply:
@@ -135,12 +158,22 @@ def _offered(question: Question) -> str:
     return "Answer with one of: " + ", ".join(choice.id for choice in question.choices) + "."
 
 
+def declined(reply: Reply) -> bool:
+    """The person refused to answer, or nobody answered in time: there is no answer to use."""
+    return reply.allows is False or reply.by == "nobody"
+
+
+def refusal(question: Question) -> str:
+    """The id of the offered answer that refuses; empty if none does."""
+    return next((choice.id for choice in question.choices if choice.allows is False), "")
+
+
 def rejected(question: Question, why: str, *, by: str, now: float) -> Reply:
     """For a question that nobody answers: the work is told so, and goes on."""
-    refusal = next((choice.id for choice in question.choices if choice.allows is False), "")
+    choice = refusal(question)
     return Reply(
         question=question.id,
-        choices=(refusal,) if refusal else (),
+        choices=(choice,) if choice else (),
         text=why,
         allows=False,
         subject=question.subject,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .argument_checks import as_number, shown
+from .argument_checks import shown
+from .constraints import AGE, TIMEOUT
 from .durations import seconds_of
 from .errors import InvalidInput
 from .plain_text import plain
@@ -49,20 +50,9 @@ def given(timeout: float | str | None) -> float | None:
 
 
 def check(seconds: object) -> float:
-    number = as_number(seconds)
-    if number is None:
-        raise InvalidInput(f"A timeout is a number of seconds, not {type(seconds).__name__}.")
-    if not -1 <= number <= 1e10 or (number <= 0 and number != UNBOUNDED):
-        raise InvalidInput(
-            "That timeout is not possible.",
-            hint="Give seconds above 0, or -1 for none; 10,000,000,000 is the most.",
-        )
-    return float(number)
+    return float(TIMEOUT(seconds, "timeout"))
 
 
 def check_age(seconds: object) -> float:
     """Seconds that have passed: 0 or more."""
-    number = as_number(seconds)
-    if number is None or not 0 <= number <= 1e10:
-        raise InvalidInput(f"{shown(seconds)} is not an age in seconds.", hint="Give a number from 0 up.")
-    return float(number)
+    return float(AGE(seconds, "age"))

@@ -10,11 +10,11 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .argument_checks import check_kind, has_methods, shown
+from .argument_checks import check_kind, check_unicode, has_methods, shown
 from .errors import InvalidInput, MeantimeError
 from .model import Json, Work
 from .payloads import as_text, jsonable, short
-from .plain_text import is_unicode, plain
+from .plain_text import plain
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -196,22 +196,22 @@ def function_name(fn: Callable[..., Any]) -> str:
     return f"{module}:{name}"
 
 
-def check_meta(meta: Any) -> dict[str, Json]:
+def check_meta(meta: Any, what: str = "meta") -> dict[str, Json]:
     """Data that a caller wants to have kept with its task."""
     if not isinstance(meta, dict):
-        raise InvalidInput(f"meta must be a dict, not {type(meta).__name__}.")
+        raise InvalidInput(f"{what} must be a dict, not {type(meta).__name__}.")
     if not meta:
         return {}
     kept = jsonable(cast("dict[Any, Any]", meta))
     if not kept.faithful:
         raise InvalidInput(
-            "meta holds something that is not JSON.",
+            f"{what} holds something that is not JSON.",
             hint="Keep texts as keys, and texts, numbers, lists and dicts as values.",
         )
     size = len(msgspec.json.encode(kept.value))
     if size > MAX_META:
         raise InvalidInput(
-            f"meta has {size} bytes as JSON; at most {MAX_META} are kept.",
+            f"{what} has {size} bytes as JSON; at most {MAX_META} are kept.",
             hint="Keep what is big in a file of yours, and its name here.",
         )
     return kept.value
@@ -220,9 +220,7 @@ def check_meta(meta: Any) -> dict[str, Json]:
 def _text(value: object, what: str) -> str:
     if not isinstance(value, str) or not (value := plain(value)).strip():
         raise InvalidInput(f"{what} must be a text that is not empty.")
-    if not is_unicode(value):
-        raise InvalidInput(f"{what} holds a lone surrogate.", hint="It cannot be stored as UTF-8.")
-    return value
+    return check_unicode(value, what)
 
 
 class ToolInfo(Struct, frozen=True):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from meantime.system.procfs import is_this_boot
+
 
 class Alarm(Protocol):
     def cancel(self) -> None: ...
@@ -22,3 +24,23 @@ class Clock(Protocol):
     def call_later(self, seconds: float, callback: Callable[[], object]) -> Alarm:
         """Calls back once on the event loop, unless the alarm is cancelled first."""
         ...
+
+
+def age(clock: Clock, boot: str, began: float | None, began_at: float | None) -> float:
+    """Seconds since something began, for an owner that was not there then.
+
+    All processes share the monotonic clock, which begins anew with every start of the machine. After
+    one, or where nothing was written down, only the wall clock is left.
+
+    Args:
+        clock: The clock of this process.
+        boot: The start of the machine in which it began, or the beginning of its id; empty if nobody knows.
+        began: When, by the monotonic clock; None if nobody knows.
+        began_at: When, by the wall clock; None or 0 if nobody knows: then it has just begun.
+
+    Returns:
+        Seconds, never below 0: a wall clock may have been set back.
+    """
+    if began is not None and is_this_boot(boot):
+        return max(0.0, clock.monotonic() - began)
+    return max(0.0, clock.now() - began_at) if began_at else 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from meantime.kernel.limits import Limits
 from meantime.kernel.model import Json, Progress, Task
 from meantime.kernel.outcomes import Report
 
@@ -24,6 +25,25 @@ class Relay(Context, Protocol):
     def relay_deaf(self, is_deaf: bool) -> None:
         """Whether the work was asked to stop and has not asked since it began, so that it will not stop."""
         ...
+
+
+class LinkedProcesses(Protocol):
+    """The connected processes, as the runtime tells them of changes that they would otherwise ask for."""
+
+    def limits_changed(self, limits: Limits) -> None: ...
+
+    def inbox_filled(self, thread: str) -> None:
+        """The thread has more to tell than before, or may have."""
+        ...
+
+
+class _Nobody:
+    def limits_changed(self, limits: Limits) -> None: ...
+
+    def inbox_filled(self, thread: str) -> None: ...
+
+
+NOBODY: LinkedProcesses = _Nobody()  # is connected
 
 
 class Executors(Protocol):

@@ -10,8 +10,10 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from meantime.kernel.model import Json
+from meantime.kernel.model import Json, Task
 from meantime.kernel.work import Order
+
+from .tasks import Options
 
 
 class HostCount(Struct, frozen=True):
@@ -41,6 +43,24 @@ class About(Struct, frozen=True, kw_only=True):
     hosts: tuple[HostCount, ...] = ()
     executors: tuple[dict[str, Json], ...] = ()  # id, pid and runs of each process that runs work for it
     clients: int = 0  # programs that are linked to it
+
+
+class Catalog(Protocol):
+    """The work that the owner starts by its name, for programs that have no more than the name. The link
+    carries it."""
+
+    async def agents(self) -> Mapping[str, str] | None:
+        """By name, with what each is for; empty is any name, None that no runner has agents."""
+        ...
+
+    async def registered_tools(self) -> Sequence[str]:
+        """The names of functions that can be started."""
+        ...
+
+    async def start_tool(self, thread: str, name: str, arguments: dict[str, Json], options: Options) -> Task:
+        """Starts a registered function, or a tool of an MCP server ("server/tool"). Raises NotFound, listing
+        those there are, for another name."""
+        ...
 
 
 class Owner(Protocol):

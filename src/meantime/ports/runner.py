@@ -9,8 +9,9 @@ from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct
 
+from meantime.kernel.budgets import Budget
 from meantime.kernel.errors import NotInWork
-from meantime.kernel.lines import Line
+from meantime.kernel.lines import Line, LinePage
 from meantime.kernel.model import Chunk, Json, Task, fence_of
 from meantime.kernel.outcomes import Report
 from meantime.kernel.questions import Question, Reply
@@ -29,6 +30,7 @@ class Abilities(Struct, frozen=True):
     output: bool = False  # it says something while it runs, that can be read: it is a SpeakingRunner
     input: bool = False  # it can be sent something while it runs
     talk: bool = False  # it holds a conversation: it is a TalkingRunner
+    pages: bool = False  # and gives it in pieces: it is a PagingRunner
     keep: bool = False  # and keeps it, until no task works in it any more: it is a KeepingRunner
 
 
@@ -236,6 +238,7 @@ class Standing(Struct, frozen=True):
 
     timeout: float | None = None  # seconds
     depth: int = -1  # how deep what it starts may go
+    budget: Budget = Budget()  # of one run
 
 
 class TalkingRunner(Runner, Protocol):
@@ -270,6 +273,14 @@ class KeepingRunner(TalkingRunner, Protocol):
     ) -> None:
         """Removes sessions that nobody uses and that have not changed for so many seconds. A session of an
         active task may not be on record yet."""
+        ...
+
+
+class PagingRunner(TalkingRunner, Protocol):
+    """A runner whose conversations can be long: they are read in pieces."""
+
+    async def line_page(self, task: Task, offset: int, most: int) -> LinePage:
+        """Whole lines from this place on, at most so many bytes. Below 0 it counts from the end."""
         ...
 
 

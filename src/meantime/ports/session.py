@@ -153,7 +153,8 @@ class SessionHost(Protocol):
         ...
 
     def open(self, folder: Path) -> None:
-        """`folder` is the host's own, and lasts as long as the ledger. Nothing is started yet."""
+        """`folder` is the host's own, and lasts as long as the ledger. Nothing is started yet. It is named by
+        the host's attribute `folder_name`, or by its class if there is none."""
         ...
 
     async def begin(self, brief: Brief) -> str:

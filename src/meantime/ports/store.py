@@ -18,10 +18,13 @@ from msgspec.structs import replace
 from meantime.kernel.argument_checks import check_all, check_kind, check_text
 from meantime.kernel.change import Change
 from meantime.kernel.ids import check_id
+from meantime.kernel.inbox_page import InboxEntry
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.limits import Retention
 from meantime.kernel.model import BatchCount, Event, Task
 from meantime.kernel.notices import Message, Notice, NoticeState, Part
+from meantime.kernel.row_facts import EndingDelivery
+from meantime.kernel.search_query import Term
 from meantime.kernel.stats import Statistics
 
 
@@ -60,6 +63,10 @@ class Query(Struct, frozen=True):
     search: str = ""  # in the title, whatever the case
     session: str | None = None  # where the work is done
     sort: Sort = Sort.NEWEST
+    before: int | None = None  # only what is older than this place in the order of birth; NEWEST only
+    since: float | None = None  # only what was born at this time or later,
+    until: float | None = None  # and before this one
+    terms: tuple[Term, ...] = ()  # of a search: agent, kind, thread, batch and words
 
 
 class Owed(NamedTuple):
@@ -136,8 +143,12 @@ class Store(Protocol):
 
     async def list(self, query: Query) -> Sequence[Task]: ...
 
-    async def count(self, query: Query) -> int:
-        """How many tasks the query fits, before paging."""
+    async def place(self, id: str) -> int | None:
+        """The place of a task in the order of birth: pages go on `before` it, even when it is gone."""
+        ...
+
+    async def count(self, query: Query, most: int | None = None) -> int:
+        """How many tasks the query fits, before paging; or `most`, once there are as many."""
         ...
 
     async def statistics(self, thread: str | None) -> Statistics:
@@ -154,6 +165,10 @@ class Store(Protocol):
         """The task as each of its earlier runs left it, oldest first."""
         ...
 
+    async def children(self, parent: str, limit: int) -> Sequence[Task]:
+        """The tasks that the work of this one started, newest first."""
+        ...
+
     async def active(self) -> Sequence[Task]:
         """Every task that has not ended, oldest first: what a restart must look after."""
         ...
@@ -168,6 +183,28 @@ class Store(Protocol):
 
     async def following(self) -> Sequence[Task]:
         """Ended tasks that have a follow-up: their next run is still to be recorded."""
+        ...
+
+    # -- rows and numbers for people: each costs what it answers, and not the history
+    async def ended_counts(self) -> Mapping[str, int]:
+        """Ended tasks that are not cleared, by status."""
+        ...
+
+    async def deliveries_of(self, ids: Sequence[str]) -> Mapping[str, EndingDelivery]:
+        """The notice of each task's current run, where that has ended, and what became of it."""
+        ...
+
+    async def children_of(self, ids: Sequence[str], most: int) -> Mapping[str, int]:
+        """How many tasks each of these has started itself, counted up to `most`; 0 is left out."""
+        ...
+
+    async def held_of(self, threads: Sequence[str], most: int) -> Mapping[str, tuple[int, int]]:
+        """The leased and the parked notices of each thread, both counted up to `most`."""
+        ...
+
+    async def late(self, before: float, most: int) -> tuple[int, int, int]:
+        """Two counts of the notices that are not told, up to `most`: those that are parked or whose run
+        ended before then, and all. The third number is how many were told."""
         ...
 
     # -- telling
@@ -208,6 +245,18 @@ class Store(Protocol):
         """How many there are in these states, before paging."""
         ...
 
+    async def inbox(self, thread: str, before: int, limit: int) -> Sequence[InboxEntry]:
+        """The thread's notices of any state whose number is below `before`, newest first: for people."""
+        ...
+
+    async def deliveries(self, task_id: str, limit: int) -> Sequence[InboxEntry]:
+        """The notices of a task's newest runs, oldest first."""
+        ...
+
+    async def count_inbox(self, thread: str, most: int) -> Mapping[str, int]:
+        """The thread's notices by state; at most the newest `most` of the settled ones are counted."""
+        ...
+
     async def unread(self) -> Mapping[str, int]:
         """Unread notices by thread."""
         ...
@@ -216,7 +265,9 @@ class Store(Protocol):
         """Every thread that has tasks, or this one, by name; costs what is open, not the history."""
         ...
 
-    async def unpark(self, thread: str) -> int: ...
+    async def unpark(self, thread: str, notices: Sequence[str] | None = None) -> int:
+        """Makes parked notices unread again, all of the thread's or these; their failures are forgiven."""
+        ...
 
     async def park_unclaimed(self, before: float, spare: Sequence[str]) -> int:
         """Parks the unread notices of threads that nobody leased from since `before`, except those
@@ -245,8 +296,9 @@ class Store(Protocol):
         """Deletes told endings that are too old or too many; never an untold one."""
         ...
 
-    async def purge(self, ids: Sequence[str]) -> int:
-        """Deletes ended tasks for good, with their notices and files."""
+    async def purge(self, ids: Sequence[str], now: float | None = None) -> int:
+        """Deletes ended tasks for good, with their notices and files. With a time, each leaves an event
+        `purged` in the journal, so that whoever shows it knows that it is gone."""
         ...
 
     async def spill(self, payload: bytes) -> str:

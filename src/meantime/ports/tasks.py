@@ -7,42 +7,82 @@ who sees all. `ref` is an id or a unique prefix of one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Protocol, cast
+from functools import cache, partial
+from typing import Annotated, Any, NamedTuple, Protocol, cast
 
 from msgspec import Struct
 
+from meantime.kernel.argument_checks import check_text
 from meantime.kernel.change import Disposition
+from meantime.kernel.constraints import FLAG, TIMEOUT, Constraint, one_of
+from meantime.kernel.ids import check_id
+from meantime.kernel.inbox_page import InboxPage
 from meantime.kernel.lifecycle import Status
-from meantime.kernel.limits import Limits, PluginDefaults
-from meantime.kernel.lines import Line
+from meantime.kernel.limits import ON_LIMIT, Limits, PluginDefaults
+from meantime.kernel.lines import Line, LinePage, check_lines
 from meantime.kernel.model import BatchCount, Chunk, Ending, Event, InlineLimits, Json, Output, Task
 from meantime.kernel.notices import LEFT_RUNNING, Notice
+from meantime.kernel.overview import Overview
+from meantime.kernel.row_facts import RowFacts
 from meantime.kernel.stats import Statistics
-from meantime.kernel.work import Order, ToolInfo
+from meantime.kernel.work import Order, ToolInfo, check_meta
 
 from .store import Entry, Query, Settled
+from .task_details import Attendance, TaskDetails
+
+MAX_DESCRIPTION = 2_000  # characters
+RETRY = one_of("", "idempotent")
+
+
+def _is_inline(value: Any) -> bool:
+    return isinstance(value, InlineLimits) and all(
+        type(most) is int and most >= 0 for most in (value.max_bytes, value.max_lines)
+    )
+
+
+_INLINE = Constraint(
+    "InlineLimits",
+    _is_inline,
+    error="{name} takes InlineLimits(max_bytes, max_lines), whole numbers from 0 up.",
+)
+_description = partial(check_text, most=MAX_DESCRIPTION)
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """Everything about a start that is not the work itself."""
+    """Everything about a start that is not the work itself. Each has its constraint: `check_fields` checks
+    them all."""
 
-    timeout: float | None = None  # seconds; None is the default, -1 is none
-    description: str = ""
-    batch: str | None = None
-    tool_call_id: str | None = None
-    message_id: str | None = None
-    id: str | None = None
-    notify: bool = True
-    retry: str = ""
-    on_limit: str | None = None  # "queue" or "reject"; None is what the limits say
-    inline: InlineLimits | None = None
-    fork: bool = False  # go on from a conversation: `fork_of`, `context`, `session`, or the thread's own
-    fork_of: str | None = None  # a task whose session is copied
-    context: tuple[Line, ...] = ()  # the conversation itself
-    session: str | None = None
-    meta: dict[str, Json] = {}  # a JSON object that is kept with the task
-    executor: str | None = None  # the connected process that runs it; None is the ledger's owner
-    parent: str | None = None  # the task for which another program asks; work that runs here is its own
+    timeout: Annotated[float | None, TIMEOUT] = None  # seconds; None is the default, -1 is none
+    description: Annotated[str, _description] = ""
+    batch: Annotated[str | None, check_id] = None
+    tool_call_id: Annotated[str | None, check_id] = None
+    message_id: Annotated[str | None, check_id] = None
+    id: Annotated[str | None, check_id] = None
+    notify: Annotated[bool, FLAG] = True
+    retry: Annotated[str, RETRY] = ""
+    on_limit: Annotated[str | None, ON_LIMIT] = None  # "queue" or "reject"; None is what the limits say
+    inline: Annotated[InlineLimits | None, _INLINE] = None
+    # To go on from a conversation: `fork_of`, `context`, `session`, or the thread's own.
+    fork: Annotated[bool, FLAG] = False
+    fork_of: Annotated[str | None, check_id] = None  # a task whose session is copied
+    context: Annotated[tuple[Line, ...], check_lines] = ()  # the conversation itself
+    session: Annotated[str | None, check_id] = None
+    meta: Annotated[dict[str, Json], check_meta] = {}  # a JSON object that is kept with the task
+    # The connected process that runs it; None is the ledger's owner.
+    executor: Annotated[str | None, check_id] = None
+    # The task for which another program asks; work that runs here is its own.
+    parent: Annotated[str | None, check_id] = None
+
+
+def options_from(request: Struct, **more: Any) -> Options:
+    """The options of a surface's request, which are those of its fields that are named as in Options; `more`
+    is in place of them, or beside them."""
+    return Options(**{name: getattr(request, name) for name in _shared(type(request))} | more)
+
+
+@cache
+def _shared(kind: type[Struct]) -> tuple[str, ...]:
+    return tuple(name for name in Options.__struct_fields__ if name in kind.__struct_fields__)
 
 
 class Resolved(NamedTuple):
@@ -90,6 +130,8 @@ class Page(NamedTuple):
 
     tasks: Sequence[Task]
     total: int
+    next: int | None = None  # where the page behind it begins: `Query.before`; None if there is none
+    exact: bool = True  # False: there are at least `total`
 
 
 class Tasks(Protocol):
@@ -125,13 +167,26 @@ class Tasks(Protocol):
         offset: int = 0,
     ) -> Sequence[Task]: ...
 
-    async def page(self, query: Query, *, counted: bool = True) -> Page:
+    async def page(self, query: Query, *, counted: bool = True, most: int | None = None) -> Page:
         """For people: any thread's tasks, by everything that a query can ask. Not counted, the total is
-        only what is on the page."""
+        only what is on the page; it is not counted beyond `most`."""
+        ...
+
+    async def row_facts(self, ids: Sequence[str]) -> Sequence[RowFacts]:
+        """The part of each row that is not in its task, in the order of the ids; at most 1,200 at once. An
+        unknown id has no facts."""
+        ...
+
+    async def overview(self, thread: str | None) -> Overview:
+        """Everything in a few numbers, of one thread or of all. It costs the same for any history."""
         ...
 
     async def runs_of(self, ref: str, thread: str | None) -> Sequence[Task]:
         """The task as each of its runs left it, oldest first; the last is as it is now."""
+        ...
+
+    async def details(self, ref: str, thread: str | None) -> TaskDetails:
+        """The task with what can be done with it, who was told, its spending and its family."""
         ...
 
     async def position(self, ref: str, thread: str | None) -> int | None:
@@ -170,11 +225,26 @@ class Tasks(Protocol):
         (no name is any), and of those the newest `last`."""
         ...
 
+    async def line_page(
+        self, ref: str, thread: str | None, *, offset: int = 0, most: int = 1 << 20
+    ) -> LinePage:
+        """Whole lines of an agent's conversation from a place on, at most so many bytes (1 to 8 MiB). Below
+        0 the place counts from the end."""
+        ...
+
     async def answer(
-        self, ref: str, thread: str | None, text: str, *, scope: str | None = None, by: str = "user"
+        self,
+        ref: str,
+        thread: str | None,
+        text: str,
+        *,
+        scope: str | None = None,
+        by: str = "user",
+        question: str | None = None,
     ) -> Task:
         """To a task that waits: one of the offered answers (by id, label or number) or a text. `scope` is
-        "once" or "task". An agent cannot give a permission; a person can."""
+        "once" or "task". An agent cannot give a permission; a person can. `question`
+        is the id of the one that is meant: AlreadyAnswered where somebody was first."""
         ...
 
     async def result(self, ref: str, thread: str | None) -> Json:
@@ -261,7 +331,9 @@ class Tasks(Protocol):
         promise that there is something: open a turn to see."""
         ...
 
-    async def unpark(self, thread: str) -> int: ...
+    async def unpark(self, thread: str, notices: Sequence[str] | None = None) -> int:
+        """Puts parked notices of the thread back into its inbox: all, or these. How many."""
+        ...
 
     async def notices(
         self, thread: str | None, states: Iterable[str], *, limit: int = 1_000, offset: int = 0
@@ -271,6 +343,15 @@ class Tasks(Protocol):
 
     async def count_notices(self, thread: str | None, states: Iterable[str]) -> int:
         """How many there are in these states."""
+        ...
+
+    async def attendance(self, thread: str) -> Attendance:
+        """The newest open turn of the thread, and how many callers wait for its wake."""
+        ...
+
+    async def inbox(self, thread: str, *, before: int | None = None, limit: int = 50) -> InboxPage:
+        """Every notice of the thread with what became of it, newest first, `limit` of them below the number
+        `before`. For people: it settles nothing."""
         ...
 
     # -- a transcript of our own

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
 from msgspec.structs import replace
 
 from meantime.kernel.change import Change, Disposition, Facts
+from meantime.kernel.constraints import check_fields
 from meantime.kernel.errors import Closed, LimitReached
 from meantime.kernel.lifecycle import Move
-from meantime.kernel.limits import NO_LIMIT, Limits, Slots, check_limits
+from meantime.kernel.limits import NO_LIMIT, Limits, Slots
 from meantime.kernel.model import Task
+from meantime.ports.event_loop import BackgroundTasks
 from meantime.ports.runner import Assignment
 from meantime.ports.store import Committed
 
@@ -21,14 +22,16 @@ Launch = Callable[[Assignment], None]
 
 
 class Admission:
-    def __init__(self, record: Record, limits: Limits, launch: Launch) -> None:
+    def __init__(
+        self, record: Record, limits: Limits, launch: Launch, limits_changed: Callable[[Limits], object]
+    ) -> None:
         self._record = record
         self._launch = launch
         self.slots = Slots(limits)
-        self.limited: Callable[[Limits], object] = lambda limits: None  # set by whoever passes them on
+        self._limits_changed = limits_changed
         self._queued: dict[str, Assignment] = {}
         self._held: set[str] = set()  # who has a slot
-        self._starting: set[asyncio.Task[None]] = set()
+        self._starting = BackgroundTasks()
         self.coming = 0  # on their way to the queue: their commit has not landed
         self.closed = False
 
@@ -99,9 +102,7 @@ class Admission:
         for id in self.slots.admit():
             assignment = self._queued.pop(id)
             self._held.add(id)
-            starting = asyncio.get_running_loop().create_task(self._start(assignment))
-            self._starting.add(starting)
-            starting.add_done_callback(self._starting.discard)
+            self._starting.start(self._start(assignment))
 
     async def _start(self, assignment: Assignment) -> None:
         try:
@@ -125,14 +126,13 @@ class Admission:
         self.admit()
 
     def set_limits(self, limits: Limits) -> None:
-        self.slots.limits = check_limits(limits)
-        self.limited(limits)
+        self.slots.limits = check_fields(limits)
+        self._limits_changed(limits)
         self.admit()
 
     async def drain(self) -> None:
         """After `closed`: waits for the starts that were under way."""
-        if self._starting:
-            await asyncio.wait(self._starting, timeout=DRAIN)  # not for ever: the disk may be failing
+        await self._starting.wait(DRAIN)  # not for ever: the disk may be failing
 
     def position(self, task: Task) -> int | None:
         return self.slots.position((task.thread, task.work.kind), task.id)

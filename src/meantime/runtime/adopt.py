@@ -7,6 +7,7 @@ import asyncio
 from msgspec.structs import replace
 
 from meantime.execution.context import WorkContext
+from meantime.kernel.constraints import check_fields
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.model import Task
 from meantime.kernel.outcomes import Report
@@ -19,7 +20,6 @@ from meantime.ports.tasks import Options
 from .admit import Admission
 from .batches import Batches
 from .lineage import parent_of
-from .options import check_options
 from .record import Record
 from .run import Runs
 from .submit import Submission
@@ -46,7 +46,7 @@ class Adoption:
         self._engine = engine
 
     async def adopt(self, thread: str, order: Order, options: Options, running_for: float) -> Task:
-        options = check_options(options)
+        options = check_fields(options)
         running_for = check_age(running_for)
         began = self._record.clock.monotonic() - running_for
         if options.retry:

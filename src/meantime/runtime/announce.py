@@ -11,15 +11,21 @@ import logging
 from collections.abc import Coroutine, Iterable, Sequence
 from typing import Any, TypeVar
 
-from meantime.kernel.argument_checks import check_all, check_count, check_flag, check_scope, shown
+from msgspec.structs import replace
+
+from meantime.kernel.argument_checks import check_all, check_scope, shown
+from meantime.kernel.constraints import check_count, check_flag, check_members
 from meantime.kernel.errors import Degraded, InvalidInput, LeaseLost, LedgerError, NotFound
 from meantime.kernel.ids import check_id, crockford
+from meantime.kernel.inbox_page import InboxEntry, InboxPage
 from meantime.kernel.model import Task
 from meantime.kernel.notices import Notice, NoticeState, notice_id
 from meantime.kernel.reminder import reminder
 from meantime.kernel.timeouts import check
 from meantime.ports.clock import Alarm
+from meantime.ports.event_loop import BackgroundTasks
 from meantime.ports.store import Entry, Settled, check_entry
+from meantime.ports.task_details import Attendance
 from meantime.ports.tasks import OpenTurn
 
 from .batches import Batches
@@ -32,6 +38,8 @@ T = TypeVar("T")
 logger = logging.getLogger("meantime")
 MAX_WARNED = 100
 MAX_LEASED = 1_000
+MAX_INBOX = 200  # notices of a page for people
+MAX_COUNTED = 10_000  # told ones that are counted for them
 MAX_LOOKED = 100  # notices that a reminder reads; the rest are counted
 _UNTOLD = (NoticeState.UNREAD, NoticeState.LEASED)
 
@@ -39,14 +47,15 @@ _UNTOLD = (NoticeState.UNREAD, NoticeState.LEASED)
 class Holding:
     """An open turn: its thread is busy while it lasts."""
 
-    __slots__ = ("alarm", "held", "id", "lease", "thread", "told", "under_way")
+    __slots__ = ("alarm", "held", "id", "lease", "opened_at", "thread", "told", "under_way")
 
     def __init__(self, thread: str, lease: float | None) -> None:
         self.id = "turn_" + crockford(entropy(16))
         self.thread = thread
         self.lease = lease
         self.alarm: Alarm | None = None
-        self.held: set[str] = set()  # leased to it and not acknowledged
+        self.held: dict[str, float] = {}  # leased to it and not acknowledged, and since when
+        self.opened_at = 0.0
         self.told = False  # it has acknowledged something
         self.under_way: set[asyncio.Task[Any]] = set()  # leases and reads that are being written
 
@@ -65,7 +74,7 @@ class Announcing:
         self._settings = settings
         self._turns: dict[str, Holding] = {}
         self._owed: dict[str, tuple[Holding, bool]] = {}  # turns whose notices could not be given back yet
-        self._beside: set[asyncio.Task[Any]] = set()
+        self._beside = BackgroundTasks()
         self._warned: set[str] = set()
 
     async def open(self) -> None:
@@ -78,6 +87,7 @@ class Announcing:
     async def open_turn(self, thread: str, *, lease: float | None, limit: int) -> OpenTurn:
         _check_limit(limit)
         holding = Holding(thread, None if lease is None else check(lease))
+        holding.opened_at = self._record.clock.now()
         self._turns[holding.id] = holding
         self._waking.enter(thread)
         leasing = self._begin(self._lease(holding, limit), holding)
@@ -104,8 +114,9 @@ class Announcing:
         known = self._waking.unread(thread)
         if not known and not await self._store.notices(thread, [NoticeState.PARKED], 1):
             return ()
-        notices = await self._store.lease(thread, holding.id, limit, self._record.clock.now())
-        holding.held.update(notice.id for notice in notices)
+        now = self._record.clock.now()
+        notices = await self._store.lease(thread, holding.id, limit, now)
+        holding.held.update((notice.id, now) for notice in notices)
         self._waking.count(thread, -len(notices))
         # Unclaimed ones came back with this lease, perhaps more than it took: where our count says that none
         # is left, the store is asked.
@@ -154,7 +165,8 @@ class Announcing:
             return await self._with_earlier(Settled((), ()), holding, reads)
         now = self._record.clock.now()
         settled = await self._store.settle(holding.thread, holding.id, wanted, entries, now)
-        holding.held.difference_update(settled.told)
+        for told in settled.told:
+            holding.held.pop(told, None)
         holding.told = holding.told or bool(settled.told)
         if settled.gone:
             raise LeaseLost(settled.gone)
@@ -177,7 +189,7 @@ class Announcing:
     async def _read(self, holding: Holding, task: Task) -> None:
         now = self._record.clock.now()
         if await self._store.read(holding.id, task.id, task.run.number, now):
-            holding.held.add(notice_id(task.id, task.run.number))
+            holding.held[notice_id(task.id, task.run.number)] = now
             self._waking.count(task.thread, -1)
 
     async def renew(self, turn: str, thread: str | None = None) -> None:
@@ -256,12 +268,13 @@ class Announcing:
 
     # -- parking
 
-    async def unpark(self, thread: str) -> int:
-        return await self._finish(self._unpark(thread))
+    async def unpark(self, thread: str, notices: Sequence[str] | None) -> int:
+        chosen = None if notices is None else _ids(notices, "notices")
+        return await self._finish(self._unpark(thread, chosen))
 
-    async def _unpark(self, thread: str) -> int:
+    async def _unpark(self, thread: str, notices: Sequence[str] | None) -> int:
         self._record.notices_of(thread)
-        back = await self._store.unpark(thread)
+        back = await self._store.unpark(thread, notices)
         self._record.notices_of(thread)
         self._waking.count(thread, back)
         self._waking.signal(thread)
@@ -299,12 +312,36 @@ class Announcing:
     async def count_notices(self, thread: str | None, states: Iterable[str]) -> int:
         return await self._store.count_notices(thread, _states(states))
 
+    def with_leases(self, entries: Sequence[InboxEntry]) -> list[InboxEntry]:
+        """With the time since which open turns hold them: a lease does not outlive its turn, so it is not
+        recorded."""
+        since = {id: at for holding in self._turns.values() for id, at in holding.held.items()}
+        return [
+            replace(one, leased_at=since.get(one.id)) if one.state is NoticeState.LEASED else one
+            for one in entries
+        ]
+
+    def attendance(self, thread: str) -> Attendance:
+        waiting = self._waking.waiting(thread)
+        turns = [holding for holding in self._turns.values() if holding.thread == thread]
+        if not turns:
+            return Attendance(waiting=waiting)
+        newest = max(turns, key=lambda holding: holding.opened_at)
+        return Attendance(newest.id, newest.opened_at, len(newest.held), waiting)
+
+    async def inbox(self, thread: str, before: int | None, limit: int) -> InboxPage:
+        check_count(limit, "limit", 1, MAX_INBOX)
+        top = 1 << 62 if before is None else check_count(before, "before", 1, 1 << 62)
+        found = await self._store.inbox(thread, top, limit)
+        counts = dict(await self._store.count_inbox(thread, MAX_COUNTED))
+        settled = counts.get(NoticeState.TOLD, 0) + counts.get(NoticeState.MUTED, 0)
+        rest = found[-1].number if len(found) == limit and found[-1].number > 1 else None
+        return InboxPage(tuple(self.with_leases(found)), rest, counts, settled < MAX_COUNTED)
+
     # -- work that outlasts its caller
 
     def _begin(self, coroutine: Coroutine[Any, Any, T], holding: Holding | None = None) -> asyncio.Task[T]:
-        task = asyncio.get_running_loop().create_task(coroutine)
-        self._beside.add(task)
-        task.add_done_callback(self._beside.discard)
+        task = self._beside.start(coroutine)
         if holding is not None:
             holding.under_way.add(task)
             task.add_done_callback(holding.under_way.discard)
@@ -314,8 +351,7 @@ class Announcing:
         return await asyncio.shield(self._begin(coroutine, holding))
 
     async def close(self) -> None:
-        if self._beside:
-            await asyncio.wait(self._beside, timeout=DRAIN)  # not for ever: the disk may not answer
+        await self._beside.wait(DRAIN)  # not for ever: the disk may not answer
         for holding in list(self._turns.values()):
             await self._close(holding, failed=False)
 
@@ -325,12 +361,7 @@ def _ids(given: object, what: str) -> list[str]:
 
 
 def _states(given: Iterable[str]) -> list[NoticeState]:
-    try:
-        return [NoticeState(state) for state in check_all(given, str, "states")]
-    except ValueError:
-        raise InvalidInput(
-            f"{shown(given)} names an unknown state.", hint=f"States are {', '.join(NoticeState)}."
-        ) from None
+    return check_members(given, "states", NoticeState, "state")
 
 
 def _check_limit(limit: object) -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import TypeAlias
 
 from msgspec.structs import replace
 
 from meantime.kernel.change import Change
-from meantime.kernel.ids import ENTROPY, batch_id, check_id
+from meantime.kernel.ids import ENTROPY, batch_id, check_id, is_unnamed
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import BatchCount, Task
 from meantime.kernel.notices import Notice
+from meantime.kernel.overview import BatchStanding
 from meantime.ports.store import Committed
 
 from .entropy import entropy
@@ -104,6 +106,17 @@ class Batches:
             return await self._record.store.batch(batch, None)
         known = self._counts.get((thread, batch))
         return known if known is not None and known.total else await self._stored((thread, batch))
+
+    def newest(self, most: int, thread: str | None) -> Iterator[BatchStanding]:
+        """Batches that people named, or that hold several tasks: first those where something is active, then
+        those that ended last."""
+        active = (key for key in reversed(self._counts) if key not in self._over)
+        looked_at = islice(chain(active, reversed(self._over)), 2 * KEPT)
+        found = (key for key in looked_at if thread in (None, key[0]))
+        counts = ((key, self._counts[key]) for key in found)
+        named = ((key, one) for key, one in counts if one.total > 1 or (one.total and not is_unnamed(one.id)))
+        for (owner, id), count in islice(named, most):
+            yield BatchStanding(id, owner, count.ended, count.failed, count.total)
 
     async def label(self, notices: Sequence[Notice]) -> list[Notice]:
         """Notices told together count up to where their batch stands: 3 of 5, then 4 of 5."""

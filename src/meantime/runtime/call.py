@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from meantime.execution.context import LOOK
+from meantime.kernel.constraints import check_fields
 from meantime.kernel.errors import Duplicate
 from meantime.kernel.ids import check_id
 from meantime.kernel.model import Task
@@ -22,7 +23,6 @@ from .admit import Admission
 from .batches import Batches
 from .foreground_call import Foreground, answer_of, find, timed_out, too_late
 from .lineage import parent_of
-from .options import check_options
 from .record import Record, duplicate_call
 from .run import Runs
 from .settings import Settings
@@ -56,7 +56,7 @@ class Calls:
         self._ended: OrderedDict[str, str] = OrderedDict()  # ids of inline calls, with their thread
 
     async def call(self, thread: str, order: Order, options: Options, threshold: float | None) -> Answer:
-        options = check_options(options)
+        options = check_fields(options)
         limit = _threshold(threshold)
         parent = await parent_of(options, self._record)
         batch = await self._batches.choose(thread, options.batch)

@@ -59,7 +59,7 @@ class Clearing:
 
     async def purge(self, refs: Sequence[str]) -> int:
         tasks = [await self._looking.find(ref, None) for ref in check_all(refs, str, "refs")]
-        gone = await self._record.store.purge([task.id for task in tasks])
+        gone = await self._record.store.purge([task.id for task in tasks], self._record.clock.now())
         purged = [task for task in tasks if await self._record.store.load(task.id) is None]
         for runner in self._engine.lasting():
             for task in purged:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from typing import cast
 
@@ -12,6 +11,7 @@ from meantime.kernel.errors import Closed, InvalidInput, MeantimeError, Refused
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Task
 from meantime.ports.engine import Engine
+from meantime.ports.event_loop import BackgroundTasks
 from meantime.ports.runner import TalkingRunner
 from meantime.ports.store import Committed
 
@@ -28,7 +28,7 @@ class FollowUps:
         self._record = record
         self._submission = submission
         self._engine = engine
-        self._beside: set[asyncio.Task[None]] = set()
+        self._beside = BackgroundTasks()
         self.closed = False
 
     async def say(self, task: Task, text: object) -> str:
@@ -46,9 +46,7 @@ class FollowUps:
 
     def on_commit(self, change: Change, committed: Committed) -> None:
         if change.ends and change.task.follow_up and not self.closed:
-            following = asyncio.get_running_loop().create_task(self._go_on(change.task))
-            self._beside.add(following)
-            following.add_done_callback(self._beside.discard)
+            self._beside.start(self._go_on(change.task))
 
     async def recover(self) -> None:
         """Starts the runs whose predecessor's ending was recorded, and that were not. It is repeated now and
@@ -68,8 +66,7 @@ class FollowUps:
 
     async def close(self) -> None:
         self.closed = True
-        if self._beside:
-            await asyncio.wait(set(self._beside))
+        await self._beside.wait()
 
 
 def _queued(task: Task, text: str) -> dict[str, object]:

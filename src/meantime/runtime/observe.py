@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from meantime.kernel.argument_checks import check_count
 from meantime.kernel.change import Change
+from meantime.kernel.constraints import check_count
 from meantime.kernel.errors import Closed
 from meantime.kernel.model import Event
 from meantime.ports.store import Committed
@@ -27,6 +27,10 @@ class Observing:
         self._heard = max(self._heard, committed.seq or 0)
         if committed.seq and self._sleepers:
             self._wake()
+
+    def wake(self) -> None:
+        """The journal has something new that is not the event of a commit."""
+        self._wake()
 
     def _wake(self) -> None:
         sleepers, self._sleepers = self._sleepers, set()

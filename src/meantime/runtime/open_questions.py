@@ -7,13 +7,13 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
-from meantime.kernel.argument_checks import shown
+from meantime.kernel.argument_checks import check_text, shown
 from meantime.kernel.bounds import bounded_question
 from meantime.kernel.change import Change, Disposition, Facts
-from meantime.kernel.errors import Closed, InvalidInput, NotFound, Refused
+from meantime.kernel.errors import AlreadyAnswered, Closed, InvalidInput, NotFound, Refused
 from meantime.kernel.lifecycle import Move, Status
 from meantime.kernel.model import Task
-from meantime.kernel.plain_text import plain
+from meantime.kernel.plain_text import cut, plain
 from meantime.kernel.questions import Question, Reply, check_answer, posed, reply_to
 from meantime.ports.runner import Stopped
 from meantime.ports.store import Committed
@@ -22,6 +22,8 @@ from .record import Record
 
 ELSEWHERE = "elsewhere"  # `by` of a question that was answered where it was asked
 STOPPED = "This run was asked to stop while it waited for an answer."
+MOST_ID = 200  # characters of a question's id
+SHOWN_ANSWER = 2_000  # characters of the answer that was first
 PERSON, AGENT = "user", "agent"  # who may answer
 
 
@@ -90,18 +92,22 @@ class OpenQuestions:
         with suppress(Closed, NotFound):
             await self._record.insist(id, Move.ANSWER, Facts(reply=reply))
 
-    async def answer(self, task: Task, text: str, scope: str | None, by: str) -> Task:
+    async def answer(
+        self, task: Task, text: str, scope: str | None, by: str, named: str | None = None
+    ) -> Task:
+        """`named`: the question that is meant, where the caller says which one it saw."""
         text, scope = check_answer(text, scope)
+        named = None if named is None else check_text(named, "question", MOST_ID)
         if not isinstance(by, str) or plain(by) not in (PERSON, AGENT):  # pyright: ignore[reportUnnecessaryIsInstance]  it comes from outside
             known = f"Use {PERSON!r} for a person, {AGENT!r} for an agent."
             raise InvalidInput(f"by={shown(by)} is unknown.", hint=known)
-        if task.status is not Status.WAITING:
+        if task.status is not Status.WAITING or _is_another(task, named):
             # Whoever looked into the store may have seen the question before its commit took effect here.
             await self._record.drain()
             task = await self._record.current(task.id)
         question = task.question
-        if task.status is not Status.WAITING or question is None:
-            raise _not_waiting(task)
+        if task.status is not Status.WAITING or question is None or _is_another(task, named):
+            raise _not_waiting(task, named)
         reply = reply_to(question, text, scope=scope, by=by, now=self._record.clock.now())
         if by != PERSON and question.kind == "permission" and reply.allows is not False:
             raise Refused(
@@ -112,7 +118,7 @@ class OpenQuestions:
             )
         moved = await self._record.move(task.id, Move.ANSWER, Facts(reply=reply))
         if moved.disposition is not Disposition.APPLIED:
-            raise _not_waiting(moved.task)
+            raise _not_waiting(moved.task, named or question.id)
         return moved.task
 
     def on_commit(self, change: Change, committed: Committed) -> None:
@@ -134,7 +140,18 @@ class OpenQuestions:
             answer.set_exception(Stopped(STOPPED))
 
 
-def _not_waiting(task: Task) -> Refused:
+def _is_another(task: Task, named: str | None) -> bool:
+    return named is not None and (task.question is None or task.question.id != named)
+
+
+def _not_waiting(task: Task, named: str | None) -> Refused:
+    """The question was answered by somebody else, in this run; or there was none."""
+    replies = [reply for reply in task.answers if reply.run == task.run.number and reply.by != ELSEWHERE]
+    first = [reply for reply in replies if named in (None, reply.question)]
+    if first and (named is not None or not task.ended):
+        reply = first[-1]
+        text = f"The question of task {task.id} was answered already, by {reply.by}: {cut(str(reply), 200)}"
+        return AlreadyAnswered(text, by=reply.by, at=reply.at, answer=cut(str(reply), SHOWN_ANSWER))
     hint = "Say more with send."
     if task.ended:  # only agents hold a conversation
         hint = "Go on with resume." if task.work.kind == "agent" else "Start a new one."

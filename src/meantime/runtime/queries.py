@@ -10,16 +10,9 @@ from typing import Any, cast
 import msgspec
 from msgspec.structs import replace
 
-from meantime.kernel.argument_checks import (
-    as_number,
-    check_all,
-    check_choice,
-    check_count,
-    check_flag,
-    check_scope,
-    shown,
-)
+from meantime.kernel.argument_checks import as_number, check_all, check_scope, shown
 from meantime.kernel.change import Change
+from meantime.kernel.constraints import check_choice, check_count, check_flag, check_members
 from meantime.kernel.errors import (
     Ambiguous,
     Closed,
@@ -51,7 +44,7 @@ from meantime.kernel.notices import payload_text, run_of_notice, summary
 from meantime.kernel.payloads import preview
 from meantime.ports.engine import Engine
 from meantime.ports.runner import SpeakingRunner
-from meantime.ports.store import Committed, Owed, Query
+from meantime.ports.store import Committed, Owed, Query, Sort
 from meantime.ports.tasks import Page, ThreadCount
 
 from .record import Record
@@ -128,13 +121,20 @@ class Looking:
             active = [task for task in active if task.id not in known]
         return [*reversed(active), *ended][offset : offset + limit]
 
-    async def page(self, query: Query, *, counted: bool) -> Page:
+    async def page(self, query: Query, *, counted: bool, most: int | None = None) -> Page:
         _check_part(query.limit, query.offset)
+        if most is not None:
+            check_count(most, "most", 1, 1 << 62)
         store = self._record.store
         found = self._as_they_are(await store.list(query))
-        if not counted or (query.offset == 0 and len(found) < query.limit):
-            return Page(found, len(found))
-        return Page(found, await store.count(query))
+        is_full = len(found) >= query.limit and query.sort is Sort.NEWEST
+        next = await store.place(found[-1].id) if is_full else None
+        if not counted or (query.offset == 0 and query.before is None and len(found) < query.limit):
+            return Page(found, len(found), next)
+        if most is not None and _is_of_all(query):
+            return Page(found, len(self._record.live) + sum((await store.ended_counts()).values()), next)
+        total = await store.count(query, most)
+        return Page(found, total, next, exact=most is None or total < most)
 
     def _as_they_are(self, found: Sequence[Task]) -> Sequence[Task]:
         """The store is right about an ending that it knows before we are notified."""
@@ -288,12 +288,12 @@ class Looking:
 
 
 def _statuses(given: Iterable[str]) -> frozenset[Status]:
-    try:
-        return frozenset(map(Status, check_all(given, str, "statuses")))
-    except ValueError:
-        raise InvalidInput(
-            f"{shown(given)} names an unknown status.", hint=f"Statuses are {', '.join(Status)}."
-        ) from None
+    return frozenset(check_members(given, "statuses", Status, "status"))
+
+
+def _is_of_all(query: Query) -> bool:
+    """Whether it asks for everything that is not cleared: how much that is, is known."""
+    return replace(query, limit=1, offset=0, before=None, sort=Sort.NEWEST) == Query(limit=1)
 
 
 def _check_part(limit: object, offset: object) -> None:

@@ -21,6 +21,7 @@ from meantime.kernel.payloads import short
 from meantime.kernel.questions import Question, Reply
 from meantime.ports.clock import Alarm
 from meantime.ports.engine import Engine
+from meantime.ports.event_loop import BackgroundTasks
 from meantime.ports.runner import CURRENT, Assignment, LastingRunner
 
 from .open_questions import OpenQuestions
@@ -79,7 +80,7 @@ class Runs:
         self.asking = asking
         self._settings = settings
         self.live: dict[str, Live] = {}
-        self._side: set[asyncio.Task[Any]] = set()  # short work of our own: stops, flushes
+        self._side = BackgroundTasks()  # short work of our own: stops, flushes
         self._closed = False
         self._requeue = requeue
 
@@ -316,13 +317,9 @@ class Runs:
         if self._closed:  # an alarm that rang late: nobody would see it through
             coroutine.close()
             return
-        task = asyncio.get_running_loop().create_task(coroutine)
-        self._side.add(task)
-        task.add_done_callback(self._side.discard)
+        self._side.start(coroutine)
 
     async def close(self) -> None:
         """Every run has ended or was left behind; what they still wrote beside is dropped."""
         self._closed = True
-        for task in list(self._side):
-            task.cancel()
-        await asyncio.gather(*self._side, return_exceptions=True)
+        await self._side.close()

@@ -6,22 +6,28 @@ from collections.abc import Iterable, Sequence
 from typing import cast
 
 from meantime.conversation.push import Pushing
-from meantime.kernel.argument_checks import check_all, check_count, check_flag, check_scope
+from meantime.kernel.argument_checks import check_all, check_scope
+from meantime.kernel.constraints import check_count, check_flag
 from meantime.kernel.errors import Closed, InvalidInput, NotFound, RetryNotSupported
 from meantime.kernel.ids import check_id
+from meantime.kernel.inbox_page import InboxPage
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.limits import Limits, PluginDefaults
-from meantime.kernel.lines import Line
+from meantime.kernel.lines import Line, LinePage
 from meantime.kernel.model import BatchCount, Chunk, Event, Json, Output, Task
 from meantime.kernel.notices import Notice
+from meantime.kernel.overview import Overview
+from meantime.kernel.row_facts import RowFacts
 from meantime.kernel.stats import Statistics
 from meantime.kernel.work import Order, ToolInfo
 from meantime.ports.clock import Clock
 from meantime.ports.engine import Engine
 from meantime.ports.event_loop import check_loop
+from meantime.ports.executors import NOBODY, LinkedProcesses
 from meantime.ports.host import Host
 from meantime.ports.runner import ServedRunner
 from meantime.ports.store import Entry, Query, Settled, Store, check_entry
+from meantime.ports.task_details import Attendance, TaskDetails
 from meantime.ports.tasks import Answer, CancelAnswer, OpenTurn, Options, Page, ThreadCount
 
 from .foreground_call import is_a_task
@@ -30,8 +36,10 @@ from .stages import Stages
 
 
 class Runtime(Stages):
-    def __init__(self, store: Store, engine: Engine, clock: Clock, settings: Settings) -> None:
-        super().__init__(store, engine, clock, settings)
+    def __init__(
+        self, store: Store, engine: Engine, clock: Clock, settings: Settings, linked: LinkedProcesses = NOBODY
+    ) -> None:
+        super().__init__(store, engine, clock, settings, linked)
         self.pushing = Pushing(self, self.record.sleep)
 
     def _check_open(self) -> None:
@@ -97,13 +105,24 @@ class Runtime(Stages):
             thread, statuses, batch=batch, history=history, limit=limit, offset=offset
         )
 
-    async def page(self, query: Query, *, counted: bool = True) -> Page:
+    async def page(self, query: Query, *, counted: bool = True, most: int | None = None) -> Page:
         self._check_open()
-        return await self.looking.page(query, counted=counted)
+        return await self.looking.page(query, counted=counted, most=most)
+
+    async def row_facts(self, ids: Sequence[str]) -> Sequence[RowFacts]:
+        self._check_open()
+        return await self.rows.facts(check_all(ids, str, "ids"))
+
+    async def overview(self, thread: str | None) -> Overview:
+        self._check_open()
+        return await self.tally.overview(check_scope(thread))
 
     async def runs_of(self, ref: str, thread: str | None) -> Sequence[Task]:
         task = await self.get(ref, thread)
         return [*await self.store.runs(task.id), task]
+
+    async def details(self, ref: str, thread: str | None) -> TaskDetails:
+        return await self.details_of.of(await self.get(ref, thread))
 
     async def position(self, ref: str, thread: str | None) -> int | None:
         return self.admission.position(await self.get(ref, thread))
@@ -145,11 +164,24 @@ class Runtime(Stages):
         self._check_open()
         return await self.work_io.lines(ref, thread, kinds, roles, last)
 
+    async def line_page(
+        self, ref: str, thread: str | None, *, offset: int = 0, most: int = 1 << 20
+    ) -> LinePage:
+        self._check_open()
+        return await self.work_io.line_page(ref, thread, offset, most)
+
     async def answer(
-        self, ref: str, thread: str | None, text: str, *, scope: str | None = None, by: str = "user"
+        self,
+        ref: str,
+        thread: str | None,
+        text: str,
+        *,
+        scope: str | None = None,
+        by: str = "user",
+        question: str | None = None,
     ) -> Task:
         self._check_open()
-        return await self.asking.answer(await self.looking.find(ref, thread), text, scope, by)
+        return await self.asking.answer(await self.looking.find(ref, thread), text, scope, by, question)
 
     async def result(self, ref: str, thread: str | None) -> Json:
         self._check_open()
@@ -221,6 +253,7 @@ class Runtime(Stages):
     async def purge(self, refs: Sequence[str]) -> int:
         self._check_open()
         gone = await self.clearing.purge(refs)
+        self.observing.wake()
         await self.waking.refresh()  # what was deleted is not to be told any more
         return gone
 
@@ -266,9 +299,9 @@ class Runtime(Stages):
     def has_empty_inbox(self, thread: str) -> bool:
         return False  # a turn says it here, without a request
 
-    async def unpark(self, thread: str) -> int:
+    async def unpark(self, thread: str, notices: Sequence[str] | None = None) -> int:
         check_loop(self._loop)
-        return await self.announcing.unpark(check_id(thread, "thread"))
+        return await self.announcing.unpark(check_id(thread, "thread"), notices)
 
     async def notices(
         self, thread: str | None, states: Iterable[str], *, limit: int = 1_000, offset: int = 0
@@ -279,6 +312,14 @@ class Runtime(Stages):
     async def count_notices(self, thread: str | None, states: Iterable[str]) -> int:
         check_loop(self._loop)
         return await self.announcing.count_notices(check_scope(thread), states)
+
+    async def attendance(self, thread: str) -> Attendance:
+        check_loop(self._loop)
+        return self.announcing.attendance(check_id(thread, "thread"))
+
+    async def inbox(self, thread: str, *, before: int | None = None, limit: int = 50) -> InboxPage:
+        check_loop(self._loop)
+        return await self.announcing.inbox(check_id(thread, "thread"), before, limit)
 
     def attach(self, thread: str, host: Host) -> None:
         self._check_open()

@@ -9,6 +9,7 @@ from meantime.kernel.model import Task
 from meantime.ports.clock import Clock
 from meantime.ports.engine import Engine
 from meantime.ports.event_loop import check_loop
+from meantime.ports.executors import NOBODY, LinkedProcesses
 from meantime.ports.runner import Assignment
 from meantime.ports.store import Store
 
@@ -18,17 +19,21 @@ from .announce import Announcing
 from .batches import Batches
 from .call import Calls
 from .clear import Clearing
+from .details import Details
 from .follow_ups import FollowUps
 from .observe import Observing
 from .open_questions import OpenQuestions
 from .queries import Looking
 from .record import Record
+from .rows import Rows
 from .run import Runs
 from .session_cleanup import SessionCleanup
-from .settings import Settings, check_on_close
+from .settings import ON_CLOSE, Settings
 from .stop import Stopping
 from .submit import Submission
+from .tally import Tally
 from .upkeep import Upkeep
+from .usual_durations import UsualDurations
 from .wake import Waking
 from .work_io import WorkIO
 
@@ -38,14 +43,16 @@ class Stages:
 
     pushing: Pushing  # through the verbs: whoever has them gives it
 
-    def __init__(self, store: Store, engine: Engine, clock: Clock, settings: Settings) -> None:
+    def __init__(
+        self, store: Store, engine: Engine, clock: Clock, settings: Settings, linked: LinkedProcesses = NOBODY
+    ) -> None:
         self.store = store
         self.engine = engine
         self.settings = settings
         self.record = Record(store, clock)
         self.asking = OpenQuestions(self.record)
         self.runs = Runs(self.record, engine, settings, self.asking, self._requeue)
-        self.admission = Admission(self.record, settings.limits, self.runs.launch)
+        self.admission = Admission(self.record, settings.limits, self.runs.launch, linked.limits_changed)
         self.batches = Batches(self.record)
         self.submission = Submission(self.record, self.admission, self.batches, engine, settings)
         self.looking = Looking(self.record, self.runs, engine, settings)
@@ -54,9 +61,15 @@ class Stages:
         self.stopping = Stopping(self.record, self.runs, self.admission, self.looking, engine, settings)
         self.sessions = SessionCleanup(self.record, engine)
         self.clearing = Clearing(self.record, self.looking, engine, self.sessions)
-        self.waking = Waking(store, clock, settings.wakes)
+        self.waking = Waking(store, clock, settings.wakes, linked.inbox_filled)
         self.announcing = Announcing(self.record, self.batches, self.waking, settings)
         self.observing = Observing(self.record)
+        self.tally = Tally(self.record, self.admission, self.batches, self.waking)
+        self.usual = UsualDurations(self.record)
+        self.rows = Rows(self.record, self.admission, engine, self.usual)
+        self.details_of = Details(
+            self.record, engine, self.admission, self.announcing, self.batches, self.usual
+        )
         self.calling = Calls(
             self.record, self.submission, self.batches, self.admission, self.runs, engine, settings
         )
@@ -76,7 +89,7 @@ class Stages:
             self.following.recover,
         )
         every = (self.batches, self.waking, self.observing)
-        changes = (self.admission, self.asking, self.looking, self.following)
+        changes = (self.admission, self.asking, self.looking, self.following, self.usual)
         self.record.listeners += [stage.on_commit for stage in every]
         self.record.change_listeners += [stage.on_commit for stage in changes]
         self._open = False
@@ -98,13 +111,14 @@ class Stages:
             await self.store.close()
             raise
         self.upkeep.start()
+        self.usual.open()
         self._loop = asyncio.get_running_loop()
         self._open = True
 
     async def close(self, on_close: str | None = None) -> None:
         """Stops what runs in this process and records it. Work that outlives us goes on, if it may, and what
         is queued stays queued: both are for the next owner."""
-        keeps = check_on_close(self.settings.on_close if on_close is None else on_close) == "keep"
+        keeps = ON_CLOSE(self.settings.on_close if on_close is None else on_close, "on_close") == "keep"
         if not self._open:
             return
         check_loop(self._loop)
@@ -116,6 +130,7 @@ class Stages:
             await self.following.close()
             await self.stopping.everything(keeps=keeps)
             self.looking.close()
+            await self.usual.close()
             self.waking.close()
             self.observing.close()
             await self.runs.close()

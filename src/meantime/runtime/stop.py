@@ -7,8 +7,9 @@ import logging
 from collections.abc import Sequence
 from typing import cast
 
-from meantime.kernel.argument_checks import check_flag, check_words
+from meantime.kernel.argument_checks import check_words
 from meantime.kernel.change import SHUTDOWN, Disposition, Facts
+from meantime.kernel.constraints import check_flag
 from meantime.kernel.errors import Refused
 from meantime.kernel.lifecycle import Move, Status
 from meantime.kernel.model import Task

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from meantime.kernel.argument_checks import check_text
 from meantime.kernel.change import Disposition, Facts
+from meantime.kernel.constraints import check_fields
 from meantime.kernel.errors import Duplicate, InvalidInput, NotFound, NotResumable, Refused
 from meantime.kernel.fork_context import seed
 from meantime.kernel.ids import ENTROPY, task_id
@@ -28,7 +29,6 @@ from .admit import Admission
 from .batches import Batches
 from .entropy import entropy
 from .lineage import Parent, allowed_below, parent_of
-from .options import check_options
 from .record import Record, Then
 from .settings import Settings
 
@@ -47,7 +47,7 @@ class Submission:
         self._preparing: set[str] = set()  # on their way to the ledger
 
     async def start(self, thread: str, order: Order, options: Options) -> Task:
-        options = check_options(options)
+        options = check_fields(options)
         runner = self._engine.runner(order.work.kind)
         parent = await parent_of(options, self._record)
         batch = await self._batches.choose(thread, options.batch)
@@ -137,7 +137,7 @@ class Submission:
         return created
 
     async def resume(self, task: Task, prompt: str, options: Options) -> Task:
-        options = check_options(options)
+        options = check_fields(options)
         prompt = check_text(prompt, "prompt", MAX_PROMPT)
         runner = self._engine.runner(task.work.kind)
         asked = options.timeout

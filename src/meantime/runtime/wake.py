@@ -20,7 +20,10 @@ logger = logging.getLogger("meantime")
 
 
 class Waking:
-    def __init__(self, store: Store, clock: Clock, budget: WakeBudget) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, budget: WakeBudget, inbox_filled: Callable[[str], object]
+    ) -> None:
+        """`inbox_filled` is told of threads with more to tell."""
         self._store = store
         self._clock = clock
         self.wakes = Wakes(budget)
@@ -32,7 +35,7 @@ class Waking:
         self._changes = 0  # of our own count, to notice those that come while we look
         self._sleepers: dict[str, list[asyncio.Future[None]]] = {}
         self._closed = False
-        self.filled: Callable[[str], object] = lambda thread: None  # is told of threads with more to tell
+        self._inbox_filled = inbox_filled
 
     async def refresh(self) -> None:
         """Counts again in the store: whatever went wrong with our own count is mended. Changes while we look
@@ -45,7 +48,7 @@ class Waking:
                 more = [thread for thread, unread in found.items() if unread > self.unread(thread)]
                 self._unread = found
                 for thread in more:
-                    self.filled(thread)
+                    self._inbox_filled(thread)
                 return
 
     def on_commit(self, change: Change, committed: Committed) -> None:
@@ -63,7 +66,7 @@ class Waking:
         else:
             self._unread.pop(thread, None)
         if change > 0:
-            self.filled(thread)
+            self._inbox_filled(thread)
 
     def unread(self, thread: str) -> int:
         return self._unread.get(thread, 0)
@@ -88,6 +91,10 @@ class Waking:
     def attended(self) -> list[str]:
         """Threads that somebody works on or waits for: not abandoned, whatever the clock says."""
         return [*self._busy, *(thread for thread, sleepers in self._sleepers.items() if sleepers)]
+
+    def waiting(self, thread: str) -> int:
+        """How many callers wait for a wake of the thread."""
+        return len(self._sleepers.get(thread, ()))
 
     def is_due(self, thread: str) -> bool:
         return thread not in self._busy and self._unread.get(thread, 0) > 0

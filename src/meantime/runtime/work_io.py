@@ -7,18 +7,20 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from meantime.kernel.argument_checks import as_bytes, check_all, check_choice, check_count, check_flag
+from meantime.kernel.argument_checks import as_bytes, check_all
+from meantime.kernel.constraints import check_choice, check_count, check_flag
 from meantime.kernel.errors import InvalidInput, Refused
-from meantime.kernel.lines import Line, chosen
+from meantime.kernel.lines import Line, LinePage, PlacedLine, chosen
 from meantime.kernel.model import Chunk, Task
 from meantime.ports.engine import Engine
-from meantime.ports.runner import SpeakingRunner, TalkingRunner
+from meantime.ports.runner import PagingRunner, SpeakingRunner, TalkingRunner
 
 from .follow_ups import FollowUps
 from .queries import Looking
 
 MOST = 1 << 20  # bytes of one answer
 MOST_LINES = 100_000
+MOST_PAGE = 8 << 20  # bytes of a conversation at once
 STREAMS = ("both", "stdout", "stderr")
 LOOK_AGAIN = 0.5  # seconds
 
@@ -63,6 +65,17 @@ class WorkIO:
         if not runner.abilities.talk:
             raise Refused(f"{_what(task)} hold no conversation.", code="no_lines", hint="Use its log.")
         return chosen(await cast("TalkingRunner", runner).lines(task), kinds, roles, last)
+
+    async def line_page(self, ref: str, thread: str | None, offset: int, most: int) -> LinePage:
+        check_count(offset, "offset", -(1 << 62), 1 << 62)
+        check_count(most, "most", MOST, MOST_PAGE)
+        task = await self._looking.find(ref, thread)
+        runner = self._engine.runner(task.work.kind)
+        if runner.abilities.pages:
+            return await cast("PagingRunner", runner).line_page(task, offset, most)
+        lines = await self.lines(task.id, None, (), (), None)
+        placed = tuple(PlacedLine(place, line) for place, line in enumerate(lines))
+        return LinePage(placed[max(0, offset) :], 0, len(lines), len(lines))
 
     async def send(self, ref: str, thread: str | None, data: object, *, eof: bool) -> str:
         """The result: \"written\" to a command, \"steered\" into an agent's turn, or \"queued\"."""

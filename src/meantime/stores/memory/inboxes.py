@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Set
+from itertools import islice
 
 from meantime.kernel.notices import NoticeState
 from meantime.ports.store import Owed, Settled
@@ -17,7 +18,7 @@ OPEN = frozenset({NoticeState.UNREAD, NoticeState.LEASED, NoticeState.PARKED})
 class ThreadInbox:
     """One thread's notices, by completion number."""
 
-    __slots__ = ("all", "claimed_at", "held", "last", "open", "waits")
+    __slots__ = ("all", "claimed_at", "held", "last", "open", "turn", "turns", "waits")
 
     def __init__(self) -> None:
         self.last = 0  # the completion number that was given last; none is given twice
@@ -27,6 +28,7 @@ class ThreadInbox:
         self.open: OrderedDict[int, NoticeRecord] = OrderedDict()
         self.held: dict[str, dict[int, NoticeRecord]] = {}  # by turn
         self.claimed_at = float("-inf")
+        self.turn, self.turns = "", 0  # the last turn that was told something, and how many there were
         self.waits = False  # some of its notices were parked because nobody came
 
     def held_by(self, turn: str) -> list[NoticeRecord]:
@@ -95,6 +97,9 @@ class Inboxes:
         if state is NoticeState.UNREAD:
             self.unread[name] += 1
         elif state is NoticeState.LEASED:
+            if thread.turn != turn:  # one that leases again is still the same
+                thread.turn, thread.turns = turn, thread.turns + 1
+            notice.turn_number = thread.turns
             notice.deliveries += 1
             thread.held.setdefault(turn, {})[notice.number] = notice
         elif state is NoticeState.TOLD:
@@ -121,13 +126,14 @@ class Inboxes:
         self._move(notice, NoticeState.LEASED, turn)
         return True
 
-    def settle(self, thread: str, turn: str, ids: Sequence[str]) -> Settled:
+    def settle(self, thread: str, turn: str, ids: Sequence[str], now: float) -> Settled:
         held = {notice.id: notice for notice in self._threads[thread].held_by(turn)}
         told: list[str] = []
         gone: list[str] = []
         for id in dict.fromkeys(ids or held):
             if id in held:
                 self._move(held[id], NoticeState.TOLD, turn)
+                held[id].told_at = now
             (told if self._was_told_by(turn, id, thread) else gone).append(id)
         return Settled(tuple(told), tuple(gone))
 
@@ -162,15 +168,39 @@ class Inboxes:
         notices = home.open if states <= OPEN else home.all
         return (notice for notice in notices.values() if notice.state in states)
 
+    def page(self, thread: str, before: int, limit: int) -> Sequence[NoticeRecord]:
+        """Newest first. Numbers only grow, so the newest are the last."""
+        home = self._threads.get(thread) or ThreadInbox()
+        older = (notice for notice in reversed(home.all.values()) if notice.number < before)
+        return list(islice(older, limit))
+
+    def count(self, thread: str, most: int) -> dict[str, int]:
+        home = self._threads.get(thread) or ThreadInbox()
+        settled = (notice.state.value for notice in reversed(home.all.values()) if notice.state not in OPEN)
+        unsettled = (notice.state.value for notice in home.open.values())
+        return dict(Counter(islice(settled, most)) + Counter(unsettled))
+
     def owed(self, thread: str) -> Owed:
         home = self._threads.get(thread) or ThreadInbox()
         states = Counter(notice.state.value for notice in home.open.values())
         newest = home.all[max(home.all)].task.run.ended_at if home.all else None
         return Owed(thread, states["unread"], states["leased"], states["parked"], newest)
 
-    def unpark(self, thread: str) -> int:
+    def held(self, thread: str, most: int) -> tuple[int, int]:
+        """Its leased and its parked notices."""
+        states = Counter(notice.state for notice in self.untold(thread))
+        return min(states[NoticeState.LEASED], most), min(states[NoticeState.PARKED], most)
+
+    def late(self, before: float, most: int) -> tuple[int, int, int]:
+        found = [notice.delivery for notice in islice(self.open.values(), most)]
+        late = [one for one in found if one.state == NoticeState.PARKED or (one.at or 0.0) < before]
+        return len(late), len(found), self.states[NoticeState.TOLD]
+
+    def unpark(self, thread: str, ids: Sequence[str] | None = None) -> int:
         """Somebody looked at it: its failures are forgiven, so that one more does not park it again."""
         parked = [notice for notice in self.untold(thread) if notice.state is NoticeState.PARKED]
+        if ids is not None:
+            parked = [notice for notice in parked if notice.id in set(ids)]
         for notice in parked:
             notice.failures = 0
             self._move(notice, NoticeState.UNREAD)

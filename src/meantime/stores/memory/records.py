@@ -6,6 +6,7 @@ import secrets
 
 from meantime.kernel.model import Task
 from meantime.kernel.notices import NoticeState, notice_id
+from meantime.kernel.row_facts import EndingDelivery
 
 
 class TaskRecord:
@@ -31,7 +32,10 @@ class TaskRecord:
 class NoticeRecord:
     """A notice as the store keeps it: what happened to it, beside what it says."""
 
-    __slots__ = ("deliveries", "failures", "id", "nonce", "number", "of", "run", "state", "turn", "waits")
+    __slots__ = (
+        "deliveries", "failures", "id", "nonce", "number", "of", "run", "state", "told_at", "turn",
+        "turn_number", "waits",
+    )  # fmt: skip
 
     def __init__(self, of: TaskRecord, number: int) -> None:
         self.of = of
@@ -41,6 +45,8 @@ class NoticeRecord:
         self.nonce = secrets.token_hex(6)
         self.state = NoticeState.UNREAD if of.task.notify else NoticeState.MUTED
         self.turn = ""  # who holds it, or who told it
+        self.turn_number: int | None = None
+        self.told_at: float | None = None
         self.deliveries = 0
         self.failures = 0
         self.waits = False  # parked because nobody came, not because its delivery failed
@@ -48,6 +54,14 @@ class NoticeRecord:
     @property
     def task(self) -> Task:
         return self.of.left_by(self.run)
+
+    @property
+    def delivery(self) -> EndingDelivery:
+        """Its state, for people."""
+        at = self.task.run.ended_at if self.told_at is None else self.told_at
+        why = "unclaimed" if self.waits else "failures"
+        reason = why if self.state is NoticeState.PARKED else None
+        return EndingDelivery(self.state, self.number, self.turn or None, at, reason, self.turn_number)
 
 
 def by_number(record: TaskRecord | NoticeRecord) -> int:

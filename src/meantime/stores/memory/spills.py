@@ -10,6 +10,8 @@ import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 
+from meantime.system.atomic_file import NEW_FILE
+
 
 class Spills:
     def __init__(self) -> None:
@@ -41,7 +43,7 @@ class Spills:
 
 
 def _write(path: str, payload: bytes) -> None:
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as file:
+    with open(os.open(path, NEW_FILE, 0o600), "wb") as file:
         file.write(payload)
 
 

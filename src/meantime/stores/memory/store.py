@@ -9,10 +9,13 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from meantime.kernel.change import Change
+from meantime.kernel.change import Change, purged
+from meantime.kernel.inbox_page import FAILURES, UNCLAIMED, InboxEntry, inbox_entry
+from meantime.kernel.lifecycle import ENDED
 from meantime.kernel.limits import Retention
 from meantime.kernel.model import BatchCount, Event, Task
 from meantime.kernel.notices import Notice, NoticeState, notice_id
+from meantime.kernel.row_facts import EndingDelivery
 from meantime.kernel.stats import Statistics
 from meantime.ports.store import CommitResult, Committed, Entry, Owed, Query, Settled
 
@@ -99,8 +102,12 @@ class MemoryStore:
     async def list(self, query: Query) -> Sequence[Task]:
         return self._tasks.page(query)
 
-    async def count(self, query: Query) -> int:
-        return self._tasks.count(query)
+    async def place(self, id: str) -> int | None:
+        record = self._tasks.records.get(id)
+        return record.born if record else None
+
+    async def count(self, query: Query, most: int | None = None) -> int:
+        return self._tasks.count(query, most)
 
     async def statistics(self, thread: str | None) -> Statistics:
         return statistics(self._tasks.every(thread))
@@ -111,6 +118,11 @@ class MemoryStore:
     async def runs(self, task_id: str) -> Sequence[Task]:
         record = self._tasks.records.get(task_id)
         return tuple(record.runs) if record else ()
+
+    async def children(self, parent: str, limit: int) -> Sequence[Task]:
+        every = reversed(self._tasks.records.values())
+        found = (record.task for record in every if record.task.parent == parent)
+        return list(islice(found, limit))
 
     async def active(self) -> Sequence[Task]:
         return self._tasks.active()
@@ -125,6 +137,27 @@ class MemoryStore:
         tasks = {str(status): count for status, count in self._tasks.statuses.items() if count}
         return tasks | {f"notices.{state}": count for state, count in self._inbox.states.items() if count}
 
+    # -- rows and numbers for people
+    async def ended_counts(self) -> Mapping[str, int]:
+        return {status: self._tasks.shown[status] for status in ENDED if self._tasks.shown[status]}
+
+    async def deliveries_of(self, ids: Sequence[str]) -> Mapping[str, EndingDelivery]:
+        records = ((id, self._tasks.records.get(id)) for id in ids)
+        newest = [
+            (id, record.notices[-1], record.task) for id, record in records if record and record.notices
+        ]
+        return {id: notice.delivery for id, notice, task in newest if notice.run == task.run.number}
+
+    async def children_of(self, ids: Sequence[str], most: int) -> Mapping[str, int]:
+        found = ((id, self._tasks.children(id)) for id in ids)
+        return {id: min(count, most) for id, count in found if count}
+
+    async def held_of(self, threads: Sequence[str], most: int) -> Mapping[str, tuple[int, int]]:
+        return {thread: self._inbox.held(thread, most) for thread in threads}
+
+    async def late(self, before: float, most: int) -> tuple[int, int, int]:
+        return self._inbox.late(before, most)
+
     # -- telling
     async def lease(self, thread: str, turn: str, limit: int, now: float) -> Sequence[Notice]:
         return [_notice(kept) for kept in self._inbox.lease(thread, turn, limit, now)]
@@ -135,7 +168,7 @@ class MemoryStore:
     async def settle(
         self, thread: str, turn: str, notices: Sequence[str], entries: Sequence[Entry], now: float
     ) -> Settled:
-        settled = self._inbox.settle(thread, turn, notices)
+        settled = self._inbox.settle(thread, turn, notices, now)
         self._transcripts[thread].append(entries)
         return settled
 
@@ -154,6 +187,16 @@ class MemoryStore:
     async def count_notices(self, thread: str | None, states: Iterable[NoticeState]) -> int:
         return sum(1 for _ in self._inbox.select(thread, frozenset(states)))
 
+    async def inbox(self, thread: str, before: int, limit: int) -> Sequence[InboxEntry]:
+        return [_entry(kept) for kept in self._inbox.page(thread, before, limit)]
+
+    async def deliveries(self, task_id: str, limit: int) -> Sequence[InboxEntry]:
+        record = self._tasks.records.get(task_id)
+        return [_entry(kept) for kept in record.notices[-limit:]] if record else []
+
+    async def count_inbox(self, thread: str, most: int) -> Mapping[str, int]:
+        return self._inbox.count(thread, most)
+
     async def unread(self) -> Mapping[str, int]:
         return dict(self._inbox.unread)
 
@@ -161,8 +204,8 @@ class MemoryStore:
         names = [name for name in self._tasks.threads() if thread in (None, name)]
         return [self._inbox.owed(name) for name in names[:limit]]
 
-    async def unpark(self, thread: str) -> int:
-        return self._inbox.unpark(thread)
+    async def unpark(self, thread: str, notices: Sequence[str] | None = None) -> int:
+        return self._inbox.unpark(thread, notices)
 
     async def park_unclaimed(self, before: float, spare: Sequence[str]) -> int:
         return self._inbox.park_unclaimed(before, frozenset(spare))
@@ -194,9 +237,12 @@ class MemoryStore:
         self._journal.trim(max(1, retention.journal_events))
         return await self._delete(self._tasks.forgettable(retention, now, untold))
 
-    async def purge(self, ids: Sequence[str]) -> int:
+    async def purge(self, ids: Sequence[str], now: float | None = None) -> int:
         ended = self._tasks.ended
-        return await self._delete([ended[id] for id in dict.fromkeys(ids) if id in ended])
+        records = [ended[id] for id in dict.fromkeys(ids) if id in ended]
+        for record in records if now is not None else ():
+            self._journal.write(purged(record.task, now or 0.0))
+        return await self._delete(records)
 
     async def _delete(self, records: Sequence[TaskRecord]) -> int:
         for record in records:
@@ -215,6 +261,21 @@ class MemoryStore:
 
 def _notice(kept: NoticeRecord) -> Notice:
     return Notice(kept.task, kept.number, kept.nonce, kept.deliveries, kept.state)
+
+
+def _entry(kept: NoticeRecord) -> InboxEntry:
+    parked = kept.state is NoticeState.PARKED
+    return inbox_entry(
+        kept.task,
+        kept.number,
+        kept.state,
+        turn=kept.turn or None,
+        turn_number=kept.turn_number if kept.turn else None,
+        told_at=kept.told_at,
+        attempts=kept.deliveries,
+        failures=kept.failures,
+        parked_for=(UNCLAIMED if kept.waits else FAILURES) if parked else "",
+    )
 
 
 class Journal:

@@ -11,6 +11,7 @@ from meantime.kernel.lifecycle import ACTIVE, ENDED, Status
 from meantime.kernel.limits import Retention
 from meantime.kernel.model import BatchCount, Task
 from meantime.kernel.stats import Heap, Statistics
+from meantime.ports.search_filter import fits
 from meantime.ports.store import Query, Sort
 
 from .records import TaskRecord, by_birth, by_number
@@ -31,6 +32,8 @@ class TaskIndex:
         self.records: dict[str, TaskRecord] = {}  # by birth
         self.ended: OrderedDict[str, TaskRecord] = OrderedDict()  # by the commit of the last ending
         self.statuses: Counter[Status] = Counter()
+        self.shown: Counter[Status] = Counter()  # of those, what is not cleared
+        self._children: defaultdict[str, set[str]] = defaultdict(set)  # by parent
         self._births = count(1)
         self._ids: list[str] = []  # sorted, for prefixes
         self._calls: dict[tuple[str, str], str] = {}
@@ -47,6 +50,8 @@ class TaskIndex:
         insort(self._ids, task.id)
         if task.tool_call_id is not None:
             self._calls[task.thread, task.tool_call_id] = task.id
+        if task.parent is not None:
+            self._children[task.parent].add(task.id)
         if task.batch:
             self._batches.setdefault(task.batch, BatchCounters()).records[task.id] = record
         self._count(task, 1)
@@ -86,6 +91,10 @@ class TaskIndex:
         self._count(task, -1)
         if task.tool_call_id is not None:
             del self._calls[task.thread, task.tool_call_id]
+        if task.parent is not None:
+            self._children[task.parent].discard(task.id)
+            if not self._children[task.parent]:
+                del self._children[task.parent]
         if task.batch:
             del self._batches[task.batch].records[task.id]
             if not self._batches[task.batch].records:
@@ -95,6 +104,7 @@ class TaskIndex:
 
     def _count(self, task: Task, by: int) -> None:
         self.statuses[task.status] += by
+        self.shown[task.status] += 0 if task.hidden else by
         if task.batch:
             self._batches[task.batch].statuses[task.status] += by
 
@@ -121,7 +131,10 @@ class TaskIndex:
             yield self._ids[place]
 
     def page(self, query: Query) -> Sequence[Task]:
-        return list(islice(self._sorted(query), query.offset, query.offset + query.limit))
+        found = self._sorted(query)
+        if query.before is not None:
+            found = (task for task in found if self.records[task.id].born < query.before)
+        return list(islice(found, query.offset, query.offset + query.limit))
 
     def every(self, thread: str | None) -> Iterator[Task]:
         """Everything that is not cleared, of one thread or of all."""
@@ -130,8 +143,11 @@ class TaskIndex:
     def threads(self) -> list[str]:
         return sorted(name for name, kept in self._threads.items() if kept)
 
-    def count(self, query: Query) -> int:
-        return sum(1 for _ in self._fitting(query))
+    def count(self, query: Query, most: int | None = None) -> int:
+        return sum(1 for _ in islice(self._fitting(query), most))
+
+    def children(self, parent: str) -> int:
+        return len(self._children.get(parent, ()))
 
     def _fitting(self, query: Query) -> Iterator[Task]:
         return (record.task for record in self._newest_first(query) if fits(query, record.task))
@@ -197,19 +213,6 @@ class TaskIndex:
 
 def _longest_first(task: Task) -> float:
     return 1.0 if task.run.duration is None else -task.run.duration
-
-
-def fits(query: Query, task: Task) -> bool:
-    return (
-        (query.thread is None or task.thread == query.thread)
-        and (query.statuses is None or task.status in query.statuses)
-        and (query.batch is None or task.batch == query.batch)
-        and (query.hidden or not task.hidden)
-        and (query.resumed is None or task.status is not Status.RUNNING or task.resumed == query.resumed)
-        and (query.agent is None or task.agent_or_kind == query.agent)
-        and (query.session is None or task.session == query.session)
-        and (not query.search or query.search.casefold() in task.title.casefold())
-    )
 
 
 def statistics(tasks: Iterable[Task]) -> Statistics:

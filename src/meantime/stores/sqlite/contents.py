@@ -37,6 +37,8 @@ class StoredRow(NamedTuple):
     words: str
     session: str | None
     duration: float | None
+    kind: str | None
+    parent: str | None
     follows: int
     body: Any
 
@@ -50,12 +52,17 @@ class StoredRow(NamedTuple):
         few = (self.id, self.thread, self.status, self.run)
         if few != (task.id, task.thread, task.status, task.run.number):
             return _CONTRADICTS
-        return _CONTRADICTS if is_sealed(self.body) and self[4:15] != _columns(task) else ""
+        return _CONTRADICTS if is_sealed(self.body) and self._columns() != _columns(task, self.kind) else ""
+
+    def _columns(self) -> tuple[object, ...]:
+        return (*self[4:14], *(self[14:16] if self.kind is not None else ()), self.follows)
 
 
-def _columns(task: Task) -> tuple[object, ...]:
+def _columns(task: Task, kind: str | None) -> tuple[object, ...]:
+    """Without the newest columns where the row, from an older schema, does not have them."""
     kept = (task.version, task.run.number, task.batch or None, task.tool_call_id, task.hidden)
-    return (*kept, task.updated_at, *search_columns.columns(task), bool(task.follow_up))
+    found = search_columns.columns(task)
+    return (*kept, task.updated_at, *(found if kind is not None else found[:4]), bool(task.follow_up))
 
 
 class Bad(NamedTuple):

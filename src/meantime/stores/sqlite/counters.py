@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from meantime.kernel.change import Change
+from meantime.kernel.lifecycle import ACTIVE, Status
 from meantime.kernel.model import Task
 from meantime.kernel.stats import Statistics
 from meantime.ports.store import Query
@@ -80,13 +81,20 @@ def counts(db: sqlite3.Connection) -> Mapping[str, int]:
     return {name: count for name, count in found if count}
 
 
-def count(db: sqlite3.Connection, query: Query) -> int:
-    """How many tasks have one of the statuses; for a query that asks for nothing else."""
-    rows = [
-        *db.execute(SQL["active_counts"], (query.hidden,)),
-        *db.execute(SQL["ended_counts"], (query.hidden,)),
-    ]
-    return sum(tasks for status, tasks in rows if query.statuses is None or status in query.statuses)
+def count(db: sqlite3.Connection, query: Query, most: int | None = None) -> int:
+    """How many tasks have one of the statuses; for a query that asks for nothing else. Active tasks
+    are counted one by one, and so no further than `most`."""
+    wanted = frozenset(Status) if query.statuses is None else query.statuses
+    ended = sum(
+        tasks for status, tasks in db.execute(SQL["ended_counts"], (query.hidden,)) if status in wanted
+    )
+    if most is None:
+        active = db.execute(SQL["active_counts"], (query.hidden,))
+        return ended + sum(tasks for status, tasks in active if status in wanted)
+    for status in sorted(wanted & ACTIVE):
+        (active,) = db.execute(SQL["some_of_status"], (status, query.hidden, most)).fetchone()
+        ended += active
+    return min(ended, most)
 
 
 def recount(db: sqlite3.Connection) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from meantime.kernel.lifecycle import ENDED, Status
 from meantime.kernel.model import BatchCount
-from meantime.kernel.notices import Notice, NoticeState
+from meantime.kernel.notices import Notice, NoticeState, run_of_notice
 from meantime.ports.store import Entry, Settled
 
 from .checksums import BAD, decode_task, of_notice, seal, verify
@@ -22,14 +22,20 @@ def lease(cursor: sqlite3.Cursor, thread: str, turn: str, limit: int, now: float
     if cursor.execute(SQL["held_by_others"], (thread, turn)).fetchone():
         return ()
     while numbers := _choose(cursor.execute(SQL["unread_of"], (thread, limit)).fetchall()):
-        cursor.execute(SQL["lease_notices"], (turn, thread, numbers[-1]))
-        cursor.execute(SQL["touch_thread"], (now, thread))
+        turns = _count_turn(cursor, thread, turn, now)
+        cursor.execute(SQL["lease_notices"], (turn, thread, numbers[-1], turns))
         rows = cursor.execute(SQL["leased_to"], (thread, turn, encode(numbers).decode())).fetchall()
         if found := list(_readable(cursor, thread, rows)):
             return found
         if not rows:
             return ()
     return ()
+
+
+def _count_turn(cursor: sqlite3.Cursor, thread: str, turn: str, now: float) -> int | None:
+    """The number of this turn among those of its thread that were told something."""
+    row = cursor.execute(SQL["count_turn"], (now, turn, thread)).fetchone()
+    return row[0] if row else None
 
 
 def _readable(cursor: sqlite3.Cursor, thread: str, rows: Sequence[Any]) -> Iterator[Notice]:
@@ -76,9 +82,12 @@ def batch_count(batch: str, rows: Sequence[tuple[str, int]]) -> BatchCount | Non
     return BatchCount(batch, ended, sum(by_status.values()), ended - good)
 
 
-def read(cursor: sqlite3.Cursor, turn: str, task_id: str, run: int) -> bool:
-    cursor.execute(SQL["read_notice"], (turn, task_id, run))
-    return bool(cursor.rowcount)
+def read(cursor: sqlite3.Cursor, turn: str, task_id: str, run: int, now: float) -> bool:
+    row = cursor.execute(SQL["read_notice"], (turn, task_id, run)).fetchone()
+    if row is None:
+        return False
+    cursor.execute(SQL["number_turn"], (_count_turn(cursor, row[0], turn, now), *row))
+    return True
 
 
 def settle(
@@ -117,6 +126,16 @@ def _is_told_by(cursor: sqlite3.Cursor, notice: str, turn: str, thread: str | No
 def release(cursor: sqlite3.Cursor, thread: str, turn: str, failed: bool, parks_after: int) -> Sequence[str]:
     rows = cursor.execute(SQL["release_turn"], (1 if failed else 0, parks_after, thread, turn)).fetchall()
     return [id for id, state in rows if state == NoticeState.UNREAD]
+
+
+def unpark(cursor: sqlite3.Cursor, thread: str, notices: Sequence[str] | None) -> int:
+    """All of the thread's, or these; what is not parked, or is another thread's, is left alone."""
+    if notices is None:
+        return changed(cursor, "unpark_all", thread)
+    back = 0
+    for task_id, run in map(run_of_notice, dict.fromkeys(notices)):
+        back += changed(cursor, "unpark_one", thread, task_id, run)
+    return back
 
 
 def append(cursor: sqlite3.Cursor, thread: str, entries: Sequence[Entry]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from meantime.kernel.lifecycle import Status
+from meantime.kernel.search_query import TEXT, Term
 from meantime.ports.store import Query, Sort
 
 _ORDERS = {
@@ -17,13 +18,13 @@ _ORDERS = {
 
 def is_scan(query: Query) -> bool:
     """Whether it may have to read the whole history: for what no index is kept."""
-    return query.sort is not Sort.NEWEST or query.agent is not None or bool(query.search)
+    return query.sort is not Sort.NEWEST or query.agent is not None or bool(query.search or query.terms)
 
 
 def is_narrow(query: Query) -> bool:
     """Whether it asks for more than some statuses: how many there are of those is known."""
-    scope = (query.thread, query.batch, query.resumed, query.agent, query.session)
-    return bool(query.search) or any(part is not None for part in scope)
+    scope = (query.thread, query.batch, query.resumed, query.agent, query.session, query.since, query.until)
+    return bool(query.search or query.terms) or any(part is not None for part in scope)
 
 
 def page(query: Query) -> tuple[str, list[object]]:
@@ -33,22 +34,34 @@ def page(query: Query) -> tuple[str, list[object]]:
         return _of_batch(query)
     if query.thread is not None or query.statuses is not None:
         return _by_status(query)
-    sql = f"SELECT body FROM tasks WHERE {_shown(query)} ORDER BY seq DESC LIMIT ? OFFSET ?"
-    return sql, [query.limit, query.offset]
+    where, values = [_shown(query)], list[object]()
+    _add_before(query, where, values)
+    sql = f"SELECT body FROM tasks WHERE {' AND '.join(where)} ORDER BY seq DESC LIMIT ? OFFSET ?"
+    return sql, [*values, query.limit, query.offset]
+
+
+def _add_before(query: Query, where: list[str], values: list[object]) -> None:
+    """Places, not times: the store has looked up where a time begins."""
+    for column, place in (("seq <", query.before), ("seq >=", query.since), ("seq <", query.until)):
+        if place is not None:
+            where.append(f"{column} ?")
+            values.append(place)
 
 
 def _by_status(query: Query) -> tuple[str, list[object]]:
     """Each status from its own stretch of the index: a rare one must not wait behind a common one."""
     statuses = sorted(query.statuses if query.statuses is not None else frozenset(Status))
-    where, scope = (
-        ("status = ?", []) if query.thread is None else ("thread = ? AND status = ?", [query.thread])
-    )
+    where, scope = (["status = ?"], list[object]())
+    if query.thread is not None:
+        where, scope = ["thread = ?", *where], [query.thread]
+    older = list[object]()
+    _add_before(query, where, older)
     part = (
-        f"SELECT * FROM (SELECT seq, body FROM tasks WHERE {where} AND {_shown(query)} "
+        f"SELECT * FROM (SELECT seq, body FROM tasks WHERE {' AND '.join(where)} AND {_shown(query)} "
         "ORDER BY seq DESC LIMIT ?)"
     )
     end = query.limit + query.offset
-    values: list[object] = [value for status in statuses for value in (*scope, status, end)]
+    values: list[object] = [value for status in statuses for value in (*scope, status, *older, end)]
     parts = " UNION ALL ".join([part] * len(statuses)) or "SELECT seq, body FROM tasks WHERE 0"
     sql = f"SELECT body FROM ({parts}) ORDER BY seq DESC LIMIT ? OFFSET ?"
     return sql, [*values, query.limit, query.offset]
@@ -63,6 +76,7 @@ def _of_batch(query: Query) -> tuple[str, list[object]]:
     if query.statuses is not None:
         where.append(f"+status IN ({','.join('?' * len(query.statuses))})")
         values += sorted(query.statuses)
+    _add_before(query, where, values)
     sql = f"SELECT body FROM tasks WHERE {' AND '.join(where)} ORDER BY seq DESC LIMIT ? OFFSET ?"
     return sql, [*values, query.limit, query.offset]
 
@@ -70,6 +84,8 @@ def _of_batch(query: Query) -> tuple[str, list[object]]:
 def _sorted(query: Query) -> tuple[str, list[object]]:
     """Only the places are sorted; the bodies are fetched for those on the page."""
     where, values = _where(query)
+    if query.before is not None:
+        where, values = f"{where} AND seq < ?", [*values, query.before]
     order = _ORDERS[query.sort]
     places = f"SELECT seq FROM tasks WHERE {where} ORDER BY {order} LIMIT ? OFFSET ?"
     sql = f"SELECT body FROM tasks WHERE seq IN ({places}) ORDER BY {order}"
@@ -88,6 +104,12 @@ def counting(query: Query) -> tuple[str, list[object]]:
     return f"SELECT (SELECT count(*) FROM tasks WHERE {every}) - ({hidden})", [*values, *values]
 
 
+def counting_to(query: Query, most: int) -> tuple[str, list[object]]:
+    """No further than `most`: for a history that is too long to be counted while somebody waits."""
+    where, values = _where(query)
+    return f"SELECT count(*) FROM (SELECT 1 FROM tasks WHERE {where} LIMIT ?)", [*values, most]
+
+
 def _where(query: Query) -> tuple[str, list[object]]:
     """Everything that a query can ask, as one condition."""
     where, values = [_shown(query)], list[object]()
@@ -101,10 +123,27 @@ def _where(query: Query) -> tuple[str, list[object]]:
         values += sorted(query.statuses)
     if query.resumed is not None:
         where.append(f"(status != 'running' OR run {'>' if query.resumed else '='} 1)")
+    for term in query.terms:
+        _add_term(term, where, values)
+    for column, place in (("seq >=", query.since), ("seq <", query.until)):
+        if place is not None:
+            where.append(f"{column} ?")
+            values.append(place)
     if query.search:  # not LIKE: it knows the case of ASCII letters only, and has wildcards
         where.append("instr(words, ?) > 0")
         values.append(query.search.casefold())
     return " AND ".join(where), values
+
+
+def _add_term(term: Term, where: list[str], values: list[object]) -> None:
+    if term.name == TEXT:
+        where.append(f"instr(words, ?) {'= 0' if term.negated else '> 0'}")
+        values.append(term.values[0].casefold())
+        return
+    listed = ",".join("?" * len(term.values))
+    column = f"coalesce({term.name}, '')"  # a task without a batch is not in this one
+    where.append(f"{column} {'NOT IN' if term.negated else 'IN'} ({listed})")
+    values += term.values
 
 
 def _shown(query: Query) -> str:

@@ -2,8 +2,8 @@
 
 -- name: insert_task
 INSERT INTO tasks (id, thread, status, version, run, batch, tool_call, hidden, updated, body,
-  agent, words, session, duration)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;
+  agent, words, session, duration, kind, parent)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;
 
 -- name: update_task
 UPDATE tasks SET status = ?, version = ?, run = ?, hidden = ?, updated = ?, body = ?, session = ?, duration = ?,
@@ -39,6 +39,9 @@ ORDER BY id LIMIT ?6;
 
 -- name: runs_of
 SELECT body FROM runs WHERE task_id = ? ORDER BY run;
+
+-- name: child_tasks
+SELECT body FROM tasks INDEXED BY tasks_by_parent WHERE parent = ? ORDER BY seq DESC LIMIT ?;
 
 -- name: active_tasks
 SELECT body FROM tasks WHERE status IN ('queued', 'running', 'waiting', 'cancelling') ORDER BY seq;
@@ -89,6 +92,9 @@ UPDATE settled_counts SET notices = (SELECT count(*) FROM notices AS n WHERE n.s
 SELECT status, count(*) FROM tasks
 WHERE status IN ('queued', 'running', 'waiting', 'cancelling') AND (hidden = 0 OR ?) GROUP BY status;
 
+-- name: some_of_status
+SELECT count(*) FROM (SELECT 1 FROM tasks WHERE status = ? AND (hidden = 0 OR ?) LIMIT ?);
+
 -- name: ended_counts
 SELECT status, sum(tasks) FROM ended_counts WHERE hidden = 0 OR ? GROUP BY status;
 
@@ -117,6 +123,40 @@ FROM ended_counts AS c WHERE c.hidden = 0 AND c.tasks > 0;
 SELECT status, run > 1, agent, count(*), count(duration), sum(duration), max(duration), min(duration)
 FROM tasks WHERE thread = ? AND hidden = 0 GROUP BY status, run > 1, agent;
 
+-- name: place_of_task
+SELECT seq FROM tasks WHERE id = ?;
+
+-- name: task_from_place
+SELECT seq, body FROM tasks WHERE seq >= ? ORDER BY seq LIMIT 1;
+
+-- name: shown_ended_counts
+SELECT status, sum(tasks) FROM ended_counts WHERE hidden = 0 GROUP BY status HAVING sum(tasks) > 0;
+
+-- name: deliveries_of
+SELECT t.id, n.state, n.number, n.turn, coalesce(n.told_at, n.at), n.parked_for, n.turn_number
+FROM tasks AS t
+JOIN notices AS n ON n.task = t.seq AND n.run = t.run
+WHERE t.id IN (SELECT value FROM json_each(?));
+
+-- name: children_of
+SELECT value, (SELECT count(*) FROM (SELECT 1 FROM tasks INDEXED BY tasks_by_parent
+                                     WHERE parent = value AND parent IS NOT NULL LIMIT ?2)) AS found
+FROM json_each(?1) WHERE found > 0;
+
+-- name: held_of
+SELECT value,
+  (SELECT count(*) FROM (SELECT 1 FROM notices INDEXED BY notices_leased
+                         WHERE state = 'leased' AND thread = value LIMIT ?2)),
+  (SELECT count(*) FROM (SELECT 1 FROM notices INDEXED BY notices_parked
+                         WHERE state = 'parked' AND thread = value LIMIT ?2))
+FROM json_each(?1);
+
+-- name: late
+SELECT coalesce(sum(state = 'parked' OR at < ?1), 0), count(*),
+  (SELECT notices FROM settled_counts WHERE state = 'told')
+FROM (SELECT state, at FROM notices INDEXED BY notices_open
+      WHERE state IN ('unread', 'leased', 'parked') LIMIT ?2);
+
 -- name: held_by_others
 SELECT 1 FROM notices INDEXED BY notices_leased
 WHERE thread = ? AND state = 'leased' AND turn != ? LIMIT 1;
@@ -129,16 +169,23 @@ WHERE thread = ? AND state = 'parked' AND parked_for = 'unclaimed';
 UPDATE notices INDEXED BY notices_parked SET state = 'unread', parked_for = NULL, failures = 0
 WHERE thread = ? AND state = 'parked';
 
+-- name: unpark_one
+UPDATE notices SET state = 'unread', parked_for = NULL, failures = 0
+WHERE task = (SELECT seq FROM tasks WHERE id = ?2) AND run = ?3 AND thread = ?1 AND state = 'parked';
+
 -- name: unread_of
 SELECT number, failures FROM notices INDEXED BY notices_open
 WHERE thread = ? AND state IN ('unread', 'leased', 'parked') AND state = 'unread' ORDER BY number LIMIT ?;
 
 -- name: lease_notices
-UPDATE notices INDEXED BY notices_open SET state = 'leased', turn = ?1, deliveries = deliveries + 1
+UPDATE notices INDEXED BY notices_open
+SET state = 'leased', turn = ?1, turn_number = ?4, deliveries = deliveries + 1
 WHERE thread = ?2 AND state IN ('unread', 'leased', 'parked') AND state = 'unread' AND number <= ?3;
 
--- name: touch_thread
-UPDATE threads SET claimed = ? WHERE id = ?;
+-- name: count_turn
+-- A turn that leases again is still the same one.
+UPDATE threads SET claimed = ?1, turns = turns + (turn IS NOT ?2), turn = ?2 WHERE id = ?3
+RETURNING turns;
 
 -- name: leased_to
 SELECT n.thread, n.number, n.task, n.run, n.at, n.sum, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body
@@ -175,6 +222,27 @@ LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
 WHERE n.state IN ('unread', 'leased', 'parked') AND n.state IN (SELECT value FROM json_each(?1)) AND n.thread = ?2
 ORDER BY n.thread, n.number LIMIT ?3 OFFSET ?4;
 
+-- name: inbox_before
+SELECT n.thread, n.number, n.task, n.run, n.at, n.sum, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body,
+  n.turn, CASE WHEN n.turn IS NOT NULL THEN n.turn_number END, n.failures, n.parked_for, n.told_at
+FROM notices AS n JOIN tasks AS t ON t.seq = n.task LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
+WHERE n.thread = ? AND n.number < ? ORDER BY n.number DESC LIMIT ?;
+
+-- name: inbox_of_task
+SELECT n.thread, n.number, n.task, n.run, n.at, n.sum, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body,
+  n.turn, CASE WHEN n.turn IS NOT NULL THEN n.turn_number END, n.failures, n.parked_for, n.told_at
+FROM notices AS n JOIN tasks AS t ON t.seq = n.task LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
+WHERE n.task = (SELECT seq FROM tasks WHERE id = ?) ORDER BY n.run DESC LIMIT ?;
+
+-- name: count_inbox
+-- What is open has its indexes; of what is settled the newest are counted, as many as asked for.
+SELECT state, count(*) FROM notices INDEXED BY notices_open
+WHERE thread = ?1 AND state IN ('unread', 'leased', 'parked') GROUP BY state
+UNION ALL
+SELECT state, count(*) FROM
+  (SELECT state FROM notices WHERE thread = ?1 AND state IN ('told', 'muted') ORDER BY number DESC LIMIT ?2)
+GROUP BY state;
+
 -- name: count_notices
 SELECT count(*) FROM notices WHERE state IN (SELECT value FROM json_each(?1));
 
@@ -197,7 +265,10 @@ SELECT CASE WHEN 'unread' IN (SELECT value FROM json_each(?1)) THEN (
 
 -- name: read_notice
 UPDATE notices SET state = 'leased', turn = ?1, deliveries = deliveries + 1
-WHERE task = (SELECT seq FROM tasks WHERE id = ?2) AND run = ?3 AND state = 'unread';
+WHERE task = (SELECT seq FROM tasks WHERE id = ?2) AND run = ?3 AND state = 'unread' RETURNING thread, number;
+
+-- name: number_turn
+UPDATE notices SET turn_number = ? WHERE thread = ? AND number = ?;
 
 -- name: held_by
 SELECT t.id || '.' || n.run, n.number FROM notices AS n INDEXED BY notices_leased
@@ -261,7 +332,7 @@ WHERE state IN ('unread', 'leased', 'parked') AND state = 'unread' AND at < ?1
 
 -- name: contents
 SELECT seq, id, thread, status, version, run, batch, tool_call, hidden, updated, agent, words, session, duration,
-  follows, body FROM tasks WHERE seq > ? ORDER BY seq LIMIT ?;
+  kind, parent, follows, body FROM tasks WHERE seq > ? ORDER BY seq LIMIT ?;
 
 -- name: contents_of_runs
 SELECT task_id, run, body FROM runs WHERE (task_id, run) > (?, ?) ORDER BY task_id, run LIMIT ?;
@@ -348,13 +419,15 @@ WHERE t.id = ? AND t.status IN ('completed', 'failed', 'cancelled', 'timed_out',
 
 -- name: delete_ended
 DELETE FROM tasks
-WHERE id = ? AND status IN ('completed', 'failed', 'cancelled', 'timed_out', 'lost') RETURNING seq;
+WHERE id = ? AND status IN ('completed', 'failed', 'cancelled', 'timed_out', 'lost')
+RETURNING seq, thread, run, status;
 
 -- name: delete_told
 DELETE FROM tasks
 WHERE id = ?1 AND status IN ('completed', 'failed', 'cancelled', 'timed_out', 'lost')
   AND NOT EXISTS (SELECT 1 FROM notices AS n
-                  WHERE n.task = tasks.seq AND n.state IN ('unread', 'leased', 'parked')) RETURNING seq;
+                  WHERE n.task = tasks.seq AND n.state IN ('unread', 'leased', 'parked'))
+RETURNING seq, thread, run, status;
 
 -- name: delete_runs
 DELETE FROM runs WHERE task_id = ?;
@@ -363,8 +436,9 @@ DELETE FROM runs WHERE task_id = ?;
 DELETE FROM notices WHERE task = ?;
 
 -- name: fill_columns
-UPDATE tasks SET (agent, words, session, duration) =
-  (SELECT looked(body, 0), looked(body, 1), looked(body, 2), looked(body, 3)) WHERE agent IS NULL;
+UPDATE tasks SET (agent, words, session, duration, kind, parent) =
+  (SELECT looked(body, 0), looked(body, 1), looked(body, 2), looked(body, 3), looked(body, 4), looked(body, 5))
+WHERE agent IS NULL OR kind IS NULL;
 
 -- name: drop_notices_of_nothing
 DELETE FROM notices WHERE task NOT IN (SELECT seq FROM tasks);

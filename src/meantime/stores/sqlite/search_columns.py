@@ -15,9 +15,13 @@ from meantime.kernel.stats import Heap, Statistics
 _decode = msgspec.json.Decoder(Task).decode
 
 
-def columns(task: Task) -> tuple[str, str, str | None, float | None]:
-    """agent, words, session, duration."""
-    return task.agent_or_kind, task.title.casefold(), task.session, task.run.duration
+Columns = tuple[str, str, str | None, float | None, str, str | None]
+
+
+def columns(task: Task) -> Columns:
+    """agent, words, session, duration, kind, parent."""
+    work, run = task.work, task.run
+    return task.agent_or_kind, task.title.casefold(), task.session, run.duration, work.kind, task.parent
 
 
 def looked(body: bytes, place: int) -> str | float | None:
@@ -30,7 +34,7 @@ def _columns_of(body: bytes) -> tuple[str | float | None, ...]:
     try:
         return columns(_decode(body))
     except msgspec.MsgspecError:
-        return (None, None, None, None)
+        return (None,) * 6
 
 
 def teach(db: sqlite3.Connection) -> None:

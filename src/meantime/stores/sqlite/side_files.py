@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from meantime.kernel.errors import LedgerBusy, LedgerError
 from meantime.kernel.model import Task
+from meantime.system.atomic_file import NEW_FILE, sync_folder
 from meantime.system.origin import ELSEWHERE, Origin
 
 DAMAGE = 300  # characters that are kept of what is said of it
@@ -248,21 +249,13 @@ class Spills:
     def write(self, payload: bytes) -> str:
         self.folder.mkdir(mode=0o700, exist_ok=True)
         path = self.folder / f"{secrets.token_hex(12)}.txt"
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        fd = os.open(path, NEW_FILE, 0o600)
         with os.fdopen(fd, "wb") as file:
             file.write(payload)
             file.flush()
             os.fdatasync(file.fileno())
-        self._sync_folder()
+        sync_folder(self.folder)  # otherwise a power cut could take its name, which the ending points to
         return str(path)
-
-    def _sync_folder(self) -> None:
-        """Otherwise the file's name could be lost in a power cut, and the ending points to nothing."""
-        fd = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
 
     def read(self, path: str) -> bytes:
         if Path(path).parent != self.folder:

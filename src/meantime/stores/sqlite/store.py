@@ -10,36 +10,38 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from meantime.kernel.argument_checks import check_choice
 from meantime.kernel.change import Change
+from meantime.kernel.constraints import check_choice
 from meantime.kernel.errors import Closed
 from meantime.kernel.ids import prefix_end
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.limits import Retention
 from meantime.kernel.model import BatchCount, Event, Task
-from meantime.kernel.notices import Notice, NoticeState
+from meantime.kernel.notices import Notice
 from meantime.kernel.stats import Statistics
-from meantime.ports.store import Committed, Entry, Owed, Query, Settled
+from meantime.ports.store import Committed, Entry, Query, Settled
 
 from . import commit, counters, inbox_transactions, search_columns, side_files
 from .checksums import BAD, decode_message, of_event, seal, verify
 from .commit import SQL, encode
 from .contents import Bad
+from .deletion import delete_tasks, spilled
 from .examination import Examination
+from .inbox_reads import InboxReads
 from .ledger_file import LedgerFile
-from .pages import counting, is_narrow, is_scan, page
+from .pages import counting, counting_to, is_narrow, is_scan, page
 from .reader_pool import Readers
+from .row_reads import RowReads
 from .unreadable_rows import Unreadable, park
 from .writer import Writer
 
 T = TypeVar("T")
-_OPEN_STATES = frozenset({NoticeState.UNREAD, NoticeState.LEASED, NoticeState.PARKED})
 _NEAR = 2_000  # rows that a page may pass over on the loop
 _FEW = 20_000  # rows that are counted on the loop
 _FORGET_AT_ONCE = 100  # per transaction, so that nobody waits long behind the upkeep
 
 
-class SqliteStore:
+class SqliteStore(InboxReads, RowReads):
     """Reads run on the event loop from a connection of their own: they come from an index and cost
     less than the hop to a thread. Writes go through the Writer."""
 
@@ -118,16 +120,18 @@ class SqliteStore:
         return row[0] if row else None
 
     async def list(self, query: Query) -> Sequence[Task]:
+        query = self._placed(query)
         sql, values = page(query)
         if not is_scan(query) and query.offset <= _NEAR:
             return self._tasks(sql, values)
         return self._decode(body for (body,) in await self._beside(self._read, sql, values))
 
-    async def count(self, query: Query) -> int:
+    async def count(self, query: Query, most: int | None = None) -> int:
         if not is_narrow(query):
-            return self._query(lambda db: counters.count(db, query))
-        sql, values = counting(query)
-        if not is_scan(query) and self._is_small():
+            return self._query(lambda db: counters.count(db, query, most))
+        query = self._placed(query)
+        sql, values = counting(query) if most is None else counting_to(query, most)
+        if not is_scan(query) and (most is not None or self._is_small()):
             return self._rows(sql, *values)[0][0]
         return (await self._beside(self._read, sql, values))[0][0]
 
@@ -142,10 +146,6 @@ class SqliteStore:
             return self._query(counters.statistics)
         return search_columns.gather(await self._beside(self._read, SQL["statistics_of"], [thread]))
 
-    def _read(self, sql: str, values: Sequence[object]) -> list[Any]:
-        with self._readers.one() as db:
-            return db.execute(sql, values).fetchall()
-
     async def hot(self, thread: str, keep: int) -> Sequence[Task]:
         newest = self._rows(SQL["hot_newest"], thread, keep)
         oldest = newest[-1][0] if newest else 1 << 62
@@ -154,6 +154,9 @@ class SqliteStore:
 
     async def runs(self, task_id: str) -> Sequence[Task]:
         return self._tasks(SQL["runs_of"], (task_id,))
+
+    async def children(self, parent: str, limit: int) -> Sequence[Task]:
+        return self._tasks(SQL["child_tasks"], (parent, limit))
 
     async def active(self) -> Sequence[Task]:
         return self._tasks(SQL["active_tasks"], ())
@@ -176,11 +179,10 @@ class SqliteStore:
             found["damaged"] = 1
         return found
 
-    def _tasks(self, sql: str, values: Iterable[Any]) -> list[Task]:
-        return self._decode(body for (body,) in self._rows(sql, *values))
+    def _park(self, bad: Sequence[Bad]) -> asyncio.Future[None]:
+        return self._writer.submit(park, bad)
 
-    def _decode(self, bodies: Iterable[Any]) -> list[Task]:
-        return [self._beside_ledger.found(task) for task in self._unreadable.readable(bodies)]
+    # -- how it reads
 
     def _rows(self, sql: str, *values: Any) -> list[Any]:
         return self._query(lambda db: db.execute(sql, values).fetchall())
@@ -207,11 +209,22 @@ class SqliteStore:
 
         return await self._beside(reading)
 
-    def _park(self, bad: Sequence[Bad]) -> asyncio.Future[None]:
-        return self._writer.submit(park, bad)
-
     def _row(self, sql: str, *values: Any) -> Any:
         return next(iter(self._rows(sql, *values)), None)
+
+    def _read(self, sql: str, values: Sequence[object]) -> list[Any]:
+        with self._readers.one() as db:
+            return db.execute(sql, values).fetchall()
+
+    def _tasks(self, sql: str, values: Iterable[Any]) -> list[Task]:
+        return self._decode(body for (body,) in self._rows(sql, *values))
+
+    def _decode(self, bodies: Iterable[Any]) -> list[Task]:
+        return [self._beside_ledger.found(task) for task in self._unreadable.readable(bodies)]
+
+    def _found(self, notice: Notice) -> Notice:
+        task = self._beside_ledger.found(notice.task)
+        return notice if task is notice.task else msgspec.structs.replace(notice, task=task)
 
     # -- telling
 
@@ -220,12 +233,8 @@ class SqliteStore:
         leased = await self._writer.submit(inbox_transactions.lease, thread, turn, limit, now, durable=False)
         return [self._found(notice) for notice in leased]
 
-    def _found(self, notice: Notice) -> Notice:
-        task = self._beside_ledger.found(notice.task)
-        return notice if task is notice.task else msgspec.structs.replace(notice, task=task)
-
     async def read(self, turn: str, task_id: str, run: int, now: float) -> bool:
-        return await self._writer.submit(inbox_transactions.read, turn, task_id, run, durable=False)
+        return await self._writer.submit(inbox_transactions.read, turn, task_id, run, now, durable=False)
 
     async def settle(
         self, thread: str, turn: str, notices: Sequence[str], entries: Sequence[Entry], now: float
@@ -241,46 +250,12 @@ class SqliteStore:
             inbox_transactions.release, thread, turn, failed, parks_after, durable=False
         )
 
-    async def notices(
-        self, thread: str | None, states: Iterable[NoticeState], limit: int, offset: int = 0
-    ) -> Sequence[Notice]:
-        query, chosen = _chosen(_LISTED, thread, states)
-        found: list[Notice] = []
-        for row in self._rows(query, *chosen, limit, offset):
-            try:
-                found.append(self._found(inbox_transactions.compose(row)))
-            except BAD as problem:
-                self._unreadable.note(inbox_transactions.key_of(row), str(problem))
-        return found
-
-    async def count_notices(self, thread: str | None, states: Iterable[NoticeState]) -> int:
-        query, chosen = _chosen(_COUNTED, thread, states)
-        if "notices_open" in query:  # what is still to be told is little: its index is read on the loop
-            return self._row(query, *chosen)[0]
-        return (await self._beside(self._read, query, chosen))[0][0]
-
     async def unread(self) -> Mapping[str, int]:
         # In the writer's queue: then it holds exactly the commits that were heard of before it.
         return dict(await self._writer.submit(inbox_transactions.rows, "unread_by_thread", durable=False))
 
-    async def owed(self, thread: str | None, limit: int) -> Sequence[Owed]:
-        return await self._beside(self._owed, thread, limit)
-
-    def _owed(self, thread: str | None, limit: int) -> list[Owed]:
-        with self._readers.one() as db:
-            names = (
-                db.execute(SQL["threads"], (limit,))
-                if thread is None
-                else db.execute(SQL["thread"], (thread,))
-            )
-            found = {name: Owed(name, ended_at=at) for name, at in names.fetchall()}
-            for name, state, count in db.execute(SQL["owed"], (thread,)).fetchall():
-                if name in found:
-                    found[name] = found[name]._replace(**{state: count})
-        return list(found.values())
-
-    async def unpark(self, thread: str) -> int:
-        return await self._writer.submit(inbox_transactions.changed, "unpark_all", thread)
+    async def unpark(self, thread: str, notices: Sequence[str] | None = None) -> int:
+        return await self._writer.submit(inbox_transactions.unpark, thread, notices)
 
     async def park_unclaimed(self, before: float, spare: Sequence[str]) -> int:
         spared = encode(spare).decode()
@@ -342,15 +317,17 @@ class SqliteStore:
         with self._readers.one() as db:
             return db.execute(SQL["forgettable"], old).fetchall()
 
-    async def purge(self, ids: Sequence[str]) -> int:
+    async def purge(self, ids: Sequence[str], now: float | None = None) -> int:
         rows = [self._row(SQL["ended_by_id"], id) for id in dict.fromkeys(ids)]
-        return await self._delete("delete_ended", [row for row in rows if row])
+        return await self._delete("delete_ended", [row for row in rows if row], now)
 
-    async def _delete(self, statement: str, rows: Sequence[tuple[str, bytes]]) -> int:
-        spilled = {id: _spilled((*self._decode([body]), *await self.runs(id))) for id, body in rows}
-        deleted: list[str] = await self._writer.submit(_delete_tasks, statement, list(spilled))
+    async def _delete(
+        self, statement: str, rows: Sequence[tuple[str, bytes]], now: float | None = None
+    ) -> int:
+        files = {id: spilled((*self._decode([body]), *await self.runs(id))) for id, body in rows}
+        deleted: list[str] = await self._writer.submit(delete_tasks, statement, list(files), now)
         for id in deleted:
-            for path in spilled[id]:
+            for path in files[id]:
                 self._spills.remove(path)
         return len(deleted)
 
@@ -361,38 +338,7 @@ class SqliteStore:
         return await asyncio.to_thread(self._spills.read, path)
 
 
-# By whether only what is still to be told is looked at, which has an index of its own, and by thread.
-_LISTED = (("notices", "notices_of"), ("open_notices", "open_notices_of"))
-_COUNTED = (("count_notices", "count_notices_of"), ("count_open_notices", "count_open_notices_of"))
-
-
-def _chosen(
-    names: tuple[tuple[str, str], tuple[str, str]], thread: str | None, states: Iterable[NoticeState]
-) -> tuple[str, tuple[str, ...]]:
-    """The query of these four, with its first parameters."""
-    wanted = frozenset(states)
-    of_all, of_thread = names[wanted <= _OPEN_STATES]
-    chosen = encode(sorted(wanted)).decode()
-    return (SQL[of_all], (chosen,)) if thread is None else (SQL[of_thread], (chosen, thread))
-
-
 def _event(seq: int, said: Sequence[Any], stored: int | None) -> Event:
     kind, id, thread, run, status, at = said
     verify(stored, of_event(kind, id, thread, run, status, at))
     return Event(kind, id, thread, run, Status(status), at, seq)
-
-
-def _spilled(tasks: Iterable[Task]) -> list[str]:
-    return [task.outcome.spill.path for task in tasks if task.outcome and task.outcome.spill]
-
-
-def _delete_tasks(cursor: sqlite3.Cursor, statement: str, ids: Sequence[str]) -> list[str]:
-    """The statement looks again, in this transaction: what was resumed meanwhile stays."""
-    deleted: list[str] = []
-    for id in ids:
-        row = cursor.execute(SQL[statement], (id,)).fetchone()
-        if row:
-            deleted.append(id)
-            cursor.execute(SQL["delete_runs"], (id,))
-            cursor.execute(SQL["delete_notices"], row)
-    return deleted

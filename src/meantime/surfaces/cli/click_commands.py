@@ -58,7 +58,7 @@ def _parameter(one: Parameter) -> click.Parameter:
 def _type(kind: object) -> click.ParamType | None:  # pyright: ignore[reportMissingTypeArgument, reportUnknownParameterType]
     match kind:
         case Whole():
-            return click.IntRange(kind.least)
+            return click.IntRange(kind.least, kind.most)
         case Number():
             return click.FloatRange(kind.least, kind.most)
         case ChoiceType():

@@ -20,13 +20,16 @@ _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 class Whole:
-    """A whole number."""
+    """A whole number from `least` on, up to `most` where there is one."""
 
-    def __init__(self, least: int) -> None:
+    def __init__(self, least: int, most: int | None = None) -> None:
         self.least = least
+        self.most = most
 
     def read(self, said: str) -> int:
         if not (said.isascii() and said.isdigit()) or int(said) < self.least:
+            raise ValueError(said)
+        if self.most is not None and int(said) > self.most:
             raise ValueError(said)
         return int(said)
 

@@ -32,30 +32,20 @@ _ASKED = {  # the API's word that a state is found by
     "completed": "completed",
     "cancelled": "cancelled",
 }
-QUALIFIERS = ("status", "agent", "thread", "batch")
 
 
-def searched(words: Sequence[str]) -> dict[str, str]:
-    """`status:failed agent:review text` taken apart; all other words are searched for."""
-    found: dict[str, str] = {}
-    rest: list[str] = []
-    for word in words:
-        name, colon, value = word.partition(":")
-        if colon and name in QUALIFIERS and value:
-            found[name] = f"{found[name]},{value}" if name == "status" and name in found else value
-        else:
-            rest.append(word)
-    return {**found, "search": " ".join(rest)} if rest else found
+def query(words: Sequence[str]) -> str:
+    """The words of a command line as one search, in the grammar of the daemon, which reads it. The shell took
+    the quotation marks of a text that has spaces."""
+    return " ".join(_quoted(word) for word in words)
 
 
-def strange(words: Sequence[str]) -> str:
-    """A word that looks like a qualifier and is not one. It may be a text (`build:prod`): so it is not an
-    error.
-    """
-    names = [word.partition(":")[0] for word in words if re.fullmatch(r"[a-z]+:[^/\s].*", word)]
-    unknown = [f"{name}:" for name in names if name not in QUALIFIERS]
-    known = ", ".join(f"{name}:" for name in QUALIFIERS)
-    return f"{unknown[0]} is not a qualifier, and was searched for; there are {known}" if unknown else ""
+def _quoted(word: str) -> str:
+    if not re.search(r"\s", word) or '"' in word:
+        return word
+    name = re.match(r"-?[A-Za-z]+:", word)
+    start = name.end() if name else 0
+    return f'{word[:start]}"{word[start:]}"'
 
 
 def states(said: str) -> tuple[str, ...]:
@@ -83,6 +73,25 @@ def tasks(daemon: Daemon, wanted: Sequence[str], **params: Any) -> Iterator[Wire
                 yield task
         offset += PAGE
         if offset >= page["total"]:
+            return
+
+
+def searched(daemon: Daemon, q: str, *, as_rows: bool, **params: Any) -> Iterator[Wire]:
+    """Tasks, or their rows, that fit a search, newest first; read page by page, as far as somebody takes
+    them."""
+    more: dict[str, Any] = {"format": "rows"} if as_rows else {"offset": 0}
+    seen = set[str]()
+    while True:
+        page = daemon.get("/v1/tasks", q=q, limit=PAGE, **more, **params)
+        for one in page["rows" if as_rows else "tasks"]:
+            if one["id"] not in seen:  # pages by offset move while tasks come
+                seen.add(one["id"])
+                yield one
+        if as_rows:
+            more["cursor"] = page["cursor"]
+        else:
+            more["offset"] += PAGE
+        if more.get("cursor") is None and more.get("offset", page["total"]) >= page["total"]:
             return
 
 

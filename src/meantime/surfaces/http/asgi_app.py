@@ -13,18 +13,22 @@ from meantime.kernel.errors import MeantimeError
 from meantime.ports.clock import Clock
 from meantime.ports.owner import Owner
 from meantime.ports.tasks import Tasks
+from meantime.surfaces.dashboard.assets import installed
 
 from .client_limits import Patience
+from .dashboard_page import PATHS, DashboardPage
 from .dependencies import Dependencies
-from .event_feed import Feed
+from .event_feed import Feed, StreamCount
 from .gate import RequestGate
 from .hook_notices import HookNotices
 from .http_settings import HttpSettings
 from .long_polls import Polls
 from .mcp_endpoint import McpEndpoint
+from .patch_feed import PatchFeed
 from .responses import Refusal, error_response
 from .routes import OPEN_PATHS, ROUTES
 from .routing import Endpoint, by_path
+from .task_routes import BULK
 from .tokens import Tokens
 
 LOG = logging.getLogger("meantime.http")
@@ -36,14 +40,23 @@ class HttpApp:
     def __init__(
         self, tasks: Tasks, owner: Owner, settings: HttpSettings, clock: Clock, tokens: Tokens
     ) -> None:
-        self.feed = Feed(tasks, settings, clock)
+        streams = StreamCount(settings.clients)
+        self.feed = Feed(tasks, settings, clock, streams)
+        self.patches = PatchFeed(tasks, settings, clock, streams)
         self.polls = Polls(clock, settings.waiting)
         hooks = HookNotices(tasks, owner, settings, self.polls)
-        shared = Dependencies(tasks, owner, settings, clock, self.feed, self.polls, hooks)
+        self.mcp = McpEndpoint(tasks, owner, settings, clock)
+        shared = Dependencies(
+            tasks, owner, settings, clock, self.feed, self.patches, self.polls, hooks, tokens, self.mcp.hosts
+        )
         self.routes = {path: Endpoint(found, shared) for path, found in by_path(ROUTES).items()}
-        self.mcp = McpEndpoint(shared)
-        routes = [Route(path, endpoint) for path, endpoint in self.routes.items()]
+        self._tokens = tokens
+        # A task may be called "bulk": that path takes its own method alone, and comes before the other.
+        routes = [Route(BULK, self.routes[BULK], methods=["POST"])]
+        routes += [Route(path, endpoint) for path, endpoint in self.routes.items() if path != BULK]
         routes.append(Route("/mcp", self.mcp))
+        page = DashboardPage(installed())
+        routes += [Route(path, page) for path in PATHS]
         inside = _answering(Router(routes, redirect_slashes=False))
         gate = RequestGate(inside, settings, tokens, OPEN_PATHS)
         self._app: ASGIApp = Patience(gate, clock, settings.stall_seconds)
@@ -55,6 +68,8 @@ class HttpApp:
         self.polls.close()
         await self.mcp.close()
         await self.feed.close()
+        await self.patches.close()
+        await self._tokens.issued.close()
 
 
 def _answering(app: ASGIApp) -> ASGIApp:

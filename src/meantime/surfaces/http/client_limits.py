@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import types
+from collections.abc import Callable, Coroutine, Generator
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -54,16 +56,40 @@ class Patience:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         connection = connection_of(scope)
+        if connection is None:
+            await self._app(scope, receive, send)
+            return
 
         async def patient(message: Message) -> None:
-            alarm = self._clock.call_later(self._seconds, connection.abort) if connection else None
-            try:
-                await send(message)
-            finally:
-                if alarm is not None:
-                    alarm.cancel()
+            sending = cast("Coroutine[Any, Any, None]", send(message))  # every server's is one
+            await _watched(sending, lambda: self._clock.call_later(self._seconds, connection.abort))
 
         await self._app(scope, receive, patient)
+
+
+@types.coroutine
+def _watched(sending: Coroutine[Any, Any, None], arm: Callable[[], Alarm]) -> Generator[Any, Any, None]:
+    """Awaits it. The alarm is set only if it has to wait: most sends do not, and a page has many."""
+    try:
+        waits_for = sending.send(None)
+    except StopIteration:
+        return
+    alarm = arm()
+    try:
+        while True:
+            try:
+                result = yield waits_for
+            except GeneratorExit:
+                sending.close()
+                raise
+            except BaseException as problem:
+                waits_for = sending.throw(problem)
+            else:
+                waits_for = sending.send(result)
+    except StopIteration:
+        return
+    finally:
+        alarm.cancel()
 
 
 class RequestHead:

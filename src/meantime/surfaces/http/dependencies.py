@@ -13,6 +13,8 @@ from .event_feed import Feed
 from .hook_notices import HookNotices
 from .http_settings import HttpSettings
 from .long_polls import Polls
+from .patch_feed import PatchFeed
+from .tokens import Tokens
 
 
 @dataclass(slots=True)
@@ -22,10 +24,11 @@ class Dependencies:
     settings: HttpSettings
     clock: Clock
     feed: Feed
+    patches: PatchFeed
     polls: Polls
     hooks: HookNotices
-    # Hosts that MCP serves on this server, as soon as somebody speaks it.
-    mcp_hosts: Callable[[], Sequence[HostCount]] = tuple
+    tokens: Tokens
+    mcp_hosts: Callable[[], Sequence[HostCount]]  # that MCP serves on this server
     began: float = field(init=False)  # on the monotonic clock
     started_at: float = field(init=False)
 

@@ -5,12 +5,11 @@ stop.
 from __future__ import annotations
 
 import contextlib
-import os
-import secrets
-from collections.abc import Generator
 from pathlib import Path
 
 import msgspec
+
+from meantime.system.atomic_file import replace_file
 
 FILE = "server.json"
 
@@ -24,24 +23,8 @@ class Discovery(msgspec.Struct, frozen=True, rename="camel"):
 
 def write(folder: Path, found: Discovery) -> Path:
     path = folder / FILE
-    with drafted(path, msgspec.json.encode(found)) as new:
-        os.replace(new, path)
+    replace_file(path, msgspec.json.encode(found))
     return path
-
-
-@contextlib.contextmanager
-def drafted(path: Path, data: bytes) -> Generator[Path]:
-    """A private file beside `path`, whole and synced, to be put in its place: no crash leaves half of it."""
-    new = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    place = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        with os.fdopen(place, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(place)
-        yield new
-    finally:
-        new.unlink(missing_ok=True)
 
 
 def remove(folder: Path, found: Discovery) -> None:

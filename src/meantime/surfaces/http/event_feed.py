@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from typing import Generic
 
 from meantime.kernel.errors import Closed
 from meantime.ports.clock import Clock
 from meantime.ports.tasks import Tasks
 
 from .event_encoding import deltas
-from .event_ring import Ring
+from .event_ring import Delta, F, Ring
 from .http_settings import HttpSettings
 from .responses import Refusal
 
@@ -21,15 +22,32 @@ AT_ONCE_BUILT = 2  # bounded snapshots, whose tasks are all in memory while they
 RETRY = 1.0  # seconds after a failing disk
 
 
-class Feed:
-    def __init__(self, tasks: Tasks, settings: HttpSettings, clock: Clock) -> None:
+class StreamCount:
+    """The streams of all feeds together."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.open = 0
+
+    def add(self) -> None:
+        if self.open >= self.most:
+            text = f"{self.open} streams are open, and there are no more."
+            raise Refusal(503, "too_many_streams", text, "Close one, or poll /v1/tasks.")
+        self.open += 1
+
+
+class JournalFeed(Generic[F]):
+    """Follows the journal as long as somebody listens. A subclass says what is published of it."""
+
+    def __init__(self, tasks: Tasks, settings: HttpSettings, clock: Clock, streams: StreamCount) -> None:
         self._tasks = tasks
         self._settings = settings
         self._clock = clock
+        self._streams = streams
         self._clients = 0
         self._pump: asyncio.Task[None] | None = None
         self._ready: asyncio.Future[None] | None = None
-        self.ring = Ring(settings.backlog, clock)
+        self.ring: Ring[F] = Ring(settings.backlog, clock)
         self.building = asyncio.Semaphore(AT_ONCE_BUILT)
         self.seq = 0  # of the newest event that was published, or passed over
 
@@ -37,13 +55,14 @@ class Feed:
     def clients(self) -> int:
         return self._clients
 
+    async def _publish(self) -> None:
+        raise NotImplementedError
+
     async def join(self) -> None:
         """A stream begins. From here on nothing is missed: the ring has all that follows."""
         if self.ring.closed:
             raise Closed
-        if self._clients >= self._settings.clients:
-            text = f"{self._clients} streams are open, and there are no more."
-            raise Refusal(503, "too_many_streams", text, "Close one, or poll /v1/tasks.")
+        self._streams.add()
         self._clients += 1
         try:
             if self._pump is None:
@@ -58,6 +77,7 @@ class Feed:
     async def leave(self) -> None:
         """The last stream stops the pump: who is not watched does not read the journal."""
         self._clients -= 1
+        self._streams.open -= 1
         if self._clients == 0:
             await self._stop()
 
@@ -88,7 +108,7 @@ class Feed:
     async def _round(self) -> float:
         """Publishes what is new, and says how long to wait before the next round."""
         try:
-            await self._tasks.wait_events(self.seq)
+            await self._news()
             await self._publish()
         except Closed:
             raise
@@ -96,6 +116,26 @@ class Feed:
             LOG.exception("The event streams could not follow the journal; trying again.")
             return RETRY
         return self._settings.batch
+
+    async def _news(self) -> None:
+        """Returns when there may be something to publish."""
+        await self._tasks.wait_events(self.seq)
+
+    async def _let_read(self) -> None:
+        for _ in range(3):  # a wake, a write, and the one who waited for that write
+            await asyncio.sleep(0)
+
+    async def _pause(self, seconds: float) -> None:
+        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        alarm = self._clock.call_later(seconds, lambda: over.done() or over.set_result(None))
+        try:
+            await over
+        finally:
+            alarm.cancel()
+
+
+class Feed(JournalFeed[Delta]):
+    """Every event as seed 001's delta."""
 
     async def _publish(self) -> None:
         """Between pieces the streams get their turn, so that a burst does not throw a reader that
@@ -111,15 +151,3 @@ class Feed:
                 await self._let_read()
         if events:
             self.seq = events[-1].seq
-
-    async def _let_read(self) -> None:
-        for _ in range(3):  # a wake, a write, and the one who waited for that write
-            await asyncio.sleep(0)
-
-    async def _pause(self, seconds: float) -> None:
-        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        alarm = self._clock.call_later(seconds, lambda: over.done() or over.set_result(None))
-        try:
-            await over
-        finally:
-            alarm.cancel()

@@ -7,9 +7,11 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from meantime.ports.clock import Clock
+from meantime.ports.clock import Alarm, Clock
+
+MOST_BYTES = 16 << 20  # of the events that are kept
 
 
 class Delta(NamedTuple):
@@ -22,25 +24,42 @@ class Delta(NamedTuple):
     frame: bytes
 
 
-class Ring:
-    def __init__(self, size: int, clock: Clock) -> None:
-        self._kept: deque[Delta] = deque(maxlen=size)
+class Framed(Protocol):
+    @property
+    def frame(self) -> bytes: ...
+
+
+F = TypeVar("F", bound=Framed)
+
+
+class Ring(Generic[F]):
+    def __init__(self, size: int, clock: Clock, most_bytes: int = MOST_BYTES) -> None:
+        self._kept: deque[F] = deque()
+        self._size = size
+        self._most_bytes = most_bytes
+        self._bytes = 0
         self._clock = clock
-        self._waiting: set[asyncio.Future[None]] = set()
+        self._waiting: dict[asyncio.Future[None], float] = {}  # and until when, by the monotonic clock
+        self._alarm: Alarm | None = None  # at the latest when the first of them has waited enough
         self.end = 0  # how many were ever published: the cursor of a reader that has seen all
         self.closed = False
         self._joined = (0, 0, b"")  # from a cursor to the end, as most readers want it
 
-    def publish(self, delta: Delta) -> None:
+    def publish(self, delta: F) -> None:
         self._kept.append(delta)
+        self._bytes += len(delta.frame)
+        while len(self._kept) > self._size or (self._bytes > self._most_bytes and len(self._kept) > 1):
+            self._bytes -= len(self._kept.popleft().frame)
         self.end += 1
         self._wake()
 
     def close(self) -> None:
         self.closed = True
+        if self._alarm is not None:
+            self._alarm.cancel()
         self._wake()
 
-    def after(self, cursor: int) -> Sequence[Delta] | None:
+    def after(self, cursor: int) -> Sequence[F] | None:
         """The events since the cursor; None if some of them are no longer kept."""
         missing = self.end - cursor
         if missing > len(self._kept):
@@ -60,22 +79,33 @@ class Ring:
             return
         news: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-        def wake(*_: object) -> None:
+        def wake(_: object) -> None:
             if not news.done():
                 news.set_result(None)
 
-        alarm = self._clock.call_later(seconds, wake)
         gone.add_done_callback(wake)
-        self._waiting.add(news)
+        self._waiting[news] = self._clock.monotonic() + seconds
+        if self._alarm is None:
+            self._alarm = self._clock.call_later(seconds, self._time_over)
         try:
             await news
         finally:
-            alarm.cancel()
             gone.remove_done_callback(wake)
-            self._waiting.discard(news)
+            self._waiting.pop(news, None)
+
+    def _time_over(self) -> None:
+        """One alarm for all readers: most of them are told something long before their time is over."""
+        self._alarm = None
+        now = self._clock.monotonic()
+        for news, until in list(self._waiting.items()):
+            if until <= now and not news.done():
+                news.set_result(None)
+                del self._waiting[news]
+        if self._waiting:
+            self._alarm = self._clock.call_later(min(self._waiting.values()) - now, self._time_over)
 
     def _wake(self) -> None:
-        waiting, self._waiting = self._waiting, set()
+        waiting, self._waiting = self._waiting, {}
         for news in waiting:
             if not news.done():
                 news.set_result(None)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from typing import NamedTuple
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Generic, NamedTuple
 
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -16,8 +17,8 @@ from meantime.ports.tasks import Tasks
 
 from .dependencies import Dependencies
 from .event_encoding import deltas, frame
-from .event_feed import Feed
-from .event_ring import Delta
+from .event_feed import Feed, JournalFeed
+from .event_ring import Delta, F
 from .http_settings import HttpSettings
 from .long_polls import wait_disconnect
 from .responses import encode
@@ -55,32 +56,32 @@ class Wanted(NamedTuple):
         )
 
 
-async def stream_events(deps: Dependencies, asked: RequestContext[EventFilter, None]) -> Response:
-    last = asked.request.headers.get("last-event-id", "")
-    about = await wanted(deps.tasks, asked.params, last, asked.thread)
+async def stream_tasks(deps: Dependencies, asked: RequestContext[EventFilter, None]) -> Response:
+    about = await wanted(deps.tasks, asked.params, last_event(asked.request), asked.thread)
     await deps.feed.join()
     return Streaming(EventStream(deps.tasks, deps.feed, deps.clock, deps.settings, about))
 
 
-async def wanted(tasks: Tasks, given: EventFilter, last_event_id: str, thread: str | None) -> Wanted:
+def last_event(request: Request) -> int | None:
+    """The last event that a client says it has seen."""
+    said = request.headers.get("last-event-id", "")
+    return int(said) if said.isascii() and said.isdigit() and len(said) < 19 else None
+
+
+async def wanted(tasks: Tasks, given: EventFilter, last: int | None, thread: str | None) -> Wanted:
     query = Query(scope(given.thread, thread), batch=given.batch)
     task = None if given.task is None else (await find(tasks, given.task, thread)).id
-    seen = last_event_id if last_event_id.isascii() and last_event_id.isdigit() else ""
-    since = int(seen) if given.replay and 0 < len(seen) < 19 else None
+    since = last if given.replay else None
     return Wanted(query, task, given.snapshot == "bounded", given.replay, since)
 
 
-class EventStream:
-    """One client, from its first byte to its last."""
+class FeedStream(Generic[F]):
+    """One client, from its first byte to its last. A subclass says what it is told."""
 
-    def __init__(
-        self, tasks: Tasks, feed: Feed, clock: Clock, settings: HttpSettings, wanted: Wanted
-    ) -> None:
-        self._tasks = tasks
+    def __init__(self, feed: JournalFeed[F], clock: Clock, heartbeat: float) -> None:
         self._feed = feed
         self._clock = clock
-        self._settings = settings
-        self._wanted = wanted
+        self._heartbeat = heartbeat
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The feed was joined before, so that a refusal could still be an answer of its own."""
@@ -112,12 +113,9 @@ class EventStream:
                     yield part
                 spoke = self._clock.monotonic()
                 continue
-            if self._wanted.is_all:
-                part = ring.joined(cursor)
-            else:
-                part = b"".join([self._framed(delta) for delta in found if self._wanted.fits(delta)])
+            part = self._text(found, cursor) if found else b""
             cursor += len(found)
-            left = self._settings.heartbeat - (self._clock.monotonic() - spoke)
+            left = self._heartbeat - (self._clock.monotonic() - spoke)
             if not part and left <= 0:
                 part = frame("heartbeat", encode({"ts": iso(self._clock.now())}))
             if part:
@@ -126,14 +124,53 @@ class EventStream:
             else:
                 await ring.wait(cursor, left, gone)
 
-    async def _beginning(self) -> AsyncIterator[bytes]:
+    def _beginning(self) -> AsyncIterator[bytes]:
         """The missed events, if they are known; the whole state otherwise."""
+        raise NotImplementedError
+
+    def _text(self, found: Sequence[F], cursor: int) -> bytes:
+        """The part of these that the client is told; they follow the cursor."""
+        raise NotImplementedError
+
+    def _snapshot(self) -> AsyncIterator[bytes]:
+        raise NotImplementedError
+
+    async def _again(self, reason: str, missed: int | None) -> AsyncIterator[bytes]:
+        yield frame("resync", encode({"reason": reason, "missed": missed}))
+        async for part in self._snapshot():
+            yield part
+
+
+async def can_replay(tasks: Tasks, since: int, upto: int) -> bool:
+    """Whether the journal still has all that came after `since`, and it is not too much."""
+    if since > await tasks.last_event() or upto - since > REPLAY_MOST:
+        return False
+    oldest = await tasks.events(0, 1)
+    return not oldest or oldest[0].seq <= since + 1
+
+
+class EventStream(FeedStream[Delta]):
+    """Seed 001's stream: a snapshot of tasks, then a delta for every change."""
+
+    def __init__(
+        self, tasks: Tasks, feed: Feed, clock: Clock, settings: HttpSettings, wanted: Wanted
+    ) -> None:
+        super().__init__(feed, clock, settings.heartbeat)
+        self._tasks = tasks
+        self._wanted = wanted
+
+    def _text(self, found: Sequence[Delta], cursor: int) -> bytes:
+        if self._wanted.is_all:
+            return self._feed.ring.joined(cursor)
+        return b"".join([self._framed(delta) for delta in found if self._wanted.fits(delta)])
+
+    async def _beginning(self) -> AsyncIterator[bytes]:
         since, upto = self._wanted.since, self._feed.seq
         if since is None:
             async for part in self._snapshot():
                 yield part
             return
-        if not await self._can_replay(since, upto):
+        if not await can_replay(self._tasks, since, upto):
             async for part in self._again("too_old", None):
                 yield part
             return
@@ -142,16 +179,9 @@ class EventStream:
             if self._wanted.fits(delta):
                 yield self._framed(delta)
 
-    async def _can_replay(self, since: int, upto: int) -> bool:
-        if since > await self._tasks.last_event() or upto - since > REPLAY_MOST:
-            return False
-        oldest = await self._tasks.events(0, 1)
-        return not oldest or oldest[0].seq <= since + 1
-
     async def _again(self, reason: str, missed: int | None) -> AsyncIterator[bytes]:
-        yield frame("resync", encode({"reason": reason, "missed": missed}))
         self._wanted = self._wanted._replace(since=None)
-        async for part in self._snapshot():
+        async for part in super()._again(reason, missed):
             yield part
 
     def _snapshot(self) -> AsyncIterator[bytes]:
@@ -167,7 +197,7 @@ class EventStream:
 class Streaming(Response):
     """Hands the connection to a stream."""
 
-    def __init__(self, stream: EventStream) -> None:
+    def __init__(self, stream: FeedStream[Any]) -> None:
         super().__init__()
         self._stream = stream
 

@@ -15,17 +15,24 @@ from typing import Any
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from meantime.surfaces.dashboard.assets import HEADERS as PAGE
+
 from .client_limits import TARGET, HttpConnection, connection_of
+from .dashboard_page import is_page
 from .http_settings import HttpSettings
 from .responses import CORS, SAFE, Refusal, error_response
+from .token_end import ended_token, until_ended
 from .tokens import Caller, Tokens
 
 LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 CALLER = "meantime.caller"
 WRITING = "meantime.writing"  # raises a Refusal for those who may not write
+LASTING = ("/v1/wait", "/mcp")  # paths whose POST waits or streams
 URL_BYTES = 8_192
 _FORWARDED = (b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"via")
 _NO_TOKEN = "Send 'Authorization: Bearer <token>', or use /~<token>/v1/…; the token is in {where}."
+# A page of another origin can read this, so it does not name a folder of this machine.
+_NO_TOKEN_PAGE = "Send 'Authorization: Bearer <token>'; `meantime open` opens a page that has a token."
 
 
 class RequestGate:
@@ -42,7 +49,8 @@ class RequestGate:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return  # no web sockets, no lifespan
-        send = _with_headers(send)
+        page = is_page(_capability(_path(scope))[1])
+        send = _with_headers(send, PAGE if page else (*CORS, *SAFE))
         try:
             inside = self._pass(scope)
         except Refusal as no:
@@ -51,7 +59,16 @@ class RequestGate:
         if scope["method"] == "OPTIONS":
             await Response(status_code=204)(scope, receive, send)
             return
-        await self._app(inside, receive, send)
+        await self._serve(inside, receive, send)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """An answer that may take long ends with its token. A write is not broken off."""
+        token = scope[CALLER].issued
+        if token is None or (scope["method"] == "POST" and scope["path"] not in LASTING):
+            await self._app(scope, receive, send)
+            return
+        with self._tokens.issued.watched(token) as ended:
+            await until_ended(self._app, scope, receive, send, ended)
 
     def _pass(self, scope: Scope) -> Scope:
         """The request as the routes see it, with its caller; a Refusal otherwise."""
@@ -63,7 +80,7 @@ class RequestGate:
             self._check_host_header(scope, headers)
         self._check_size(scope, headers)
         token, path = _capability(_path(scope))
-        if scope["method"] == "OPTIONS" or path in self._open_paths:
+        if scope["method"] == "OPTIONS" or path in self._open_paths or is_page(path):
             caller = Caller()
         else:
             caller = self._admit(connection, headers, token)
@@ -97,21 +114,35 @@ class RequestGate:
         if token is not None:
             caller = self._tokens.caller(token)
             if caller is None:
-                raise Refusal(401, "wrong_token", "This is not a token of this server.", self._hint)
+                raise Refusal(
+                    401, "wrong_token", "This is not a token of this server.", self._hint_for(headers)
+                )
+            if caller.ended:
+                raise ended_token(caller.ended)
             return caller
         is_unix = connection is not None and connection.is_unix
         if self._settings.auth == "strict" and not is_unix:
-            raise Refusal(401, "token_needed", "Every request needs a token here.", self._hint)
+            raise Refusal(401, "token_needed", "Every request needs a token here.", self._hint_for(headers))
         if not _is_plain(headers):
-            raise Refusal(401, "token_needed", "Web pages and proxies need a token.", self._hint)
+            raise Refusal(401, "token_needed", "Web pages and proxies need a token.", _NO_TOKEN_PAGE)
         if connection is None or connection.uid != os.geteuid():
-            raise Refusal(401, "token_needed", "Only this user's own programs need no token.", self._hint)
+            raise Refusal(
+                401, "token_needed", "Only this user's own programs need no token.", self._hint_for(headers)
+            )
         return Caller(writes=is_unix)
 
-    def _check_write(self, caller: Caller, headers: Headers, *, json: bool = True) -> None:
-        """`json`: it has a body."""
-        if not caller.writes:
-            raise Refusal(401, "token_needed", "Writing needs a token.", self._hint)
+    def _hint_for(self, headers: Headers) -> str:
+        return self._hint if _is_plain(headers) else _NO_TOKEN_PAGE
+
+    def _check_write(
+        self, caller: Caller, headers: Headers, *, json: bool = True, token: bool = True
+    ) -> None:
+        """`json`: it has a body. `token`: it needs one that may write."""
+        if token and caller.issued is not None and not caller.writes:
+            text = "This token can only read."
+            raise Refusal(403, "read_only_token", text, "Ask for a link without --read-only.")
+        if token and not caller.writes:
+            raise Refusal(401, "token_needed", "Writing needs a token.", self._hint_for(headers))
         host, origin = headers.only(b"host").lower(), headers.only(b"origin").lower()
         if headers.has(b"origin") and origin not in (f"http://{host}", f"https://{host}"):
             raise Refusal(403, "foreign_origin", "A page of another origin cannot write.")
@@ -167,19 +198,20 @@ def _capability(path: str) -> tuple[str | None, str]:
 
 
 def _is_plain(headers: Headers) -> bool:
-    """Neither a page of another origin, nor somebody that speaks for others."""
+    """Neither a page, nor somebody that speaks for others."""
     if headers.has(b"origin") or any(headers.has(name) for name in _FORWARDED):
         return False
-    return not headers.has(b"sec-fetch-site") or headers.only(b"sec-fetch-site") in ("none", "same-origin")
+    # "none" is an address that a person typed. Our own page has a token, and sends it.
+    return not headers.has(b"sec-fetch-site") or headers.only(b"sec-fetch-site") == "none"
 
 
-def _with_headers(send: Send) -> Send:
+def _with_headers(send: Send, added: tuple[tuple[bytes, bytes], ...]) -> Send:
     """On every answer, even on a refusal."""
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers: list[Any] = list(message.get("headers", ()))
-            message = {**message, "headers": [*headers, *CORS, *SAFE]}
+            message = {**message, "headers": [*headers, *added]}
         await send(message)
 
     return sending

@@ -11,6 +11,7 @@ from meantime.surfaces.hooks.hook_delivery import Boundary, HookDelivery, Told
 from meantime.surfaces.hooks.hook_events import WAIT
 from meantime.surfaces.hooks.idle_wait import IdleWaits
 
+from .hook_hosts import HookHosts
 from .http_settings import HttpSettings
 from .long_polls import Polls
 
@@ -18,6 +19,8 @@ from .long_polls import Polls
 class HookNotices:
     def __init__(self, tasks: Tasks, owner: Owner, settings: HttpSettings, polls: Polls) -> None:
         self._polls = polls
+        self._tasks = tasks
+        self.hosts = HookHosts()
         self._waits = IdleWaits(tasks)
         self._telling: HookDelivery | None = None
         if settings.folder is not None:
@@ -29,9 +32,11 @@ class HookNotices:
         if self._telling is None:
             raise Refused("This server keeps no files, so it cannot know what hooks have shown.")
         waits = at.moment == WAIT
+        host = self.hosts.seen(at, self._tasks.now())
         work = self._waits.wait(self._telling, at) if waits else self._telling.tell(at)
-        async with self._polls.waiting(receive) as poll:
-            told = await poll.first(work, timeout if waits else None) or Told()
-            if poll.gone.done():  # it came too late
-                await self._telling.give_back(at, told)
+        with host.attending(waits):
+            async with self._polls.waiting(receive) as poll:
+                told = await poll.first(work, timeout if waits else None) or Told()
+                if poll.gone.done():  # it came too late
+                    await self._telling.give_back(at, told)
         return told

@@ -24,7 +24,10 @@ from meantime.surfaces.unix_socket import UnixSocket, bind_unix
 
 from . import discovery
 from .http_settings import HttpSettings, in_force
+from .issued_tokens import Grant, IssuedTokens
+from .one_time_codes import MINUTES, OneTimeCodes, link
 from .port_socket import bind
+from .token_file import FILE as TOKENS
 from .tokens import Tokens, kept_secret, new_secret
 
 if TYPE_CHECKING:
@@ -81,6 +84,19 @@ class HttpDoor:
         """For an agent: it sees this thread, and every other is not found."""
         return self._tokens.for_thread(thread)
 
+    def page_url(self, *, read_only: bool = False, thread: str | None = None, minutes: int = MINUTES) -> str:
+        """A link that opens the page for browsers, once. The token that the page gets for it lasts a week.
+
+        read_only: the page can look, and change nothing.
+        thread: the page sees this thread only.
+        minutes: how long the link can be used.
+        Raises InvalidInput while nothing listens on TCP.
+        """
+        if not self.url:
+            raise InvalidInput("This server has no address for browsers.", hint="Open it, with TCP enabled.")
+        grant = Grant("read" if read_only else "write", thread)
+        return link(self.url, self._tokens.codes.make(grant, minutes=minutes)[0])
+
     async def open(self) -> HttpDoor:
         """Listens from here on. Awaiting it, or entering its block, does the same."""
         if self._serving is not None or not self.enabled:
@@ -102,10 +118,9 @@ class HttpDoor:
 
     async def _open(self, serving: type[Serving]) -> None:
         folder = self._settings.folder
-        if folder is None:
-            self._tokens = Tokens(new_secret())
-        else:
-            self._tokens = Tokens(kept_secret(discovery.private_folder(folder)))
+        secret = new_secret() if folder is None else kept_secret(discovery.private_folder(folder))
+        issued = IssuedTokens(self._clock, None if folder is None else folder / TOKENS)
+        self._tokens = Tokens(secret, issued, OneTimeCodes(self._clock))
         settings, listening = self._settings, self._bind()
         if self._found is not None:
             settings = replace(settings, url=self._found.url)

@@ -9,7 +9,8 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from meantime.kernel.argument_checks import check_choice, shown
+from meantime.kernel.constraints import PORT as PORT_NUMBER
+from meantime.kernel.constraints import check_choice
 from meantime.kernel.errors import InvalidInput
 
 PORT = 5165
@@ -67,18 +68,12 @@ def is_loopback(host: str) -> bool:
 
 def _port(settings: HttpSettings, environment: Mapping[str, str]) -> int:
     if settings.port is not None:
-        return _checked(settings.port, "port")
+        return PORT_NUMBER(settings.port, "port")
     for name in _PORT_NAMES:
         said = environment.get(name, "").strip()
         if said:
-            return _checked(int(said) if said.isascii() and said.isdigit() else said, name)
+            return PORT_NUMBER(int(said) if said.isascii() and said.isdigit() else said, name)
     return PORT
-
-
-def _checked(port: object, what: str) -> int:
-    if type(port) is not int or not 0 <= port <= 65_535:
-        raise InvalidInput(f"{what}={shown(port)} is not a port.", hint="Give a number from 0 to 65535.")
-    return port
 
 
 def _first(environment: Mapping[str, str], names: tuple[str, ...]) -> str:

@@ -11,10 +11,12 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
 from meantime.kernel.errors import Closed
-from meantime.ports.owner import HostCount
+from meantime.ports.clock import Clock
+from meantime.ports.owner import HostCount, Owner
+from meantime.ports.tasks import Tasks
 
-from .dependencies import Dependencies
 from .gate import CALLER, WRITING
+from .http_settings import HttpSettings
 from .request_body import read
 from .responses import Refusal
 from .tokens import Caller
@@ -34,8 +36,11 @@ class Served(Protocol):
 class McpEndpoint:
     """A client of MCP can start commands: everything here passes the gate's rules for writing."""
 
-    def __init__(self, dependencies: Dependencies) -> None:
-        self._dependencies = dependencies
+    def __init__(self, tasks: Tasks, owner: Owner, settings: HttpSettings, clock: Clock) -> None:
+        self._tasks = tasks
+        self._owner = owner
+        self._settings = settings
+        self._clock = clock
         self._served: asyncio.Task[Served] | None = None
         self._closing: asyncio.Future[None] | None = None
         self._closed = False
@@ -44,12 +49,22 @@ class McpEndpoint:
         if scope["method"] not in METHODS:
             allow = {"Allow": ", ".join([*METHODS, "OPTIONS"])}
             raise Refusal(405, "wrong_method", "This path knows no such method.", "", allow)
+        if scope[CALLER].question is not None:
+            raise Refusal(
+                403, "question_token", "This token answers one question.", "Use a token of a thread."
+            )
         scope[WRITING](json=scope["method"] == "POST")
         if scope["method"] == "POST":
-            settings, clock = self._dependencies.settings, self._dependencies.clock
-            receive = replayed(await read(Request(scope, receive), settings, clock), receive)
+            receive = replayed(await read(Request(scope, receive), self._settings, self._clock), receive)
         served = await self._reach()
         await self._until_closed(served.handle(scope[CALLER], scope, receive, send))
+
+    def hosts(self) -> Sequence[HostCount]:
+        """The hosts of clients that speak MCP here."""
+        served = self._served
+        if served is None or not served.done() or served.cancelled() or served.exception() is not None:
+            return ()
+        return served.result().hosts()
 
     async def close(self) -> None:
         self._closed = True
@@ -77,10 +92,7 @@ class McpEndpoint:
     async def _load(self) -> Served:
         """It takes a while: the event loop goes on meanwhile."""
         module: Any = await asyncio.to_thread(importlib.import_module, MODULE)
-        given = self._dependencies
-        served: Served = await module.open_http_server(given.tasks, given.owner, given.settings)
-        self._dependencies.mcp_hosts = served.hosts
-        return served
+        return await module.open_http_server(self._tasks, self._owner, self._settings)
 
     async def _until_closed(self, handling: Any) -> None:
         """Streams never end by themselves, and a wait may take long."""

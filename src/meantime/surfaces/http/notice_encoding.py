@@ -9,7 +9,15 @@ from meantime.kernel.model import BatchCount
 from meantime.kernel.notices import Message, Notice
 from meantime.ports.tasks import CancelAnswer, ThreadCount
 
-from .notice_schemas import ThreadDetail, WireMessage, WireNotice, WirePart, WireThread
+from .notice_schemas import (
+    OpenTurnAnswer,
+    ThreadDetail,
+    ThreadHost,
+    WireMessage,
+    WireNotice,
+    WirePart,
+    WireThread,
+)
 from .task_encoding import wire_task, word_of
 from .task_schemas import Cancelled, WireBatch
 
@@ -51,8 +59,10 @@ def wire_thread(found: ThreadCount) -> WireThread:
     )
 
 
-def wire_thread_detail(found: ThreadCount, reminder: str) -> ThreadDetail:
-    return ThreadDetail(**asdict(wire_thread(found)), reminder=reminder)
+def wire_thread_detail(
+    found: ThreadCount, reminder: str, hosts: list[ThreadHost], turn: OpenTurnAnswer | None
+) -> ThreadDetail:
+    return ThreadDetail(**asdict(wire_thread(found)), reminder=reminder, hosts=hosts, turn=turn)
 
 
 def wire_cancel(answer: CancelAnswer) -> Cancelled:

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from meantime.kernel.notices import NoticeState
 
-from .schemas import Answer, Count, Positive, StatusText, Time, described
+from .schemas import Answer, Count, Positive, StatusText, Time, described, one_of
 from .task_schemas import WireBatch, WireTask
 
 MOST = 100  # notices of one turn
@@ -72,7 +72,29 @@ class WireThread(Answer):
     last_event_at: Time
 
 
+class ThreadHost(Answer):
+    """A host that is told of a thread's endings."""
+
+    name: str
+    delivery: Annotated[
+        str | None,
+        one_of("A", "B", "C"),
+        described("Its delivery class: A and B are told exactly once, C at least once; null if unknown."),
+    ]
+    connected: bool
+    since: Time
+    last_turn: Annotated[Time, described("When it asked last.")]
+
+
+class OpenTurnAnswer(Answer):
+    id: str
+    opened_at: Time
+    held: Annotated[Count, described("Notices that are leased to it.")]
+
+
 class ThreadDetail(WireThread):
+    hosts: Annotated[list[ThreadHost], described("Hosts that are known now; nothing of them is recorded.")]
+    turn: Annotated[OpenTurnAnswer | None, described("The newest open turn.")]
     reminder: Annotated[str, described("For every turn; it is never acknowledged.")]
 
 

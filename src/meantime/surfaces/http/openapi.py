@@ -9,7 +9,7 @@ import msgspec
 
 from .responses import CORS
 from .routes import ROUTES
-from .routing import BATCH, SERVER, TASK, THREAD, TURN, Access, AnyRoute, by_path
+from .routing import BATCH, SERVER, TASK, THREAD, TOKEN, TURN, AnyRoute, by_path
 from .schemas import Params
 from .task_schemas import Error
 
@@ -41,15 +41,16 @@ ERRORS = {
         "The call is fine, the answer is no: see code. A prefix that fits several tasks has candidates, a "
         "duplicate has existing, a lost lease has notices, a result that is not there has the task.",
     ),
+    410: ("Gone", "A code that was used, or has expired."),
     413: ("TooBig", "A body has at most 1,000,000 bytes."),
     414: ("TooLong", "The URL is too long."),
     415: ("NotJson", "A body is application/json."),
     421: ("WrongHost", "The Host header names somebody else."),
-    429: ("LimitReached", "Too many run: running, limit."),
+    429: ("LimitReached", "Too many run: running, limit. For a code: too many wrong ones were tried."),
     503: ("Busy", "64 streams are open, or 256 requests wait, or the server is closing."),
     507: ("Degraded", "The disk is full: nothing new is accepted."),
 }
-SUBJECTS = {"Task": TASK, "Thread": THREAD, "Batch": BATCH, "Turn": TURN, "Server": SERVER}
+SUBJECTS = {"Task": TASK, "Thread": THREAD, "Batch": BATCH, "Turn": TURN, "Server": SERVER, "Token": TOKEN}
 
 
 @cache
@@ -82,7 +83,7 @@ class Schemas:
     """msgspec's schemas of all structs, in the words of the API: `WireTask` is Task there."""
 
     def __init__(self) -> None:
-        given = (kind for one in ROUTES for kind in (one.params, one.body, one.answer))
+        given = (kind for one in ROUTES for kind in (one.params, one.body, one.answer, one.other))
         types: list[Any] = [Error, *dict.fromkeys(kind for kind in given if kind is not None)]
         made, found = msgspec.json.schema_components(types, ref_template=f"{_PREFIX}{{name}}")
         self._enums = {name: one for name, one in found.items() if "enum" in one}
@@ -154,7 +155,7 @@ def _operation(route: AnyRoute, schemas: Schemas) -> Json:
     found: Json = {"operationId": route.operation, "summary": route.summary}
     if note:
         found["description"] = note
-    if route.access is Access.OPEN:
+    if route.access.open:
         found["security"] = [{}]
     elif route.access.writes:
         found["security"] = [{"bearer": []}]
@@ -182,7 +183,10 @@ def _answers(route: AnyRoute, schemas: Schemas) -> Json:
     found: Json = {}
     content: Json = {kind: {"schema": {"type": "string"}} for kind in route.media}
     if route.answer is not None:
-        content = {"application/json": {"schema": schemas.of(route.answer)}, **content}
+        schema = schemas.of(route.answer)
+        if route.other is not None:
+            schema = {"anyOf": [schema, schemas.of(route.other)]}
+        content = {"application/json": {"schema": schema}, **content}
     if content:
         location = {"Location": {"schema": {"type": "string"}}} if route.location else {}
         headers = {**_ORIGIN, **location}
@@ -195,7 +199,7 @@ def _answers(route: AnyRoute, schemas: Schemas) -> Json:
 def errors_of(route: AnyRoute) -> list[int]:
     """The errors of its access, its path and its body, and its own."""
     found = {400, 403, 414, 421, 503, *route.errors}
-    if route.access is not Access.OPEN:
+    if not route.access.open:
         found.add(401)
     if route.access.writes:
         found |= {404, 409, 413, 415}

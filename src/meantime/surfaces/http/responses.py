@@ -8,7 +8,9 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from starlette.responses import Response
 
+from meantime.kernel.durations import iso
 from meantime.kernel.errors import (
+    AlreadyAnswered,
     Ambiguous,
     Closed,
     Degraded,
@@ -63,12 +65,25 @@ class Refusal(MeantimeError):
         self.headers = headers
 
 
+class CountChanged(Refusal):
+    """Another number of tasks matches than the caller has agreed to."""
+
+    def __init__(self, expected: int, count: int) -> None:
+        text = f"{count} tasks match now, not {expected}."
+        super().__init__(409, "count_changed", text, "Look again, and send the new number as `expect`.")
+        self.count = count
+
+
 def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     return Response(encode(value), status, headers, "application/json")
 
 
 def error_response(error: MeantimeError, *, task: WireTask | UnsetType = UNSET) -> Response:
     """`error` is for people, `code` is stable, `hint` says what to do."""
+    return Response(error_body(error, task=task), status_of(error), _headers(error), "application/json")
+
+
+def error_body(error: MeantimeError, *, task: WireTask | UnsetType = UNSET) -> bytes:
     body = Error(
         error=error.message,
         code=error.code,
@@ -79,8 +94,12 @@ def error_response(error: MeantimeError, *, task: WireTask | UnsetType = UNSET) 
         limit=error.limit if isinstance(error, LimitReached) else UNSET,
         notices=tuple(error.notices) if isinstance(error, LeaseLost) else UNSET,
         task=task,
+        by=error.by if isinstance(error, AlreadyAnswered) else UNSET,
+        at=iso(error.at) if isinstance(error, AlreadyAnswered) else UNSET,
+        answer=error.answer if isinstance(error, AlreadyAnswered) else UNSET,
+        count=error.count if isinstance(error, CountChanged) else UNSET,
     )
-    return json_response(body, status_of(error), _headers(error))
+    return encode(body)
 
 
 def status_of(error: MeantimeError) -> int:

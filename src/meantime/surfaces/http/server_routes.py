@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from .event_stream import stream_events
+from .patch_stream import stream_events
 from .routing import SERVER, Access, AnyRoute, Route
+from .row_schemas import Completions, OverviewAnswer
+from .search_completion import complete_search
 from .server_info import get_health, get_info, get_openapi, get_stats, get_toolset, set_limits
 from .server_schemas import Health, Info, ServerTools, Stats, WireLimits, WireToolset
-from .task_reads import list_tools
-from .task_requests import LimitsBody
+from .task_reads import get_overview, list_tools
+from .task_requests import LimitsBody, SearchText
 from .thread_requests import EventFilter, ToolsetChoice
 
 READS: tuple[AnyRoute, ...] = (
@@ -20,7 +22,9 @@ READS: tuple[AnyRoute, ...] = (
         summary="Server-sent events: snapshot, deltas, heartbeat",
         note="`snapshot`; then `task.created`, `task.updated`, `task.completed`, `task.error` and "
         "`task.cancelled`, with a Task each; `heartbeat` after 30 s of silence; `resync`, followed by a "
-        "snapshot, for a client that fell behind.",
+        "snapshot, for a client that fell behind. With format=patches: `snapshot` of rows and the overview; "
+        "then `patch` with the rows that changed, what is gone, and the overview if it changed; `heartbeat` "
+        "after 10 s of silence.",
         gives="The stream.",
         handler=stream_events,
         seed=True,
@@ -28,6 +32,28 @@ READS: tuple[AnyRoute, ...] = (
         headers=("Last-Event-ID",),
         media=("text/event-stream",),
         errors=(404, 409),
+    ),
+    Route(
+        method="GET",
+        path="/v1/overview",
+        operation="getOverview",
+        summary="Everything in a few numbers, for a page",
+        note="Counts by status, the last hour, slots, conversations and batches. It costs the same for any "
+        "history. A thread's token sees its own numbers only.",
+        gives="The numbers.",
+        handler=get_overview,
+        answer=OverviewAnswer,
+    ),
+    Route(
+        method="GET",
+        path="/v1/complete",
+        operation="completeSearch",
+        summary="Completions of the last word of a search",
+        note="Qualifiers; statuses, kinds, agents, conversations and batches that there are.",
+        gives="At most 20.",
+        handler=complete_search,
+        params=SearchText,
+        answer=Completions,
     ),
     Route(
         method="GET",
@@ -79,6 +105,7 @@ READS: tuple[AnyRoute, ...] = (
         "started.",
         gives="Each with the `tool` that a start takes.",
         handler=list_tools,
+        acts=True,
         subject=SERVER,
         answer=ServerTools,
         errors=(409,),

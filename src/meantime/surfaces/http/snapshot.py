@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from msgspec.structs import replace
 
-from meantime.kernel.lifecycle import ACTIVE
+from meantime.kernel.lifecycle import ACTIVE, Status
 from meantime.kernel.model import Task
 from meantime.ports.store import Query
 from meantime.ports.tasks import Tasks
@@ -20,6 +20,7 @@ from .task_encoding import wire_task
 
 BOUNDED = 200  # the newest; what is active comes with them
 MOST_ACTIVE = 1_000
+_QUEUED = frozenset({Status.QUEUED})
 
 
 async def snapshot(
@@ -52,7 +53,9 @@ async def _texts(
         yield 1, _text([await tasks.get(task, query.thread)])
     elif bounded:
         async with building:  # many may come at once
-            count, text = await _newest(tasks, query)
+            found = await bounded_tasks(tasks, query)
+            count, text = len(found), _text(found)
+            del found  # a reader that does not take its part keeps the text alone
         if count:
             yield count, text
     else:
@@ -60,12 +63,22 @@ async def _texts(
             yield len(page), _text(page)
 
 
-async def _newest(tasks: Tasks, query: Query) -> tuple[int, bytes]:
+async def bounded_tasks(tasks: Tasks, query: Query) -> list[Task]:
+    """The newest, and what is active, each once."""
     newest = (await tasks.page(replace(query, limit=BOUNDED), counted=False)).tasks
-    active = (await tasks.page(replace(query, statuses=ACTIVE, limit=MOST_ACTIVE), counted=False)).tasks
     known = {one.id for one in newest}
-    found = [*newest, *(one for one in active if one.id not in known)]
-    return len(found), _text(found)
+    return [*newest, *(one for one in await _active(tasks, query) if one.id not in known)]
+
+
+async def _active(tasks: Tasks, query: Query) -> list[Task]:
+    """Tasks at work or waiting for an answer first: no number of newer queued ones displaces them."""
+    found: list[Task] = []
+    for statuses in (ACTIVE - _QUEUED, _QUEUED):
+        wanted = statuses if query.statuses is None else statuses & query.statuses
+        if wanted and len(found) < MOST_ACTIVE:
+            asked = replace(query, statuses=wanted, limit=MOST_ACTIVE - len(found))
+            found += (await tasks.page(asked, counted=False)).tasks
+    return found
 
 
 def _text(found: Sequence[Task]) -> bytes:

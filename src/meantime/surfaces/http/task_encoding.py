@@ -184,4 +184,5 @@ def wire_question(question: Question | None, *, whole: bool = True) -> WireQuest
         question.subject,
         arguments,
         iso(question.asked_at),
+        iso(question.deadline_at),
     )

@@ -8,6 +8,8 @@ from meantime.kernel.errors import Ambiguous, InvalidInput, NotFound
 from meantime.kernel.ids import ID, check_id
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Task
+from meantime.kernel.search_query import parse
+from meantime.ports.search_filter import narrowed
 from meantime.ports.store import Query
 from meantime.ports.tasks import Tasks
 
@@ -15,10 +17,10 @@ from .task_encoding import statuses_of_word, words
 from .task_requests import MOST_PAGE, TaskFilter
 
 
-def listing(given: TaskFilter, thread: str | None) -> Query:
+def listing(given: TaskFilter, thread: str | None, now: float) -> Query:
     """`thread` is what the caller may see; None is everything."""
     chosen, resumed = statuses(given.status)
-    return Query(
+    query = Query(
         thread=scope(given.thread, thread),
         statuses=chosen,
         resumed=resumed,
@@ -30,6 +32,26 @@ def listing(given: TaskFilter, thread: str | None) -> Query:
         limit=min(given.limit, MOST_PAGE),
         offset=given.offset,
     )
+    return searched(query, given.q, now)
+
+
+def searched(query: Query, q: str | None, now: float) -> Query:
+    """The query, with the search that a caller wrote."""
+    return query if q is None else narrowed(query, parse(q), now)
+
+
+def place_of(cursor: str | None) -> int | None:
+    """Where a page of rows begins."""
+    if cursor is None:
+        return None
+    place = cursor[1:]
+    if cursor[0] != "p" or not (place.isascii() and place.isdigit() and len(place) < 19):
+        raise InvalidInput(
+            f"cursor={cursor[:40]!r} is not one of ours.",
+            hint="Leave it out for the first page.",
+            code="bad_cursor",
+        )
+    return int(place)
 
 
 def scope(wanted: str | None, own: str | None) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
 from starlette.responses import Response
 
 from meantime.kernel.errors import InvalidInput, NotFound, Refused, StillRunning, TaskEnded
@@ -10,30 +11,59 @@ from meantime.kernel.work import ToolInfo
 from meantime.ports.store import Query
 
 from .dependencies import Dependencies
+from .detail_encoding import wire_details, wire_inbox
+from .detail_schemas import Inbox, WireTaskDetail
+from .gate import CALLER
 from .group_stats import wire_group
 from .message_history import history
 from .notice_encoding import wire_batch, wire_notice, wire_thread, wire_thread_detail
 from .notice_schemas import NoticePage, ThreadDetail, ThreadPage
 from .paging import pages
-from .responses import error_response
+from .responses import error_response, json_response
 from .routing import RequestContext
+from .row_encoding import rows_of, wire_overview
+from .row_schemas import OverviewAnswer, RowPage
 from .server_schemas import ServerTools, WireTool
 from .task_encoding import wire_task
-from .task_lookup import find, listing, scope
-from .task_requests import HistoryRange, TaskFilter, ThreadFilter
-from .task_schemas import InlineCalls, LogMessage, Result, Runs, TaskGroup, TaskPage, WireBatch, WireTask
-from .thread_requests import NoticeFilter, ThreadRange
+from .task_lookup import find, listing, place_of, scope
+from .task_requests import MOST_COUNTED, HistoryRange, TaskFilter, ThreadFilter
+from .task_schemas import InlineCalls, LogMessage, Result, Runs, TaskGroup, TaskPage, WireBatch
+from .thread_hosts import thread_hosts, wire_turn
+from .thread_requests import InboxRange, NoticeFilter, ThreadRange
+from .tokens import Caller
+
+NOTHING = ""  # no thread is called so: the relatives of a task are not for a token of its question
 
 
-async def list_tasks(deps: Dependencies, asked: RequestContext[TaskFilter, None]) -> TaskPage:
-    query = listing(asked.params, asked.thread)
+async def list_tasks(deps: Dependencies, asked: RequestContext[TaskFilter, None]) -> TaskPage | Response:
+    query = listing(asked.params, asked.thread, deps.clock.now())
+    if asked.params.format == "rows":
+        return json_response(await _row_page(deps, replace(query, before=place_of(asked.params.cursor))))
     page = await deps.tasks.page(query)
     found = [wire_task(task) for task in page.tasks]
     return TaskPage(tasks=found, total=page.total, limit=query.limit, offset=query.offset)
 
 
-async def get_task(deps: Dependencies, asked: RequestContext[None, None]) -> WireTask:
-    return wire_task(await find(deps.tasks, asked.subject, asked.thread), whole=True)
+async def _row_page(deps: Dependencies, query: Query) -> RowPage:
+    page = await deps.tasks.page(query, most=MOST_COUNTED)
+    return RowPage(
+        rows=await rows_of(deps.tasks, page.tasks),
+        total=page.total,
+        total_exact=page.exact,
+        cursor=None if page.next is None else f"p{page.next}",
+    )
+
+
+async def get_overview(deps: Dependencies, asked: RequestContext[None, None]) -> OverviewAnswer:
+    return wire_overview(await deps.tasks.overview(asked.thread))
+
+
+async def get_task(deps: Dependencies, asked: RequestContext[None, None]) -> WireTaskDetail:
+    task = await find(deps.tasks, asked.subject, asked.thread)
+    found = await deps.tasks.details(task.id, None)
+    (row,) = await rows_of(deps.tasks, [found.task])
+    caller: Caller = asked.request.scope[CALLER]
+    return wire_details(found, row, asked.thread if caller.question is None else NOTHING)
 
 
 async def get_logs(deps: Dependencies, asked: RequestContext[HistoryRange, None]) -> list[LogMessage]:
@@ -82,8 +112,16 @@ async def list_threads(deps: Dependencies, asked: RequestContext[ThreadRange, No
 
 async def get_thread(deps: Dependencies, asked: RequestContext[None, None]) -> ThreadDetail:
     """Every name is a thread: one that was never used has nothing."""
-    found, reminder = await deps.tasks.thread(asked.subject), await deps.tasks.reminder(asked.subject)
-    return wire_thread_detail(found, reminder)
+    id = asked.subject
+    found, reminder = await deps.tasks.thread(id), await deps.tasks.reminder(id)
+    attendance = await deps.tasks.attendance(id)
+    hosts = thread_hosts(deps, id, attendance)
+    return wire_thread_detail(found, reminder, hosts, wire_turn(attendance))
+
+
+async def get_inbox(deps: Dependencies, asked: RequestContext[InboxRange, None]) -> Inbox:
+    given = asked.params
+    return wire_inbox(await deps.tasks.inbox(asked.subject, before=given.before, limit=given.limit))
 
 
 async def list_notices(deps: Dependencies, asked: RequestContext[NoticeFilter, None]) -> NoticePage:

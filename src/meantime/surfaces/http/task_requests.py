@@ -9,7 +9,9 @@ from msgspec import Meta
 
 from meantime.conversation.log import Stream
 from meantime.kernel.lines import Kind
+from meantime.kernel.search_query import EXAMPLE, LONGEST
 from meantime.ports.store import Sort
+from meantime.ports.tasks import MAX_DESCRIPTION
 
 from .schemas import (
     Body,
@@ -27,6 +29,7 @@ from .schemas import (
 
 MOST_OFFSET = 1_000_000_000
 DEFAULT_PAGE, MOST_PAGE = 50, 200  # tasks
+MOST_COUNTED = 10_000  # tasks of a page of rows; beyond, `total` is at least this
 DEFAULT_WAIT, LONGEST_WAIT = 60.0, 600.0  # seconds
 MOST_WAITED = 1_000  # tasks of one wait
 PIECE = 1 << 20  # bytes of a command's output that are read at once
@@ -57,6 +60,23 @@ class TaskFilter(Params, frozen=True):
         int, described(f"At most {MOST_PAGE}; more is taken as {MOST_PAGE}.", ge=1, le=MOST_OFFSET)
     ] = DEFAULT_PAGE
     offset: Annotated[int, Meta(ge=0, le=MOST_OFFSET)] = 0
+    format: Annotated[
+        Literal["tasks", "rows"], described("Beyond the seed: rows is what a list shows, newest first.")
+    ] = "tasks"
+    q: Annotated[
+        Annotated[str, Meta(max_length=LONGEST)] | None,
+        described(f"Beyond the seed: a search, such as `{EXAMPLE}`."),
+    ] = None
+    cursor: Annotated[
+        Annotated[str, Meta(max_length=40)] | None,
+        described("Beyond the seed, with format=rows: the `cursor` of the page before."),
+    ] = None
+
+
+class SearchText(Params, frozen=True):
+    q: Annotated[
+        Annotated[str, Meta(max_length=LONGEST)] | None, described("A search, as far as it is written.")
+    ] = None
 
 
 class HistoryRange(Params, frozen=True):
@@ -139,7 +159,7 @@ class StartBody(Body):
     fork_of: Annotated[Id | None, described("The agent goes on from this task's conversation.")] = None
     parent: Annotated[Id | None, described(_PARENT)] = None
     timeout: Annotated[float | None, described("Seconds; -1 is none.")] = None
-    description: Annotated[str, documented(maxLength=2000)] = ""
+    description: Annotated[str, documented(maxLength=MAX_DESCRIPTION)] = ""
     batch: Id | None = None
     tool_call_id: Annotated[
         Id | None,
@@ -165,7 +185,7 @@ class ForkBody(Body):
     prompt: Annotated[str, documented(minLength=1)]
     parent: Annotated[Id | None, described(_PARENT)] = None
     timeout: Annotated[float | None, described("Seconds; -1 is none.")] = None
-    description: Annotated[str, documented(maxLength=2000)] = ""
+    description: Annotated[str, documented(maxLength=MAX_DESCRIPTION)] = ""
 
 
 class PromoteBody(Body):
@@ -196,6 +216,9 @@ class AnswerBody(Body):
     scope: Annotated[
         Annotated[str, one_of("once", "task")] | None,
         described("How far the answer reaches; as the chosen answer says, if absent."),
+    ] = None
+    question: Annotated[
+        str | None, described("The id of the question that was seen: no later one is answered by mistake.")
     ] = None
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from .bulk_writes import BulkBody, BulkDone, bulk
 from .command_output import get_output
+from .detail_schemas import WireTaskDetail
 from .routing import BATCH, TASK, Access, AnyRoute, Route
+from .row_schemas import RowPage
 from .task_reads import get_batch, get_group, get_logs, get_result, get_runs, get_task, list_calls, list_tasks
 from .task_requests import (
     AnswerBody,
@@ -42,10 +45,13 @@ from .task_schemas import (
 )
 from .task_starts import fork, promote, resume, start
 from .task_writes import answer, cancel, cancel_all, clear, purge, send
+from .timeline_reads import get_messages, get_timeline
+from .timeline_schemas import MessagePage, MessageRange, TimelineAnswer, TimelineRange
 from .waits import wait_task, wait_tasks
 
 STARTS = (429, 507)
 TASK_URL = "/v1/tasks/{id}"
+BULK = "/v1/tasks/bulk"
 
 READS: tuple[AnyRoute, ...] = (
     Route(
@@ -53,11 +59,13 @@ READS: tuple[AnyRoute, ...] = (
         path="/v1/tasks",
         operation="listTasks",
         summary="Tasks, current and historical, newest first",
-        gives="A page of at most 200, and the `total` before paging.",
+        gives="A page of at most 200, and the `total` before paging. With format=rows, what a list shows, "
+        "and a cursor.",
         handler=list_tasks,
         seed=True,
         params=TaskFilter,
         answer=TaskPage,
+        other=RowPage,
         errors=(404,),
     ),
     Route(
@@ -66,11 +74,12 @@ READS: tuple[AnyRoute, ...] = (
         operation="getTask",
         summary="One task, whole",
         note="The id is the task's, its session's, or a unique prefix.",
-        gives="The task.",
+        gives="The task, with its actions, delivery per run, budget, family and usual duration.",
         handler=get_task,
+        question=True,
         seed=True,
         subject=TASK,
-        answer=WireTask,
+        answer=WireTaskDetail,
     ),
     Route(
         method="GET",
@@ -83,6 +92,29 @@ READS: tuple[AnyRoute, ...] = (
         subject=TASK,
         params=HistoryRange,
         answer=list[LogMessage],
+    ),
+    Route(
+        method="GET",
+        path="/v1/tasks/{id}/timeline",
+        operation="getTimeline",
+        summary="Where its time went: turns, calls, waits and children",
+        gives="Spans on one scale, the newest 2,000, and the totals by kind.",
+        handler=get_timeline,
+        subject=TASK,
+        params=TimelineRange,
+        answer=TimelineAnswer,
+    ),
+    Route(
+        method="GET",
+        path="/v1/tasks/{id}/messages",
+        operation="getMessages",
+        summary="An agent's conversation, page by page, each call with its result",
+        note="A call whose result came later comes again, under the same id. Other work has no messages.",
+        gives="A page, oldest first, and where the next one begins.",
+        handler=get_messages,
+        subject=TASK,
+        params=MessageRange,
+        answer=MessagePage,
     ),
     Route(
         method="GET",
@@ -193,6 +225,19 @@ WRITES: tuple[AnyRoute, ...] = (
     ),
     Route(
         method="POST",
+        path=BULK,
+        operation="bulk",
+        summary="Cancels, clears or purges many tasks: `ids`, or everything that `q` matches",
+        note="409 `count_changed`, with the new `count`, unless exactly `expect` tasks match.",
+        gives="How many matched, how many were done, and the refused ones with their reasons.",
+        handler=bulk,
+        access=Access.WRITE,
+        body=BulkBody,
+        answer=BulkDone,
+        errors=(403, 409, 507),
+    ),
+    Route(
+        method="POST",
         path="/v1/cancel",
         operation="cancelTasks",
         summary="Asks all tasks of a thread, or of its batch, to stop",
@@ -251,10 +296,12 @@ WRITES: tuple[AnyRoute, ...] = (
         path="/v1/tasks/{id}/answer",
         operation="answerTask",
         summary="Answers the question of a waiting task",
-        note="409 `not_waiting` unless its question is open. The token of a thread cannot give a permission.",
+        note="409 `not_waiting` unless its question is open; `already_answered`, with `by`, `at` and "
+        "`answer`, if somebody was first. The token of a thread cannot give a permission.",
         gives="The task, which goes on.",
         handler=answer,
         access=Access.WRITE,
+        question=True,
         subject=TASK,
         body=AnswerBody,
         answer=WireTask,

@@ -46,6 +46,7 @@ class WireQuestion(Answer):
     subject: str
     arguments: Json
     asked_at: Time
+    deadline_at: Annotated[Time, described("When it counts as refused if nobody has answered.")]
 
 
 class WireTask(
@@ -128,6 +129,10 @@ class Error(Answer):
     limit: int | UnsetType = UNSET
     notices: Annotated[tuple[str, ...] | UnsetType, described("Notices that a lost lease held.")] = UNSET
     task: Annotated[WireTask | UnsetType, described("The task whose result is not there.")] = UNSET
+    by: Annotated[str | UnsetType, described("The one who answered first.")] = UNSET
+    at: Annotated[Time | UnsetType, described("When that was.")] = UNSET
+    answer: Annotated[str | UnsetType, described("The answer that was first.")] = UNSET
+    count: Annotated[Count | UnsetType, described("How many tasks match now.")] = UNSET
 
 
 class TaskPage(Answer):

@@ -7,7 +7,7 @@ import msgspec
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.work import Agent, Order
 from meantime.ports.owner import Owner
-from meantime.ports.tasks import Options, Tasks
+from meantime.ports.tasks import Tasks, options_from
 
 from .dependencies import Dependencies
 from .routing import RequestContext
@@ -23,23 +23,24 @@ _WORK = {
     "tool": ("arguments",),
     "agent": ("prompt", "cwd", "fork", "fork_of"),
 }
-_OPTIONS = ("timeout", "description", "batch", "message_id", "id", "notify", "retry", "on_limit", "meta")
 
 
 async def start(deps: Dependencies, asked: RequestContext[None, StartBody]) -> WireTask:
     body, own = asked.body, asked.thread
     thread = own_thread(body.thread or own or THREAD, own)
-    given = {name: getattr(body, name) for name in _OPTIONS}
-    fork = bool(body.fork) or body.fork_of is not None
-    source = await _source(deps.tasks, body.fork_of, thread)
-    parent = await _parent(deps.tasks, body.parent, own)
-    options = Options(**given, tool_call_id=_tool_call(body), fork=fork, fork_of=source, parent=parent)
+    options = options_from(
+        body,
+        tool_call_id=_tool_call(body),
+        fork=bool(body.fork) or body.fork_of is not None,
+        fork_of=await _source(deps.tasks, body.fork_of, thread),
+        parent=await _parent(deps.tasks, body.parent, own),
+    )
     return wire_task(await deps.tasks.start(thread, ordered(body, deps.owner), options), whole=True)
 
 
 async def resume(deps: Dependencies, asked: RequestContext[None, ResumeBody]) -> WireTask:
     task = await find(deps.tasks, asked.subject, asked.thread)
-    options = Options(timeout=asked.body.timeout)
+    options = options_from(asked.body)
     return wire_task(await deps.tasks.resume(task.id, asked.thread, asked.body.prompt, options), whole=True)
 
 
@@ -50,14 +51,8 @@ async def fork(deps: Dependencies, asked: RequestContext[None, ForkBody]) -> Wir
     if source.work.kind != "agent":
         what = f"{source.work.kind} tasks have no conversation to fork."
         raise InvalidInput(what, code="nothing_to_fork", hint="Start a new task.")
-    options = Options(
-        timeout=body.timeout,
-        description=body.description,
-        notify=source.notify,
-        fork=True,
-        fork_of=source.id,
-        parent=await _parent(deps.tasks, body.parent, asked.thread),
-    )
+    parent = await _parent(deps.tasks, body.parent, asked.thread)
+    options = options_from(body, notify=source.notify, fork=True, fork_of=source.id, parent=parent)
     order = Agent(source.work.name, body.prompt).order()
     return wire_task(await deps.tasks.start(source.thread, order, options), whole=True)
 

@@ -68,7 +68,10 @@ async def answer(deps: Dependencies, asked: RequestContext[None, AnswerBody]) ->
     """A permission is a person's to give: the token of a thread may only refuse one."""
     body, by = asked.body, _who(asked.thread)
     task = await find(deps.tasks, asked.subject, asked.thread)
-    return wire_task(await deps.tasks.answer(task.id, None, body.answer, scope=body.scope, by=by), whole=True)
+    found = await deps.tasks.answer(
+        task.id, None, body.answer, scope=body.scope, by=by, question=body.question
+    )
+    return wire_task(found, whole=True)
 
 
 async def clear(deps: Dependencies, asked: RequestContext[None, ClearBody]) -> Cleared:

@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from meantime.conversation.dialect_lookup import OWN
 from meantime.kernel.notices import NoticeState
+from meantime.kernel.search_query import LONGEST
 
 from .notice_schemas import MOST
 from .schemas import Body, Id, Params, described, refused
@@ -15,6 +16,7 @@ from .task_requests import DEFAULT_WAIT, LONGEST_WAIT, MOST_OFFSET
 
 LEASE, LONGEST_LEASE = 60.0, 3_600.0  # seconds: a lease is never without end, for a client may vanish
 MOST_ACKED = 1_000
+MOST_INBOX = 200  # notices of a page of an inbox
 MOST_LISTED = 1_000  # threads, or notices, in one answer
 LONGEST_NAME = 4_096  # characters of a session's name, or of a path
 UNTOLD = (NoticeState.UNREAD, NoticeState.LEASED, NoticeState.PARKED)
@@ -37,6 +39,14 @@ class NoticeFilter(Params, frozen=True):
     offset: Annotated[int, Meta(ge=0, le=MOST_OFFSET)] = 0
 
 
+class InboxRange(Params, frozen=True):
+    before: Annotated[
+        Annotated[int, Meta(ge=1, le=MOST_OFFSET)] | None,
+        described("The `before` of the last page; absent is the newest page."),
+    ] = None
+    limit: Annotated[int, Meta(ge=1, le=MOST_INBOX)] = 50
+
+
 class WakeSignal(Params, frozen=True):
     seen: Annotated[
         int, described("The `seen` of the last answer; -1 at the beginning.", ge=-1, le=MOST_OFFSET)
@@ -53,6 +63,17 @@ class EventFilter(Params, frozen=True):
     thread: Annotated[str | None, described("Beyond the seed: of one thread.")] = None
     batch: Annotated[str | None, described("Beyond the seed: of one batch.")] = None
     task: Annotated[str | None, described("Beyond the seed: of one task.")] = None
+    q: Annotated[
+        Annotated[str, Meta(max_length=LONGEST)] | None,
+        described("Beyond the seed, with format=patches: a search, as that of /v1/tasks."),
+    ] = None
+    format: Annotated[
+        Literal["tasks", "patches"],
+        described(
+            "Beyond the seed: patches is rows for a page, changed ones together at most every 0.1 s. Its ids "
+            "are always there, and `snapshot`, `replay` and `task` do not apply."
+        ),
+    ] = "tasks"
 
 
 class ToolsetChoice(Params, frozen=True):
@@ -68,6 +89,13 @@ class ToolsetChoice(Params, frozen=True):
 
 class EmptyBody(Body):
     pass
+
+
+class UnparkBody(Body):
+    notices: Annotated[
+        Annotated[tuple[str, ...], _ACKED] | None,
+        described("Only these, by their ids; absent is all of the thread."),
+    ] = None
 
 
 class TurnBody(Body):

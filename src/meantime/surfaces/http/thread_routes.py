@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .detail_schemas import Inbox
 from .notice_schemas import (
     Acknowledged,
     HookText,
@@ -14,16 +15,18 @@ from .notice_schemas import (
     WireTurn,
 )
 from .routing import THREAD, TURN, Access, AnyRoute, Route
-from .task_reads import get_thread, list_notices, list_threads
+from .task_reads import get_inbox, get_thread, list_notices, list_threads
 from .thread_requests import (
     AckBody,
     BoundaryBody,
     EmptyBody,
+    InboxRange,
     NoticeFilter,
     ReleaseBody,
     TellBody,
     ThreadRange,
     TurnBody,
+    UnparkBody,
     WakeSignal,
 )
 from .turn_writes import ack, boundary, open_turn, release, renew, tell, unpark
@@ -50,6 +53,18 @@ READS: tuple[AnyRoute, ...] = (
         handler=get_thread,
         subject=THREAD,
         answer=ThreadDetail,
+    ),
+    Route(
+        method="GET",
+        path="/v1/threads/{id}/inbox",
+        operation="getInbox",
+        summary="Every notice of a thread, and what became of it",
+        note="For people: it settles nothing.",
+        gives="A page, newest first: unread, leased to a turn, told, parked with the reason, or muted.",
+        handler=get_inbox,
+        subject=THREAD,
+        params=InboxRange,
+        answer=Inbox,
     ),
     Route(
         method="GET",
@@ -147,12 +162,12 @@ TURNS: tuple[AnyRoute, ...] = (
         method="POST",
         path="/v1/threads/{id}/unpark",
         operation="unpark",
-        summary="Puts parked notices back",
+        summary="Puts parked notices back: all of the thread, or `notices`",
         gives="How many.",
         handler=unpark,
         access=Access.WRITE,
         subject=THREAD,
-        body=EmptyBody,
+        body=UnparkBody,
         answer=Unparked,
         errors=(507,),
     ),

@@ -8,14 +8,17 @@ import hashlib
 import hmac
 import os
 import secrets
-import stat
 from pathlib import Path
 from typing import NamedTuple
 
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.ids import check_id
+from meantime.system.atomic_file import drafted
 
-from .discovery import drafted
+from .issued_tokens import PREFIX, IssuedTokens
+from .one_time_codes import OneTimeCodes
+from .private_file import read_private
+from .token_file import IssuedToken
 
 FILE = "token"
 LEAST = 32  # characters
@@ -26,13 +29,37 @@ class Caller(NamedTuple):
 
     thread: str | None = None
     writes: bool = False
+    question: str | None = None  # the one task that it may read and answer; nothing else
+    issued: IssuedToken | None = None  # the token that it showed, if that is one of a list
+    ended: str = ""  # why that token is refused
+
+    @property
+    def owner(self) -> bool:
+        """The server's own user: by the secret, by the unix socket, or by a program that only reads."""
+        return self.thread is None and self.issued is None
 
 
 class Tokens:
-    """One secret opens everything. A thread's token is made from it, and needs no list to be known by."""
+    """One secret opens everything. A thread's token is made from it, and needs no list to be known by. The
+    tokens of a list have scopes, an expiry, and can be revoked; codes are exchanged for one of those.
+    """
 
-    def __init__(self, secret: str) -> None:
+    def __init__(
+        self, secret: str, issued: IssuedTokens | None = None, codes: OneTimeCodes | None = None
+    ) -> None:
         self.secret = secret
+        self._issued = issued
+        self._codes = codes
+
+    @property
+    def issued(self) -> IssuedTokens:
+        assert self._issued is not None, "the server is not open"
+        return self._issued
+
+    @property
+    def codes(self) -> OneTimeCodes:
+        assert self._codes is not None, "the server is not open"
+        return self._codes
 
     def for_thread(self, thread: str) -> str:
         thread = check_id(thread, "thread")
@@ -40,10 +67,19 @@ class Tokens:
 
     def caller(self, token: str) -> Caller | None:
         """Its owner; None is a token that we did not give."""
+        if token.startswith(PREFIX):
+            return self._holder(token)
         thread, mark, seal = token.rpartition("~")
         if mark:
             return Caller(thread, writes=True) if _same(seal, self._seal(thread)) else None
         return Caller(writes=True) if _same(token, self.secret) else None
+
+    def _holder(self, token: str) -> Caller | None:
+        found = self._issued and self._issued.holder(token)
+        if not found:
+            return None
+        one, ended = found
+        return Caller(one.thread, one.access == "write", one.question, one, ended)
 
     def _seal(self, thread: str) -> str:
         return hmac.new(
@@ -75,7 +111,7 @@ def kept_secret(folder: Path) -> str:
 
 def _make(path: Path) -> None:
     """Never over one that is there: somebody may have made it in the same moment."""
-    with drafted(path, new_secret().encode()) as new:
+    with drafted(path, lambda file: file.write(new_secret().encode())) as new:
         place = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             _put(new, path, place)
@@ -98,15 +134,7 @@ def _put(new: Path, path: Path, folder: int) -> None:
 
 def _read(path: Path) -> str:
     hint = f"Delete {path}; a new one is made at the next start."
-    try:
-        place = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
-    except OSError as problem:
-        raise InvalidInput(f"The token file {path} cannot be read: {problem.strerror}.", hint=hint) from None
-    with os.fdopen(place, encoding="ascii", errors="replace") as file:
-        found = os.fstat(place)
-        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
-            raise InvalidInput(f"The token file {path} is not private to you.", hint=hint)
-        secret = file.read(1_000).strip()
+    secret = read_private(path, 1_000, what="The token file", hint=hint).decode("ascii", "replace").strip()
     if len(secret) < LEAST or not (secret.isascii() and secret.isalnum()):
         raise InvalidInput(f"The token file {path} holds no token.", hint=hint)
     return secret

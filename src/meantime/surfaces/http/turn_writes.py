@@ -23,6 +23,7 @@ from .thread_requests import (
     ReleaseBody,
     TellBody,
     TurnBody,
+    UnparkBody,
 )
 
 
@@ -69,8 +70,8 @@ async def release(deps: Dependencies, asked: RequestContext[None, ReleaseBody]) 
     await deps.tasks.close_turn(asked.subject, failed=asked.body.failed, thread=asked.thread)
 
 
-async def unpark(deps: Dependencies, asked: RequestContext[None, EmptyBody]) -> Unparked:
-    return Unparked(unparked=await deps.tasks.unpark(asked.subject))
+async def unpark(deps: Dependencies, asked: RequestContext[None, UnparkBody]) -> Unparked:
+    return Unparked(unparked=await deps.tasks.unpark(asked.subject, asked.body.notices))
 
 
 async def tell(deps: Dependencies, asked: RequestContext[None, TellBody]) -> HookText:

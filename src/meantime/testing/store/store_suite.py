@@ -8,10 +8,12 @@ from meantime.ports.store import Store
 
 from . import (
     commit_checks,
+    inbox_checks,
     lease_checks,
     list_checks,
     parking_checks,
     retention_checks,
+    row_checks,
     search_checks,
     settle_checks,
     transcript_checks,
@@ -22,9 +24,11 @@ STORE_CHECKS: tuple[Check, ...] = (
     *commit_checks.CHECKS,
     *list_checks.CHECKS,
     *search_checks.CHECKS,
+    *row_checks.CHECKS,
     *lease_checks.CHECKS,
     *settle_checks.CHECKS,
     *parking_checks.CHECKS,
+    *inbox_checks.CHECKS,
     *transcript_checks.CHECKS,
     *retention_checks.CHECKS,
 )

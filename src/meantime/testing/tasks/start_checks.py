@@ -87,22 +87,29 @@ async def a_big_result_is_spilled_and_read_whole(tasks: Tasks) -> None:
     assert await tasks.result(task.id, "a") == "x" * 5_000
 
 
+BAD_OPTIONS: tuple[tuple[str, Any], ...] = (
+    ("timeout", float("nan")),
+    ("timeout", 0),
+    ("description", b"x"),
+    ("batch", ""),
+    ("tool_call_id", float("inf")),
+    ("message_id", "a b"),
+    ("id", "../x"),
+    ("notify", None),
+    ("retry", "always"),
+    ("on_limit", "wait"),
+    ("inline", {}),
+    ("fork", 1),
+    ("fork_of", "../x"),
+    ("context", [1]),
+    ("session", "\ud800"),
+    ("meta", {"x": object()}),
+    ("parent", "../x"),
+)
+
+
 async def bad_options_are_refused(tasks: Tasks) -> None:
-    odd: list[tuple[str, Any]] = [
-        ("timeout", float("nan")),
-        ("timeout", 0),
-        ("id", "../x"),
-        ("batch", ""),
-        ("retry", "always"),
-        ("on_limit", "wait"),
-        ("notify", None),
-        ("description", b"x"),
-        ("tool_call_id", float("inf")),
-        ("inline", {}),
-        ("meta", {"x": object()}),
-        ("session", "\ud800"),
-    ]
-    for name, value in odd:
+    for name, value in BAD_OPTIONS:
         await refused(InvalidInput, start(tasks, **{name: value}))
     await refused(InvalidInput, start(tasks, thread="no thread"))
     assert not await tasks.list(None, None, history=True)

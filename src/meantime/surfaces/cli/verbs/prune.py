@@ -7,24 +7,32 @@ import time
 from collections.abc import Sequence
 
 from meantime.surfaces.cli import task_search
-from meantime.surfaces.cli.parameter_types import DURATION, confirmed
-from meantime.surfaces.cli.verb import as_json, daemon, option, say_json, verb
+from meantime.surfaces.cli.parameter_types import DURATION, TASK, confirmed
+from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
 from meantime.surfaces.daemon_client.daemon_client import Daemon
-from meantime.surfaces.terminal.errors import USAGE, CliError
+from meantime.surfaces.terminal.errors import NOT_ALLOWED, USAGE, CliError
 from meantime.surfaces.terminal.std_streams import echo
-from meantime.surfaces.terminal.task_format import ACTIVE, Wire, moment, span
+from meantime.surfaces.terminal.task_format import ACTIVE, Wire, moment, short, span
 
 PATIENCE = 300.0
 AT_ONCE = 500
 
 
 @verb("prune")
+@argument("refs", nargs=-1, type=TASK, metavar="[ID]…")
 @option("--older-than", type=DURATION, default="7d", show_default=True, metavar="TIME")
 @option("--status", metavar="WORDS", help="Only these: completed, failed, …")
 @option("-y", "--yes", is_flag=True, help="Do not ask.")
 @as_json
-def command(older_than: float, status: str | None, yes: bool, as_json: bool) -> int | None:
-    """Delete tasks that ended long ago, with their output. Notices of them that nobody was told go, too."""
+def command(
+    refs: tuple[str, ...], older_than: float, status: str | None, yes: bool, as_json: bool
+) -> int | None:
+    """Delete the named tasks, or those that ended long ago, with their output.
+
+    Notices of them that nobody was told go, too.
+    """
+    if refs:
+        return _named(refs, yes, as_json)
     wanted = task_search.states(status or "ended")
     if any(state in ACTIVE for state in wanted):
         raise CliError("Only what has ended can be deleted.", "`meantime cancel` stops what runs.", USAGE)
@@ -45,6 +53,24 @@ def command(older_than: float, status: str | None, yes: bool, as_json: bool) -> 
     else:
         answer = with_daemon.post("/v1/purge", {"endedBefore": older_than}, patience=PATIENCE)
     _say(answer, as_json)
+    return None
+
+
+def _named(refs: tuple[str, ...], yes: bool, as_json: bool) -> int | None:
+    with_daemon = daemon()
+    found = [task_search.task(with_daemon, ref) for ref in refs]
+    active = [task for task in found if task["state"] in ACTIVE]
+    if active:
+        raise CliError(
+            f"{short(active[0]['id'])} has not ended.", "`meantime cancel` stops what runs.", NOT_ALLOWED
+        )
+    if not yes:
+        if not sys.stdin.isatty():
+            raise CliError("This deletes for good.", "Say --yes.", USAGE)
+        if not confirmed(f"Delete {len(found)} task{'s' if len(found) > 1 else ''}, for good?"):
+            return 1
+    ids = [task["id"] for task in found]
+    _say(with_daemon.post("/v1/purge", {"ids": ids}, patience=PATIENCE), as_json)
     return None
 
 

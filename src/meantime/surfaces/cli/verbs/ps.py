@@ -16,7 +16,7 @@ from meantime.surfaces.terminal.task_format import Wire
 
 TYPE_CHECKING = False  # to load `typing` takes 2 ms
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Iterable
 
 RECENT = 50  # of those that ended last, how many are looked at for "done today"
 
@@ -36,20 +36,18 @@ def command(
 ) -> None:
     """List tasks: those that are active, or all that fit QUERY.
 
-    QUERY is text, with qualifiers: status:failed agent:review thread:main batch:b1 text
+    QUERY is text, with qualifiers: status:failed agent:review kind:shell thread:main batch:b1 since:7d
     """
-    asked = {**task_search.searched(words), **{name: value for name, value in given.items() if value}}
-    wanted = task_search.states(
-        asked.pop("status", "") or ("active,ended" if everything or asked else "active")
-    )
-    with_daemon = daemon()
-    active = [state for state in wanted if state in task_format.ACTIVE]
-    ended = [state for state in wanted if state not in task_format.ACTIVE]
-    running = _active(with_daemon, active, asked)
+    status = given.pop("status", None)
+    asked = {name: value for name, value in given.items() if value}
+    q = task_search.query([*words, *([f"status:{status}"] if status else [])])
+    with_daemon, as_rows = daemon(), not as_json
+    running = _active(task_search.searched(with_daemon, f"{q} status:active", as_rows=as_rows, **asked))
     found = list(running)
     most = limit or None
-    if ended and (most is None or len(found) <= most):
-        rest = task_search.tasks(with_daemon, ended, **asked)
+    with_ended = everything or bool(q or asked)
+    if with_ended and (most is None or len(found) <= most):
+        rest = task_search.searched(with_daemon, f"{q} status:ended", as_rows=as_rows, **asked)
         found += rest if most is None else islice(rest, most + 1 - len(found))
     shown, more = found[:most], most is not None and len(found) > most
     if as_json:
@@ -57,17 +55,14 @@ def command(
     elif quiet:
         echo("".join(f"{task['id']}\n" for task in shown), nl=False)
     else:
-        plainly = not (ended or asked)
         # Of what is active all is known; of what has ended only what is shown.
         counts = _counts([*running, *shown[len(running) :]]) + (
-            [done_today(with_daemon, _midnight())] if plainly else []
+            [] if with_ended else [done_today(with_daemon, _midnight())]
         )
-        note = "there are more: -n 0 shows all" if more else ""
-        _show(shown, counts, note if shown else task_search.strange(words))
+        _show(shown, counts, "there are more: -n 0 shows all" if more else "")
 
 
-def _active(with_daemon: Daemon, wanted: list[str], asked: dict[str, Any]) -> list[Wire]:
-    found = list(task_search.tasks(with_daemon, wanted, **asked)) if wanted else []
+def _active(found: Iterable[Wire]) -> list[Wire]:
     return sorted(found, key=lambda task: task["state"] == "queued")
 
 

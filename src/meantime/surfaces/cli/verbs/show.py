@@ -41,6 +41,7 @@ def command(ref: str, as_json: bool) -> None:
 
 def _facts(task: Wire) -> dict[str, str]:
     ended = task["state"] not in task_format.ACTIVE
+    usual: Wire = task.get("usual") or {}
     facts = {
         "id": task["id"],
         "task": task_format.title(task),
@@ -57,6 +58,8 @@ def _facts(task: Wire) -> dict[str, str]:
         "started": _at(task.get("startedAt")) if task["state"] != "queued" else "",
         "ended": _at(task.get("completedAt")),
         "took" if ended else "for": task_format.span(task_format.age(task)),
+        "usual": task_format.usually(usual.get("ms"), task_format.age(task)),
+        "told": _told(task.get("delivery") or []),
         "exit code": "" if task.get("exitCode") is None else str(task["exitCode"]),
         "error": plain_lines(task.get("error") or ""),
         "detail": plain_lines(task.get("errorDetail") or ""),
@@ -77,6 +80,16 @@ def _question(question: Wire | None) -> str:
         label = "" if one["label"] == one["id"] else f": {plain(one['label'])}"
         lines.append(f"  {plain(one['id'])}{label}")
     return "\n".join(lines)
+
+
+def _told(deliveries: list[Wire]) -> str:
+    """Whether the conversation was told of the last run."""
+    if not deliveries:
+        return ""
+    last = deliveries[-1]
+    state, turn = plain(last["state"]), last.get("turnNumber")
+    parts = [state, f"turn {turn}" if turn else "", _at(last.get("toldAt")), plain(last.get("reason") or "")]
+    return " · ".join(part for part in parts if part)
 
 
 def _run(task: Wire) -> str:

@@ -1,0 +1,120 @@
+"""A task as one row of a list: the facts beside the task itself, and the line that says what it does now."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from .durations import duration
+from .lifecycle import Status
+from .model import Cancelled, Completed, Failed, Lost, Progress, Task, TimedOut
+from .notices import payload_text
+from .payloads import one_line
+
+LINE = 200  # characters of what a task does now
+TITLE = 200
+MOST_FACTS = 1_200  # tasks that are asked about at once
+COUNTED_CHILDREN = 1_000
+# Seconds without a sign of life, after which a running task counts as silent. A model may think for a while.
+SILENT = {"shell": 30.0, "agent": 60.0}
+SILENT_OTHERWISE = 60.0
+_PLURALS = {"agent": "agents", "shell": "commands", "call": "functions", "tool": "tools"}
+
+
+class EndingDelivery(Struct, frozen=True, omit_defaults=True):
+    """Whether the ending of a task's last run was told."""
+
+    state: str  # of kernel/notices.py
+    number: int
+    turn: str | None = None  # which holds it, or told it
+    at: float | None = None  # when it was told; when the run ended if it was not
+    reason: str | None = None  # why it is parked
+    turn_number: int | None = None  # the turn among those of its thread that told something
+
+
+class RowFacts(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """The part of a row that is not in its task."""
+
+    id: str
+    delivery: EndingDelivery | None = None
+    said: str = ""  # the last line of its output
+    said_at: float | None = None
+    position: int | None = None  # in its queue: 1 is next
+    slots_used: int = 0  # of the limit that a queued task waits for
+    slots_total: int = 0
+    slots_of: str = ""  # the kind of work that the limit is for; empty is all of it
+    children: int = 0
+    usual_ms: int | None = None
+    usual_runs: int = 0
+
+
+def last_event_at(task: Task, facts: RowFacts) -> float:
+    """The time of its last sign of life: a change, its progress, or its output."""
+    said = task.progress.updated_at if task.progress is not None else 0.0
+    return max(task.updated_at, said, facts.said_at or 0.0)
+
+
+def silent_after(task: Task, facts: RowFacts) -> float:
+    """Seconds after its last event from which on a running task is called silent. Work that has not reported
+    anything yet may never do so: it is silent only once it takes longer than usual."""
+    seconds = SILENT.get(task.work.kind, SILENT_OTHERWISE)
+    reports = task.progress is not None or facts.said_at is not None
+    return seconds if reports or facts.usual_ms is None else max(seconds, facts.usual_ms / 1_000)
+
+
+def now_line(task: Task, facts: RowFacts) -> str:
+    """One line: why it is queued, what it asks, does or said last; of an ended task, how it ended."""
+    match task.status:
+        case Status.QUEUED:
+            return _queued(facts)
+        case Status.WAITING if task.question is not None:
+            return one_line(task.question.text[: 4 * LINE], LINE)
+        case Status.CANCELLING:
+            by = task.run.cancel.reason if task.run.cancel is not None else ""
+            return one_line(f"stopping: {by}" if by else "stopping", LINE)
+        case _ if task.outcome is not None:
+            return _line_of(task)
+        case _:
+            return one_line(_doing(task.progress) or facts.said, LINE)
+
+
+def _queued(facts: RowFacts) -> str:
+    if not facts.slots_total:
+        return "waits for a slot"
+    slots = f"{facts.slots_used} of {facts.slots_total}"
+    return f"waits for a slot · {slots} {_PLURALS.get(facts.slots_of, facts.slots_of)}".rstrip()
+
+
+def _doing(progress: Progress | None) -> str:
+    if progress is None:
+        return ""
+    said = progress.message or progress.phase
+    if not progress.last_tools or (said and said != progress.last_tools[-1]):
+        return said
+    tool = progress.last_tools[-1]
+    times = progress.tool_calls.get(tool, 1)
+    return f"{tool} ×{times}" if times > 1 else tool
+
+
+def _ended(task: Task) -> str:
+    match task.outcome:
+        case Completed():
+            return payload_text(task.outcome)
+        case Failed(message=message):
+            return message
+        case TimedOut(seconds=seconds):
+            return f"timed out after {duration(seconds)}"
+        case Lost(reason=reason):
+            return reason
+        case Cancelled(by=by, reason=reason):
+            return reason or (f"cancelled by {by}" if by else "")
+        case None:
+            return ""
+
+
+def _line_of(task: Task) -> str:
+    """The first line of how it ended; of a command that completed the last, which says what came of it. Only
+    the two ends of a long text are looked at."""
+    text = _ended(task)
+    is_output = task.work.kind == "shell" and isinstance(task.outcome, Completed)
+    lines = text[-20 * LINE :].splitlines()[::-1] if is_output else text[: 20 * LINE].splitlines()
+    return one_line(next((line.strip() for line in lines if line.strip()), ""), LINE)
