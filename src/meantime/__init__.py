@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .integrations.opencode.opencode_host import OpenCodeHost
     from .integrations.python_agent import PythonAgent
     from .kernel.errors import (
+        AlreadyAnswered,
         Ambiguous,
         Closed,
         Degraded,
@@ -81,9 +82,9 @@ _HOMES = {
     "conversation.turn": "Transcript Turn",
     "ports.runner": "Context Stopped current",
     "kernel.errors": (
-        "Ambiguous Closed Degraded Disconnected Duplicate InvalidInput LeaseLost LedgerBusy LedgerDamaged "
-        "LedgerError LedgerTooNew LimitReached MeantimeError NotFound NotInWork NotResumable Refused "
-        "RetryNotSupported StillRunning TaskCancelled TaskEnded TaskFailed TaskLost TaskTimedOut"
+        "AlreadyAnswered Ambiguous Closed Degraded Disconnected Duplicate InvalidInput LeaseLost LedgerBusy "
+        "LedgerDamaged LedgerError LedgerTooNew LimitReached MeantimeError NotFound NotInWork NotResumable "
+        "Refused RetryNotSupported StillRunning TaskCancelled TaskEnded TaskFailed TaskLost TaskTimedOut"
     ),
     "kernel.lifecycle": "Status",
     "kernel.limits": "Limits Retention",
@@ -108,6 +109,7 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 __version__ = "0.1.0"
 __all__ = [
     "Agent",
+    "AlreadyAnswered",
     "Ambiguous",
     "Batch",
     "Call",

@@ -499,8 +499,10 @@ class Thread:
     def wakeups(self) -> Iterator[None]:
         """Yields whenever the thread is idle with something unread, until this Meantime is closed."""
 
-    def unpark(self) -> int:
-        """Puts notices that were parked after failed deliveries back into the inbox."""
+    def unpark(self, notices: Sequence[str] | None = None) -> int:
+        """Puts notices that were parked after failed deliveries back into the inbox.
+
+        notices: only these, by their ids."""
 
 class Batch:
     """Tasks handed off together: n of m."""
@@ -799,6 +801,14 @@ class HttpDoor:
 
     def thread_token(self, thread: str) -> str:
         """For an agent: it sees this thread, and every other is not found."""
+
+    def page_url(self, *, read_only: bool = False, thread: str | None = None, minutes: int = ...) -> str:
+        """A link that opens the page for browsers, once. The token that the page gets for it lasts a week.
+
+        read_only: the page can look, and change nothing.
+        thread: the page sees this thread only.
+        minutes: how long the link can be used.
+        Raises InvalidInput while nothing listens on TCP."""
 
     def open(self) -> HttpDoor:
         """Listens from here on. Awaiting it, or entering its block, does the same."""

@@ -14,14 +14,14 @@ from meantime.ports.agent_settings import settled
 from meantime.ports.clock import Clock
 from meantime.ports.commands import Commands
 from meantime.ports.session import AgentSettings, SessionHost
-from meantime.runners.agent.agent_run import Employed
+from meantime.runners.agent.agent_run import HostedAgent
 from meantime.runners.shell.lasting_commands import LastingCommands
 from meantime.runners.shell.runner import ShellRunner
 
 if TYPE_CHECKING:
-    from meantime.integrations.loops.session_host import PythonHost
+    from meantime.integrations.loops.session_host import PythonSessionHost
 
-# Each has a function `host(clock)`; it is imported when the first agent of its kind is employed. Where the
+# Each has a function `host(clock)`; it is imported when the first agent of its kind is hosted. Where the
 # abilities of its agents differ it has `variant(settings)`, too, and makes a host for each. Those that are
 # LASTING get the commands, too: what they start goes on without us.
 SESSION_HOSTS = {
@@ -33,17 +33,18 @@ SESSION_HOSTS = {
 LASTING = {"cli"}
 
 
-def employ(
+def host_agents(
     agents: Mapping[str, Any], clock: Clock, commands: Callable[[str], Commands]
-) -> dict[str, Employed]:
+) -> dict[str, HostedAgent]:
     """An agent is given by AgentSettings, as the configuration has them; or, in Python, as itself: a
     Pydantic AI agent, or an async function of a conversation; with settings, as PythonAgent(…)."""
     session_hosts: dict[str, SessionHost] = {}
-    employed: dict[str, Employed] = {}
+    hosted: dict[str, HostedAgent] = {}
     for name, given in agents.items():
-        one = given if isinstance(given, Employed) else _employed(name, given, session_hosts, clock, commands)
-        employed[name] = one
-    return employed
+        if not isinstance(given, HostedAgent):
+            given = _hosted(name, given, session_hosts, clock, commands)
+        hosted[name] = given
+    return hosted
 
 
 def checked(tables: Mapping[str, Any]) -> dict[str, AgentSettings]:
@@ -53,7 +54,7 @@ def checked(tables: Mapping[str, Any]) -> dict[str, AgentSettings]:
 
 def look_at(name: str, settings: AgentSettings, clock: Clock) -> None:
     """Whether it can run here, as far as its host sees before it starts one. Raises InvalidInput."""
-    one = employ({name: settings}, clock, _no_commands)[name]
+    one = host_agents({name: settings}, clock, _no_commands)[name]
     one.host.check(name, settings)
 
 
@@ -62,19 +63,19 @@ def _no_commands(folder: str) -> Commands:
     return LastingCommands(ShellRunner(None))
 
 
-def _employed(
+def _hosted(
     name: str,
     given: Any,
     session_hosts: dict[str, SessionHost],
     clock: Clock,
     commands: Callable[[str], Commands],
-) -> Employed:
+) -> HostedAgent:
     if isinstance(given, AgentSettings):
         settings = settled(structs.asdict(given), f"the agent {name}")
-        return Employed(settings, _session_host(settings, session_hosts, clock, commands))
+        return HostedAgent(settings, _session_host(settings, session_hosts, clock, commands))
     if isinstance(given, PythonAgent) or is_agent(given):
         host = _session_host(AgentSettings(runner="python"), session_hosts, clock, commands)
-        return Employed(cast("PythonHost", host).add(name, given), host)
+        return HostedAgent(cast("PythonSessionHost", host).add(name, given), host)
     raise InvalidInput(
         f"The agent {name} is {type(given).__name__}.",
         hint="Give AgentSettings(…), a Pydantic AI agent, an async function, or PythonAgent(…).",

@@ -20,6 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from meantime.kernel.errors import LedgerError
+from meantime.system.atomic_file import NEW_FILE
 
 FORMAT = 1
 LEDGER = "ledger.db"  # whatever its name was
@@ -158,9 +159,8 @@ class _Reading:
         else:
             target = self._into / member.name
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             try:
-                fd = os.open(target, flags, 0o600)
+                fd = os.open(target, NEW_FILE, 0o600)
             except (FileExistsError, NotADirectoryError):
                 text = f"{self._path} holds {member.name!r} twice."
                 raise BadArchive(text, hint="Name another file.") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -12,19 +13,12 @@ from msgspec.structs import replace
 from meantime.engines.local import LocalEngine
 from meantime.integrations.mcp.runner import McpRunner
 from meantime.integrations.mcp.servers import HttpServer, StdioServer
-from meantime.kernel.argument_checks import (
-    check_all,
-    check_choice,
-    check_flag,
-    check_map,
-    check_path,
-    check_text,
-    has_methods,
-    shown,
-)
+from meantime.kernel.argument_checks import check_all, check_map, check_path, check_text, has_methods, shown
+from meantime.kernel.constraints import check_choice, check_fields, check_flag
 from meantime.kernel.errors import InvalidInput
 from meantime.ports.clock import Clock
-from meantime.ports.owner import About, AgentAbout
+from meantime.ports.executors import NOBODY
+from meantime.ports.owner import About, AgentAbout, HostCount
 from meantime.ports.runner import Runner
 from meantime.ports.store import Store
 from meantime.runners.agent.runner import AgentRunner
@@ -32,40 +26,45 @@ from meantime.runners.function import FunctionRunner
 from meantime.runners.shell.lasting_commands import LastingCommands
 from meantime.runners.shell.runner import ShellRunner
 from meantime.runtime.runtime import Runtime
-from meantime.runtime.settings import Settings, check_on_close
+from meantime.runtime.settings import Settings
 from meantime.stores.memory import MemoryStore
 from meantime.stores.sqlite.store import SqliteStore
 from meantime.surfaces.http.http_settings import AUTH, HttpSettings
+from meantime.toolset.owner_catalog import OwnerCatalog
 
-from .agent_hosts import employ
+from .agent_hosts import host_agents
+from .ledger_owner import LedgerOwner
 from .system_clock import SystemClock
 
 if TYPE_CHECKING:
+    from meantime.client.client import Client
+    from meantime.surfaces.socket.executor_table import ExecutorTable
     from meantime.surfaces.socket.link_server import LinkServer
 
 TURN_HEAD, TURN_RING = 16 << 20, 64 << 20  # bytes that are kept of one turn of a command-line agent
-MAX_STOP = 86_400.0  # seconds: also a number that is none, or endless, is no time to wait
 
 
 class Joined(NamedTuple):
-    runtime: Runtime
-    about: About
-    folder: Path | None  # for what lies beside the ledger
-    link: LinkServer | None
+    """The parts of an open ledger: of one that this process owns, or the client of another's owner."""
+
+    runtime: Runtime | Client
+    owner: LedgerOwner | None = None
+    folder: Path | None = None  # for what lies beside the ledger
+    link: LinkServer | None = None
 
 
 def joined(
     path: str | os.PathLike[str],
     link: str | os.PathLike[str] | None,
     *,
-    durability: str,
-    settings: Settings | None,
-    runners: Iterable[Runner],
-    servers: Mapping[str, StdioServer | HttpServer] | None,
-    agents: Mapping[str, Any] | None,
-    clock: Clock | None,
-    store: Store | None,
-    salvage: bool,
+    durability: str = "full",
+    settings: Settings | None = None,
+    runners: Iterable[Runner] = (),
+    servers: Mapping[str, StdioServer | HttpServer] | None = None,
+    agents: Mapping[str, Any] | None = None,
+    clock: Clock | None = None,
+    store: Store | None = None,
+    salvage: bool = False,
 ) -> Joined:
     """The arguments of `Meantime.open`, checked, and the components made from it. Nothing is opened."""
     settings = check_settings(settings)
@@ -83,25 +82,34 @@ def joined(
         shared = share(functions, clock, settings)
         own = shared.runner
     known = {} if agents is None else check_map(agents, "agents")
-    employed = agents_of(path, store, known, clock, settings)
+    agent_runners = agents_of(path, store, known, clock, settings)
     commands = commands_of(path, store, settings)
     peers = {} if servers is None else check_map(servers, "servers")
-    every = [own, commands, McpRunner(peers, clock), *employed, *more]
-    runtime = Runtime(store, LocalEngine(every), clock, settings)
-    listener = None
-    if shared is not None and link is not None:
-        listener = shared.link_server(runtime, link)
-        runtime.admission.limited = listener.tell_limits
-        shared.executors.keep_late = runtime.runs.keep_late
-        shared.executors.inboxes.unread = runtime.waking.unread
-        runtime.waking.filled = shared.executors.inboxes.tell_filled
-    kinds = tuple(sorted(runner.kind for runner in every))
-    about, folder = About(runners=kinds, agents=about_agents(employed)), None
+    every = [own, commands, McpRunner(peers, clock), *agent_runners, *more]
+    executors = None if shared is None else shared.executors
+    runtime = Runtime(store, LocalEngine(every), clock, settings, executors or NOBODY)
+    standing, folder = About(runners=tuple(sorted(runner.kind for runner in every))), None
+    standing = replace(standing, agents=about_agents(agent_runners))
     if not isinstance(store, MemoryStore):
         ledger = Path(os.fsdecode(os.fspath(path))).resolve()
         folder = Path(f"{ledger}.http")
-        about = replace(about, home=str(ledger.parent), ledger=str(ledger), durability=durability)
-    return Joined(runtime, about, folder, listener)
+        standing = replace(standing, home=str(ledger.parent), ledger=str(ledger), durability=durability)
+    about = partial(about_now, standing, runtime, executors)
+    owner = LedgerOwner(about, runtime.record.notice_listeners.append)
+    listener = None
+    if shared is not None and link is not None:
+        listener = shared.link_server(runtime, OwnerCatalog(runtime, owner), link)
+    return Joined(runtime, owner, folder, listener)
+
+
+def about_now(standing: About, runtime: Runtime, executors: ExecutorTable | None) -> About:
+    """Hosts and connected processes come and go."""
+    own = runtime.pushing.hosts.items()
+    hosts = [(id, host.delivery.grade, type(host).__name__) for id, host in own]
+    linked = () if executors is None else executors.about()
+    hosts += [] if executors is None else executors.hosts()
+    counted = tuple(HostCount(*host) for host in hosts)
+    return replace(standing, executors=linked, clients=len(linked), hosts=counted)
 
 
 def check_settings(given: object) -> Settings:
@@ -132,15 +140,7 @@ def check_ports(clock: object, store: object, runners: Iterable[Runner]) -> list
 
 def commands_of(path: str | os.PathLike[str], store: Store, settings: Settings) -> ShellRunner:
     """Commands outlive a ledger that remembers them; they end with one that does not."""
-    check_on_close(settings.on_close)
-    sizes = (settings.output_head, settings.output_ring)
-    if any(type(size) is not int or not 0 <= size <= 1 << 40 for size in sizes):
-        raise InvalidInput("output_head and output_ring are numbers of bytes, from 0 up.")
-    if type(settings.umask) is not int or not -1 <= settings.umask <= 0o777:
-        raise InvalidInput("umask is a mode from 0 to 0o777, or -1 for that of this process.")
-    times = (settings.stop_grace, settings.stop_deadline)
-    if any(type(time) not in (int, float) or not 0 <= time < MAX_STOP for time in times):
-        raise InvalidInput("stop_grace and stop_deadline are seconds, from 0 up to a day.")
+    settings = check_fields(settings)
     kept = not isinstance(store, MemoryStore)
     root = Path(f"{Path(os.fsdecode(os.fspath(path))).resolve()}.commands") if kept else None
     widest = [settings.inline, *settings.inline_by_name.values()]
@@ -171,7 +171,7 @@ def agents_of(
         grace, umask = settings.stop_grace, settings.umask
         return LastingCommands(ShellRunner(place, grace=grace, head=TURN_HEAD, ring=TURN_RING, umask=umask))
 
-    return [AgentRunner(employ(agents, clock, commands), clock, root)]
+    return [AgentRunner(host_agents(agents, clock, commands), clock, root)]
 
 
 def door_settings(

@@ -18,6 +18,7 @@ import sqlite3
 import time
 from collections.abc import Generator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,6 +27,7 @@ from meantime.kernel.errors import InvalidInput, LedgerDamaged
 from meantime.runners.shell import provenance
 from meantime.runners.shell.command_paths import Places
 from meantime.runners.shell.shim import cells
+from meantime.system.atomic_file import NEW_FILE, drafted, sync_folder
 
 from . import backup_archive
 from .backup_archive import BESIDE, LEDGER, ArchiveHead
@@ -146,7 +148,7 @@ def _hard_link(file: Path, link: Path) -> None:
 
 
 def _copy_database(ledger: Path, copy: Path) -> None:
-    os.close(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    os.close(os.open(copy, NEW_FILE, 0o600))
     # As if somebody owned it, also if nobody does: one may come while we read.
     with read_only(ledger, owned=True) as db, closing(sqlite3.connect(copy)) as into:
         check_schema(db, ledger)
@@ -177,23 +179,17 @@ def _copy_state(state: Path) -> None:
 
 def _pack(stage: Path, target: Path, *, overwrite: bool) -> None:
     """Whole or not at all, and readable by its owner alone."""
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(6)}.partial")
+    head = ArchiveHead(backup_archive.FORMAT, __version__, time.time())
     try:
-        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        with open(fd, "wb") as file:
-            backup_archive.write(stage, ArchiveHead(backup_archive.FORMAT, __version__, time.time()), file)
-            file.flush()
-            os.fsync(fd)
-        backup_archive.read(draft)
-        if overwrite:
-            os.replace(draft, target)
-        else:
-            _give_name(draft, target)
+        with drafted(target, partial(backup_archive.write, stage, head)) as draft:
+            backup_archive.read(draft)
+            if overwrite:
+                os.replace(draft, target)
+            else:
+                _give_name(draft, target)
     except FileExistsError:
         raise _exists(target) from None
-    finally:
-        draft.unlink(missing_ok=True)
-    sync(target.parent)
+    sync_folder(target.parent)
 
 
 def _give_name(draft: Path, target: Path) -> None:
@@ -206,11 +202,3 @@ def _give_name(draft: Path, target: Path) -> None:
         if os.path.lexists(target):
             raise FileExistsError from None
         os.rename(draft, target)
-
-
-def sync(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

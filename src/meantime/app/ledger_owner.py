@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from meantime.kernel.argument_checks import check_all, check_map, check_text
 from meantime.kernel.errors import InvalidInput, NotFound
 from meantime.kernel.model import Json
 from meantime.kernel.work import Call, Order, Tool
@@ -13,6 +14,8 @@ from meantime.ports.owner import About
 from meantime.runners.background_function import REGISTRY, BackgroundFunction
 from meantime.runners.shell import command_validation
 from meantime.runners.shell.shell_work import Shell
+
+MOST_NAME = 1_000  # characters of a tool's name
 
 
 class LedgerOwner:
@@ -47,6 +50,8 @@ class LedgerOwner:
         return work.order().with_environment(environment)
 
     def tool(self, name: str, arguments: dict[str, Json]) -> Order:
+        name, arguments = check_text(name, "name", MOST_NAME), check_map(arguments, "arguments")
+        check_all(list(arguments), str, "names of arguments")
         found = _named().get(name) or REGISTRY.get(name)
         if found is None and "/" in name:  # of an MCP server: its runner knows which there are
             return Tool(name, arguments).order()

@@ -15,10 +15,11 @@ from pathlib import Path
 
 from meantime.kernel.errors import InvalidInput, LedgerBusy
 from meantime.stores.sqlite.side_files import Lock
+from meantime.system.atomic_file import sync_folder
 
 from . import backup_archive
 from .backup_archive import BESIDE, LEDGER
-from .ledger_backup import BackupSummary, account_of, sync
+from .ledger_backup import BackupSummary, account_of
 
 OURS = ("", "-wal", *BESIDE)  # what a ledger has beside it
 LEFT = (".lock", ".mark", ".reserve", "-wal", "-shm")  # beside a ledger that is gone: nothing of it
@@ -106,7 +107,7 @@ def _move_in(stage: Path, ledger: Path) -> None:
             if part.exists():
                 os.rename(part, place)
                 moved.append(place)
-        sync(ledger.parent)
+        sync_folder(ledger.parent)
     except BaseException:
         for place in moved:
             with suppress(OSError):

@@ -15,9 +15,10 @@ from meantime.daemon.home import Home, home
 from meantime.engines.local import LocalEngine
 from meantime.kernel.errors import Disconnected
 from meantime.ports.clock import Clock
-from meantime.ports.tasks import Tasks
+from meantime.ports.owner import Catalog
 from meantime.runners.function import FunctionRunner
 from meantime.runners.shared_functions import SharedFunctionRunner
+from meantime.runtime.runtime import Runtime
 from meantime.runtime.settings import Settings
 from meantime.surfaces.caller.caller_thread import own_task
 from meantime.surfaces.socket.executor_table import ExecutorTable
@@ -32,8 +33,16 @@ class SharedLedger(NamedTuple):
     runner: SharedFunctionRunner
     executors: ExecutorTable
 
-    def link_server(self, tasks: Tasks, path: str | os.PathLike[str]) -> LinkServer:
-        return LinkServer(tasks, self.executors, Path(os.fsdecode(path)).absolute(), __version__)
+    def link_server(self, runtime: Runtime, catalog: Catalog, path: str | os.PathLike[str]) -> LinkServer:
+        return LinkServer(
+            runtime,
+            catalog,
+            self.executors,
+            Path(os.fsdecode(path)).absolute(),
+            __version__,
+            keep_late=runtime.runs.keep_late,
+            unread=runtime.waking.unread,
+        )
 
 
 def share(functions: FunctionRunner, clock: Clock, settings: Settings) -> SharedLedger:

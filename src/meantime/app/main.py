@@ -22,13 +22,16 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
         "resume": (_CLI + "resume:command", "Give an ended agent a follow-up."),
         "fork": (_CLI + "fork:command", "Start a new task with all that an agent knows."),
         "batch": (_CLI + "batch:command", "How far a batch is."),
-        "prune": (_CLI + "prune:command", "Delete tasks that ended long ago."),
+        "promote": (_CLI + "task_actions:promote", "Send a call that runs inline to the background."),
+        "clear": (_CLI + "task_actions:clear", "Hide ended tasks from lists."),
+        "prune": (_CLI + "prune:command", "Delete tasks that ended long ago, or the named ones."),
     },
     "Watching": {
         "events": (_CLI + "events:command", "Follow everything that happens."),
         "threads": (_CLI + "threads:command", "The conversations that have tasks or notices."),
         "inbox": (_CLI + "inbox:command", "A thread's unread notices; looking does not settle them."),
-        "open": (_CLI + "open:command", "Open the JSON of a task in the browser."),
+        "unpark": (_CLI + "task_actions:unpark", "Put parked notices back into an inbox."),
+        "open": (_CLI + "open:command", "Open the page with all tasks in the browser."),
     },
     "Agents": {
         "chat": (_APP + "chat:command", "Talk to an agent that never waits for its work."),
@@ -44,6 +47,7 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
         "audit": (_APP + "audit:command", "Account for every notice and every silent task."),
         "backup": (_APP + "backup:backup", "Write the ledger, with all outputs, to one file."),
         "restore": (_APP + "backup:restore_", "Bring a backup back, into an empty home."),
+        "token": (_CLI + "token:command", "Tokens for the HTTP API and the page: list, create, revoke."),
         "config": (_APP + "config:command", "The settings that hold, and where each came from."),
     },
     "More": {

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -15,7 +15,8 @@ from meantime.api import Thread, statuses_of
 from meantime.conversation.log import Log
 from meantime.conversation.turn import Transcripts
 from meantime.integrations.mcp.servers import HttpServer, StdioServer
-from meantime.kernel.argument_checks import check_flag, check_kind, check_path
+from meantime.kernel.argument_checks import check_kind, check_path
+from meantime.kernel.constraints import check_flag
 from meantime.kernel.errors import Closed, InvalidInput
 from meantime.kernel.ids import check_id
 from meantime.kernel.limits import Limits, PluginDefaults
@@ -26,7 +27,6 @@ from meantime.kernel.timeouts import check_age
 from meantime.kernel.work import ToolInfo
 from meantime.ports.clock import Clock
 from meantime.ports.host import Host
-from meantime.ports.owner import About, HostCount
 from meantime.ports.runner import Runner
 from meantime.ports.store import Store
 from meantime.ports.tasks import CancelAnswer
@@ -35,27 +35,19 @@ from meantime.runtime.settings import Settings
 from meantime.surfaces.http.http_door import HttpDoor
 from meantime.surfaces.http.http_settings import HttpSettings
 
-from .components import door_settings, joined
-from .ledger_owner import LedgerOwner
+from .components import Joined, door_settings, joined
 from .pending_open import Opening
-
-if TYPE_CHECKING:
-    from meantime.client.client import Client
-    from meantime.surfaces.socket.link_server import LinkServer
 
 
 class Meantime:
     """The ledger and everything that runs on it. A person's view: it sees every thread."""
 
     def __init__(self, runtime: Any = None) -> None:
-        if not hasattr(runtime, "open_turn"):
+        if not isinstance(runtime, Joined):
             raise InvalidInput("Meantime(...) is not how to open one.", hint="Use Meantime.open(path).")
-        self._runtime: Runtime | Client = runtime
-        self._transcripts = Transcripts(runtime)
-        self._folder: Path | None = None  # for what lies beside the ledger
+        self._runtime, self._owner, self._folder, self._link = runtime
+        self._transcripts = Transcripts(self._runtime)
         self._doors: list[HttpDoor] = []
-        self._standing = About()
-        self._link: LinkServer | None = None
 
     @classmethod
     def open(
@@ -92,9 +84,7 @@ class Meantime:
             path, link, durability=durability, settings=settings, runners=runners, servers=servers,
             agents=agents, clock=clock, store=store, salvage=salvage,
         )  # fmt: skip
-        opened = cls(parts.runtime)
-        opened._standing, opened._folder, opened._link = parts.about, parts.folder, parts.link
-        return Opening(opened)
+        return Opening(cls(parts))
 
     @classmethod
     def connect(
@@ -110,7 +100,8 @@ class Meantime:
         from .link_ends import client
 
         place = None if link is None else check_path(link, "link")
-        return Opening(cls(client(place, check_age(patience), start=check_flag(start, "start"))))
+        connected = client(place, check_age(patience), start=check_flag(start, "start"))
+        return Opening(cls(Joined(connected)))
 
     def thread(self, id: str) -> Thread:
         """A conversation: what it starts, it is told about, and no other."""
@@ -171,30 +162,11 @@ class Meantime:
             socket=None if socket is None else Path(check_path(socket, "socket")).absolute(),
             tcp=check_flag(tcp, "tcp"),
         )
-        runtime = self._owned("serves it")
-        owner = LedgerOwner(self._about, runtime.record.notice_listeners.append)
-        door = HttpDoor(runtime, owner, settings, runtime.record.clock)
+        if self._owner is None or not isinstance(self._runtime, Runtime):
+            raise InvalidInput("Only the owner of a ledger serves it; this process is connected to one.")
+        door = HttpDoor(self._runtime, self._owner, settings, self._runtime.record.clock)
         self._doors = [*(known for known in self._doors if not known.closed), door]
         return door
-
-    def _owned(self, does: str) -> Runtime:
-        """The runtime of this process, for what only the owner of a ledger can do."""
-        if not isinstance(self._runtime, Runtime):
-            raise InvalidInput(f"Only the owner of a ledger {does}; this process is connected to one.")
-        return self._runtime
-
-    def _about(self) -> About:
-        own = self._runtime.pushing.hosts.items()
-        hosts = [(id, host.delivery.grade, type(host).__name__) for id, host in own]
-        executors = self._link.executors.about() if self._link else ()
-        if self._link is not None:
-            hosts += self._link.executors.hosts()
-        return replace(
-            self._standing,
-            executors=executors,
-            clients=len(executors),
-            hosts=tuple(HostCount(*host) for host in hosts),
-        )
 
     # -- a person's view
 

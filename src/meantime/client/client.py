@@ -1,9 +1,9 @@
-"""The verbs of ports.tasks, asked of the owner. A function is held here, and runs here when it says so."""
+"""The verbs of ports.tasks and the catalog of ports.owner, asked of the owner. A function is held here, and
+runs here when it says so."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -13,13 +13,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from meantime.conversation.push import Pushing
-from meantime.execution.containment import Escape, is_raisable
-from meantime.kernel.errors import Disconnected, Duplicate, NotFound, Refused, TaskFailed, TaskTimedOut
+from meantime.execution.containment import is_raisable
+from meantime.kernel.errors import Disconnected, Duplicate, Refused, TaskFailed
 from meantime.kernel.ids import ENTROPY, check_id, crockford, task_id
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.limits import Limits, PluginDefaults
-from meantime.kernel.model import Run, Task
-from meantime.kernel.outcomes import Report, judge, sound
+from meantime.kernel.model import Json, Run, Task
 from meantime.kernel.plain_text import is_unicode
 from meantime.kernel.timeouts import check_age
 from meantime.kernel.work import Order
@@ -27,11 +26,14 @@ from meantime.link import frames
 from meantime.link.verb_messages import VERBS, VerbMessages, from_wire_answer
 from meantime.ports.clock import Clock
 from meantime.ports.engine import Engine
+from meantime.ports.event_loop import BackgroundTasks
 from meantime.ports.host import Host
+from meantime.ports.owner import Catalog
 from meantime.ports.runner import CURRENT, Assignment
 from meantime.ports.tasks import Answer, OpenTurn, Options, Tasks
 
-from .executor import Executor, Held
+from .call_lookup import as_task, task_of
+from .executor import Executor, Held, inline_answer
 from .owner_connection import OwnerConnection, PendingRequest
 
 # Asked twice, these could be done twice.
@@ -41,8 +43,8 @@ LAST_WORDS = 15.0  # seconds that a close waits for what runs here to stop
 _OWNER = 40  # bits: above them `seen` says which owner counted
 
 
-class Client(Tasks):
-    """Verbs that need nothing here are made from the port itself, at the end of this file."""
+class Client(Tasks, Catalog):
+    """Verbs that need nothing here are made from the ports themselves, at the end of this file."""
 
     def __init__(
         self,
@@ -66,14 +68,19 @@ class Client(Tasks):
             path, self.id, self, version=version, patience=patience, waits=waits, summon=summon
         )
         self._executor = Executor(engine, clock, self._connection.say, lambda: self._connection.is_up)
+        self.has_catalog = False  # whether the owner serves one; an older one does not
         self._limits = Limits()
         self._plugins = PluginDefaults()
         self._serving: list[tuple[str, str, str]] = []  # threads that are told here, and how
         self._turns: set[str] = set()
         self._empty: set[str] = set()  # threads whose inbox the owner says is empty
         self.pushing = Pushing(self, asyncio.sleep)
-        self._beside: set[asyncio.Task[None]] = set()
+        self._beside = BackgroundTasks()
         self._owners = 0  # how many there were before this one
+
+    @property
+    def is_connected(self) -> bool:
+        return self._connection.is_up
 
     async def open(self) -> None:
         try:
@@ -84,7 +91,7 @@ class Client(Tasks):
 
     async def close(self, on_close: str | None = None) -> None:
         """Functions that run here are cancelled, as by an owner that closes; the owner records it."""
-        if not self._connection.is_up:
+        if not self.is_connected:
             await self._connection.close()  # nobody can be asked, so nobody waits for an answer
         try:
             async with asyncio.timeout(LAST_WORDS):
@@ -117,6 +124,7 @@ class Client(Tasks):
 
     def welcomed(self, welcome: frames.Welcome, *, same: bool) -> None:
         self._limits, self._plugins, self._empty = welcome.limits, welcome.plugins, set()
+        self.has_catalog = welcome.has_catalog
         if not same:
             self._owners += 1
             self._turns.clear()
@@ -161,6 +169,11 @@ class Client(Tasks):
             self._hold(id, thread, order, *map(check_age, more))
         return await self._handed_over(VERBS[verb], arguments, id, thread)
 
+    async def start_tool(self, thread: str, name: str, arguments: dict[str, Json], options: Options) -> Task:
+        id, verb = _id_of(options), VERBS["start_tool"]
+        given = verb.encode(thread, name, arguments, self._ours(replace(options, id=id)))
+        return await self._handed_over(verb, given, id, thread)
+
     def _ours(self, options: Options) -> Options:
         return options if options.parent is not None else replace(options, parent=self._parent)
 
@@ -177,8 +190,8 @@ class Client(Tasks):
                     self._refused(asked, id, problem)
                     raise
             sent = asked.sent
-            with contextlib.suppress(NotFound):  # else the owner is still writing it down
-                return await self._request(VERBS["get"], id, thread)
+            if found := await task_of(self._request, id, thread):
+                return found  # otherwise the owner is still writing it down
             await asyncio.sleep(ON_ITS_WAY)
 
     def _unclaimed(self, asked: PendingRequest, id: str, answer: asyncio.Future[Any]) -> None:
@@ -234,7 +247,7 @@ class Client(Tasks):
                 raise
             raise own from None  # as if it had been called here, which it was
         except asyncio.CancelledError:
-            if not self._connection.is_up:  # else the owner is told, and decides
+            if not self.is_connected:  # else the owner is told, and decides
                 self._executor.stop_held(held)
             raise
         except Disconnected:
@@ -253,7 +266,7 @@ class Client(Tasks):
         """
         assert options.id is not None
         try:
-            task = await self._as_task(options.id, thread)
+            task = await as_task(self._request, options.id, thread)
             if task is None and held.performing is None:
                 return await self._called(thread, order, options, threshold, held)
             if task is None and held.is_running:
@@ -265,21 +278,7 @@ class Client(Tasks):
             if held.performing is None:
                 raise
         assert held.performing is not None
-        return _inline(await self._executor.outlast(held), held)
-
-    async def _as_task(self, id: str, thread: str) -> Task | None:
-        """A call that the owner still has inline is not a task yet, and is made one. A caller that does not
-        know whether it was made one asks again: otherwise it would be answered here, and told as well.
-        """
-        while True:
-            try:
-                for verb in ("get", "promote"):
-                    with contextlib.suppress(NotFound):
-                        return await self._request(VERBS[verb], id, thread)
-                return None
-            except (Disconnected, Refused) as problem:
-                if problem.code not in ("in_doubt", "already_a_task"):
-                    raise
+        return inline_answer(await self._executor.outlast(held), held)
 
     # -- turns
 
@@ -295,13 +294,11 @@ class Client(Tasks):
         """Opened for a caller that is gone: a thread is busy while it has a turn."""
         if not answer.cancelled() and answer.exception() is None:
             opened: OpenTurn = VERBS["open_turn"].decode_answer(answer.result())
-            closing = asyncio.get_running_loop().create_task(self.close_turn(opened.id, failed=False))
-            self._beside.add(closing)
-            closing.add_done_callback(self._beside.discard)
+            closing = self._beside.start(self.close_turn(opened.id, failed=False))
             closing.add_done_callback(_consume_error)  # where it fails, the next connection gives it back
 
     def has_empty_inbox(self, thread: str) -> bool:
-        return self._connection.is_up and thread in self._empty  # an older owner says nothing
+        return self.is_connected and thread in self._empty  # an older owner says nothing
 
     async def close_turn(self, turn: str, *, failed: bool, thread: str | None = None) -> None:
         verb = VERBS["close_turn"]
@@ -372,19 +369,6 @@ def _for_owner(order: Order, options: Options) -> Order:
         return order
     own = {name: value for name, value in os.environ.items() if is_unicode(name) and is_unicode(value)}
     return order.with_environment(own)
-
-
-def _inline(report: Report, held: Held) -> Answer:
-    if report.timed_out:
-        assert held.task is not None
-        outcome = judge(held.task, sound(report), {}).outcome
-        ended = replace(held.task, status=Status.TIMED_OUT, outcome=outcome)
-        raise TaskTimedOut(f"The call did not end within {held.task.run.timeout:g} s.", ended)
-    if report.result is not None:
-        return Answer("synchronous", report.result.value)
-    if report.exception is None:
-        raise Disconnected("The call was stopped when the owner of the ledger was lost.")
-    raise report.exception if is_raisable(report.exception) else Escape(report.exception)
 
 
 def _plain(verb: VerbMessages) -> Callable[..., Awaitable[Any]]:

@@ -12,9 +12,12 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from meantime.execution.containment import Escape, is_raisable
 from meantime.execution.context import LOOK, WorkContext
+from meantime.kernel.errors import Disconnected, TaskTimedOut
+from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Failed, Task, fence_of
-from meantime.kernel.outcomes import Report
+from meantime.kernel.outcomes import Report, judge, sound
 from meantime.kernel.questions import Question, Reply
 from meantime.kernel.work import Order
 from meantime.link.frame_connection import MAX_FRAME
@@ -37,6 +40,7 @@ from meantime.link.wire_errors import from_wire
 from meantime.ports.clock import Alarm, Clock
 from meantime.ports.engine import Engine
 from meantime.ports.runner import CURRENT, Assignment
+from meantime.ports.tasks import Answer
 
 SAY_EVERY = 0.25  # seconds
 LOOK_AGAIN = 1.0  # seconds between looks at whether the owner does it
@@ -307,3 +311,17 @@ class Executor:
             self.stop_held(held)
         if left:
             await asyncio.wait([held.performing for held in left if held.performing], timeout=LAST)
+
+
+def inline_answer(report: Report, held: Held) -> Answer:
+    """The answer of a call whose function has ended here, without the owner."""
+    if report.timed_out:
+        assert held.task is not None
+        outcome = judge(held.task, sound(report), {}).outcome
+        ended = replace(held.task, status=Status.TIMED_OUT, outcome=outcome)
+        raise TaskTimedOut(f"The call did not end within {held.task.run.timeout:g} s.", ended)
+    if report.result is not None:
+        return Answer("synchronous", report.result.value)
+    if report.exception is None:
+        raise Disconnected("The call was stopped when the owner of the ledger was lost.")
+    raise report.exception if is_raisable(report.exception) else Escape(report.exception)

@@ -43,7 +43,10 @@ PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # seconds between tries to connect
 WELCOME_WITHIN = 10.0
 LEAST_WELCOME = 1.0  # seconds that an owner which is there has to answer, even where nobody waits for one
 # Those who only listen, and the rest of a turn, do not start an owner that was stopped on purpose.
-QUIET = frozenset({"wait_wake", "wait_output", "wait_events", "boundary", "ack", "renew", "close_turn"})
+QUIET = frozenset(
+    {"wait_wake", "wait_output", "wait_events", "boundary", "ack", "renew", "close_turn"}
+    | {"agents", "registered_tools"}
+)
 PINGS = 3  # in one lease; so many without an answer, and the owner counts as lost
 
 

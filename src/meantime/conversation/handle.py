@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
 
 from meantime.conversation.log import Log
+from meantime.kernel.errors import NotFound
+from meantime.kernel.ids import is_generated
 from meantime.kernel.model import Output, Task
 from meantime.kernel.plain_text import plain
 from meantime.ports.tasks import CancelAnswer, Tasks
@@ -42,10 +44,14 @@ class Handle(Generic[T_co]):
 
     async def get(self) -> Task:
         """The task as it is now."""
-        return await self._tasks.get(self.id, self._thread)
+        task = await self._tasks.get(self.id, self._thread)
+        if task.id != self.id:
+            raise NotFound.task(self.id, self._thread)
+        return task
 
     async def wait(self, timeout: float | None = None) -> Task:
         """The task when it has ended, or as it is when the time is over."""
+        await self._check()
         return (await self._tasks.wait([self.id], self._thread, timeout=timeout))[0]
 
     async def result(self, timeout: float | None = None) -> T_co:
@@ -55,6 +61,7 @@ class Handle(Generic[T_co]):
 
     async def output(self, *, wait: float = 0) -> Output:
         """The readable output of the task now; `wait` gives it so many seconds to end first."""
+        await self._check()
         return await self._tasks.output(self.id, self._thread, wait=wait)
 
     @property
@@ -68,6 +75,7 @@ class Handle(Generic[T_co]):
         data: text or bytes.
         eof: True closes the stdin.
         """
+        await self._check()
         return await self._tasks.send(self.id, self._thread, data, eof=eof)
 
     async def cancel(self, *, reason: str = "", wait: bool = False) -> CancelAnswer:
@@ -76,7 +84,14 @@ class Handle(Generic[T_co]):
         reason: kept with the outcome.
         wait: True answers with the ending.
         """
+        await self._check()
         return await self._tasks.cancel(self.id, self._thread, by="agent", reason=reason, wait=wait)
+
+    async def _check(self) -> None:
+        """That the task is still there, if its id was given: a verb takes prefixes, too, so once `job-6` is
+        purged it would mean `job-61`. An id of ours is never the prefix of another."""
+        if not is_generated(self.id):
+            await self.get()
 
     def __repr__(self) -> str:
         return f"<Handle {self.id} {self.task.title!r}>"

@@ -11,7 +11,8 @@ from weakref import WeakValueDictionary
 
 from meantime.conversation.dialect_lookup import Wording, reminder
 from meantime.conversation.handle import Ref, Until, ref_of
-from meantime.kernel.argument_checks import check_all, check_flag, check_kind
+from meantime.kernel.argument_checks import check_all, check_kind
+from meantime.kernel.constraints import check_flag
 from meantime.kernel.errors import InvalidInput, LeaseLost
 from meantime.kernel.ids import check_id
 from meantime.kernel.model import Output, Task

@@ -8,6 +8,8 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from meantime.system.line_splitter import LineSplitter, LineTooLong
+
 from .frames import MAX_FRAME, Frame
 from .verb_messages import encode
 
@@ -28,8 +30,7 @@ class Wire(asyncio.Protocol, Generic[F]):
         self._lost = lost
         self._made = made
         self._transport: asyncio.Transport | None = None
-        self._begun: list[bytes] = []  # a line that has not ended yet
-        self._size = 0
+        self._lines = LineSplitter(MAX_FRAME)
         self._unsent: list[bytes] = []
 
     @property
@@ -45,19 +46,13 @@ class Wire(asyncio.Protocol, Generic[F]):
         self._made()
 
     def data_received(self, data: bytes) -> None:
-        *lines, rest = data.split(b"\n")
-        if lines and self._begun:
-            lines[0] = b"".join((*self._begun, lines[0]))
-            self._begun, self._size = [], 0
-        for line in lines:
-            if not self.is_open:
-                return
-            self._take(line)
-        if rest:
-            self._begun.append(rest)
-            self._size += len(rest)
-            if self._size > MAX_FRAME:
-                self.abort()
+        try:
+            for line in self._lines.feed(data):
+                if not self.is_open:
+                    return
+                self._take(line)
+        except LineTooLong:
+            self.abort()
 
     def _take(self, line: bytes) -> None:
         try:

@@ -137,6 +137,7 @@ class Welcome(Frame, frozen=True, tag="welcome"):
     lease: float  # seconds within which the owner wants to hear something
     limits: Limits
     plugins: PluginDefaults = PluginDefaults()
+    has_catalog: bool = False  # it serves ports.owner.Catalog; an older owner does not
 
 
 class Refuse(Frame, frozen=True, tag="refuse"):

@@ -1,4 +1,5 @@
-"""The verbs of ports.tasks as messages: their arguments and answers take their types from the port."""
+"""The verbs of ports.tasks and of ports.owner as messages: their arguments and answers take their types from
+the port."""
 
 from __future__ import annotations
 
@@ -10,12 +11,13 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 import msgspec
 from msgspec import Struct, structs
 
-from meantime.kernel.argument_checks import as_bytes, check_flag, check_words
+from meantime.kernel.argument_checks import as_bytes, check_words
+from meantime.kernel.constraints import check_flag
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.limits import Limits
 from meantime.kernel.model import Ending, InlineLimits, Json, Task, Work
 from meantime.kernel.work import Order, check_meta
-from meantime.ports import tasks as port
+from meantime.ports.owner import Catalog
 from meantime.ports.store import Query
 from meantime.ports.tasks import Answer, Options, Tasks
 
@@ -127,7 +129,7 @@ def _check_plain(given: Mapping[str, Any]) -> None:
 
 def _verb(name: str, member: Callable[..., Any]) -> VerbMessages:
     signature = inspect.signature(member)
-    hints = get_type_hints(member, dict(vars(port)))
+    hints = get_type_hints(member)
     answer = hints.pop("return")
     fields: list[Any] = []
     for parameter in signature.parameters.values():
@@ -147,9 +149,13 @@ def _verb(name: str, member: Callable[..., Any]) -> VerbMessages:
     )
 
 
-VERBS = {
-    name: _verb(name, member) for name, member in vars(Tasks).items() if inspect.iscoroutinefunction(member)
-}
+def _verbs(port: type) -> dict[str, VerbMessages]:
+    members = vars(port).items()
+    return {name: _verb(name, member) for name, member in members if inspect.iscoroutinefunction(member)}
+
+
+CATALOG_VERBS = _verbs(Catalog)
+VERBS = {**_verbs(Tasks), **CATALOG_VERBS}
 
 
 def to_wire_order(order: Order) -> WireOrder:

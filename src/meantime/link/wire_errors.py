@@ -14,7 +14,7 @@ _KINDS: dict[str, type[MeantimeError]] = {
     for name, kind in vars(errors).items()
     if isinstance(kind, type) and issubclass(kind, MeantimeError)
 }
-_DETAILS = ("existing", "candidates", "running", "limit", "notices", "task")
+_DETAILS = ("existing", "candidates", "running", "limit", "notices", "task", "by", "at", "answer")
 
 
 class WireError(Struct, frozen=True, omit_defaults=True):
@@ -28,6 +28,9 @@ class WireError(Struct, frozen=True, omit_defaults=True):
     limit: int | None = None
     notices: tuple[str, ...] | None = None
     task: Task | None = None
+    by: str | None = None
+    at: float | None = None
+    answer: str | None = None
 
 
 def to_wire(error: BaseException) -> WireError:

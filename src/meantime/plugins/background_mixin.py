@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from meantime.dialects.jaato.jaato_tasks import ESTIMATE
 from meantime.kernel.errors import Ambiguous, InvalidInput, MeantimeError, NotFound
+from meantime.kernel.estimates import alike
 from meantime.kernel.lifecycle import ENDED
 from meantime.kernel.model import Completed, Json, Task
 from meantime.kernel.plain_text import cut
@@ -19,7 +20,6 @@ from meantime.kernel.timeouts import check_age
 from meantime.kernel.work import Call
 from meantime.ports.runner import Context
 
-from .estimates import alike
 from .plugin_hooks import Hooks
 from .protocol import TaskHandle, TaskResult, TaskStatus
 from .registry_state import HISTORY

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 
 from meantime.blocking import Meantime
 from meantime.dialects.jaato.background_config import NO_LIMIT, BackgroundConfig
 from meantime.kernel.errors import NotFound
+from meantime.kernel.estimates import Estimates, tool_key
 from meantime.kernel.ids import ENTROPY, task_id
 from meantime.kernel.lifecycle import ENDED
 from meantime.kernel.model import Task
-
-from .estimates import Estimates
 
 HISTORY = 1_000  # completed tasks that estimates are learned from at first, and tasks listed at once
 
@@ -33,6 +32,7 @@ class Workshop:
         self._under_way: set[str] = set()  # ids that have a place and are not on record yet
         self._watched: set[str] = set()  # tasks to learn from once they have ended
         self._estimates = Estimates()
+        self._learning = threading.Lock()  # around every use of the estimates: tools run on any thread
         self._remembering = threading.Lock()
         self._remembered = False
 
@@ -89,7 +89,9 @@ class Workshop:
     # -- estimates
 
     def learn(self, tool: str, like: str | None, seconds: float) -> None:
-        self._estimates.learn(tool, like, seconds)
+        if like is not None:
+            with self._learning:
+                self._estimates.learn(tool_key(tool, like), seconds)
 
     def estimate(self, tool: str, like: str | None) -> float | None:
         """Learned from the ledger, over all threads and restarts, and from the calls of this process."""
@@ -97,11 +99,20 @@ class Workshop:
             if not self._remembered:
                 # The store may know of an ending that the runtime has not heard of: that one comes later.
                 history = [task for task in self._mt.list("completed", limit=HISTORY) if task.ended]
-                self._estimates.learn_from(reversed(history))
+                self._learn_from(reversed(history))
                 self._remembered = True
                 self._watched -= {task.id for task in history}
             self._learn_from_watched()
-        return self._estimates.median(tool, like)
+        if like is None:
+            return None
+        with self._learning:
+            usual = self._estimates.of(tool_key(tool, like))
+        return None if usual is None else usual.seconds
+
+    def _learn_from(self, tasks: Iterable[Task]) -> None:
+        with self._learning:
+            for task in tasks:
+                self._estimates.learn_from(task)
 
     def _learn_from_watched(self) -> None:
         if not self._watched:
@@ -110,7 +121,7 @@ class Workshop:
         for id in [id for id in list(self._watched) if id not in active]:
             self._watched.discard(id)
             try:
-                self._estimates.learn_from([self.thread.get(id)])
+                self._learn_from([self.thread.get(id)])
             except NotFound:
                 continue  # purged in the meantime
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from meantime.kernel.errors import NotFound
+from meantime.kernel.estimates import alike
 from meantime.kernel.model import Json
 from meantime.ports.runner import CURRENT
 
 from .background_mixin import check_arguments
 from .call_context import CallContext
-from .estimates import alike
 from .permission import Decision, Permission, check_permission, denied, kept
 from .protocol import TaskHandle
 from .registry import PluginRegistry, Tool

@@ -1,1 +1,1 @@
-"""Processes and machines as the system knows them: boot, start time, device, command line."""
+"""Processes, machines, files and streams as the system knows them. Everybody may import it."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
+SHORTEST = 12  # digits of a start's name: no two of one machine begin with the same
 
 
 def boot() -> str:
@@ -16,6 +17,20 @@ def boot() -> str:
             return file.read().strip()
     except OSError:
         return ""
+
+
+def is_this_boot(id: str) -> bool:
+    """Whether `id`, or a beginning of it that `short_boot` gave, names this start of the machine."""
+    return len(_plain(id)) >= SHORTEST and _plain(boot()).startswith(_plain(id))
+
+
+def short_boot(digits: int) -> str:
+    """The beginning of this start's name, where there is little room; empty where nobody says."""
+    return _plain(boot())[:digits]
+
+
+def _plain(id: str) -> str:
+    return id.strip().replace("-", "")
 
 
 # What stands between an agent and what it starts is another process each time.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeAlias, cast
 
-from meantime.kernel.argument_checks import check_choice
+from meantime.kernel.constraints import check_choice
 from meantime.ports.dialect import Tool
 
 Form: TypeAlias = Literal["openai", "anthropic", "mcp", "gemini"]

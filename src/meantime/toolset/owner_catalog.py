@@ -31,7 +31,7 @@ class OwnerCatalog:
     def command(self, command: str | Sequence[str], *, cwd: str | None, open_stdin: bool) -> Order:
         return self._owner.command(command, cwd=cwd, open_stdin=open_stdin)
 
-    async def tools(self) -> Sequence[str]:
+    async def registered_tools(self) -> Sequence[str]:
         return self._owner.tools()
 
     async def server_tools(self) -> Sequence[str]:

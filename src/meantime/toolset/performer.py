@@ -27,7 +27,7 @@ from meantime.ports import asks
 from meantime.ports.asks import Answer, Ask, Starting
 from meantime.ports.dialect import Policy
 from meantime.ports.store import Query
-from meantime.ports.tasks import Options, Tasks
+from meantime.ports.tasks import Options, Tasks, options_from
 
 from .work_catalog import Works
 
@@ -164,16 +164,9 @@ class Performer:
         return Answer(now=self._tasks.now(), inline=True, result=result, ending=ending)
 
     def _options(self, ask: Starting, more: dict[str, Any]) -> Options:
-        known: dict[str, Any] = {"meta": ask.meta, **more}
         if isinstance(ask, asks.StartAgent) and ask.fork:
-            known |= self._forking.options()
-        return Options(
-            timeout=ask.timeout,
-            description=ask.description,
-            batch=ask.batch,
-            on_limit=self._policy.on_limit,
-            **known,
-        )
+            more = more | self._forking.options()
+        return options_from(ask, on_limit=self._policy.on_limit, **more)
 
     def _order(self, ask: Starting) -> Order:
         if isinstance(ask, asks.StartAgent):
@@ -188,7 +181,7 @@ class Performer:
             raise NotResumable(
                 f"This task is {task.status}; only a {words} task can be resumed.", code="not_completed"
             )
-        options = Options(timeout=ask.timeout, on_limit=self._policy.on_limit)
+        options = options_from(ask, on_limit=self._policy.on_limit)
         return self._about(await self._tasks.resume(task.id, self._thread, ask.prompt, options))
 
     async def _send(self, ask: asks.Send) -> Answer:
@@ -290,7 +283,7 @@ class Performer:
             await beat(seconds - left, seconds, f"{ended} of {len(found)} have ended")
 
     async def _tools(self, ask: asks.Tools) -> Answer:
-        names = [*await self._works.tools(), *await self._works.server_tools()]
+        names = [*await self._works.registered_tools(), *await self._works.server_tools()]
         return Answer(now=self._tasks.now(), names=names, agents=tuple(await self._works.agents() or ()))
 
     # -- stopping, clearing

@@ -82,7 +82,7 @@ class Toolset:
         offer = Offer(
             agents=None if agents is None else tuple(agents),
             purposes=dict(agents or {}),
-            tools=tuple(await self._works.tools()),
+            tools=tuple(await self._works.registered_tools()),
             commands=self._works.commands,
             background=self._background and self._may_start(),
             cancel=self._cancel and self.dialect.policy.model_cancels,

@@ -10,13 +10,12 @@ from meantime.kernel.argument_checks import check_all, shown
 from meantime.kernel.errors import InvalidInput, NotFound
 from meantime.kernel.model import Task
 from meantime.kernel.work import Call, Order, Orderable
+from meantime.ports.owner import Catalog
 from meantime.ports.tasks import Options, Tasks
 
 
-class Works(Protocol):
-    async def agents(self) -> Mapping[str, str] | None:
-        """By name, with what each is for; empty is any name, None that no runner has agents."""
-        ...
+class Works(Catalog, Protocol):
+    """A catalog, and what a toolset needs beside it."""
 
     def command(self, command: str | Sequence[str], *, cwd: str | None, open_stdin: bool) -> Order:
         """Refused where `commands` is False."""
@@ -25,18 +24,10 @@ class Works(Protocol):
     @property
     def commands(self) -> bool: ...
 
-    async def tools(self) -> Sequence[str]:
-        """The registered ones, by name."""
-        ...
-
     async def server_tools(self) -> Sequence[str]:
         """The tools of the MCP servers that the owner has, as "server/tool". The servers are asked, which may
         start them: so these are not offered, and only looked for when somebody asks."""
         ...
-
-    async def start_tool(
-        self, thread: str, name: str, arguments: dict[str, Any], options: Options
-    ) -> Task: ...
 
     def tool(self, name: str, arguments: dict[str, Any]) -> Order:
         """For a call that waits for its result; where it cannot be ordered from here, it is refused."""
@@ -73,7 +64,7 @@ class GivenWorks:
             raise InvalidInput("Commands are not allowed here.")
         return self._commands(command, cwd=cwd, open_stdin=open_stdin).order()
 
-    async def tools(self) -> Sequence[str]:
+    async def registered_tools(self) -> Sequence[str]:
         return sorted(self._tools)
 
     async def server_tools(self) -> Sequence[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import textwrap
 from collections.abc import AsyncGenerator, Iterable
@@ -102,6 +103,21 @@ class Silent(DemoScreen):
 def open_screen(*, headless: bool, silent: bool) -> DemoScreen:
     if silent:
         return Silent(sys.stdout)
-    from .terminal import Terminal, is_usable
+    if headless or not is_usable():
+        return DemoScreen(sys.stdout)
+    from .interactive_screen import InteractiveScreen
 
-    return Terminal(sys.stdout) if not headless and is_usable() else DemoScreen(sys.stdout)
+    return InteractiveScreen(sys.stdout)
+
+
+def is_usable() -> bool:
+    """Somebody looks on and types, the terminal can erase a line, and it is ours: not in the background."""
+    streams: list[TextIO | None] = [sys.stdin, sys.stdout]  # None: it was closed for us
+    if not all(stream and stream.isatty() for stream in streams):
+        return False
+    if os.environ.get("TERM", "dumb") == "dumb":
+        return False
+    try:
+        return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+    except OSError:
+        return False

@@ -5,26 +5,33 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from meantime.api import Thread
+from meantime.app.components import joined
 from meantime.app.connected_catalog import ConnectedWorks
-from meantime.app.meantime import Meantime
+from meantime.app.link_ends import client
+from meantime.conversation.turn import Transcripts
 from meantime.daemon.home import BadHome, home
 from meantime.kernel.errors import Disconnected, MeantimeError
+from meantime.kernel.ids import check_id
+from meantime.ports.tasks import Tasks
 from meantime.runners.shell.shell_work import Shell
 from meantime.surfaces.caller.caller_thread import OURS
 from meantime.surfaces.terminal.errors import FAILED, NO_DAEMON, USAGE, CliError
-from meantime.toolset.work_catalog import GivenWorks
+from meantime.toolset.work_catalog import GivenWorks, Works
 
 if TYPE_CHECKING:
     from meantime.surfaces.chat.chat_loop import Chat, ChatAgent
 
 THREAD = "chat"
+PATIENCE = 30.0  # seconds that a lost daemon is waited for
 
 
 @click.command("chat")
@@ -64,11 +71,11 @@ def _check_terminal() -> None:
 
 
 def _check_extras(model: str | None) -> None:
-    wanted = {"prompt_toolkit": "chat", **({"pydantic_ai": "model"} if model is not None else {})}
+    wanted = {"prompt_toolkit": "server", **({"pydantic_ai": "model"} if model is not None else {})}
     for module, extra in wanted.items():
         if find_spec(module) is None:
             what = "`chat --model`" if extra == "model" else "`chat`"
-            extras = ",".join(["server", *wanted.values()])
+            extras = ",".join(wanted.values())
             raise CliError(
                 f"{what} needs {module}, which is not installed.", f"pip install 'meantime[{extras}]'", FAILED
             )
@@ -79,21 +86,31 @@ async def _chat(
 ) -> int:
     from meantime.surfaces.chat.chat_loop import Chat
 
-    opening, where = _opened(embedded, ledger)
-    async with opening as mt:
-        own = mt.thread(thread)
-        tasks = own._tasks  # pyright: ignore[reportPrivateUsage]  the verbs that it speaks to
-        works = GivenWorks(tasks, None, commands=Shell) if embedded else ConnectedWorks(tasks)
+    async with _embedded(ledger) if embedded else _connected() as (tasks, works, where):
+        own = Thread(tasks, check_id(thread, "thread"), Transcripts(tasks))
         chat = Chat(tasks, own, works, where)
         return await chat.run(await _agent(chat, model, base_url))
 
 
-def _opened(embedded: bool, ledger: str | None) -> tuple[AbstractAsyncContextManager[Meantime], str]:
-    if not embedded:
-        start = os.environ.get("MEANTIME_NO_START", "") in ("", "0")
-        return Meantime.connect(start=start), "with the daemon"
+@asynccontextmanager
+async def _connected() -> AsyncGenerator[tuple[Tasks, Works, str]]:
+    tasks = client(None, PATIENCE, start=os.environ.get("MEANTIME_NO_START", "") in ("", "0"))
+    await tasks.open()
+    try:
+        yield tasks, ConnectedWorks(tasks), "with the daemon"
+    finally:
+        await tasks.close()
+
+
+@asynccontextmanager
+async def _embedded(ledger: str | None) -> AsyncGenerator[tuple[Tasks, Works, str]]:
     path = Path(ledger) if ledger is not None else _own_ledger()
-    return Meantime.open(path), f"ledger {path}"
+    tasks = joined(path, None).runtime
+    await tasks.open()
+    try:
+        yield tasks, GivenWorks(tasks, None, commands=Shell), f"ledger {path}"
+    finally:
+        await tasks.close()
 
 
 def _own_ledger() -> Path:

@@ -14,6 +14,7 @@ from meantime.kernel.errors import InvalidInput
 from meantime.surfaces.cli.verb import daemon, say_json
 from meantime.surfaces.terminal.errors import FAILED, USAGE, CliError
 from meantime.surfaces.terminal.task_format import coloured
+from meantime.system.atomic_file import NEW_FILE
 
 
 @click.group("config", invoke_without_command=True)
@@ -82,6 +83,6 @@ def init() -> None:
 
 def _write(home: Home) -> None:
     home.config.parent.mkdir(parents=True, exist_ok=True)
-    place = os.open(home.config, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    place = os.open(home.config, NEW_FILE, 0o600)
     with os.fdopen(place, "w", encoding="utf-8") as file:
         file.write(beginning())

@@ -6,7 +6,7 @@ from meantime.ports.clock import Clock
 from meantime.ports.session import AgentSettings
 
 from .profiles import profile_of
-from .session_host import AcpHost
+from .session_host import AcpSessionHost
 
 
 def variant(settings: AgentSettings) -> str:
@@ -14,5 +14,5 @@ def variant(settings: AgentSettings) -> str:
     return profile_of(settings).name
 
 
-def host(clock: Clock, variant: str = "") -> AcpHost:
-    return AcpHost(clock, variant)
+def host(clock: Clock, variant: str = "") -> AcpSessionHost:
+    return AcpSessionHost(clock, variant)

@@ -14,11 +14,13 @@ from acp.connection import Connection
 from acp.exceptions import RequestError
 from acp.meta import PROTOCOL_VERSION
 
-from meantime.integrations.json_values import mapping
+from meantime.integrations.agent_host.json_values import mapping
+from meantime.system.line_splitter import LineSplitter, LineTooLong, StreamLines
 
 from .turn_result import AgentError
 
 VERSION = PROTOCOL_VERSION
+MOST_BYTES = 64 << 20  # of one message
 UPDATE, PERMISSION = "session/update", "session/request_permission"
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
@@ -78,7 +80,8 @@ class MessageStream:
 
     def __init__(self, stdin: asyncio.StreamWriter, stdout: asyncio.StreamReader) -> None:
         self._stdin = stdin
-        self._stdout = stdout
+        self._splitter = LineSplitter(MOST_BYTES)
+        self._lines = StreamLines(stdout, self._splitter, with_rest=False)
         self.garbage = ""
         self.closed = False
 
@@ -93,11 +96,11 @@ class MessageStream:
     async def receive(self) -> dict[str, Any] | None:
         while not self.closed:
             try:
-                line = await self._stdout.readuntil(b"\n")
-            except asyncio.IncompleteReadError as cut:
-                self._keep(cut.partial)
+                line = await anext(self._lines)
+            except StopAsyncIteration:
+                self._keep(self._splitter.begun)
                 return None
-            except asyncio.LimitOverrunError:
+            except LineTooLong:
                 self._keep(b"a message over the limit")  # whose answer it was is not known: nobody may wait
                 return None
             except OSError:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
-from meantime.integrations.json_values import mappings
-from meantime.kernel.questions import ONCE, TASK, Choice, Question, Reply
+from meantime.integrations.agent_host.json_values import mappings
+from meantime.integrations.agent_host.turn_questions import TurnQuestions
+from meantime.kernel.questions import ONCE, TASK, Choice, permission
 from meantime.ports.session import Hearer
 
 CANCELLED: dict[str, Any] = {"outcome": {"outcome": "cancelled"}}
@@ -20,39 +20,27 @@ class PermissionRequests:
 
     def __init__(self, session: str, hearer: Hearer, *, refuses: bool) -> None:
         self._session = session
-        self._hearer = hearer
+        self._questions = TurnQuestions(hearer)
         self._refuses = refuses  # it is to hand in what it has
-        self._waiting: set[asyncio.Future[Reply]] = set()
         self._count = 0
-        self._over = False
         self.refused = ""  # the tool that was refused last
 
     async def ask(self, call: str, tool: str, title: str, arguments: Any, options: Any) -> dict[str, Any]:
         offered = _offered(options)
-        if self._over or not offered:
+        if self._questions.over or not offered:
             return CANCELLED
         if self._refuses:
             return self._answer(offered, tool, allows=False)
         self._count += 1
-        what = f"{tool}: {title}" if title and title != tool else tool
-        question = Question(
-            id=f"{self._session}/{call}/{self._count}",
-            text=f"May it use {what}?",
-            kind="permission",
-            choices=tuple(_choice(kind, option) for kind, option in offered.items()),
-            subject=tool,
+        question = permission(
+            f"{self._session}/{call}/{self._count}",
+            tool,
+            detail="" if title == tool else title,
             arguments=arguments,
+            choices=tuple(_choice(kind, option) for kind, option in offered.items()),
         )
-        asking = asyncio.ensure_future(self._hearer.ask(question))
-        self._waiting.add(asking)
-        try:
-            await asyncio.wait({asking})
-        finally:
-            self._waiting.discard(asking)
-            asking.cancel()
-        if asking.cancelled() or self._over:
-            return CANCELLED
-        return self._answer(offered, tool, allows=bool(asking.result().allows))
+        reply = await self._questions.ask(question)
+        return CANCELLED if reply is None else self._answer(offered, tool, allows=bool(reply.allows))
 
     def _answer(self, offered: dict[str, dict[str, Any]], tool: str, *, allows: bool) -> dict[str, Any]:
         self.refused = "" if allows else tool
@@ -63,10 +51,7 @@ class PermissionRequests:
         return {"outcome": {"outcome": "selected", "optionId": option["optionId"]}}
 
     def end(self) -> None:
-        """The turn is over, or is to be: whoever was asked need not answer any more."""
-        self._over = True
-        for asking in self._waiting:
-            asking.cancel()
+        self._questions.end()
 
 
 def _offered(options: Any) -> dict[str, dict[str, Any]]:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from meantime.integrations.json_values import mapping
+from meantime.integrations.agent_host.json_values import mapping
 from meantime.kernel.errors import Refused
 from meantime.kernel.outcomes import SESSION_KEPT
 from meantime.ports.clock import Alarm, Clock
@@ -16,7 +16,7 @@ from meantime.ports.session import Turned
 
 from .agent_subprocess import AgentSubprocess
 from .profiles import Profile
-from .turn_result import AgentError, ended, refused, tokens
+from .turn_result import AgentError, answered_with_error, ended, tokens
 from .turn_updates import TurnUpdates
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ class Program:
             answer = answering.result()
         except AgentError as problem:
             turn.end_message()
-            return refused(self.profile, problem)
+            return answered_with_error(self.profile, problem)
         except ConnectionError:
             turn.end_message()
             await self.end_now()

@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import shutil
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from meantime.integrations.json_values import mappings
+from meantime.integrations.agent_host.host_errors import (
+    cannot_fork,
+    fork_source_gone,
+    no_history,
+    refused,
+)
+from meantime.integrations.agent_host.json_values import mappings
 from meantime.kernel.errors import InvalidInput, Refused
 from meantime.kernel.lines import Line
-from meantime.kernel.model import Failed
 from meantime.ports.clock import Clock
+from meantime.ports.event_loop import BackgroundTasks
 from meantime.ports.session import AgentSettings, Brief, Hearer, Prompt, SessionAbilities, Turned
+from meantime.system.program_search import find_program
 
 from .agent_options import AcpOptions, mcp_servers, options_of
 from .agent_subprocess import AgentSubprocess, command_of, environment, where
 from .profiles import BY_NAME, needs_permission, profile_of
 from .program import Program
 from .session_mode import choose
-from .session_records import Records, SessionRecord
+from .session_records import SessionRecord, SessionRecords
 from .turn_result import AgentError
 from .turn_updates import TurnUpdates
 
@@ -31,18 +37,20 @@ UNKNOWN_METHOD = -32601
 STEERS = 10.0  # seconds in which something said in a turn is taken
 
 
-class AcpHost:
+class AcpSessionHost:
     """All agents of one profile."""
+
+    folder_name = "AcpHost"  # on disk, in every ledger
 
     def __init__(self, clock: Clock, variant: str = "") -> None:
         self.profile = BY_NAME[variant or "generic"]
         self.abilities = SessionAbilities(fork=self.profile.fork, steer=bool(self.profile.steer))
         self._clock = clock
         self._folder: Path
-        self._records: Records
+        self._records: SessionRecords
         self._programs: dict[str, Program] = {}
         self._starting: dict[str, asyncio.Lock] = {}
-        self._closing: set[asyncio.Task[None]] = set()
+        self._closing = BackgroundTasks()
 
     def check(self, name: str, settings: AgentSettings) -> None:
         if find_spec("acp") is None:
@@ -52,8 +60,7 @@ class AcpHost:
         if not settings.command:
             raise InvalidInput(f"The agent {name} has no command.", hint='For example ["goose", "acp"].')
         profile, options = profile_of(settings), options_of(name, settings)
-        path = environment(settings, settings.env).get("PATH")
-        if shutil.which(command_of(settings)[0], path=path) is None:
+        if find_program(command_of(settings)[0], environment(settings, settings.env)) is None:
             raise InvalidInput(
                 f"The program {settings.command[0]} of the agent {name} is not there.",
                 code="program_missing",
@@ -68,7 +75,7 @@ class AcpHost:
 
     def open(self, folder: Path) -> None:
         self._folder = folder
-        self._records = Records(folder / f"sessions-{self.profile.name}.jsonl")
+        self._records = SessionRecords(folder / f"sessions-{self.profile.name}.jsonl")
 
     # -- sessions
 
@@ -79,14 +86,9 @@ class AcpHost:
 
     async def fork(self, session: str, brief: Brief) -> str:
         if not self.abilities.fork:
-            raise Refused(
-                "This agent cannot copy a session.",
-                code="cannot_fork",
-                hint="Give the conversation as context=[…] in its place.",
-            )
-        known = self._records.get(session)
-        if known is None:
-            raise Refused("The session to fork is gone.", code="session_gone")
+            raise cannot_fork("This agent")
+        if self._records.get(session) is None:
+            raise fork_source_gone()
         async with self._used(brief) as (program, options):
             asked = {"sessionId": session, "cwd": where(brief), "mcpServers": mcp_servers(options, brief)}
             return await self._made(program, "session/fork", asked, brief, options)
@@ -114,7 +116,7 @@ class AcpHost:
         return self._records.get(session) is not None
 
     async def lines(self, session: str, settings: AgentSettings) -> Sequence[Line]:
-        raise Refused("An ACP agent's history is kept with its task.", code="no_history")
+        raise no_history("An ACP agent's")
 
     async def steer(self, session: str, text: str) -> bool:
         program = next((each for each in self._programs.values() if each.turns_in(session)), None)
@@ -163,7 +165,7 @@ class AcpHost:
                 hearer.phase("thinking")
                 return await program.take_turn(session, turn, prompt.text, grace)
         except Refused as problem:
-            return Turned(error=Failed(str(problem), problem.code))
+            return refused(problem)
 
     # -- processes
 
@@ -192,7 +194,7 @@ class AcpHost:
         if options.shared:
             log = self._folder / f"{hashlib.sha256(key.encode()).hexdigest()[:16]}.stderr"
         try:
-            process = await AgentSubprocess.start(command, env, where(brief), log)
+            process = await AgentSubprocess.launch(command, env, where(brief), log)
         except OSError as problem:
             raise Refused(f"The agent could not be started: {problem}.", code="agent_not_started") from None
         started = Program(self.profile, self._clock, self._on_idle)
@@ -207,9 +209,7 @@ class AcpHost:
         return started
 
     def _on_idle(self, program: Program) -> None:
-        closing = asyncio.ensure_future(program.close())
-        self._closing.add(closing)
-        closing.add_done_callback(self._closing.discard)
+        self._closing.start(program.close())
         for key in [key for key, kept in self._programs.items() if kept is program]:
             del self._programs[key]
             if not self._starting[key].locked():
@@ -217,6 +217,5 @@ class AcpHost:
 
     async def close(self) -> None:
         programs, self._programs = list(self._programs.values()), {}
-        await asyncio.gather(
-            *(program.close() for program in programs), *self._closing, return_exceptions=True
-        )
+        await asyncio.gather(*(program.close() for program in programs), return_exceptions=True)
+        await self._closing.wait()

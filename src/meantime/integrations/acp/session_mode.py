@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from meantime.integrations.json_values import mapping, mappings
+from meantime.integrations.agent_host.json_values import mapping, mappings
 from meantime.kernel.errors import Refused
 from meantime.ports.session import AgentSettings
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import msgspec
 
-from meantime.integrations.json_values import mapping
+from meantime.integrations.agent_host.host_errors import failed
+from meantime.integrations.agent_host.json_values import mapping
 from meantime.kernel.model import Failed
-from meantime.kernel.provider_errors import judge
+from meantime.kernel.provider_errors import FAULT, judge
 from meantime.ports.session import Turned
 
 from .profiles import Profile, failure_in
@@ -42,19 +43,16 @@ class AgentError(Exception):
         return f"{said}: {detail}" if detail and detail not in said else said
 
 
-def failed(text: str, code: int = 0) -> Turned:
+def model_failed(text: str, code: int = 0) -> Turned:
     """The model's provider, or the agent, could not."""
-    passes, limited, after = judge(text, code)
-    error = Failed(text, "rate_limited" if limited else "model_error")
-    return Turned(error=error, retryable=passes, rate_limited=limited, retry_after=after)
+    advice = judge(text, code)
+    return failed(Failed(text, "rate_limited" if advice.limited else "model_error"), advice)
 
 
-def refused(profile: Profile, problem: AgentError) -> Turned:
+def answered_with_error(profile: Profile, problem: AgentError) -> Turned:
     if profile.aborted and re.search(profile.aborted, str(problem)):
-        return Turned(
-            error=Failed(f"The agent broke off by itself: {problem}", "agent_error"), retryable=True
-        )
-    return failed(str(problem), problem.code)
+        return failed(Failed(f"The agent broke off by itself: {problem}", "agent_error"), FAULT)
+    return model_failed(str(problem), problem.code)
 
 
 def ended(profile: Profile, turn: TurnUpdates, answer: dict[str, Any]) -> Turned:
@@ -65,7 +63,7 @@ def ended(profile: Profile, turn: TurnUpdates, answer: dict[str, Any]) -> Turned
         problem = said or "The agent reports an error, and does not say which."
     if problem:
         turn.drop_message()
-        return failed(problem)
+        return model_failed(problem)
     turn.end_message()
     reason = str(answer.get("stopReason") or "")
     if reason in STOPS:
@@ -82,6 +80,6 @@ def tokens(answer: dict[str, Any]) -> int:
     """As far as the agent counts them: of the whole turn, or of its last request only."""
     usage = mapping(answer.get("usage"))
     if not usage:  # gemini
-        count = mapping(mapping(mapping(answer.get("_meta")).get("quota")).get("token_count"))
+        count = mapping(answer, "_meta", "quota", "token_count")
         return int(count.get("input_tokens") or 0) + int(count.get("output_tokens") or 0)
     return int(usage.get("totalTokens") or 0)

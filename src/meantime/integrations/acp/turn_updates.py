@@ -7,8 +7,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from meantime.integrations.json_values import mapping, mappings
-from meantime.kernel.lines import Kind, Line
+from meantime.integrations.agent_host.json_values import mapping, mappings
+from meantime.integrations.agent_host.turn_lines import TurnLines
+from meantime.kernel.lines import Kind
 from meantime.ports.session import Hearer
 
 from .permission_requests import PermissionRequests
@@ -25,7 +26,6 @@ class Called(Struct):
     title: str = ""
     arguments: Any = None
     output: str = ""
-    told: bool = False
 
 
 class TurnUpdates:
@@ -33,12 +33,10 @@ class TurnUpdates:
         self._profile = profile
         self.hearer = hearer
         self._calls: dict[str, Called] = {}
-        self._open: list[str] = []  # the pieces of what is being said
-        self._speaks = Kind.TEXT
+        self._lines = TurnLines(hearer)
         self._message: str = ""
         self._stepped = False  # the model has said something since the last result
         self.run = ""  # goose's own id of this turn: who steers it must name it
-        self.text = ""  # the last thing that was said whole
         self.asking = PermissionRequests(session, hearer, refuses=last)
 
     # -- what is said
@@ -54,7 +52,7 @@ class TurnUpdates:
         elif kind == "plan":
             self._plan(update)
         else:
-            goose = mapping(mapping(update.get("_meta")).get("goose"))
+            goose = mapping(update, "_meta", "goose")
             self.run = str(goose.get("activeRunId", self.run) or "")
             self.hearer.alive()
 
@@ -62,34 +60,35 @@ class TurnUpdates:
         content = mapping(update.get("content"))
         text = str(content.get("text") or "")
         message = str(update.get("messageId") or "")
-        if kind is not self._speaks or (message and self._message and message != self._message):
+        if kind is not self._lines.kind or (message and self._message and message != self._message):
             self.end_message()
         self._step()
-        if not self._open and kind is Kind.THOUGHT:
+        if not self._lines.has_pieces and kind is Kind.THOUGHT:
             self.hearer.phase("thinking")
-        self._speaks, self._message = kind, message
-        self._open.append(text)
+        self._message = message
+        self._lines.piece(text, kind)
         if kind is Kind.TEXT and text:
             self.hearer.said(text)
         else:
             self.hearer.alive()
 
     def end_message(self) -> None:
-        said = "".join(self._open)
-        self._open, self._message = [], ""
-        if not said.strip():
-            return
-        self.hearer.line(Line(role="assistant", kind=self._speaks, text=said))
-        if self._speaks is Kind.TEXT:
-            self.text = said
+        self._message = ""
+        self._lines.flush()
+
+    @property
+    def text(self) -> str:
+        """The last thing that was said whole."""
+        return self._lines.text
 
     def unended(self) -> str:
         """Text that is still coming and has no line yet."""
-        return "".join(self._open) if self._speaks is Kind.TEXT else ""
+        return self._lines.unended if self._lines.kind is Kind.TEXT else ""
 
     def drop_message(self) -> None:
         """It is not a word of the agent's: it gets no line."""
-        self._open, self._message = [], ""
+        self._message = ""
+        self._lines.take_pieces()
 
     def _step(self) -> None:
         """The agents do not say how often they ask the model: after every result it is once more."""
@@ -109,7 +108,7 @@ class TurnUpdates:
         self.hearer.alive()
         early = called.arguments is not None and not self._profile.late_arguments
         if early or status in ("in_progress", *ENDED):
-            self._tell_call(id, called)
+            self._lines.call(id, called.tool, called.arguments)
         if status in ENDED:
             self._tell_result(id, called, failed=status == "failed")
 
@@ -123,19 +122,9 @@ class TurnUpdates:
         called.output = _output(update) or called.output
         return called
 
-    def _tell_call(self, id: str, called: Called) -> None:
-        if called.told:
-            return
-        called.told = True
-        self.hearer.line(
-            Line(role="assistant", kind=Kind.CALL, tool=called.tool, call=id, arguments=called.arguments)
-        )
-
     def _tell_result(self, id: str, called: Called, *, failed: bool) -> None:
         del self._calls[id]
-        self.hearer.line(
-            Line(role="tool", kind=Kind.RESULT, tool=called.tool, call=id, text=called.output, failed=failed)
-        )
+        self._lines.result(id, called.output, failed=failed)
         self.hearer.phase("thinking")
         self._stepped = False
 
@@ -154,7 +143,7 @@ class TurnUpdates:
         update = mapping(params.get("toolCall"))
         id = str(update.get("toolCallId") or "")
         called = self._known(id, update)
-        self._tell_call(id, called)
+        self._lines.call(id, called.tool, called.arguments)
         return await self.asking.ask(id, called.tool, called.title, called.arguments, params.get("options"))
 
 

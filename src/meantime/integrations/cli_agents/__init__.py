@@ -17,6 +17,6 @@ def variant(settings: AgentSettings) -> str:
 
 
 def host(clock: Clock, commands: Commands, variant: str = FORKS) -> SessionHost:
-    from .session_host import CommandLineHost
+    from .session_host import CliSessionHost
 
-    return CommandLineHost(clock, commands, forks=variant == FORKS)
+    return CliSessionHost(clock, commands, forks=variant == FORKS)

@@ -6,13 +6,13 @@ import contextlib
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Protocol, cast
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from meantime.kernel.lines import Kind, Line
-from meantime.kernel.payloads import as_text
+from meantime.integrations.agent_host.json_values import part, text_in
+from meantime.integrations.agent_host.turn_lines import LineSink, TurnLines
 from meantime.ports.session import AgentSettings
 
 Event = dict[str, Any]
@@ -33,77 +33,40 @@ class TurnRequest(Struct, frozen=True):
         return self.settings.otherwise == "allow" or "*" in self.settings.allow
 
 
-class LineSink(Protocol):
-    """The reports of a reader: part of the Hearer, with the place of every line known."""
-
-    def line(self, line: Line) -> None: ...
-
-    def spent(self, *, turns: int = 0, tokens: int = 0, cost: float = 0.0) -> None: ...
-
-    def phase(self, text: str) -> None: ...
-
-
-class Reader(ABC):
+class Reader(TurnLines, ABC):
     """Understands what a program says in one turn. It receives every event from the first on, even events
     that a former owner has received; it ignores unknown events.
     """
 
     def __init__(self, sink: LineSink, used: int = 0) -> None:
         """`used`: tokens of the session before this turn."""
-        self.sink = sink
+        super().__init__(sink)
         self.used = used
         self.total = used  # and with it
         self.spoke = False  # it has said anything at all
         self.session = ""  # as the program names it
-        self.text = ""  # the last thing that was said
         self.done = False  # the program said that the turn is over
         self.error = ""  # and why it failed
         self.status = 0  # the provider's, where it is told
-        self._pieces: list[str] = []
-        self._calls: dict[str, str] = {}  # which tool was called by which call
 
     @abstractmethod
     def read(self, event: Event) -> None: ...
 
-    # -- words for readers
-
-    def say(self, text: str) -> None:
-        self.flush()
-        if text:
-            self.text = text
-            self.sink.line(Line(role="assistant", text=text))
-
-    def piece(self, text: str) -> None:
-        """Adds a piece of a message; the pieces become one line when something else comes."""
-        self._pieces.append(text)
-
-    def flush(self) -> None:
-        pieces, self._pieces = self._pieces, []
-        if pieces:
-            self.say("".join(pieces))
-
-    def think(self, text: str) -> None:
-        self.flush()
-        if text:
-            self.sink.line(Line(role="assistant", kind=Kind.THOUGHT, text=text))
+    # -- what a reader reports: a message ends where something else comes
 
     def call(self, id: str, tool: str, arguments: Any) -> None:
         self.flush()
-        if id not in self._calls:
-            self._calls[id] = tool
-            self.sink.line(Line(role="assistant", kind=Kind.CALL, tool=tool, call=id, arguments=arguments))
+        super().call(id, tool, arguments)
 
-    def result(self, id: str, answer: Any, *, failed: bool = False) -> None:
+    def result(self, id: str, text: Any, *, failed: bool = False) -> None:
         self.flush()
-        line = Line(role="tool", kind=Kind.RESULT, tool=self._calls.get(id, ""), call=id,
-                    text=words(answer), failed=failed)  # fmt: skip
-        self.sink.line(line)
+        super().result(id, text_in(text), failed=failed)
 
     def fail(self, why: str, status: int = 0) -> None:
         self.done = True
         with contextlib.suppress(msgspec.DecodeError):  # the provider's answer as it came
             inner = msgspec.json.decode(why)
-            why = words(part(inner, "error")) or words(part(inner, "message")) or why
+            why = text_in(part(inner, "error")) or text_in(part(inner, "message")) or why
         self.error = why or "It failed, and did not say why."
         self.status = status
 
@@ -122,39 +85,3 @@ class CliAdapter(Struct, frozen=True):
 
     def is_gone(self, why: str) -> bool:
         return re.search(self.gone, why, re.IGNORECASE) is not None
-
-
-def words(value: Any) -> str:
-    """The text in what a tool answered, however it is wrapped."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list):
-        return "\n".join(filter(None, map(words, value)))  # pyright: ignore[reportUnknownArgumentType]
-    if isinstance(value, dict):
-        for name in ("text", "content", "value", "output", "message"):
-            if name in value:
-                return words(value[name])
-    return as_text(value) if value not in (None, {}) else ""
-
-
-def number(value: Any) -> int:
-    """A count, from somebody who may have said anything."""
-    return max(0, int(value)) if isinstance(value, int | float) and value == value else 0
-
-
-def part(event: Any, *names: str) -> Any:
-    """The value below these names; an empty object where there is nothing of the kind."""
-    found: Any = event
-    for name in names:
-        found = cast("Event", found).get(name) if isinstance(found, dict) else None
-    return {} if found is None else found
-
-
-def table(event: Any, *names: str) -> Event:
-    """The object there, or an empty one."""
-    found = part(event, *names)
-    return cast("Event", found) if isinstance(found, dict) else {}
-
-
-def several(value: Any) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []

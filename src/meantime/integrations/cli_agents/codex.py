@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .cli_adapter import CliAdapter, Event, Reader, TurnRequest, number, part, table, words
+from meantime.integrations.agent_host.json_values import mapping, number, part, text_in
+
+from .cli_adapter import CliAdapter, Event, Reader, TurnRequest
 
 
 def arguments(ask: TurnRequest) -> list[str]:
@@ -23,37 +25,37 @@ class CodexReader(Reader):
     def read(self, event: Event) -> None:
         kind = event.get("type")
         if kind == "thread.started":
-            self.session = words(event.get("thread_id"))
+            self.session = text_in(event.get("thread_id"))
         elif kind == "turn.started":
             self.sink.spent(turns=1)  # how often it asks its model it does not say
             self.sink.phase("thinking")
         elif kind in ("item.started", "item.completed"):
-            self._item(table(event, "item"), done=kind == "item.completed")
+            self._item(mapping(event, "item"), done=kind == "item.completed")
         elif kind == "turn.completed":
             self.done = True
-            self._count(table(event, "usage"))
+            self._count(mapping(event, "usage"))
         elif kind == "turn.failed":
-            self.fail(words(part(event, "error")))
+            self.fail(text_in(part(event, "error")))
         elif kind == "error":  # also "Reconnecting… 1/5": whether it was the end, the next event says
             self.sink.phase("waits for the provider")
 
     def _item(self, item: Event, *, done: bool) -> None:
-        kind, id = item.get("type"), words(item.get("id"))
+        kind, id = item.get("type"), text_in(item.get("id"))
         if kind == "agent_message":
-            self.say(words(item.get("text")))
+            self.say(text_in(item.get("text")))
         elif kind == "reasoning":
-            self.think(words(item.get("text")))
+            self.think(text_in(item.get("text")))
         elif kind == "command_execution":
             self.call(id, "shell", {"command": item.get("command")})
             if done:
                 failed = item.get("exit_code") != 0
                 self.result(id, item.get("aggregated_output"), failed=failed)
         elif kind == "mcp_tool_call":
-            tool = f"{words(item.get('server'))}/{words(item.get('tool'))}"
+            tool = f"{text_in(item.get('server'))}/{text_in(item.get('tool'))}"
             self._tool(id, tool, item.get("arguments"), item, done=done)
         elif kind in ("file_change", "web_search", "todo_list", "collab_tool_call"):
             given = {name: value for name, value in item.items() if name not in ("id", "type", "status")}
-            self._tool(id, words(kind), given, item, done=done)
+            self._tool(id, text_in(kind), given, item, done=done)
         # an item that is an "error" is a warning: whether the turn failed, it says at its end
 
     def _tool(self, id: str, tool: str, given: object, item: Event, *, done: bool) -> None:
@@ -69,4 +71,4 @@ class CodexReader(Reader):
         self.sink.spent(tokens=max(0, self.total - self.used))
 
 
-DIALECT = CliAdapter("codex", arguments, CodexReader, gone="no rollout found|thread not found")
+ADAPTER = CliAdapter("codex", arguments, CodexReader, gone="no rollout found|thread not found")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .cli_adapter import CliAdapter, Event, Reader, TurnRequest, number, part, words
+from meantime.integrations.agent_host.json_values import number, part, text_in
+
+from .cli_adapter import CliAdapter, Event, Reader, TurnRequest
 
 
 def arguments(ask: TurnRequest) -> list[str]:
@@ -20,15 +22,15 @@ class GeminiReader(Reader):
     def read(self, event: Event) -> None:
         kind = event.get("type")
         if kind == "init":
-            self.session = words(event.get("session_id"))
+            self.session = text_in(event.get("session_id"))
             self.sink.phase("thinking")
         elif kind == "message" and event.get("role") == "assistant":
-            self.piece(words(event.get("content")))
+            self.piece(text_in(event.get("content")))
         elif kind == "tool_use":
-            self.call(words(event.get("tool_id")), words(event.get("tool_name")), event.get("parameters"))
+            self.call(text_in(event.get("tool_id")), text_in(event.get("tool_name")), event.get("parameters"))
         elif kind == "tool_result":
-            failed = event.get("status") != "success"
-            self.result(words(event.get("tool_id")), event.get("output") or event.get("error"), failed=failed)
+            said = event.get("output") or event.get("error")
+            self.result(text_in(event.get("tool_id")), said, failed=event.get("status") != "success")
         elif kind == "error" and event.get("severity") != "error":
             self.sink.phase("goes on after a warning")
         elif kind == "result":
@@ -40,10 +42,10 @@ class GeminiReader(Reader):
         if event.get("status") == "success":
             self.done = True
         else:
-            self.fail(words(part(event, "error", "message")) or words(event.get("error")))
+            self.fail(text_in(part(event, "error", "message")) or text_in(event.get("error")))
 
 
-DIALECT = CliAdapter(
+ADAPTER = CliAdapter(
     "gemini", arguments, GeminiReader, takes_ids=True, forks=False, allows=True,
     gone="invalid session identifier|no previous sessions",
 )  # fmt: skip

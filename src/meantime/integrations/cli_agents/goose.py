@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .cli_adapter import CliAdapter, Event, Reader, TurnRequest, number, part, several, words
+from meantime.integrations.agent_host.json_values import listed, number, part, text_in
+
+from .cli_adapter import CliAdapter, Event, Reader, TurnRequest
 
 
 def arguments(ask: TurnRequest) -> list[str]:
@@ -24,11 +26,11 @@ class GooseReader(Reader):
     def read(self, event: Event) -> None:
         kind = event.get("type")
         if kind == "message":
-            for block in several(part(event, "message", "content")):
-                self._block(block, words(part(event, "message", "role")))
+            for block in listed(part(event, "message", "content")):
+                self._block(block, text_in(part(event, "message", "role")))
         elif kind == "error":
             self.flush()
-            self.fail(words(event.get("error")) or words(event))
+            self.fail(text_in(event.get("error")) or text_in(event))
         elif kind == "complete":
             self.flush()
             self.done = True
@@ -37,21 +39,21 @@ class GooseReader(Reader):
                 self.fail(self.text)
 
     def _block(self, block: Event, role: str) -> None:
-        kind, id = part(block, "type"), words(part(block, "id"))
+        kind, id = part(block, "type"), text_in(part(block, "id"))
         if kind == "text" and role == "assistant":
-            self.piece(words(part(block, "text")))
+            self.piece(text_in(part(block, "text")))
         elif kind == "thinking":
-            self.think(words(part(block, "thinking")))
+            self.think(text_in(part(block, "thinking")))
         elif kind == "toolRequest":
             wanted = part(block, "toolCall", "value")
-            self.call(id, words(part(wanted, "name")), part(wanted, "arguments"))
+            self.call(id, text_in(part(wanted, "name")), part(wanted, "arguments"))
         elif kind == "toolResponse":
             given = part(block, "toolResult")
             failed = part(given, "status") == "error" or part(given, "value", "isError") is True
             self.result(id, part(given, "error") or part(given, "value"), failed=failed)
 
 
-DIALECT = CliAdapter(
+ADAPTER = CliAdapter(
     "goose", arguments, GooseReader, takes_ids=True, forks=False, gone="no session found",
     environment=environment,
 )  # fmt: skip

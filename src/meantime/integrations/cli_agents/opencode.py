@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .cli_adapter import CliAdapter, Event, Reader, TurnRequest, number, part, table, words
+from meantime.integrations.agent_host.json_values import mapping, number, part, text_in
+
+from .cli_adapter import CliAdapter, Event, Reader, TurnRequest
 
 
 def arguments(ask: TurnRequest) -> list[str]:
@@ -29,29 +31,29 @@ def environment(ask: TurnRequest) -> dict[str, str]:
         config["tools"] = {"*": False, **dict.fromkeys(tools, True)}
     rules = {tool: "allow" for tool in settings.allow if tool != "*"} | dict.fromkeys(settings.deny, "deny")
     if rules:
-        config["permission"] = {**table(config, "permission"), **rules}
+        config["permission"] = {**mapping(config, "permission"), **rules}
     return {name: json.dumps(config)} if config else {}
 
 
 class OpenCodeReader(Reader):
     def read(self, event: Event) -> None:
         kind, told = event.get("type"), part(event, "part")
-        self.session = words(event.get("sessionID")) or self.session
+        self.session = text_in(event.get("sessionID")) or self.session
         if kind == "step_start":
             self.done = False
             self.sink.phase("thinking")
         elif kind == "text":
-            self.say(words(part(told, "text")))
+            self.say(text_in(part(told, "text")))
         elif kind == "reasoning":
-            self.think(words(part(told, "text")))
+            self.think(text_in(part(told, "text")))
         elif kind == "tool_use":
-            self._tool(part(told, "state"), words(part(told, "callID")), words(part(told, "tool")))
+            self._tool(part(told, "state"), text_in(part(told, "callID")), text_in(part(told, "tool")))
         elif kind == "step_finish":
             self._count(told)
             self.done = part(told, "reason") != "tool-calls"
         elif kind == "error":
             data = part(event, "error", "data")
-            why = words(part(data, "message")) or words(part(event, "error", "name"))
+            why = text_in(part(data, "message")) or text_in(part(event, "error", "name"))
             self.fail(why, number(part(data, "statusCode")))
 
     def _tool(self, state: Event, id: str, tool: str) -> None:
@@ -67,7 +69,7 @@ class OpenCodeReader(Reader):
         self.sink.spent(turns=1, tokens=sum(counts), cost=cost if isinstance(cost, int | float) else 0.0)
 
 
-DIALECT = CliAdapter(
+ADAPTER = CliAdapter(
     "opencode", arguments, OpenCodeReader, picks_tools=True, allows=True, denies=True,
     gone="session not found", environment=environment,
 )  # fmt: skip

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
-import shutil
 
+from meantime.integrations.agent_host.inherited_env import inherited
 from meantime.kernel.errors import InvalidInput
 from meantime.ports.session import AgentSettings
+from meantime.system.program_search import find_program
 
 from . import claude, codex, gemini, goose, opencode
 from .cli_adapter import CliAdapter
 
-KNOWN = {one.DIALECT.name: one.DIALECT for one in (claude, codex, gemini, goose, opencode)}
+KNOWN = {one.ADAPTER.name: one.ADAPTER for one in (claude, codex, gemini, goose, opencode)}
 INHERITED = ("PATH", "HOME", "LANG", "TERM")
 
 
-def dialect_of(name: str, settings: AgentSettings) -> CliAdapter:
+def adapter_of(name: str, settings: AgentSettings) -> CliAdapter:
     if not settings.command:
         raise InvalidInput(f"The agent {name} has no command.", hint='For example command = ["codex"].')
     asked = _called(settings)
@@ -38,22 +39,22 @@ def _called(settings: AgentSettings) -> str:
 
 
 def check(name: str, settings: AgentSettings) -> None:
-    dialect = dialect_of(name, settings)
+    adapter = adapter_of(name, settings)
     wanted = {
-        "tools": (dialect.picks_tools, settings.tools is not None),
-        "allow": (dialect.allows, bool(set(settings.allow) - {"*"})),
-        "deny": (dialect.denies, bool(settings.deny)),
+        "tools": (adapter.picks_tools, settings.tools is not None),
+        "allow": (adapter.allows, bool(set(settings.allow) - {"*"})),
+        "deny": (adapter.denies, bool(settings.deny)),
     }
     for option, (can, is_set) in wanted.items():
         if is_set and not can:
             raise InvalidInput(
-                f"{option} of the agent {name} cannot be: {dialect.name} has no flag for it.",
+                f"{option} of the agent {name} cannot be: {adapter.name} has no flag for it.",
                 hint="Leave it out, and say it in its own configuration.",
             )
     if settings.options.get("leftovers", "kill") not in ("kill", "keep"):
         raise InvalidInput(f"options.leftovers of the agent {name} is unknown.", hint="Use 'kill' or 'keep'.")
     program = settings.command[0]
-    if shutil.which(program, path=environment(settings).get("PATH")) is None:
+    if find_program(program, environment(settings)) is None:
         raise InvalidInput(
             f"The program {program} of the agent {name} was not found.",
             hint="Install it, or name it with its path.",
@@ -62,7 +63,4 @@ def check(name: str, settings: AgentSettings) -> None:
 
 
 def environment(settings: AgentSettings) -> dict[str, str]:
-    """Not ours as a whole: what an agent has not been given, it cannot tell."""
-    names = (*INHERITED, *settings.inherit)
-    ours = {name: os.environ[name] for name in names if name in os.environ}
-    return {"TERM": "dumb", **ours, **settings.env}
+    return {"TERM": "dumb", **inherited(INHERITED, settings), **settings.env}

@@ -11,6 +11,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from meantime.system.atomic_file import replace_file
+
 KEPT = 90 * 86_400.0  # seconds for which a session is remembered whose task is gone
 _encode = msgspec.json.Encoder().encode
 
@@ -49,9 +51,7 @@ class SessionFiles:
 
     def put(self, session: CliSession) -> CliSession:
         path = self._path(session.id)
-        fresh = path.with_suffix(".new")
-        fresh.write_bytes(_encode(session))
-        os.replace(fresh, path)
+        replace_file(path, _encode(session), synced=False, draft=f"{path.stem}.new")
         return session
 
     def has_turn(self, turn: str) -> bool:

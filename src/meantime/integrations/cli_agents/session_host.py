@@ -10,6 +10,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from meantime.integrations.agent_host.host_errors import cannot_fork, failed, no_history
 from meantime.kernel.errors import Refused
 from meantime.kernel.lines import Line
 from meantime.kernel.model import Failed
@@ -28,7 +29,9 @@ SWEEP = 3_600.0  # seconds between two looks at what is not needed any more
 STDERR = 4_000  # bytes of it that may say why something failed
 
 
-class CommandLineHost:
+class CliSessionHost:
+    folder_name = "CommandLineHost"  # on disk, in every ledger
+
     def __init__(self, clock: Clock, commands: Commands, *, forks: bool = True) -> None:
         self.abilities = SessionAbilities(fork=forks, lasting=True)
         self._clock = clock
@@ -79,22 +82,18 @@ class CommandLineHost:
 
     async def fork(self, session: str, brief: Brief) -> str:
         source = self._known.get(session)
-        dialect = programs.dialect_of(brief.agent, brief.settings)
-        if source is None or not source.begun or source.program != dialect.name:
-            raise Refused(f"{dialect.name} has no session {session} to fork.", code="session_gone")
-        if not dialect.forks:
-            raise Refused(
-                f"{dialect.name} cannot copy a session.",
-                code="cannot_fork",
-                hint="Give the conversation as context=[…] in its place.",
-            )
+        adapter = programs.adapter_of(brief.agent, brief.settings)
+        if source is None or not source.begun or source.program != adapter.name:
+            raise Refused(f"{adapter.name} has no session {session} to fork.", code="session_gone")
+        if not adapter.forks:
+            raise cannot_fork(adapter.name)
         return self._new(brief, source.cwd, source).id
 
     def _new(self, brief: Brief, cwd: str, source: CliSession | None = None) -> CliSession:
-        dialect = programs.dialect_of(brief.agent, brief.settings)
+        adapter = programs.adapter_of(brief.agent, brief.settings)
         id = str(uuid.uuid4())
-        native = id if dialect.takes_ids else ""
-        made = CliSession(id, dialect.name, cwd, native, folder=str(brief.folder))
+        native = id if adapter.takes_ids else ""
+        made = CliSession(id, adapter.name, cwd, native, folder=str(brief.folder))
         if source is not None:
             made = replace(made, source=source.native, used=source.total, total=source.total)
         return self._known.put(made)
@@ -104,7 +103,7 @@ class CommandLineHost:
         return found is not None and found.begun
 
     async def lines(self, session: str, settings: AgentSettings) -> Sequence[Line]:
-        raise Refused("A command-line agent's history is kept with its task.", code="no_history")
+        raise no_history("A command-line agent's")
 
     async def steer(self, session: str, text: str) -> bool:
         return False
@@ -114,7 +113,7 @@ class CommandLineHost:
     async def prompt(self, session: str, prompt: Prompt, brief: Brief, hearer: Hearer) -> Turned:
         found = self._known.get(session)
         if found is None:
-            return Turned(error=Failed("The session of this task is gone.", "session_gone"))
+            return failed(Failed("The session of this task is gone.", "session_gone"))
         fresh = replace(
             found, key=prompt.key, number=found.number + 1, used=found.total, folder=str(brief.folder)
         )
@@ -135,8 +134,8 @@ class CommandLineHost:
     async def _turn(
         self, session: CliSession, prompt: Prompt, brief: Brief, hearer: Hearer, *, again: bool = False
     ) -> Turned:
-        dialect = programs.dialect_of(brief.agent, brief.settings)
-        output = TurnOutput(dialect, hearer, session.number, session.used, again=again)
+        adapter = programs.adapter_of(brief.agent, brief.settings)
+        output = TurnOutput(adapter, hearer, session.number, session.used, again=again)
         command = self._command(session, prompt, brief)
         following = self._commands.follow(session.turn, command, again=again)
         self._following[session.id] = following
@@ -147,17 +146,17 @@ class CommandLineHost:
             self._left.discard(session.id)
         output.end()
         self._learn(session, output)
-        return judge(dialect, output, ending, following.stderr(STDERR))
+        return judge(adapter, output, ending, following.stderr(STDERR))
 
     def _command(self, session: CliSession, prompt: Prompt, brief: Brief) -> Command:
         settings = brief.settings
-        dialect = programs.dialect_of(brief.agent, settings)
+        adapter = programs.adapter_of(brief.agent, settings)
         source = "" if session.begun else session.source
         ask = TurnRequest(settings, session.native, source, resumes=session.begun, last=prompt.last)
         return Command(
-            (*settings.command, *dialect.arguments(ask)),
+            (*settings.command, *adapter.arguments(ask)),
             session.cwd,
-            {**programs.environment(settings), **dialect.environment(ask), **brief.env},
+            {**programs.environment(settings), **adapter.environment(ask), **brief.env},
             prompt.text.encode("utf-8", "replace"),
             str(settings.options.get("leftovers", "kill")),
         )

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from meantime.kernel.lines import Line
 from meantime.ports.commands import Piece
 from meantime.ports.session import Hearer
+from meantime.system.line_splitter import LineSplitter, LongLine
 
 from .cli_adapter import CliAdapter, Reader
 
@@ -19,64 +20,59 @@ NOISE = 2_000  # characters that are kept of what is no event: it may say why it
 _decode = msgspec.json.Decoder().decode
 
 
-class LineSplitter:
-    """Cuts a stream into lines. A line of which something was not kept is left out."""
+class PlacedLines:
+    """Lines, each with its place in the stream. A line of which something was not kept is left out."""
 
     def __init__(self) -> None:
-        self._parts: list[bytes] = []
-        self._size = 0
+        self._lines = LineSplitter(LONGEST, LongLine)
         self._next = 0  # where the next piece is to begin
         self._begin = 0  # of the line that is being put together
-        self._broken = False
-        self.whole = True  # nothing was missing so far
+        self._broken = False  # its beginning is missing
+        self._whole = True
+
+    @property
+    def whole(self) -> bool:
+        """Nothing was missing so far."""
+        return self._whole and not self._lines.is_too_long
 
     def cut(self, piece: Piece) -> Iterator[tuple[int, bytes]]:
         if piece.offset != self._next:
-            self._parts, self._size, self._broken, self.whole = [], 0, True, False
+            self._lines.clear()
+            self._broken, self._whole = True, False
             self._begin = piece.offset
         self._next = piece.offset + len(piece.data)
-        place = 0
-        while (end := piece.data.find(b"\n", place)) >= 0:
-            yield from self._line(piece.data[place:end])
-            place = end + 1
-            self._begin = piece.offset + place
-        self._keep(piece.data[place:])
+        yield from self._placed(self._lines.feed(piece.data))
 
     def rest(self) -> Iterator[tuple[int, bytes]]:
         """The remainder when there will be no more: a last line that was not ended."""
-        yield from self._line(b"")
+        yield from self._placed(self._lines.end())
 
-    def _keep(self, data: bytes) -> None:
-        self._size += len(data)
-        if self._size > LONGEST:
-            self._parts, self._broken, self.whole = [], True, False
-        elif data and not self._broken:
-            self._parts.append(data)
-
-    def _line(self, data: bytes) -> Iterator[tuple[int, bytes]]:
-        self._keep(data)
-        line, broken = b"".join(self._parts), self._broken
-        self._parts, self._size, self._broken = [], 0, False
-        if line.strip() and not broken:
-            yield self._begin, line
+    def _placed(self, lines: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
+        for line in lines:
+            begin, broken = self._begin, self._broken
+            is_long = isinstance(line, LongLine)
+            self._begin += (line.size if is_long else len(line)) + 1
+            self._broken, self._whole = False, self._whole and not is_long
+            if line.strip() and not broken:
+                yield begin, line
 
 
 class TurnOutput:
     """One turn of one program."""
 
     def __init__(
-        self, dialect: CliAdapter, hearer: Hearer, number: int, used: int, *, again: bool = False
+        self, adapter: CliAdapter, hearer: Hearer, number: int, used: int, *, again: bool = False
     ) -> None:
         """`again`: a former owner has read some of it, and counted what was spent."""
         self._hearer = hearer
         self._again = again
         self._spent: list[tuple[int, int, float]] = []
         self._number = number
-        self._lines = LineSplitter()
+        self._lines = PlacedLines()
         self._place = self._count = 0
         self._heard_at = -1  # the place of the last line that was heard before
         self._noise = ""
-        self.reader: Reader = dialect.reader(self, used)
+        self.reader: Reader = adapter.reader(self, used)
 
     def piece(self, piece: Piece) -> None:
         for place, line in self._lines.cut(piece):

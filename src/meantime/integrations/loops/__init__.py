@@ -6,10 +6,12 @@ from meantime.integrations.python_agent import PythonAgent
 from meantime.ports.clock import Clock
 
 from .loop_conversation import Conversation, TryAgain
-from .session_host import PythonHost
+from .session_host import PythonSessionHost
 
-__all__ = ["Conversation", "PythonAgent", "PythonHost", "TryAgain", "host"]
+__all__ = ["Conversation", "PythonAgent", "PythonHost", "PythonSessionHost", "TryAgain", "host"]
+
+PythonHost = PythonSessionHost  # its former name
 
 
-def host(clock: Clock) -> PythonHost:
-    return PythonHost(clock)
+def host(clock: Clock) -> PythonSessionHost:
+    return PythonSessionHost(clock)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from meantime.integrations.append_log import Kept
+from meantime.integrations.agent_host.append_log import AppendLog
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.lines import Kind, Line
 from meantime.kernel.model import Json
-from meantime.kernel.questions import PERMISSION, Choice, Question, Reply
+from meantime.kernel.questions import Choice, Question, Reply, permission
 from meantime.ports.session import AgentSettings, Brief, Hearer
 
 _encode = msgspec.json.Encoder().encode
@@ -33,7 +33,7 @@ class Conversation:
     """One turn of one session. Everything that is added is kept at once, also over a kill."""
 
     def __init__(
-        self, kept: Kept, lines: Sequence[Line], brief: Brief, hearer: Hearer, *, last: bool
+        self, kept: AppendLog, lines: Sequence[Line], brief: Brief, hearer: Hearer, *, last: bool
     ) -> None:
         self._kept = kept
         self._lines = list(lines)
@@ -112,14 +112,7 @@ class Conversation:
 
     async def allowed(self, tool: str, arguments: Json = None) -> bool:
         """By rule, or by a person."""
-        question = Question(
-            id=self._question(),
-            text=f"May it call {tool}?",
-            kind="permission",
-            choices=PERMISSION,
-            subject=tool,
-            arguments=arguments,
-        )
+        question = permission(self._question(), tool, verb="call", arguments=arguments)
         return (await self._hearer.ask(question)).allows is True
 
     def _question(self) -> str:
@@ -128,7 +121,7 @@ class Conversation:
         return f"{self._kept.path.stem}.{len(self._lines)}.{self._asked}"
 
 
-def lines_of(kept: Kept) -> list[Line]:
+def lines_of(kept: AppendLog) -> list[Line]:
     return [_decode(record) for record in kept.records()]
 
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from meantime.execution.containment import contained, words
-from meantime.integrations.append_log import Kept
+from meantime.execution.containment import contained
+from meantime.integrations.agent_host.append_log import INTERRUPTED, AppendLog
+from meantime.integrations.agent_host.host_errors import failed, raised
 from meantime.integrations.python_agent import PythonAgent
-from meantime.kernel.errors import MeantimeError
 from meantime.kernel.lines import Kind, Line
 from meantime.kernel.model import Failed
 from meantime.kernel.payloads import as_text, jsonable
+from meantime.kernel.provider_errors import RetryAdvice
 from meantime.ports.session import Brief, Hearer, Prompt, Turned
 
 from .loop_conversation import Conversation, TryAgain, as_line, lines_of
@@ -36,13 +36,13 @@ class LoopTurns:
         path.touch(0o600)
 
     def fork(self, path: Path, copy: Path) -> None:
-        encoded = [msgspec.json.encode(line) for line in closed(lines_of(Kept(path)))]
+        encoded = [msgspec.json.encode(line) for line in closed(lines_of(AppendLog(path)))]
         copy.touch(0o600)
         if encoded:
-            Kept(copy).append(*encoded)
+            AppendLog(copy).append(*encoded)
 
     def lines(self, path: Path) -> Sequence[Line]:
-        return lines_of(Kept(path))
+        return lines_of(AppendLog(path))
 
     def steer(self, session: str, text: str) -> bool:
         talk = self._talking.get(session)
@@ -53,7 +53,7 @@ class LoopTurns:
     async def prompt(
         self, agent: PythonAgent, session: str, path: Path, prompt: Prompt, brief: Brief, hearer: Hearer
     ) -> Turned:
-        kept = Kept(path)
+        kept = AppendLog(path)
         was = lines_of(kept)
         now = closed(was)
         talk = Conversation(kept, was, brief, hearer, last=prompt.last)
@@ -91,13 +91,9 @@ class LoopTurns:
                 result = jsonable(said)
         except TryAgain as again:
             error = Failed(str(again) or "The provider is in trouble.", "provider")
-            return Turned(
-                error=error, retryable=True, retry_after=again.after, rate_limited=again.limited
-            )  # fmt: skip
-        except MeantimeError as problem:
-            return Turned(error=Failed(str(problem), problem.code, traceback.format_exc()))
+            return failed(error, RetryAdvice(True, again.limited, again.after))
         except Exception as problem:
-            return Turned(error=Failed(words(problem), "agent_error", traceback.format_exc()))
+            return raised(problem, "agent_error")
         if said is None:
             return Turned(text=_last_said(talk))
         text = as_text(result.value)
@@ -150,6 +146,3 @@ def closed(lines: Sequence[Line]) -> list[Line]:
             for line in open_calls
         ),
     ]
-
-
-INTERRUPTED = "interrupted: what it did is not known"

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
+from meantime.integrations.agent_host.host_errors import fork_source_gone
 from meantime.integrations.python_agent import PythonAgent, found, is_pydantic
 from meantime.kernel.errors import InvalidInput, Refused
 from meantime.kernel.lines import Line
@@ -22,7 +23,7 @@ from .loop_turns import LoopTurns
 SESSION = re.compile(r"py-[0-9a-f]{20}")
 
 
-class TurnTaker(Protocol):
+class PythonTurns(Protocol):
     """One way to be an agent."""
 
     def path(self, folder: Path, session: str) -> Path: ...
@@ -40,15 +41,16 @@ class TurnTaker(Protocol):
     ) -> Turned: ...
 
 
-class PythonHost:
+class PythonSessionHost:
+    folder_name = "PythonHost"  # on disk, in every ledger
     abilities = SessionAbilities(fork=True, steer=True, resume=True, history=True, paced=True, keeps=True)
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._folder: Path | None = None
         self._agents: dict[str, PythonAgent] = {}
-        self._loops: TurnTaker = LoopTurns()
-        self._pydantic: TurnTaker | None = None  # made for the first agent that needs it
+        self._loops: PythonTurns = LoopTurns()
+        self._pydantic: PythonTurns | None = None  # made for the first agent that needs it
 
     def add(self, name: str, agent: Any) -> AgentSettings:
         given = agent if isinstance(agent, PythonAgent) else PythonAgent(agent)
@@ -70,14 +72,14 @@ class PythonHost:
             self._agents[name] = PythonAgent(found(name, settings.agent))
         return self._agents[name]
 
-    def _turns(self, agent: PythonAgent) -> TurnTaker:
+    def _turns(self, agent: PythonAgent) -> PythonTurns:
         return self._of_pydantic() if is_pydantic(agent.agent) else self._loops
 
-    def _of_pydantic(self) -> TurnTaker:
+    def _of_pydantic(self) -> PythonTurns:
         if self._pydantic is None:
-            from meantime.integrations.pydantic_ai.pydantic_turns import AgentTurns
+            from meantime.integrations.pydantic_ai.pydantic_turns import PydanticTurns
 
-            self._pydantic = AgentTurns(self._clock)
+            self._pydantic = PydanticTurns(self._clock)
         return self._pydantic
 
     # -- sessions
@@ -85,11 +87,11 @@ class PythonHost:
     def open(self, folder: Path) -> None:
         self._folder = folder
 
-    def _path(self, turns: TurnTaker, session: str) -> Path:
+    def _path(self, turns: PythonTurns, session: str) -> Path:
         assert self._folder is not None, "not open"
         return turns.path(self._folder, session)
 
-    def _kept(self, session: str) -> tuple[TurnTaker, Path] | None:
+    def _kept(self, session: str) -> tuple[PythonTurns, Path] | None:
         """Which kind it is, and where; an id from elsewhere is never a path."""
         if self._folder is None or not SESSION.fullmatch(session):
             return None
@@ -111,7 +113,7 @@ class PythonHost:
         kept = self._kept(session)
         turns = self._turns(self._agent(brief.agent, brief.settings))
         if kept is None or kept[0] is not turns:
-            raise Refused("The session to fork is gone.", code="session_gone")
+            raise fork_source_gone()
         copy = f"py-{os.urandom(10).hex()}"
         await asyncio.to_thread(turns.fork, kept[1], self._path(turns, copy))
         return copy

@@ -6,16 +6,19 @@ import re
 
 import msgspec
 
+from meantime.system.line_splitter import LongLine
+
 _OUTSIDE = re.compile(rb'["{}\[\],:]')
 _INSIDE = re.compile(rb'["\\]')
 MOST_MARKS = 200_000  # a message that has more of them before its id is nobody's
 MOST_TEXT = 200  # bytes of a key or a value at the top
 
 
-class IdScan:
+class IdScan(LongLine):
     """Takes a message piece by piece and keeps nothing of it but the id at its top."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._depth = 0
         self._in_string = False
         self._escaped = False
@@ -30,8 +33,9 @@ class IdScan:
         """The id of the request that this message answers; None if it is not an answer, or has no id."""
         return None if self._is_request else self._id
 
-    def feed(self, piece: bytes) -> None:
-        at = 0
+    def feed(self, data: bytes) -> None:
+        super().feed(data)
+        at, piece = 0, data
         while at < len(piece) and self._left > 0:
             if self._escaped:
                 self._escaped = False

@@ -16,8 +16,9 @@ from msgspec import Struct
 
 from meantime.kernel.model import Failed, Task
 from meantime.kernel.outcomes import Report
+from meantime.ports import clock as clocks
 from meantime.ports.clock import Clock
-from meantime.system.procfs import boot
+from meantime.system.procfs import SHORTEST, short_boot
 
 from .tool_results import report_of, report_of_error
 
@@ -118,24 +119,16 @@ def needs_input(tool: str) -> Failed:
 
 
 def beginning(clock: Clock) -> str:
-    """Now, for an owner that did not begin the call: by the monotonic clock, which begins anew with every
-    start of the machine."""
-    return f"{_this_boot()}.{clock.monotonic():.3f}" if _this_boot() else ""
+    """Now, for an owner that did not begin the call; short, because it is kept beside the server's own id."""
+    boot = short_boot(SHORTEST)
+    return f"{boot}.{clock.monotonic():.3f}" if boot else ""
 
 
 def age_of(began: str, task: Task, clock: Clock) -> float:
-    """Seconds that a call has been under way. Where the machine was restarted, or nothing was written
-    down, only the wall clock is left."""
-    of, _, at = began.partition(".")
+    """Seconds that a call has been under way."""
+    boot, _, at = began.partition(".")
     try:
-        if of and of == _this_boot():
-            return max(0.0, clock.monotonic() - float(at))
+        monotonic = float(at)
     except ValueError:
-        pass
-    started = task.run.started_at
-    return 0.0 if started is None else max(0.0, clock.now() - started)
-
-
-def _this_boot() -> str:
-    """This start of the machine; short, because it is kept beside the server's own id."""
-    return boot().replace("-", "")[:12]
+        monotonic = None
+    return clocks.age(clock, boot, monotonic, task.run.started_at)

@@ -9,7 +9,9 @@ import asyncio
 import importlib
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from meantime.ports.event_loop import BackgroundTasks
 
 from .errors import NotStarted
 from .servers import Server
@@ -28,7 +30,7 @@ class SharedConnection:
         self._opening: asyncio.Task[ServerConnection] | None = None
         self._users = 0
         self._idle: asyncio.TimerHandle | None = None
-        self._closing: set[asyncio.Task[Any]] = set()
+        self._closing = BackgroundTasks()
         self._failures = 0  # ends and false starts since the last answer
         self._rests_until = 0.0
         self.starts = 0
@@ -71,8 +73,7 @@ class SharedConnection:
             self._opening.cancel()
             await asyncio.wait([self._opening])
         self._drop()
-        while self._closing:
-            await asyncio.wait(self._closing)
+        await self._closing.wait()
 
     async def _reach(self) -> ServerConnection:
         connection = self._connection
@@ -125,9 +126,7 @@ class SharedConnection:
             self._finish(connection)
 
     def _finish(self, connection: ServerConnection) -> None:
-        task = asyncio.get_running_loop().create_task(self._close(connection))
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
+        self._closing.start(self._close(connection))
 
     async def _close(self, connection: ServerConnection) -> None:
         with suppress(Exception):

@@ -11,6 +11,6 @@ if TYPE_CHECKING:
 
 def host(clock: Clock) -> SessionHost:
     """For agents with runner = "opencode"."""
-    from .session_host import OpenCodeSessions
+    from .session_host import OpenCodeSessionHost
 
-    return OpenCodeSessions()
+    return OpenCodeSessionHost()

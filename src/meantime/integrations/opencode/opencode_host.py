@@ -29,7 +29,7 @@ LOOK = 10.0  # seconds between looks without any event
 HINTS = frozenset({"gap", "message.updated", "session.idle", "session.status", "session.error"})
 
 
-class Letter(NamedTuple):
+class NoticeMessage(NamedTuple):
     """A notice as a message of the session."""
 
     message: str
@@ -85,16 +85,16 @@ class OpenCodeHost:
         thread: the thread whose notices are pushed.
         notices: what it is told.
         """
-        letters = [self._letter(notice) for notice in notices]
+        messages = [self._message(notice) for notice in notices]
         _, feed = self._connection()
         tries, due = 0, -1.0
         # What was never sent is not there: then the look of just now, for `has`, is enough to begin with.
-        known = None if any(letter.tried for letter in letters) or not self._is_fresh() else self._looked[1]
+        known = None if any(each.tried for each in messages) or not self._is_fresh() else self._looked[1]
         with feed.listening(self.session) as subscription:
             while True:
-                view, known = known or await self._look(letters), None
-                missing = [letter for letter in letters if not letter.is_in(view)]
-                if not missing and all(view.was_seen(letter.message) for letter in letters):
+                view, known = known or await self._look(messages), None
+                missing = [each for each in messages if not each.is_in(view)]
+                if not missing and all(view.was_seen(each.message) for each in messages):
                     return
                 now = asyncio.get_running_loop().time()
                 if due < 0 and not missing:  # a former owner has sent them, perhaps just now
@@ -102,7 +102,7 @@ class OpenCodeHost:
                 if now >= due and (missing or not view.is_busy):
                     if tries == len(AGAIN):
                         raise Refused(f"{self.session} of {self.url} was told, and took no turn.")
-                    await self._send(missing or letters[-1:], view)
+                    await self._send(missing or messages[-1:], view)
                     due = now + AGAIN[tries]
                     tries += 1
                 await _hint(subscription, LOOK if view.is_busy else 1.0)
@@ -110,7 +110,7 @@ class OpenCodeHost:
     def _is_fresh(self) -> bool:
         return asyncio.get_running_loop().time() - self._looked[0] < FRESH
 
-    def _letter(self, notice: Notice) -> Letter:
+    def _message(self, notice: Notice) -> NoticeMessage:
         """By the time of the ending, which is on record: the same however often it is sent."""
         at = notice.task.run.ended_at or 0.0
         message = message_id(self.session, notice.id, at, notice.number)
@@ -125,9 +125,9 @@ class OpenCodeHost:
             }
             for place, part in enumerate(said)
         ]
-        return Letter(message, parts, notice.delivery > 1)
+        return NoticeMessage(message, parts, notice.delivery > 1)
 
-    async def _look(self, letters: Sequence[Letter]) -> MessageView:
+    async def _look(self, messages: Sequence[NoticeMessage]) -> MessageView:
         """Waits for a server that is away."""
         client, _ = self._connection()
         while True:
@@ -135,22 +135,20 @@ class OpenCodeHost:
                 directory = self._directory or (await client.session(self.session))["directory"]
                 self._directory = directory
                 status = (await client.status(directory)).get(self.session)
-                newest = await client.messages(self.session, directory, WINDOW + 2 * len(letters))
-                older = [
-                    letter for letter in letters if letter.message not in {m["info"]["id"] for m in newest}
-                ]
-                found = [await client.message(self.session, letter.message, directory) for letter in older]
+                newest = await client.messages(self.session, directory, WINDOW + 2 * len(messages))
+                older = [each for each in messages if each.message not in {m["info"]["id"] for m in newest}]
+                found = [await client.message(self.session, each.message, directory) for each in older]
                 return MessageView([*(message for message in found if message), *newest], status)
             except Away:
                 await client.wait()
             except Unknown:
                 raise Refused(f"There is no session {self.session} at {self.url} any more.") from None
 
-    async def _send(self, letters: Sequence[Letter], view: MessageView) -> None:
+    async def _send(self, messages: Sequence[NoticeMessage], view: MessageView) -> None:
         """All but the last begin no turn, so that one turn has them all. A session that works sees them at
         its next step."""
         client, _ = self._connection()
-        *first, last = ({"messageID": one.message, "parts": one.parts, **view.voice} for one in letters)
+        *first, last = ({"messageID": one.message, "parts": one.parts, **view.voice} for one in messages)
         try:
             for body in first:
                 await client.note(self.session, self._directory, body)

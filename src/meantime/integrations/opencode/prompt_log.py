@@ -1,13 +1,14 @@
-"""The memory of one task's session: when each prompt was first given, and what was received."""
+"""The log of one task's session: when each prompt was first given, and what was received."""
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+
+from meantime.integrations.agent_host.append_log import AppendLog
 
 
 class PromptEntry(Struct, omit_defaults=True):
@@ -16,15 +17,15 @@ class PromptEntry(Struct, omit_defaults=True):
     heard: str = ""
 
 
-class Memory:
+class PromptLog:
     """A file that only grows, in the task's own folder."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._file = folder / "opencode.jsonl"
+        self._log = AppendLog(folder / "opencode.jsonl")
         self._prompts: dict[str, float] = {}
         self._heard = set[str]()
-        for entry in _entries(self._file):
+        for entry in self._log.readable(PromptEntry):
             if entry.prompt:
                 self._prompts.setdefault(entry.prompt, entry.at)
             self._heard.add(entry.heard)
@@ -36,7 +37,8 @@ class Memory:
         """On disk before it is given for the first time: from it come the ids of its message."""
         if prompt not in self._prompts:
             self._prompts[prompt] = time.time()
-            self._append(PromptEntry(prompt=prompt, at=self._prompts[prompt]), sync=True)
+            self._append(PromptEntry(prompt=prompt, at=self._prompts[prompt]))
+            self._log.sync()
         return self._prompts[prompt]
 
     def is_news(self, id: str) -> bool:
@@ -47,26 +49,5 @@ class Memory:
         self._append(PromptEntry(heard=id))
         return True
 
-    def _append(self, entry: PromptEntry, *, sync: bool = False) -> None:
-        fd = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        try:
-            os.write(fd, msgspec.json.encode(entry) + b"\n")
-            if sync:
-                os.fsync(fd)
-        finally:
-            os.close(fd)
-
-
-def _entries(path: Path) -> list[PromptEntry]:
-    """A last one that a crash has cut is left out."""
-    found = list[PromptEntry]()
-    try:
-        data = path.read_bytes()
-    except OSError:
-        return found
-    for line in data.splitlines():
-        try:
-            found.append(msgspec.json.decode(line, type=PromptEntry))
-        except msgspec.MsgspecError:
-            continue
-    return found
+    def _append(self, entry: PromptEntry) -> None:
+        self._log.append(msgspec.json.encode(entry))

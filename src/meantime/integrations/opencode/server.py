@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
+from meantime.system.atomic_file import replace_file
 from meantime.system.origin import ELSEWHERE, Origin
 from meantime.system.process import Process, process
 
@@ -165,12 +166,7 @@ class OpenCodeServer:
         return ""
 
     def _remember(self, record: ServerRecord) -> None:
-        path = self._path("server.json.new")
-        with _private(path) as file:
-            file.write(msgspec.json.encode(record))
-            file.flush()
-            os.fsync(file.fileno())
-        path.rename(self._path("server.json"))
+        replace_file(self._path("server.json"), msgspec.json.encode(record), draft="server.json.new")
 
     def _path(self, name: str) -> Path:
         return self._folder / name

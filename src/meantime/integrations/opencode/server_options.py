@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any, cast
 
+from meantime.integrations.agent_host.inherited_env import inherited
 from meantime.ports.session import AgentSettings
 
 PROGRAM = ("opencode",)
@@ -20,8 +20,7 @@ def command(settings: AgentSettings) -> Sequence[str]:
 
 
 def environ(settings: AgentSettings) -> dict[str, str]:
-    names = (*INHERITED, *settings.inherit)
-    return {name: os.environ[name] for name in names if name in os.environ} | settings.env
+    return inherited(INHERITED, settings) | settings.env
 
 
 def rules(settings: AgentSettings) -> list[dict[str, str]]:

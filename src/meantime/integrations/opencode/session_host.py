@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -11,9 +10,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from meantime.integrations.agent_host.host_errors import fork_source_gone
 from meantime.kernel.errors import InvalidInput, Refused
 from meantime.kernel.lines import Line
 from meantime.ports.session import AgentSettings, Brief, Hearer, Prompt, SessionAbilities, Turned
+from meantime.system.program_search import find_program
 
 from .errors import Away, Unknown, check_extra
 from .message_lines import all_lines
@@ -28,7 +29,8 @@ PAUSE = 0.1  # seconds
 RECENT = 100  # sessions among which one is looked for that a former owner has made
 
 
-class OpenCodeSessions:
+class OpenCodeSessionHost:
+    folder_name = "OpenCodeSessions"  # on disk, in every ledger
     abilities = SessionAbilities(fork=True, steer=True, lasting=True, history=True)
 
     def __init__(self) -> None:
@@ -43,7 +45,7 @@ class OpenCodeSessions:
         if settings.url:
             if not settings.url.startswith(("http://", "https://")):
                 raise InvalidInput(f"url={settings.url!r} of the agent {name} is not a URL.")
-        elif shutil.which(command(settings)[0], path=environ(settings).get("PATH")) is None:
+        elif find_program(command(settings)[0], environ(settings)) is None:
             raise InvalidInput(
                 f"The agent {name} needs {command(settings)[0]}, which is not there.",
                 code="program_missing",
@@ -84,7 +86,7 @@ class OpenCodeSessions:
             about = {"title": brief.title, "metadata": {"meantime": _marked(brief)}}
             return self._known(await client.change(copy["id"], directory, about))
         except Unknown:
-            raise Refused("The session to fork is gone.", code="session_gone") from None
+            raise fork_source_gone() from None
 
     async def exists(self, session: str, settings: AgentSettings) -> bool:
         try:

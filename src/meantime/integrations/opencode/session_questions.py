@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from meantime.kernel.questions import PERMISSION, Choice, Question, Reply
+from meantime.integrations.agent_host.turn_questions import TurnQuestions
+from meantime.kernel.questions import Choice, Question, Reply, declined, permission
 from meantime.ports.session import Hearer
 
 from .errors import Away, Denied, Unknown
@@ -23,7 +23,7 @@ class SessionQuestions:
         self._client = client
         self._directory = directory
         self._hearer = hearer
-        self._open: dict[str, asyncio.Task[None]] = {}
+        self._open = TurnQuestions(hearer)
 
     async def look(self, sessions: set[str]) -> None:
         """For what was asked while nobody listened. A request answered elsewhere is no longer open."""
@@ -35,46 +35,33 @@ class SessionQuestions:
         for request in questions:
             if request["sessionID"] in sessions:
                 self.question(request)
-        pending = {request["id"] for request in (*permissions, *questions)}
-        for id in [id for id, task in self._open.items() if id not in pending and not task.done()]:
-            self.settled(id)
+        self._open.withdraw_all_but({request["id"] for request in (*permissions, *questions)})
 
     def permission(self, request: dict[str, Any]) -> None:
-        self._ask(request["id"], lambda: self._permit(request))
+        self._open.begin(request["id"], lambda: self._once(self._permit(request)))
 
     def question(self, request: dict[str, Any]) -> None:
-        self._ask(request["id"], lambda: self._answer(request))
+        self._open.begin(request["id"], lambda: self._once(self._answer(request)))
 
     def settled(self, id: str) -> None:
         """By us, or by somebody at OpenCode itself: then nobody else needs to answer."""
-        task = self._open.get(id)
-        if task is not None and task is not asyncio.current_task():
-            task.cancel()
+        self._open.withdraw(id)
 
     def close(self) -> None:
-        for task in self._open.values():
-            task.cancel()
+        self._open.end()
 
-    def _ask(self, id: str, how: Callable[[], Awaitable[None]]) -> None:
-        if id not in self._open:
-            self._open[id] = asyncio.ensure_future(self._once(how))
-
-    async def _once(self, how: Callable[[], Awaitable[None]]) -> None:
+    async def _once(self, exchange: Awaitable[None]) -> None:
         with suppress(Away, Denied, Unknown):  # answered elsewhere, or gone with its server
-            await how()
+            await exchange
 
     async def _permit(self, request: dict[str, Any]) -> None:
         """Never "always": that would hold for every session of the folder. An answer for all of a task is
         remembered by who asks for us."""
-        permission: str = request["permission"]
         patterns: list[str] = request.get("patterns") or []
-        what = ", ".join(patterns)
-        question = Question(
-            id=request["id"],
-            kind="permission",
-            text=f"May it use {permission}{f': {what}' if what else ''}?",
-            choices=PERMISSION,
-            subject=permission,
+        question = permission(
+            request["id"],
+            request["permission"],
+            detail=", ".join(patterns),
             arguments={"patterns": patterns, **(request.get("metadata") or {})},
         )
         reply = await self._hearer.ask(question)
@@ -94,7 +81,7 @@ class SessionQuestions:
                 several=bool(asked.get("multiple")),
             )
             reply = await self._hearer.ask(question)
-            if reply.by == "nobody" or reply.allows is False:
+            if declined(reply):
                 await self._client.decline(request["id"], self._directory)
                 return
             answers.append(_words(reply))

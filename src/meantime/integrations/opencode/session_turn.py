@@ -7,6 +7,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
+from meantime.integrations.agent_host.host_errors import failed, refused
 from meantime.kernel.errors import MeantimeError
 from meantime.kernel.model import Failed
 from meantime.ports.session import Brief, Hearer, Prompt, Turned
@@ -15,9 +16,9 @@ from .errors import Away, Unknown
 from .message_ids import message_id, part_id
 from .message_lines import lines_of
 from .message_view import MessageView
-from .prompt_log import Memory
+from .prompt_log import PromptLog
 from .server_options import rules
-from .turn_result import Open, verdict
+from .turn_result import Undecided, verdict
 
 if TYPE_CHECKING:
     from .session_questions import SessionQuestions
@@ -40,23 +41,25 @@ GAP = "gap"
 HINTS = frozenset({GAP, "session.idle", "session.error", "session.deleted"})
 
 
-class Reached(Protocol):
+class ReachableServer(Protocol):
     """A server that answers, or is made to: `server.py`."""
 
     async def reach(self) -> tuple[ApiClient, ServerEvents]: ...
 
 
 class SessionTurn:
-    def __init__(self, server: Reached, session: str, prompt: Prompt, brief: Brief, hearer: Hearer) -> None:
+    def __init__(
+        self, server: ReachableServer, session: str, prompt: Prompt, brief: Brief, hearer: Hearer
+    ) -> None:
         self._server = server
         self._session = session
         self._directory = ""
         self._prompt = prompt
         self._settings = brief.settings
         self._hearer = hearer
-        self._memory = Memory(brief.folder)
-        self._given = self._memory.was_given(prompt.key)  # also by a former owner: then it may be under way
-        at = self._memory.first_given(prompt.key)
+        self._log = PromptLog(brief.folder)
+        self._given = self._log.was_given(prompt.key)  # also by a former owner: then it may be under way
+        at = self._log.first_given(prompt.key)
         self._message = message_id(session, prompt.key, at)
         self._part = part_id(session, prompt.key, at)
         self._more = list[str]()  # what was said in the middle of it
@@ -86,9 +89,9 @@ class SessionTurn:
                 self._hearer.phase("waits for the OpenCode server")
                 await asyncio.sleep(PAUSE)
             except Unknown:
-                return Turned(error=Failed(GONE, "session_gone"))
+                return failed(Failed(GONE, "session_gone"))
             except MeantimeError as problem:
-                return Turned(error=Failed(str(problem), problem.code))
+                return refused(problem)
 
     async def _follow(self, client: ApiClient, feed: ServerEvents) -> Turned:
         from .session_questions import SessionQuestions
@@ -157,7 +160,7 @@ class SessionTurn:
         if not self._directory or self._session not in await client.status(self._directory):
             return False
         key = f"{self._prompt.key}.{len(self._more) + 1}"
-        at = self._memory.first_given(key)
+        at = self._log.first_given(key)
         message = message_id(self._session, key, at)
         part = {"id": part_id(self._session, key, at), "type": "text", "text": text}
         self._more.append(message)
@@ -213,9 +216,9 @@ class SessionTurn:
 
     def _tell(self, part: dict[str, Any]) -> None:
         for line in lines_of("assistant", part):
-            if self._memory.is_news(line.id):
+            if self._log.is_news(line.id):
                 self._hearer.line(line)
-        if part["type"] == "step-finish" and self._memory.is_news(part["id"]):
+        if part["type"] == "step-finish" and self._log.is_news(part["id"]):
             tokens: dict[str, Any] = part.get("tokens") or {}
             spent = sum(tokens.get(name) or 0 for name in ("input", "output", "reasoning"))
             self._hearer.spent(turns=1, tokens=spent, cost=part.get("cost") or 0.0)
@@ -232,14 +235,14 @@ class SessionTurn:
         found = verdict(steps, problem=self._problem)
         if isinstance(found, Turned):
             return found
-        broken_off = found is Open.BROKEN_OFF
+        broken_off = found is Undecided.BROKEN_OFF
         heard = self._breaks == feed.breaks  # else it may be another server by now
         if not self._is_quiet_for(CALM if broken_off and heard else GRACE):
             return None
         if broken_off:
             return Turned(lost=LOST)
         if self._tries >= TRIES:
-            return Turned(error=Failed("OpenCode took the prompt, and no turn began.", "not_begun"))
+            return failed(Failed("OpenCode took the prompt, and no turn began.", "not_begun"))
         await self._say(client, feed)
         return None
 

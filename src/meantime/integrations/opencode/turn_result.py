@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
+from meantime.integrations.agent_host.host_errors import failed
 from meantime.kernel.model import Failed
 from meantime.kernel.provider_errors import judge
 from meantime.ports.session import Turned
@@ -17,7 +18,7 @@ GOING_ON = frozenset({"tool-calls", "unknown"})  # ways for a step to end that a
 STACK = "\n    at "  # how a trace through OpenCode itself begins, which helps nobody
 
 
-class Open(Enum):
+class Undecided(Enum):
     """Why there is no verdict, though the session does not work."""
 
     UNBEGUN = "unbegun"  # the prompt is there, and the model was not asked with it
@@ -26,17 +27,17 @@ class Open(Enum):
 
 def verdict(
     steps: Sequence[dict[str, Any]], *, stopping: bool = False, problem: dict[str, Any] | None = None
-) -> Turned | Open:
+) -> Turned | Undecided:
     """The verdict on an idle session, from the model's work since the prompt; `problem` is what the session
     itself complained of. `stopping`: we have asked it to stop.
     """
     if not steps:
-        return _failed(problem) if problem else Open.UNBEGUN
+        return _failed(problem) if problem else Undecided.UNBEGUN
     last = steps[-1]["info"]
     if error := last.get("error"):
         return _failed(error)
     if not last["time"].get("completed"):
-        return Turned(stopped=True) if stopping else Open.BROKEN_OFF
+        return Turned(stopped=True) if stopping else Undecided.BROKEN_OFF
     finish = last.get("finish")
     if finish and finish not in GOING_ON:
         return Turned(text=_last_text(steps))
@@ -47,7 +48,7 @@ def verdict(
         return Turned(error=Failed(f"The agent stopped when it was refused: {refused}", "refused"))
     if not finish:
         return Turned(error=Failed("The agent was stopped by somebody else.", "interrupted"))
-    return Open.BROKEN_OFF
+    return Undecided.BROKEN_OFF
 
 
 def _last_text(steps: Sequence[dict[str, Any]]) -> str:
@@ -62,20 +63,14 @@ def _failed(error: dict[str, Any]) -> Turned:
     message = str(data.get("message") or error.get("message") or error.get("name") or "It says no more.")
     message = message.partition(STACK)[0]
     status = data.get("statusCode")
-    passes, limited, after = judge(
+    advice = judge(
         f"{message} {data.get('responseBody') or ''}",
         status if isinstance(status, int) else 0,
         after=_seconds(data.get("responseHeaders")),
         advised=bool(data.get("isRetryable")),
     )
     code = {"ContextOverflowError": "context_full", "ProviderAuthError": "not_authorised"}
-    named = code.get(str(error.get("name")), "model_error")
-    return Turned(
-        error=Failed(message, named),
-        retryable=passes,
-        rate_limited=limited,
-        retry_after=after,
-    )
+    return failed(Failed(message, code.get(str(error.get("name")), "model_error")), advice)
 
 
 def _seconds(headers: Any) -> float | None:

@@ -23,12 +23,12 @@ from pydantic_ai.messages import (
 )
 from pydantic_core import from_json, to_json
 
-from meantime.integrations.append_log import Kept
+from meantime.integrations.agent_host.append_log import INTERRUPTED, AppendLog
 
 
 class MessageLog:
     def __init__(self, path: Path) -> None:
-        self._kept = Kept(path)
+        self._kept = AppendLog(path)
         self._known: list[ModelMessage] = []
 
     def load(self) -> Loaded:
@@ -116,14 +116,11 @@ class Loaded:
         return [ModelRequest(parts=list(self._results))] if self._results else []
 
 
-INTERRUPTED = "interrupted: what it did is not known"
-
-
 def write(path: Path, messages: Sequence[ModelMessage]) -> None:
     """A new session that begins with these."""
     path.touch(0o600)
     if messages:
-        Kept(path).append(b"all " + _dump(messages))
+        AppendLog(path).append(b"all " + _dump(messages))
 
 
 def _dump(messages: Sequence[ModelMessage]) -> bytes:

@@ -31,11 +31,10 @@ from pydantic_ai.models import CompletedStreamedResponse, Model, ModelRequestPar
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 
-from meantime.kernel.provider_errors import FAULT, RetryAdvice, judge
+from meantime.kernel.provider_errors import FAULT, RetryAdvice, judge, pause
 from meantime.ports.clock import Clock
 from meantime.ports.session import Hearer
 
-PAUSES = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0)  # seconds between tries, where the provider names none
 TRIES = 30  # of one request, beside those that were too much at once: these are waited for
 SILENCE = 120.0  # seconds without a byte, after which a request is given up and made again
 ModelInput: TypeAlias = tuple[list[ModelMessage], ModelSettings | None, ModelRequestParameters]
@@ -76,7 +75,7 @@ def _is_transport(problem: BaseException) -> bool:
     return any(kind.__name__ == "TransportError" and kind.__module__.startswith("httpx") for kind in kinds)
 
 
-class ModelRequest:
+class RequestState:
     """The state that one turn's requests share."""
 
     def __init__(
@@ -96,8 +95,8 @@ class ModelRequest:
         self.partial = ""  # what was said in a request that did not end
 
 
-class Paced(WrapperModel):
-    def __init__(self, wrapped: Model, request: ModelRequest) -> None:
+class PacedModel(WrapperModel):
+    def __init__(self, wrapped: Model, request: RequestState) -> None:
         super().__init__(wrapped)
         self._shared = request
 
@@ -123,8 +122,7 @@ class Paced(WrapperModel):
             tries += not found.limited
             shared.hearer.phase(f"waits for the provider (try {tries + 1})")
             if not found.limited:  # else the gate lets nobody in for so long
-                pause = PAUSES[min(tries, len(PAUSES)) - 1] if found.after is None else found.after
-                await _sleep(shared.clock, pause)
+                await _sleep(shared.clock, pause(tries - 1) if found.after is None else found.after)
 
     async def _try(self, asked: ModelInput, *, last: bool) -> ModelResponse | RetryAdvice:
         gate = self._shared.hearer.gate

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,24 +20,23 @@ from pydantic_ai.tools import DeferredToolResults
 from pydantic_ai.usage import UsageLimits
 from pydantic_core import to_json, to_jsonable_python
 
-from meantime.execution.containment import Escape, contained, words
+from meantime.execution.containment import Escape, contained
+from meantime.integrations.agent_host.host_errors import raised
 from meantime.integrations.python_agent import PythonAgent
-from meantime.kernel.errors import MeantimeError
 from meantime.kernel.lines import Line
-from meantime.kernel.model import Failed
 from meantime.kernel.payloads import jsonable
 from meantime.ports.clock import Clock
 from meantime.ports.session import Brief, Hearer, Prompt, Turned
 
 from . import model_lines
 from .message_log import Loaded, MessageLog, write
-from .paced_model import ModelRequest
-from .run_capability import Ties
+from .paced_model import RequestState
+from .run_capability import RunCapability
 
 UNLIMITED = UsageLimits(request_limit=None)  # the budget of the task is what limits it
 
 
-class AgentTurns:
+class PydanticTurns:
     """Its sessions are files of model messages."""
 
     def __init__(self, clock: Clock) -> None:
@@ -92,14 +90,14 @@ class PydanticTurn:
         self._hearer = hearer
         self._model = _model_name(brief.settings.model)
         tools = () if prompt.last else brief.settings.tools
-        self._request = ModelRequest(
+        self._request = RequestState(
             hearer,
             clock,
             self._keep,
             lambda kind: tools is None or kind in tools,
             brief.settings.options,
         )
-        self._ties = Ties(session, hearer, self._request, tools)
+        self._ties = RunCapability(session, hearer, self._request, tools)
         self._messages: list[ModelMessage] = []  # those of the run, as they grow
         self._run: Any = None
 
@@ -109,11 +107,9 @@ class PydanticTurn:
                 return await self._whole(self.record.load())
         except asyncio.CancelledError:
             return self._stopped()
-        except MeantimeError as problem:
-            return Turned(error=Failed(str(problem), problem.code, traceback.format_exc()))
         except Exception as problem:
             self._keep()
-            return Turned(error=_failure(problem))
+            return raised(problem, _code(problem))
 
     async def _whole(self, loaded: Loaded) -> Turned:
         text: str | None = self._prompt.text
@@ -204,12 +200,10 @@ class PydanticTurn:
         return Turned(text=said, stopped=True)
 
 
-def _failure(problem: Exception) -> Failed:
+def _code(problem: Exception) -> str:
     if isinstance(problem, ModelAPIError):
-        code = "model_error"
-    else:
-        code = "agent_error" if isinstance(problem, AgentRunError | UserError | Escape) else "error"
-    return Failed(words(problem), code, "".join(traceback.format_exception(problem)))
+        return "model_error"
+    return "agent_error" if isinstance(problem, AgentRunError | UserError | Escape) else "error"
 
 
 def _ends_with(history: list[ModelMessage], text: str) -> bool:

@@ -19,16 +19,16 @@ from pydantic_ai.tools import (
 )
 
 from meantime.kernel.payloads import as_text
-from meantime.kernel.questions import PERMISSION, Question, Reply
+from meantime.kernel.questions import Question, Reply, declined, permission
 from meantime.ports.session import Hearer
 
 from .model_lines import of_call
-from .paced_model import ModelRequest, Paced
+from .paced_model import PacedModel, RequestState
 
 
-class Ties(AbstractCapability[Any]):
+class RunCapability(AbstractCapability[Any]):
     def __init__(
-        self, session: str, hearer: Hearer, request: ModelRequest, tools: tuple[str, ...] | None
+        self, session: str, hearer: Hearer, request: RequestState, tools: tuple[str, ...] | None
     ) -> None:
         self._session = session
         self._hearer = hearer
@@ -36,7 +36,7 @@ class Ties(AbstractCapability[Any]):
         self._tools = tools
 
     def get_wrapper_model(self, model: Model) -> Model:
-        return Paced(model, self._request)
+        return PacedModel(model, self._request)
 
     async def prepare_tools(
         self, ctx: RunContext[Any], tool_defs: list[ToolDefinition]
@@ -56,17 +56,9 @@ class Ties(AbstractCapability[Any]):
         return results
 
     async def permitted(self, place: int, call: ToolCallPart) -> bool | ToolDenied:
-        return _permission(await self._hearer.ask(self._permission(place, call)))
-
-    def _permission(self, place: int, call: ToolCallPart) -> Question:
-        return Question(
-            id=self._id(place, call, "allow"),
-            text=f"May it call {call.tool_name}?",
-            kind="permission",
-            choices=PERMISSION,
-            subject=call.tool_name,
-            arguments=of_call(call).arguments,
-        )
+        id = self._id(place, call, "allow")
+        question = permission(id, call.tool_name, verb="call", arguments=of_call(call).arguments)
+        return _permission(await self._hearer.ask(question))
 
     async def answered(self, place: int, call: ToolCallPart) -> Any:
         """A tool that is carried out elsewhere: its result is what somebody answers."""
@@ -93,6 +85,6 @@ def _permission(reply: Reply) -> bool | ToolDenied:
 
 
 def _answer(reply: Reply) -> Any:
-    if reply.allows is False or reply.by == "nobody":
+    if declined(reply):
         return ToolFailed(reply.text or "Nobody answered.")
     return reply.text

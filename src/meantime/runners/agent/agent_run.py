@@ -20,9 +20,10 @@ from meantime.kernel.payloads import jsonable
 from meantime.kernel.questions import Question, Reply
 from meantime.ports.clock import Alarm, Clock
 from meantime.ports.runner import Assignment, Context
-from meantime.ports.session import AgentSettings, Brief, Prompt, SessionHost, Turned
+from meantime.ports.session import AgentSettings, Brief, Gate, Prompt, SessionHost, Turned
 
 from . import checkpoint, session_log
+from .budget_meter import BudgetMeter
 from .checkpoint import TIMEOUT, Halt, Mark
 from .run_monitor import RunMonitor
 from .run_turns import RunTurns
@@ -44,33 +45,36 @@ NEW_TASK = "Start a new task instead."
 RESUMABLE = f"{RESTARTED} {SESSION_KEPT}"
 
 
-class Employed(Struct, frozen=True):
+class HostedAgent(Struct, frozen=True):
     """An agent by its settings, and the host of its sessions."""
 
     settings: AgentSettings
     host: SessionHost
 
 
-class Drive:
+class AgentRun:
     def __init__(
         self,
-        employed: Employed,
+        hosted: HostedAgent,
         assignment: Assignment,
         context: Context,
         brief: Brief,
         mark: Mark | None,
         journal: SessionLog,
-        monitor: RunMonitor,
+        gate: Gate,
+        tally: BudgetMeter,
         clock: Clock,
     ) -> None:
-        self._host = employed.host
-        self._settings = employed.settings
+        self._host = hosted.host
+        self._settings = hosted.settings
         self._task = assignment.task
         self._context = context
         self._brief = brief
         self._journal = journal
-        self._monitor = monitor
         self._clock = clock
+        monitor = self._monitor = RunMonitor(
+            hosted.settings, journal, context, gate, clock, tally, self.warn, self._question_opened
+        )
         self._begun = mark  # what a former owner did of this run
         self._began = clock.monotonic() - checkpoint.age(mark, self._task, clock)
         self._mark = mark or replace(checkpoint.new(self._task, clock), began=self._began)
@@ -79,7 +83,6 @@ class Drive:
         self._me: asyncio.Task[Any] | None = None
         self._left = False
         self._warning: asyncio.Future[Any] | None = None
-        monitor.asked = self._question_opened
         monitor.remember(self._task.answers)
         if self._task.question is not None:
             waited = checkpoint.waited(mark, self._task, clock)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import msgspec
@@ -10,8 +9,10 @@ from msgspec import Struct
 
 from meantime.kernel.model import Task, fence_of
 from meantime.kernel.questions import Question
+from meantime.ports import clock as clocks
 from meantime.ports.clock import Clock
 from meantime.ports.session import Prompt
+from meantime.system.atomic_file import replace_file
 from meantime.system.procfs import boot
 
 TIMEOUT = "timeout"
@@ -55,34 +56,13 @@ def load(folder: Path, task: Task) -> Mark | None:
 
 def save(folder: Path, mark: Mark, *, durable: bool = False) -> None:
     """By rename: it is there whole or not at all. `durable`: also over a power cut."""
-    draft = folder / "mark.draft"
-    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    try:
-        data = memoryview(_encode(mark))
-        while data:
-            data = data[os.write(fd, data) :]
-        if durable:
-            os.fsync(fd)
-    finally:
-        os.close(fd)
-    draft.replace(folder / "mark.json")
-    if durable:
-        _sync(folder)
-
-
-def _sync(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+    path = folder / "mark.json"
+    replace_file(path, _encode(mark), synced=durable, durable=durable, draft="mark.draft")
 
 
 def age(mark: Mark | None, task: Task, clock: Clock) -> float:
-    """Uses the monotonic clock while the machine has not been restarted; otherwise only the wall clock is
-    left.
-    """
-    return 0.0 if mark is None else _since(mark, mark.began, task.run.started_at, clock)
+    """Seconds that the run has been going on."""
+    return 0.0 if mark is None else clocks.age(clock, mark.boot, mark.began, task.run.started_at)
 
 
 def waited(mark: Mark | None, task: Task, clock: Clock) -> float:
@@ -91,12 +71,4 @@ def waited(mark: Mark | None, task: Task, clock: Clock) -> float:
     if mark is None or question is None:
         return 0.0
     known = mark.question is not None and mark.question.id == question.id
-    if mark.asked is None or not known:
-        return _since(None, 0.0, question.asked_at, clock)
-    return _since(mark, mark.asked, question.asked_at, clock)
-
-
-def _since(mark: Mark | None, monotonic: float, wall: float | None, clock: Clock) -> float:
-    if mark is not None and mark.boot and mark.boot == boot():
-        return max(0.0, clock.monotonic() - monotonic)
-    return max(0.0, clock.now() - (wall or clock.now()))
+    return clocks.age(clock, mark.boot, mark.asked if known else None, question.asked_at)

@@ -7,6 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 
+from msgspec.structs import replace
+
 from meantime.kernel.durations import duration
 from meantime.kernel.errors import MeantimeError
 from meantime.kernel.questions import ASK, Question, Reply, allowed, granted, posed, rejected, ruling
@@ -20,13 +22,21 @@ RULED = "The rules of this agent do not allow it."
 class QuestionPolicy(ABC):
     """The part of a Hearer that asks, and that holds the agent's place at its model's gate."""
 
-    def __init__(self, settings: AgentSettings, context: Context, gate: Gate, clock: Clock) -> None:
+    def __init__(
+        self,
+        settings: AgentSettings,
+        context: Context,
+        gate: Gate,
+        clock: Clock,
+        asked: Callable[[Question | None, float], None],
+    ) -> None:
+        """`asked` is told of each question, with its time by our clock, and of None when it is answered."""
         self.gate = gate
         self.leaving = False  # we go, and the agent does not
         self.resting = 0  # it waits for somebody else: its silence means nothing
-        self.asked: Callable[[Question | None, float], None] = lambda question, when: None  # set by the drive
         self.open: tuple[str, float] | None = None  # what a former owner has asked, and when by our clock
         self.unheard: Reply | None = None  # given before a restart, and perhaps never heard
+        self._asked = asked
         self._settings = settings
         self._context = context
         self._clock = clock
@@ -110,7 +120,7 @@ class QuestionPolicy(ABC):
         """Nobody waits at the model for a person: the place at the gate is given back meanwhile."""
         was, when = self.open or ("", 0.0)
         asked_at = when if was == question.id else self._clock.monotonic()
-        self.asked(question, asked_at)
+        self._asked(question, asked_at)
         was_inside = self._inside
         self.leave()
         try:
@@ -120,7 +130,7 @@ class QuestionPolicy(ABC):
             reply = rejected(question, str(problem), by="nobody", now=self._clock.now())
         self._answers.append(reply)
         self.noted(f"{question.text}\n{reply.by}: {reply.text or ', '.join(reply.choices)}")
-        self.asked(None, 0.0)
+        self._asked(None, 0.0)
         if was_inside:
             await self.enter()
         return reply
@@ -128,11 +138,12 @@ class QuestionPolicy(ABC):
     async def _answered(self, question: Question, asked_at: float) -> Reply:
         """The record holds the answer: too late is decided by the same commit as an answer in time.
         The time that it may wait begins when it was asked, whoever the owner was."""
-        asking = asyncio.ensure_future(self._context.ask(question))
         patience = self._settings.answer_within
-        alarm = None
+        alarm, left = None, max(0.0, asked_at + patience - self._clock.monotonic())
         if patience >= 0:
-            left = max(0.0, asked_at + patience - self._clock.monotonic())
+            question = replace(question, deadline_at=self._clock.now() + left)
+        asking = asyncio.ensure_future(self._context.ask(question))
+        if patience >= 0:
             alarm = self._clock.call_later(left, lambda: self._give_up(question))
         try:
             await asyncio.wait({asking})

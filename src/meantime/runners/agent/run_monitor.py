@@ -11,6 +11,7 @@ import msgspec
 from meantime.kernel.budgets import WARN_AT, Spending
 from meantime.kernel.durations import duration
 from meantime.kernel.lines import Kind, Line
+from meantime.kernel.questions import Question
 from meantime.ports.clock import Alarm, Clock
 from meantime.ports.runner import Context
 from meantime.ports.session import AgentSettings, Gate
@@ -36,8 +37,9 @@ class RunMonitor(QuestionPolicy):
         clock: Clock,
         tally: BudgetMeter,
         warn: Callable[[str], None],
+        asked: Callable[[Question | None, float], None],
     ) -> None:
-        super().__init__(settings, context, gate, clock)
+        super().__init__(settings, context, gate, clock, asked)
         self.halt: Halt | None = None
         self.halted = asyncio.Event()
         self.last = False  # the last turn: it is not counted, and not watched

@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from meantime.execution.containment import Escape, contained
 from meantime.kernel.model import Failed
+from meantime.kernel.provider_errors import pause
 from meantime.ports.clock import Clock
 from meantime.ports.runner import Stopped
 from meantime.ports.session import Brief, LastingHost, Prompt, SessionHost, Turned
 
 from .run_monitor import RunMonitor
 
-PAUSES = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0)  # seconds between tries, where the provider names none
 LONGEST = 3600.0  # seconds, whatever the provider names
 
 
@@ -46,8 +46,8 @@ class RunTurns:
                 return turned
             self._monitor.speech.cut()
             self._monitor.phase(f"waits for the provider (try {prompt.again + 2})")
-            pause = PAUSES[min(prompt.again, len(PAUSES) - 1)]
-            await self._sleep(pause if turned.retry_after is None else turned.retry_after)
+            after = turned.retry_after
+            await self._sleep(pause(prompt.again) if after is None else after)
             if self._monitor.halt is not None:
                 return turned
             prompt, follows = replace(prompt, again=prompt.again + 1), False

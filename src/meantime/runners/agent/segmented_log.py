@@ -84,4 +84,10 @@ class Segments:
         data, front, _ = trim(chunk.data, begin=chunk.offset > 0, end=False)
         kept = last_lines(data, lines)
         offset = chunk.offset + front + len(data) - len(kept)
-        return Chunk(kept, offset, offset + len(kept), self.total)
+        return Chunk(kept, offset, offset + len(kept), self.total, at=self._last_said())
+
+    def _last_said(self) -> float | None:
+        try:
+            return os.stat(self._path((self.total - 1) // SIZE)).st_mtime if self.total else None
+        except OSError:
+            return None

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
-from meantime.kernel.lines import Kind, Line, spoken, storable
+from meantime.kernel.lines import Kind, Line, LinePage, PlacedLine, spoken, storable
 from meantime.kernel.plain_text import escape_surrogates
 from meantime.ports.clock import Clock
 
@@ -140,6 +141,28 @@ def lines(folder: Path) -> Sequence[Line]:
         except msgspec.MsgspecError:
             continue
     return found
+
+
+def page(folder: Path, offset: int, most: int) -> LinePage:
+    """Whole lines from this byte on, or from the next line where it is inside one; below 0 from the end."""
+    try:
+        with (folder / "lines.jsonl").open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            begin = min(size, offset if offset >= 0 else max(0, size + offset))
+            if begin:
+                file.seek(begin - 1)
+                begin += len(file.readline()) - 1
+            file.seek(begin)
+            data = file.read(most)
+    except OSError:
+        return LinePage((), 0, 0, 0)
+    found: list[PlacedLine] = []
+    place = begin
+    for part in data.split(b"\n")[:-1]:  # the last is still being written, or comes with the next page
+        with suppress(msgspec.MsgspecError):
+            found.append(PlacedLine(place, _decode(part)))
+        place += len(part) + 1
+    return LinePage(tuple(found), begin, place, size)
 
 
 def said_last(folder: Path, run: int) -> str:

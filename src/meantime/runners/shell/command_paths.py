@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from meantime.kernel.model import Task
-from meantime.system.procfs import boot
+from meantime.system.atomic_file import NEW_FILE
+from meantime.system.procfs import boot, is_this_boot
 
 from . import provenance
 from .shim import cells
 
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 MOST_RUNS = 20  # and attempts, that are tried for the name of a place
 
 
@@ -47,11 +47,11 @@ class Places:
         never began: what it held may not have reached the disk."""
         if self._root is None or not self._root.is_dir():
             return
-        mark, now = self._root / "boot", boot()
+        mark = self._root / "boot"
         with contextlib.suppress(OSError):
-            self.same_boot = bool(now) and mark.read_text() == now
+            self.same_boot = is_this_boot(mark.read_text())
         if not self.same_boot:
-            mark.write_text(now)
+            mark.write_text(boot())
 
     def close(self) -> None:
         """Nothing is left of a ledger that forgets."""
@@ -79,13 +79,13 @@ class Places:
         """Before the task is recorded: then a state that no shim has taken means that it never began."""
         base = self.of(task)
         try:
-            fd = os.open(f"{base}{cells.STATE_FILE}", _NEW, 0o600)
+            fd = os.open(f"{base}{cells.STATE_FILE}", NEW_FILE, 0o600)
         except FileExistsError:  # of a start that was never recorded
             self.remove(base)
-            fd = os.open(f"{base}{cells.STATE_FILE}", _NEW, 0o600)
+            fd = os.open(f"{base}{cells.STATE_FILE}", NEW_FILE, 0o600)
         except FileNotFoundError:
             self._make_root()
-            fd = os.open(f"{base}{cells.STATE_FILE}", _NEW, 0o600)
+            fd = os.open(f"{base}{cells.STATE_FILE}", NEW_FILE, 0o600)
         try:  # all of it now: a full disk is met here, not by the shim
             os.write(
                 fd, provenance.written(fd, self.root) + task.id.encode().ljust(cells.SIZE - cells.ID, b"\0")

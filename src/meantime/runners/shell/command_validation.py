@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
-from meantime.kernel.argument_checks import as_bytes, check_all, check_map, check_path, shown
+from meantime.kernel.argument_checks import as_bytes, check_all, check_map, check_path, check_unicode, shown
 from meantime.kernel.errors import InvalidInput
-from meantime.kernel.plain_text import is_unicode, plain
+from meantime.kernel.plain_text import plain
 
 MAX_STDIN = 1 << 20  # bytes that are handed over with the order; more is sent later
 MAX_COMMAND = 1 << 20
@@ -50,9 +50,7 @@ def text(value: object, what: str) -> str:
     value = plain(value)  # not a kind of text, such as a member of an enum: orders hold plain ones
     if "\0" in value:
         raise InvalidInput(f"{what} cannot hold a NUL character.", hint="No program could be given it.")
-    if not is_unicode(value):
-        raise InvalidInput(f"{what} holds a lone surrogate.", hint="It cannot be stored as UTF-8.")
-    return value
+    return check_unicode(value, what)
 
 
 def folder(cwd: Any) -> str:
@@ -68,10 +66,8 @@ def folder(cwd: Any) -> str:
 def environment(env: Any) -> dict[str, str | None] | None:
     if env is None:
         return None
-    if not isinstance(env, Mapping):
-        raise InvalidInput(f"env must be a dict, not {type(env).__name__}.")
     checked: dict[str, str | None] = {}
-    for name, value in check_map(cast("Mapping[object, object]", env), "env").items():
+    for name, value in check_map(env, "env").items():
         name = text(name, "The name of a variable")
         if not name or "=" in name:
             raise InvalidInput(f"{shown(name)} cannot be the name of an environment variable.")

@@ -306,4 +306,15 @@ def tail(base: Path, stream: str, lines: int, most: int, *, ended: bool) -> Chun
     data, front, _ = trim(chunk.data, begin=chunk.offset > 0, end=False)
     kept = last_lines(data, lines)
     offset = chunk.offset + front + len(data) - len(kept)
-    return Chunk(kept, offset, offset + len(kept), total)
+    return Chunk(kept, offset, offset + len(kept), total, at=_last_said(base) if total else None)
+
+
+def _last_said(base: Path) -> float | None:
+    """By the files themselves: writing changes their time, and nothing else does."""
+    found: list[float] = []
+    for kind in (cells.OUT_FILE, cells.ERR_FILE, cells.WHOLE_FILE):
+        try:
+            found.append(os.stat(f"{base}{kind}").st_mtime)
+        except OSError:
+            continue
+    return max(found, default=None)

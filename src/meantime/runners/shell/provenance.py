@@ -13,7 +13,7 @@ from enum import Enum
 from pathlib import Path
 from struct import Struct
 
-from meantime.system.procfs import boot
+from meantime.system.procfs import short_boot
 
 from .output_ring import State
 from .shim import cells, process_tree
@@ -73,7 +73,7 @@ def disown(state: Path) -> None:
 
 def this_boot() -> int:
     """As a cell holds it; 0 where the machine does not say."""
-    return int(boot().replace("-", "")[:16] or "0", 16)
+    return int(short_boot(16) or "0", 16)
 
 
 def lives_without(state: State) -> bool:

@@ -16,6 +16,7 @@ from meantime.kernel.errors import Degraded, Duplicate, NotFound, Refused
 from meantime.kernel.model import Chunk, Failed, InlineLimits, Task
 from meantime.kernel.notices import LEFT_RUNNING
 from meantime.kernel.outcomes import Report
+from meantime.ports.event_loop import BackgroundTasks
 from meantime.ports.runner import Abilities, Assignment, Context, Leftovers
 
 from . import cgroup, exit_report, orphan_processes, output_ring, shim_order
@@ -60,7 +61,7 @@ class ShellRunner:
         self._starting = CommandStart(self._launcher, {"grace": grace, "head": head, "ring": ring})
         self._shim_events = ShimEvents()
         self._watches: dict[str, ShimWatch] = {}
-        self._attending: set[asyncio.Task[None]] = set()
+        self._attending = BackgroundTasks()
 
     # -- life
 
@@ -117,9 +118,7 @@ class ShellRunner:
         attend = self._starting.attend(
             watch, assignment, same_boot=self._places.same_boot, lasts=self._places.lasts
         )
-        attending = asyncio.get_running_loop().create_task(attend)
-        self._attending.add(attending)  # it is not stopped with us: half an order must not be given
-        attending.add_done_callback(self._attending.discard)
+        self._attending.start(attend)  # it is not stopped with us: half an order must not be given
         try:
             end, asked = await self._outlast(watch, context)
             if end is End.DETACHED:
@@ -234,7 +233,8 @@ class ShellRunner:
     # -- what outlives us
 
     def age(self, task: Task) -> float:
-        """How long the command has been running, by the clock that all processes share."""
+        """How long the command has been running. Not `ports.clock.age`: the shim reads the machine's clock,
+        in nanoseconds, whatever ours is; and no command outlives the machine, so no wall clock is needed."""
         state = look(self._places.of(task))
         if state is None or not self._places.same_boot or not state[cells.BEGAN]:
             return 0.0

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from msgspec import Struct, structs
 
-from meantime.kernel.argument_checks import check_choice, check_flag, shown
+from meantime.kernel.constraints import Constraint, check_choice, check_fields, check_flag
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.model import Json, Work
 from meantime.kernel.plain_text import cut
@@ -20,14 +20,26 @@ from . import command_validation
 NAME = 200  # characters of the command that name it
 
 
+def _is_most(value: Any) -> bool:
+    return type(value) is int and value > 0
+
+
+_MOST = Constraint(
+    "a whole number above 0",
+    _is_most,
+    error="{name}={value} is not a limit.",
+    hint="Give a whole number above 0.",
+)
+
+
 class ProcessLimits(Struct, frozen=True, kw_only=True):
     """Limits of a command; None is no limit."""
 
-    address_space: int | None = None  # bytes of memory that it may map
-    cpu_seconds: int | None = None  # of the processor's time, for each of its processes
-    open_files: int | None = None  # at once
-    file_size: int | None = None  # bytes of the biggest file that it may write
-    processes: int | None = None  # all of its tree; counted by a cgroup, which must be writable
+    address_space: Annotated[int | None, _MOST] = None  # bytes of memory that it may map
+    cpu_seconds: Annotated[int | None, _MOST] = None  # of the processor's time, for each of its processes
+    open_files: Annotated[int | None, _MOST] = None  # at once
+    file_size: Annotated[int | None, _MOST] = None  # bytes of the biggest file that it may write
+    processes: Annotated[int | None, _MOST] = None  # in its whole tree; counted by a writable cgroup
 
 
 class Shell:
@@ -117,7 +129,4 @@ def _limits(limits: Any) -> ProcessLimits | None:
         return None
     if not isinstance(limits, ProcessLimits):
         raise InvalidInput("limits takes ProcessLimits(...).")
-    for name, value in structs.asdict(limits).items():
-        if value is not None and (type(value) is not int or value < 1):
-            raise InvalidInput(f"{name}={shown(value)} is not a limit.", hint="Give a whole number above 0.")
-    return limits
+    return check_fields(limits)

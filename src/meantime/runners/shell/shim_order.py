@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 from pathlib import Path
 from typing import Any, cast
 
 from meantime.kernel.model import Failed, Task
 from meantime.ports.runner import Assignment
+from meantime.system.program_search import find_program
 
 from . import cgroup, orphan_processes, provenance
 from .exit_report import no_folder, no_program
@@ -85,7 +85,7 @@ def _program(given: dict[str, Any], environment: dict[str, str]) -> tuple[str, l
     if isinstance(command, str):
         return SHELL, [SHELL, "-c", command]
     name = str(command[0])
-    found = os.path.join(cwd, name) if "/" in name else shutil.which(name, path=environment.get("PATH"))
+    found = os.path.join(cwd, name) if "/" in name else find_program(name, environment)
     if found is None:
         raise Unstartable(no_program(name, errno.ENOENT))
     return found, list(command)

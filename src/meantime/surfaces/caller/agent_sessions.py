@@ -83,7 +83,7 @@ class AgentSessions:
         self._home.make()
         self._folder.mkdir(mode=0o700, exist_ok=True)
         self._sweep()
-        beside = self._folder / f".{os.getpid()}"
+        beside = self._folder / f".{os.getpid()}"  # not system/atomic_file.py, which would be loaded for it
         with open(beside, "w", encoding="utf-8", opener=_private) as file:
             file.write(session[:MOST])
         os.rename(beside, self._folder / name)

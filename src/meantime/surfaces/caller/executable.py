@@ -52,6 +52,7 @@ def login_shell_finds(program: str, environ: Mapping[str, str]) -> bool:
 def _is_found(started: str, environ: Mapping[str, str]) -> bool:
     if os.path.basename(started) != NAME:
         return True  # run as a module: whoever does so knows how
+    # Not system/program_search.py: `shutil` takes longer to load than the verb that failed.
     folders = environ.get("PATH", os.defpath).split(os.pathsep)
     found = (os.path.join(folder, NAME) for folder in folders)
     first = next((path for path in found if os.access(path, os.X_OK)), "")

@@ -19,10 +19,14 @@ SHOWN = 8  # lines of an output; the rest are counted
 CALL, ANSWER = "●", "└"
 
 
+def prompt() -> str:
+    return f"{coloured('>', BOLD)} "
+
+
 def said(text: str) -> list[str]:
     """The person's words, as the prompt left them."""
     first, *rest = plain_lines(text).split("\n")
-    return [f"{coloured('>', BOLD)} {first}", *(f"  {row}" for row in rest)]
+    return [prompt() + first, *(f"  {row}" for row in rest)]
 
 
 def agent(text: str) -> list[str]:

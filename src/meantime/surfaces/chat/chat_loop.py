@@ -12,15 +12,16 @@ from meantime.api import Thread
 from meantime.conversation.turn import Turn
 from meantime.kernel.errors import InvalidInput, LeaseLost, NotFound
 from meantime.kernel.ids import display
+from meantime.ports.event_loop import BackgroundTasks
 from meantime.ports.store import Entry
 from meantime.ports.tasks import Tasks
+from meantime.surfaces.terminal.screen import Keys, Screen
 from meantime.surfaces.terminal.task_format import span
 from meantime.toolset.work_catalog import Works
 
 from . import chat_format
 from .chat_transcript import ASSISTANT, USER, ChatTranscript
 from .followed_tasks import FollowedTasks
-from .screen import Keys, Screen
 from .slash_commands import MAX_ASYNC, SlashCommands, completions, limit
 from .task_view import TaskView
 from .work_handoff import WorkHandoff
@@ -41,11 +42,14 @@ class Chat:
     def __init__(self, tasks: Tasks, thread: Thread, works: Works, where: str) -> None:
         self.thread = thread
         self.hands = WorkHandoff(tasks, thread, works)
-        keys = Keys()
-        keys.background = lambda: self._aside(self.hands.to_background())
-        keys.interrupt = self._interrupt
-        keys.is_calling = lambda: self.hands.calling > 0
-        self.screen = Screen(self._toolbar, self._completions, keys)
+        keys = Keys(
+            background=lambda: self._aside(self.hands.to_background()),
+            interrupt=self._interrupt,
+            is_calling=lambda: self.hands.calling > 0,
+        )
+        self.screen = Screen(
+            chat_format.prompt(), toolbar=self._toolbar, options=self._completions, keys=keys
+        )
         self.view = TaskView(tasks, thread.id, self.screen.changed)
         self.conversation = ChatTranscript(thread, self.hands.speech)
         self._following = FollowedTasks(thread, self.screen.put)
@@ -55,7 +59,7 @@ class Chat:
         self._agent: ChatAgent
         self._taking: asyncio.Task[None] | None = None
         self._began = 0.0
-        self._beside: set[asyncio.Task[Any]] = set()
+        self._beside = BackgroundTasks()
 
     async def run(self, agent: ChatAgent) -> int:
         """Until somebody leaves: 0, or 128 and the signal's number."""
@@ -70,8 +74,7 @@ class Chat:
             await self._side_by_side(self._listen(), self.view.watch(), self._read_and_leave())
         finally:
             await self._following.close()
-            for each in self._beside:
-                each.cancel()
+            self._beside.cancel()
         await self._farewell()
         return 128 + heard[0] if heard else 0
 
@@ -183,12 +186,9 @@ class Chat:
         taking.cancel()
 
     def _aside(self, coroutine: Coroutine[Any, Any, object]) -> None:
-        beside = asyncio.ensure_future(coroutine)
-        self._beside.add(beside)
-        beside.add_done_callback(self._put_aside)
+        self._beside.start(coroutine).add_done_callback(self._put_aside)
 
     def _put_aside(self, done: asyncio.Task[Any]) -> None:
-        self._beside.discard(done)
         if not done.cancelled() and (problem := done.exception()) is not None:
             self.screen.put(chat_format.error(str(problem)))
 

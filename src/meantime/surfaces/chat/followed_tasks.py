@@ -72,7 +72,8 @@ class FollowedTasks:
 
 
 class _Lines:
-    """Whole lines out of pieces that end anywhere, even in the middle of a character."""
+    """Whole lines out of pieces that end anywhere, even in the middle of a character. Not a LineSplitter: a
+    long line is shown, in parts that end between characters, and the limit is one of characters."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")

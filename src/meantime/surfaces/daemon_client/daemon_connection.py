@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from meantime.daemon.home import reach
 from meantime.surfaces.terminal.errors import DaemonGone
 
-from .http_response import PIECE, Broken, HttpResponse
+from .http_response import PIECE, HttpResponse
 
 TYPE_CHECKING = False  # to load `typing` takes 2 ms, and every verb loads this file
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Generator, Iterator, Mapping
     from pathlib import Path
 
 CONNECTING = 10.0  # seconds for a daemon that is too busy to take a connection
@@ -80,8 +80,7 @@ class Arriving:
 
     def __init__(self, answer: HttpResponse) -> None:
         self._answer = answer
-        self._lines: list[bytes] = []  # read, and not asked for yet; the next one is the last
-        self._begun = b""
+        self._lines: Iterator[bytes] | None = None
 
     def read(self, most: int) -> bytes:
         """Something, as soon as there is something; nothing at its end."""
@@ -90,16 +89,19 @@ class Arriving:
 
     def line(self) -> bytes:
         """One line with its end; the last one may have none. Nothing at the end. Not beside `read`."""
-        while not self._lines:
-            data = self.read(PIECE)
-            if not data:
-                rest, self._begun = self._begun, b""
-                return rest
-            *whole, self._begun = (self._begun + data).split(b"\n")
-            if len(self._begun) > MOST_LINE:
-                raise gone(Broken("a line does not end"))
-            self._lines = whole[::-1]
-        return self._lines.pop() + b"\n"
+        if self._lines is None:
+            self._lines = self._cut()
+        return next(self._lines, b"")
+
+    def _cut(self) -> Iterator[bytes]:
+        from meantime.system.line_splitter import LineSplitter  # most verbs read no lines
+
+        splitter = LineSplitter(MOST_LINE)
+        while data := self.read(PIECE):
+            with going():
+                for line in splitter.feed(data):
+                    yield line + b"\n"
+        yield from splitter.end()
 
 
 @contextmanager

@@ -21,7 +21,8 @@ class Broken(ConnectionError):
 
 
 class Incoming:
-    """The bytes of a socket, as lines and as pieces."""
+    """The bytes of a socket, as lines and as pieces. Not a LineSplitter: only the head has lines, the rest
+    must stay uncut, and all lines of a head share one limit."""
 
     def __init__(self, sock: socket) -> None:
         self._sock = sock

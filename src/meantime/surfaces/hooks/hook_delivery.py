@@ -10,15 +10,16 @@ from __future__ import annotations
 import asyncio
 import shlex
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from meantime.kernel.errors import LeaseLost, MeantimeError, NotFound, Refused
 from meantime.kernel.lifecycle import ACTIVE
 from meantime.kernel.notices import Notice
+from meantime.ports.event_loop import BackgroundTasks
 from meantime.ports.tasks import Tasks
 from meantime.surfaces.caller import executable
 
@@ -65,18 +66,18 @@ class HookDelivery:
         self.quiet = QuietFiles(home)
         self._acked = acked
         self._locks: dict[str, tuple[asyncio.Lock, int]] = {}
-        self._beside: set[asyncio.Task[Any]] = set()
+        self._beside = BackgroundTasks()
         self._readers = ThreadPoolExecutor(4, "meantime-transcripts")
         self._swept = -SWEEP
 
     async def tell(self, at: Boundary) -> Told:
         """The notices to tell now; they are leased, and count as shown. A caller that is cancelled has not
         shown it: it is given back."""
-        telling = self._begin(self._tell(at))
+        telling = self._beside.start(self._tell(at))
         try:
             return await asyncio.shield(telling)
         except asyncio.CancelledError:
-            self._begin(self._unheard(at, telling))
+            self._beside.start(self._unheard(at, telling))
             raise
 
     async def give_back(self, at: Boundary, told: Told) -> None:
@@ -245,12 +246,6 @@ class HookDelivery:
         if time.monotonic() - self._swept >= SWEEP:
             self._swept = time.monotonic()
             self._readers.submit(self._files.sweep)
-
-    def _begin(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        task = asyncio.get_running_loop().create_task(work)
-        self._beside.add(task)
-        task.add_done_callback(self._beside.discard)
-        return task
 
 
 def text_of(notice: Notice) -> str:

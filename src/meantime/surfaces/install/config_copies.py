@@ -16,8 +16,9 @@ from typing import Any, cast
 
 from meantime.daemon.home import BadHome, Home
 from meantime.surfaces.terminal.errors import FAILED, CliError
+from meantime.system.atomic_file import replace_file
 
-from .file_change import COPY, FileChange, read, replaced
+from .file_change import COPY, FileChange, read
 
 MOST = 1_000  # copies on record
 
@@ -34,7 +35,7 @@ class Copies:
         try:
             self._home.make()
             known = {**self._known(), str(copy_of(change)): _digest(change.before)}
-            replaced(self._record, json.dumps(dict(list(known.items())[-MOST:]), indent=1), 0o600)
+            replace_file(self._record, json.dumps(dict(list(known.items())[-MOST:]), indent=1).encode())
         except (OSError, BadHome):
             return
 

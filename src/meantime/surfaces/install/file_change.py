@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import difflib
 import os
-import secrets
 import stat
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from meantime.surfaces.terminal.errors import FAILED, CliError
+from meantime.system.atomic_file import replace_file
 
 MOST = 50_000_000  # bytes
 COPY = ".before-meantime"  # the end of the copy's name
@@ -46,13 +46,13 @@ class FileChange(NamedTuple):
             raise CliError(f"{path} was changed in the meantime.", "Run it again.", FAILED)
         try:
             if copy and self.before is not None and self.own is None:
-                replaced(path.with_name(path.name + COPY), self.before, _mode(path))
+                replace_file(path.with_name(path.name + COPY), self.before.encode(), mode=_mode(path))
             if self.after is None:
                 path.unlink()
                 self._remove_empty(path.parent)
             else:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                replaced(path, self.after, _mode(path))
+                replace_file(path, self.after.encode(), mode=_mode(path))
         except OSError as problem:
             what = f"{path} could not be written: {problem.strerror}."
             raise CliError(what, "Nothing of it was changed.", FAILED) from problem
@@ -83,19 +83,3 @@ def _mode(path: Path) -> int:
         return stat.S_IMODE(path.stat().st_mode)
     except FileNotFoundError:
         return 0o600
-
-
-def replaced(path: Path, text: str, mode: int) -> None:
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(file, "wb") as to:
-            to.write(text.encode())
-            to.flush()
-            os.fchmod(file, mode)
-            os.fsync(file)
-        os.rename(beside, path)
-    except BaseException:
-        with suppress(OSError):
-            beside.unlink()
-        raise

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import mcp_types as types
 
+from meantime.ports.event_loop import BackgroundTasks
 from meantime.surfaces.caller.caller_thread import ARGUMENT, GEMINI, thread_of_session
 
 from .client_conversation import ClientConversation
@@ -36,7 +37,7 @@ class ClientSessions:
         self._noted = whose.noted
         self._converse = converse
         self._open: OrderedDict[str, ClientConversation] = OrderedDict()  # the others; last, who called last
-        self._beside: set[asyncio.Task[None]] = set()
+        self._beside = BackgroundTasks()
         self._serves([whose.thread])
 
     def note_session(self, request: types.JSONRPCRequest) -> None:
@@ -77,11 +78,9 @@ class ClientSessions:
 
     def _drop(self, thread: str) -> None:
         """It has not called for longest. Notices that it may not have read are told when it calls again."""
-        closing = asyncio.get_running_loop().create_task(self._open.pop(thread).close())
-        self._beside.add(closing)
-        closing.add_done_callback(self._beside.discard)
+        self._beside.start(self._open.pop(thread).close())
 
     async def close(self) -> None:
         """All at once: each may wait for its last words."""
         closing = (conversation.close() for conversation in (self.own, *self._open.values()))
-        await asyncio.gather(*closing, *self._beside)
+        await asyncio.gather(*closing, self._beside.wait())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from meantime.kernel.payloads import as_text, clean
-from meantime.kernel.questions import Question
+from meantime.kernel.questions import Question, refusal
 
 ANSWER = "answer"  # the one field of the form
 DECLINED = "The person declined to answer."
@@ -33,8 +33,7 @@ def answer_of(question: Question, response: Any) -> str | None:
     """In the words of `answer`; None where nothing was said that answers it."""
     said = cast("dict[str, Any]", response) if isinstance(response, dict) else {}
     if said.get("action") == "decline":
-        refusal = next((one.id for one in question.choices if one.allows is False), None)
-        return refusal if question.choices else DECLINED
+        return (refusal(question) or None) if question.choices else DECLINED
     content = said.get("content")
     if said.get("action") != "accept" or not isinstance(content, dict):
         return None

@@ -7,6 +7,8 @@ import os
 import select
 import time
 
+from meantime.system.line_splitter import PIECE, LineSplitter
+
 from .handshake import Handshake
 from .standard_streams import StandardStreams
 
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
 
 IDLE = 0.25  # seconds without a word after which the SDK is loaded anyway
 GRACE = 0.01  # and seconds for a client that asks for its tools right after something else
-PIECE = 65_536
 ROOM = 4_096  # bytes that a pipe takes at once, if it takes any
 MOST_UNREAD = 1 << 20  # bytes that are kept; what is more waits in the pipe
 
@@ -29,7 +30,7 @@ class Front:
         self._streams = streams
         self._handshake = handshake
         self._load = load
-        self._begun = b""  # a line without its end
+        self._lines = LineSplitter(MOST_UNREAD + PIECE)  # no line is longer: nothing more is read then
         self._kept: list[bytes] = []
         self._due = time.monotonic() + IDLE  # when to load
         self._loaded, self._wake = os.pipe()
@@ -68,7 +69,7 @@ class Front:
         return self._loaded in happened
 
     def _size(self) -> int:
-        return len(self._begun) + sum(map(len, self._kept))
+        return self._lines.size + sum(map(len, self._kept))
 
     def _read(self) -> None:
         try:
@@ -77,14 +78,12 @@ class Front:
             return
         except OSError:  # its terminal is gone, or its socket was cut off
             data = b""
-        *lines, self._begun = (self._begun + data).split(b"\n")
-        for line in lines:
+        for line in self._lines.feed(data):
             self._on_line(line + b"\n")
         if not data:
             self._streams.ended = True
-            rest, self._begun = self._begun, b""
-            if rest:
-                self._on_line(rest)
+            for line in self._lines.end():
+                self._on_line(line)
 
     def _on_line(self, line: bytes) -> None:
         if not line.strip():
@@ -126,5 +125,5 @@ class Front:
     def _hand_over(self) -> None:
         os.close(self._loaded)
         os.close(self._wake)
-        self._streams.unread = b"".join(self._kept) + self._begun
+        self._streams.unread = b"".join(self._kept) + self._lines.begun
         self._streams.replay = self._handshake.replay

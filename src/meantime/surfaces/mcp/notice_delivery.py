@@ -15,6 +15,7 @@ from typing import Any
 
 from meantime.kernel.errors import MeantimeError
 from meantime.kernel.notices import Notice, Renderer
+from meantime.ports.event_loop import BackgroundTasks
 from meantime.ports.tasks import OpenTurn, Tasks
 
 LOG = logging.getLogger("meantime.mcp")
@@ -57,7 +58,7 @@ class NoticeDelivery:
         self._shown: dict[str, None] = {}  # in answers that went out, and that nobody has acknowledged
         self._had: dict[str, None] = {}  # of those, what the client has for certain
         self._followed: dict[str, float] = {}  # tasks that the client asks about itself, and when it last did
-        self._beside: set[asyncio.Task[Any]] = set()
+        self._beside = BackgroundTasks()
 
     def follows(self, task: str) -> None:
         """The client is told of this task by asking: it need not be told here, too."""
@@ -153,8 +154,9 @@ class NoticeDelivery:
         rides, self._rides = self._rides, []
         for ride in rides:
             self.aside(self._let_go(ride))
-        if self._beside:  # not for ever: the owner may be gone, and then nothing is leased any more
-            await asyncio.wait(self._beside, timeout=SETTLE)
+        await self._beside.wait(
+            SETTLE
+        )  # not for ever: the owner may be gone; then nothing is leased any more
 
     async def _mind(self, ride: Ride) -> None:
         """Nobody holds a turn for ever: the thread would count as busy, and nobody would be woken."""
@@ -198,10 +200,7 @@ class NoticeDelivery:
 
     def aside(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Done before this is closed, whether or not somebody waits for it."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._beside.add(task)
-        task.add_done_callback(self._beside.discard)
-        return task
+        return self._beside.start(work)
 
 
 def _fitting(texts: list[str]) -> int:

@@ -12,45 +12,10 @@ import termios
 import threading
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
-from typing import NamedTuple
+
+from meantime.system.line_splitter import PIECE, LineSplitter, LongLine, StreamLines
 
 from .standard_streams import own_streams
-
-PIECE = 65_536
-
-
-class TooLong(NamedTuple):
-    bytes: int
-
-
-class StdinLines:
-    def __init__(self, reader: asyncio.StreamReader) -> None:
-        self._reader = reader
-
-    def __aiter__(self) -> StdinLines:
-        return self
-
-    async def __anext__(self) -> bytes | TooLong:
-        try:
-            return await self._reader.readuntil(b"\n")
-        except asyncio.LimitOverrunError as over:
-            return await self._skip(over.consumed)
-        except asyncio.IncompleteReadError as end:
-            if end.partial:
-                return end.partial
-            raise StopAsyncIteration from None
-
-    async def _skip(self, ahead: int) -> TooLong:
-        """To the end of the line, piece by piece."""
-        count = 0
-        while True:
-            count += len(await self._reader.readexactly(ahead))
-            try:
-                return TooLong(count + len(await self._reader.readuntil(b"\n")))
-            except asyncio.LimitOverrunError as over:
-                ahead = over.consumed
-            except asyncio.IncompleteReadError as end:
-                return TooLong(count + len(end.partial))
 
 
 class Out:
@@ -98,10 +63,10 @@ def _unread(fd: int) -> int | None:
 
 
 @asynccontextmanager
-async def own_pipes(longest: int) -> AsyncGenerator[tuple[StdinLines, Out]]:
+async def own_pipes(longest: int) -> AsyncGenerator[tuple[StreamLines, Out]]:
     """The pipes of this process, from where the former reader and writer stopped."""
     streams = own_streams()
-    reader = asyncio.StreamReader(limit=longest)
+    reader = asyncio.StreamReader()
     reader.feed_data(streams.unread)
     if streams.ended:
         source = None
@@ -115,7 +80,7 @@ async def own_pipes(longest: int) -> AsyncGenerator[tuple[StdinLines, Out]]:
         writer.write(streams.unsent)  # goes out before anything else; nobody waits for it here
     out = Out(streams.stdout, writer)
     try:
-        yield StdinLines(reader), out
+        yield StreamLines(reader, LineSplitter(longest, LongLine)), out
     finally:
         if source is not None:
             source.close()

@@ -17,6 +17,7 @@ from meantime.conversation.dialect_lookup import OWN
 from meantime.daemon.home import home
 from meantime.ports.tasks import Tasks
 from meantime.surfaces.hooks.shown_notices import has_hooks
+from meantime.system.line_splitter import LongLine, StreamLines
 from meantime.toolset.work_catalog import Works
 
 from .client_conversation import ClientConversation
@@ -24,7 +25,7 @@ from .client_sessions import ClientSessions
 from .client_thread import ClientThread, instructions
 from .handshake import ACKNOWLEDGED, LISTEN
 from .notice_delivery import NoticeDelivery, Ride
-from .pipes import Out, StdinLines, TooLong, own_pipes
+from .pipes import Out, own_pipes
 from .sdk_server import Context, ToolServer
 from .standard_streams import own_streams
 
@@ -65,7 +66,7 @@ class StdioTransport:
     def carries(self, ctx: Context, conversation: ClientConversation, ride: Ride) -> None:
         self._riding[ctx.request_id] = (conversation.inbox, ride)
 
-    async def run(self, lines: StdinLines, out: Out, replay: Sequence[bytes] = ()) -> None:
+    async def run(self, lines: StreamLines, out: Out, replay: Sequence[bytes] = ()) -> None:
         """`replay`: the client has said these before, and has the answers."""
         to_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         to_client, from_server = anyio.create_memory_object_stream[SessionMessage](0)
@@ -82,13 +83,13 @@ class StdioTransport:
             with anyio.CancelScope(shield=True):
                 await self._sessions.close()
 
-    async def _read(self, lines: StdinLines, to_server: Any, out: Out, replay: Sequence[bytes]) -> None:
+    async def _read(self, lines: StreamLines, to_server: Any, out: Out, replay: Sequence[bytes]) -> None:
         async with to_server:
             for line in replay:
                 await self._replay(line, to_server)
             async for line in lines:
-                if isinstance(line, TooLong):
-                    await _refuse(out, f"A message has at most {LONGEST} bytes; this one had {line.bytes}.")
+                if isinstance(line, LongLine):
+                    await _refuse(out, f"A message has at most {LONGEST} bytes; this one had {line.size}.")
                     continue
                 if not line.strip():
                     continue

@@ -17,6 +17,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from meantime.conversation.dialect_lookup import OWN, dialect_of
 from meantime.kernel.ids import check_id
+from meantime.ports.event_loop import BackgroundTasks
 from meantime.ports.owner import HostCount, Owner
 from meantime.ports.tasks import Tasks
 from meantime.surfaces.caller.caller_thread import named
@@ -116,7 +117,7 @@ class HttpMcp:
         self._works = OwnerCatalog(tasks, owner)
         self._settings = settings
         self._conversations: OrderedDict[tuple[str, str, str], ClientConversation] = OrderedDict()
-        self._beside: set[asyncio.Task[None]] = set()
+        self._beside = BackgroundTasks()
         self._opening = asyncio.Lock()
         self._doors: dict[
             str, TransportSessions
@@ -140,8 +141,7 @@ class HttpMcp:
             await door.close()
         for conversation in self._conversations.values():
             await conversation.close()
-        if self._beside:
-            await asyncio.wait(self._beside)
+        await self._beside.wait()
 
     async def handle(self, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None:
         riding = Riding()
@@ -200,9 +200,7 @@ class HttpMcp:
             self._drop(key)
 
     def _drop(self, key: tuple[str, str, str]) -> None:
-        closing = asyncio.get_running_loop().create_task(self._conversations.pop(key).close())
-        self._beside.add(closing)
-        closing.add_done_callback(self._beside.discard)
+        self._beside.start(self._conversations.pop(key).close())
 
 
 def _security(settings: HttpSettings) -> TransportSecuritySettings:

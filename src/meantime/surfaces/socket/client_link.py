@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -34,11 +35,13 @@ from meantime.link.frames import (
     Withdraws,
 )
 from meantime.link.unix_address import credentials
-from meantime.link.verb_messages import VERBS, VerbMessages, encode, to_wire_answer
+from meantime.link.verb_messages import CATALOG_VERBS, VERBS, VerbMessages, encode, to_wire_answer
 from meantime.ports.clock import Alarm
+from meantime.ports.owner import Catalog
 from meantime.ports.runner import CURRENT, Context
 from meantime.ports.tasks import OpenTurn, Tasks
 
+from .executor_reports import ExecutorReports
 from .executor_table import ConnectedExecutor, ExecutorTable
 
 MAX_ASKED = 10_000  # questions of one process at once
@@ -48,17 +51,26 @@ OLDER = "The daemon is older than this program: meantime down --keep && meantime
 decode = msgspec.json.Decoder(FromClient).decode
 
 
-class ClientLink:
-    """`instance` tells a client whether it speaks to the same owner as before."""
+class LinkedOwner(NamedTuple):
+    """The owner, as all of its connected processes share it. `instance` tells a client whether it speaks
+    to the same owner as before; `unread` counts the notices that a thread is to be told."""
 
-    def __init__(
-        self, tasks: Tasks, executors: ExecutorTable, instance: str, version: str, full: str = ""
-    ) -> None:
-        self._tasks = tasks
-        self._executors = executors
-        self._instance = instance
-        self._version = version
-        self._full = full  # why nobody can be let in
+    tasks: Tasks
+    catalog: Catalog
+    executors: ExecutorTable
+    reports: ExecutorReports
+    unread: Callable[[str], int]
+    instance: str
+    version: str
+
+
+class ClientLink:
+    def __init__(self, owner: LinkedOwner, full: str = "") -> None:
+        """`full`: why nobody can be let in."""
+        self._owner = owner
+        self._executors = owner.executors
+        self._reports = owner.reports
+        self._full = full
         self.wire: Wire[Any] = Wire(decode, self._received, self._lost, self._made)
         self.executor: ConnectedExecutor | None = None
         self._asked: dict[int, asyncio.Task[None]] = {}
@@ -88,7 +100,7 @@ class ClientLink:
     def _hello(self, hello: Hello) -> None:
         if hello.protocol != PROTOCOL:
             self._refuse(
-                f"This owner speaks version {PROTOCOL} of the link, and meantime {self._version}; "
+                f"This owner speaks version {PROTOCOL} of the link, and meantime {self._owner.version}; "
                 f"the client speaks {hello.protocol}, and meantime {hello.version}.",
                 "Install the same version, then: meantime down && meantime up",
                 code="other_version",
@@ -98,10 +110,12 @@ class ClientLink:
             self.wire.abort()
             return
         self._wants_inbox = hello.wants_inbox
-        self.executor = self._executors.join(hello.executor, self.wire, self._pid, hello.turns)
+        back = self._reports.give_back
+        self.executor = self._executors.join(hello.executor, self.wire, self._pid, hello.turns, back)
         lease = self._executors.lease
-        limits, plugins = self._tasks.limits(), self._tasks.plugin_defaults()
-        self.wire.send(Welcome(self._version, self._instance, lease, limits, plugins))
+        limits, plugins = self._owner.tasks.limits(), self._owner.tasks.plugin_defaults()
+        about = (self._owner.version, self._owner.instance, lease, limits, plugins)
+        self.wire.send(Welcome(*about, has_catalog=True))
         self._executors.welcome(self.executor)
         self._check_lease()
 
@@ -158,17 +172,17 @@ class ClientLink:
                 if asked := self._asked.get(frame.id):
                     asked.cancel()
             case Ended():
-                self._executors.ended(self.executor, frame)
+                self._reports.ended(self.executor, frame)
             case Saying():
-                self._executors.saying(self.executor, frame)
+                self._reports.saying(self.executor, frame)
             case QuestionAsked():
-                self._executors.question_asked(self.executor, frame)
+                self._reports.question_asked(self.executor, frame)
             case Withdraws():
-                self._executors.withdraws(self.executor, frame)
+                self._reports.withdraws(self.executor, frame)
             case Hosting():
                 self.executor.hosts = frame.hosts[:MAX_HOSTS]
             case UnknownFrame():
-                self._executors.unknown(self.executor, frame)
+                self._reports.unknown(self.executor, frame)
             case Bye():
                 self._executors.gone(self.executor, failed=False)
             case Ping():
@@ -219,7 +233,8 @@ class ClientLink:
             raise InvalidInput(f"{verb.name}: {problem}.", hint=hint) from None
         if verb.name == "call" and given["options"].executor is not None:
             self._outlasting.add(ask.id)
-        answer = await getattr(self._tasks, verb.name)(**given)
+        served = self._owner.catalog if verb.name in CATALOG_VERBS else self._owner.tasks
+        answer = await getattr(served, verb.name)(**given)
         return self._noted(verb.name, given, answer)
 
     def _noted(self, verb: str, given: dict[str, Any], answer: Any) -> Any:
@@ -228,11 +243,11 @@ class ClientLink:
         match verb:
             case "open_turn":
                 opened: OpenTurn = answer
-                if self.wire.is_open:
-                    self.executor.turns.add(opened.id)
-                else:  # nobody will ever know this turn
-                    self._executors.give_back(opened.id, failed=False)
-                if self._wants_inbox and not opened.notices:
+                if not self.wire.is_open:  # nobody will ever know this turn
+                    self._reports.give_back(opened.id, failed=False)
+                    return answer
+                self.executor.turns.add(opened.id)
+                if self._wants_inbox and not opened.notices and not self._owner.unread(given["thread"]):
                     self._executors.inboxes.tell_empty(given["thread"], self.wire)
             case "close_turn":
                 self.executor.turns.discard(given["turn"])

@@ -6,7 +6,6 @@ connection arrive in order: whatever was recorded before an answer was sent is k
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from meantime.link.frame_connection import Wire
@@ -17,16 +16,11 @@ MOST = 1_000  # threads that one connection knows to be empty
 
 class EmptyInboxes:
     def __init__(self) -> None:
-        self.unread: Callable[[str], int] = (
-            _uncounted  # set by the owner: notices that a thread is to be told
-        )
         self._wires: dict[str, set[Wire[Any]]] = {}  # by thread
         self._threads: dict[Wire[Any], dict[str, None]] = {}  # the other way round; told last comes last
 
     def tell_empty(self, thread: str, wire: Wire[Any]) -> None:
-        """After a turn that found nothing. Something may have come since it looked."""
-        if self.unread(thread) or not wire.is_open:
-            return
+        """After a turn that found nothing."""
         known = self._threads.setdefault(wire, {})
         known[thread] = None
         self._wires.setdefault(thread, set()).add(wire)
@@ -54,8 +48,3 @@ class EmptyInboxes:
         wires.discard(wire)
         if not wires:
             del self._wires[thread]
-
-
-def _uncounted(thread: str) -> int:
-    """Nobody counts here: no inbox is known to be empty."""
-    return 1

@@ -4,39 +4,26 @@ connected, a grace when it is not, and when that is over its runs are lost and i
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from meantime.kernel.errors import InvalidInput, MeantimeError, NotFound
+from meantime.kernel.errors import InvalidInput
+from meantime.kernel.limits import Limits
 from meantime.kernel.model import Json, Task
 from meantime.kernel.outcomes import Report
-from meantime.kernel.questions import Reply
-from meantime.link import wire_errors
 from meantime.link.frame_connection import Wire
-from meantime.link.frames import (
-    Ended,
-    EndingAcknowledged,
-    Fence,
-    QuestionAsked,
-    Replied,
-    RunFrame,
-    Saying,
-    Stop,
-    UnknownFrame,
-    Withdraws,
-    from_wire,
-)
+from meantime.link.frames import Fence, Limited, RunFrame, Stop
 from meantime.ports.clock import Alarm, Clock
 from meantime.ports.executors import Relay
-from meantime.ports.runner import Assignment, Stopped
-from meantime.ports.tasks import Tasks
+from meantime.ports.runner import Assignment
 
 from .empty_inboxes import EmptyInboxes
 
 GONE = "The process that ran it is gone; how far it got is not known."
-NOT_THERE = "The process that had handed it in does not have it any more."
+
+
+class GiveBack(Protocol):
+    def __call__(self, turn: str, *, failed: bool) -> None: ...
 
 
 class RemoteRun(NamedTuple):
@@ -50,6 +37,10 @@ class RemoteRun(NamedTuple):
     def task(self) -> Task:
         return self.assignment.task
 
+    def end(self, report: Report) -> None:
+        if not self.ended.done():
+            self.ended.set_result(report)
+
 
 class ConnectedExecutor:
     def __init__(self, id: str) -> None:
@@ -62,6 +53,7 @@ class ConnectedExecutor:
         self.asking: set[tuple[str, str]] = set()  # tasks, and what they are asking now
         self.grace: Alarm | None = None
         self.life: int | None = None  # a descriptor that tells the end of its process
+        self.give_back: GiveBack = _keep
 
     def order(self, run: RemoteRun, *, again: bool) -> None:
         if self.wire is not None:
@@ -87,14 +79,8 @@ class ExecutorTable:
         self._grace = grace
         self._known: dict[str, ConnectedExecutor] = {}
         self._began = clock.monotonic()
-        self._tasks: Tasks | None = None
-        self._beside: set[asyncio.Task[None]] = set()
         self._closed = False
         self.inboxes = EmptyInboxes()
-        self.keep_late: Callable[[str, str, Fence, Report], Awaitable[None]] = _forget  # set by the owner
-
-    def serve(self, tasks: Tasks) -> None:
-        self._tasks = tasks
 
     def hosts(self) -> list[tuple[str, str, str]]:
         return [host for one in self._known.values() for host in one.hosts]
@@ -130,7 +116,7 @@ class ExecutorTable:
         run = None if executor is None else executor.runs.get(task.id)
         if run is None:
             return False
-        _end(run, Report(detached=True))
+        run.end(Report(detached=True))
         return True
 
     def _awaited(self, id: str) -> ConnectedExecutor | None:
@@ -140,19 +126,33 @@ class ExecutorTable:
             self._arm(executor)
         return executor
 
+    # -- ports.executors.LinkedProcesses
+
+    def limits_changed(self, limits: Limits) -> None:
+        """All connected processes know them without asking, whoever changed them."""
+        for executor in self._known.values():
+            if executor.wire is not None:
+                executor.wire.send(Limited(limits))
+
+    def inbox_filled(self, thread: str) -> None:
+        self.inboxes.tell_filled(thread)
+
     # -- coming and going
 
-    def join(self, id: str, wire: Wire[Any], pid: int | None, turns: list[str]) -> ConnectedExecutor:
-        """A process that comes back takes its place again; its other connection is closed."""
+    def join(
+        self, id: str, wire: Wire[Any], pid: int | None, turns: list[str], give_back: GiveBack
+    ) -> ConnectedExecutor:
+        """A process that comes back takes its place again; its other connection is closed. `give_back` takes
+        the turns that it does not hold any more, now and when it is gone."""
         executor = self._known.setdefault(id, ConnectedExecutor(id))
         if executor.wire is not None:
             executor.wire.abort()
         if executor.grace is not None:
             executor.grace.cancel()
-        executor.wire, executor.pid = wire, pid
+        executor.wire, executor.pid, executor.give_back = wire, pid, give_back
         self._watch(executor)
         for turn in executor.turns - set(turns):  # opened, but the answer was lost
-            self.give_back(turn, failed=False)
+            give_back(turn, failed=False)
         executor.turns &= set(turns)
         return executor
 
@@ -175,9 +175,9 @@ class ExecutorTable:
         if wire is not None:
             wire.abort()
         for run in list(executor.runs.values()):
-            _end(run, Report(lost=GONE))
+            run.end(Report(lost=GONE))
         for turn in executor.turns:
-            self.give_back(turn, failed=failed)
+            executor.give_back(turn, failed=failed)
 
     def _arm(self, executor: ConnectedExecutor) -> None:
         if not self._closed:
@@ -205,94 +205,13 @@ class ExecutorTable:
         if executor.grace is not None:
             executor.grace.cancel()
 
-    # -- what executors say
-
-    def saying(self, executor: ConnectedExecutor, frame: Saying) -> None:
-        run = executor.run(frame.task, frame.fence)
-        if run is not None:
-            _relay(run, frame)
-            run.context.relay_deaf(frame.is_deaf)
-
-    def ended(self, executor: ConnectedExecutor, frame: Ended) -> None:
-        run = executor.run(frame.task, frame.fence)
-        if run is not None:
-            _relay(run, frame)
-            _end(run, from_wire(frame.report))
-        self._spawn(self._acknowledge(executor, frame, is_late=run is None))
-
-    def unknown(self, executor: ConnectedExecutor, frame: UnknownFrame) -> None:
-        run = executor.run(frame.task, frame.fence)
-        if run is not None:
-            _end(run, Report(lost=NOT_THERE))
-
-    def question_asked(self, executor: ConnectedExecutor, frame: QuestionAsked) -> None:
-        run = executor.run(frame.task, frame.fence)
-        asked = (frame.task, frame.question.id)
-        if run is not None and asked not in executor.asking:
-            executor.asking.add(asked)
-            self._spawn(self._answer_question(executor, run, frame))
-
-    async def _answer_question(
-        self, executor: ConnectedExecutor, run: RemoteRun, frame: QuestionAsked
-    ) -> None:
-        said: Reply | None = None
-        error = None
-        try:
-            said = await self._said(frame) if frame.again else None
-            said = said or await run.context.ask(frame.question)
-        except MeantimeError as problem:
-            error = wire_errors.to_wire(problem)
-        except Stopped:
-            return  # which it hears by itself
-        finally:
-            executor.asking.discard((frame.task, frame.question.id))
-        if executor.wire is not None:
-            executor.wire.send(Replied(frame.task, frame.fence, frame.question.id, said, error))
-
-    async def _said(self, frame: QuestionAsked) -> Reply | None:
-        """It was answered while the connection was lost."""
-        assert self._tasks is not None
-        answers = (await self._tasks.get(frame.task, None)).answers
-        own = [said for said in answers if said.run == frame.fence[0] and said.question == frame.question.id]
-        return own[-1] if own else None
-
-    def withdraws(self, executor: ConnectedExecutor, frame: Withdraws) -> None:
-        run = executor.run(frame.task, frame.fence)
-        if run is not None:
-            run.context.withdraw(frame.question, frame.reply)
-
-    async def _acknowledge(self, executor: ConnectedExecutor, frame: Ended, *, is_late: bool) -> None:
-        """Once it is on record. A run without a record is a call, which has its answer, or was deleted."""
-        assert self._tasks is not None
-        with contextlib.suppress(NotFound):
-            await self._tasks.wait([frame.task], None)
-            if is_late:
-                await self.keep_late(frame.task, executor.id, frame.fence, from_wire(frame.report))
-        if executor.wire is not None:
-            executor.wire.send(EndingAcknowledged(frame.task, frame.fence))
-
-    def give_back(self, turn: str, *, failed: bool) -> None:
-        assert self._tasks is not None
-        self._spawn(self._tasks.close_turn(turn, failed=failed))
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        async def quietly() -> None:
-            with contextlib.suppress(MeantimeError):
-                await work
-
-        task = asyncio.get_running_loop().create_task(quietly())
-        self._beside.add(task)
-        task.add_done_callback(self._beside.discard)
-
     def close(self) -> None:
         """Nobody is waited for any more: what was not left to the next owner ends here."""
         self._closed = True
         for executor in self._known.values():
             self._let_be(executor)
             for run in list(executor.runs.values()):
-                _end(run, Report(lost=GONE))
-        for task in self._beside:
-            task.cancel()
+                run.end(Report(lost=GONE))
 
 
 def check_times(lease: float, grace: float) -> None:
@@ -300,19 +219,8 @@ def check_times(lease: float, grace: float) -> None:
         raise InvalidInput("An executor's lease and grace are seconds, up to a day.")
 
 
-def _end(run: RemoteRun, report: Report) -> None:
-    if not run.ended.done():
-        run.ended.set_result(report)
-
-
-def _relay(run: RemoteRun, frame: Saying | Ended) -> None:
-    run.context.relay(frame.said.progress, frame.said.emitted, frame.said.session)
-    if run.assignment.again:  # what was begun under us, we have timed ourselves
-        run.context.running_for(max(0.0, frame.age))
-
-
-async def _forget(task: str, executor: str, fence: Fence, report: Report) -> None:
-    """Nobody keeps a ledger here."""
+def _keep(turn: str, *, failed: bool) -> None:
+    """A process that never joined holds no turn."""
 
 
 async def _outlast(run: RemoteRun, executor: ConnectedExecutor) -> Report:

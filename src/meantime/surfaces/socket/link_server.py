@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 
-from meantime.kernel.limits import Limits
-from meantime.link.frames import Limited
+from meantime.ports.owner import Catalog
 from meantime.ports.tasks import Tasks
 from meantime.surfaces.unix_socket import UnixSocket, bind_unix
 
-from .client_link import ClientLink
+from .client_link import ClientLink, LinkedOwner
+from .executor_reports import ExecutorReports, KeepLate
 from .executor_table import ExecutorTable
 
 MAX_LINKS = 1_000  # connected processes
@@ -19,34 +20,39 @@ DRAIN = 1.0  # seconds that the last words of a closing door have
 
 
 class LinkServer:
-    def __init__(self, tasks: Tasks, executors: ExecutorTable, path: Path, version: str) -> None:
-        self._tasks = tasks
+    """`keep_late` takes the report of a run that was given up; `unread` counts the notices of a thread."""
+
+    def __init__(
+        self,
+        tasks: Tasks,
+        catalog: Catalog,
+        executors: ExecutorTable,
+        path: Path,
+        version: str,
+        *,
+        keep_late: KeepLate,
+        unread: Callable[[str], int],
+    ) -> None:
         self.executors = executors
+        self._reports = ExecutorReports(tasks, keep_late)
+        instance = secrets.token_hex(8)
+        self._owner = LinkedOwner(tasks, catalog, executors, self._reports, unread, instance, version)
         self._path = path
-        self._version = version
-        self._instance = secrets.token_hex(8)
         self._links: set[ClientLink] = set()
         self._server: asyncio.Server | None = None
         self._socket: UnixSocket | None = None
 
     async def open(self) -> None:
-        self.executors.serve(self._tasks)
         self._socket = bind_unix(self._path)
         loop = asyncio.get_running_loop()
         self._server = await loop.create_unix_server(self._connected, sock=self._socket.listening)
 
     def _connected(self) -> asyncio.Protocol:
         full = f"{len(self._links)} processes are connected." if len(self._links) >= MAX_LINKS else ""
-        link = ClientLink(self._tasks, self.executors, self._instance, self._version, full)
+        link = ClientLink(self._owner, full)
         self._links.add(link)
         link.closed.add_done_callback(lambda _: self._links.discard(link))
         return link.wire
-
-    def tell_limits(self, limits: Limits) -> None:
-        """Changed limits, whoever changed them: all connected processes know them without asking."""
-        for link in self._links:
-            if link.executor is not None:
-                link.wire.send(Limited(limits))
 
     def pause(self) -> None:
         """No question is answered any more: the next owner will. Endings are still received."""
@@ -69,3 +75,4 @@ class LinkServer:
         for link in list(self._links):
             link.wire.abort()
         self.executors.close()
+        self._reports.close()

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     Wire = dict[str, Any]  # a task as the HTTP API gives it
 else:
     Wire = dict
+SLOWER = 2  # times as long as usual, from where that is said
 SHOWN = 8  # characters of an id, as people see it
 
 ACTIVE = ("queued", "running", "waiting", "cancelling")
@@ -55,9 +56,22 @@ def short(id: str) -> str:
 def status(task: Wire) -> str:
     state = str(task.get("state", ""))
     word = {"timed_out": "timed out"}.get(state, state)
-    if state == "running" and task.get("resumeCount"):
+    if state == "running" and (task.get("resumeCount") or task.get("run", 1) > 1):
         word = "resumed"
+    quiet = silence(task)
+    if quiet is not None:
+        word = f"silent {span(quiet)}"
     return f"{LOOKS.get(state, ('?', ''))[0]} {word}"
+
+
+def silence(row: Wire) -> float | None:
+    """Seconds without a sign of life of a running task, once they are enough to be shown."""
+    after = row.get("silentAfterMs")
+    last = moment(row.get("lastEventAt")) if after and row.get("state") == "running" else None
+    if last is None:
+        return None
+    seconds = time.time() - last
+    return seconds if seconds * 1_000 > row["silentAfterMs"] else None
 
 
 def paint(text: str, task: Wire) -> str:
@@ -86,7 +100,7 @@ def age(task: Wire, now: float | None = None) -> float:
     if task.get("duration") is not None:
         return task["duration"] / 1000
     began = moment(task.get("startedAt")) or moment(task.get("createdAt"))
-    ended = moment(task.get("completedAt"))
+    ended = moment(task.get("completedAt") or task.get("endedAt"))
     until = ended if ended is not None else time.time() if now is None else now
     return max(0.0, until - began) if began is not None else 0.0
 
@@ -104,11 +118,13 @@ def span(seconds: float) -> str:
 
 
 def title(task: Wire) -> str:
-    return plain(task.get("description") or task.get("prompt") or task.get("kind") or "")
+    return plain(task.get("title") or task.get("description") or task.get("prompt") or task.get("kind") or "")
 
 
 def doing(task: Wire) -> str:
-    """Its activity now, or how it ended: one line."""
+    """Its activity now, or how it ended: one line. A row of the API has it already."""
+    if "now" in task:
+        return _of_row(task)
     if task.get("error"):
         return plain(task["error"])
     if task.get("state") == "queued":
@@ -126,6 +142,24 @@ def doing(task: Wire) -> str:
     if task.get("state") not in ACTIVE:
         return ""
     return " ".join([*([f"{percent:.0f} %"] if percent is not None else []), *([said] if said else [])])
+
+
+def _of_row(row: Wire) -> str:
+    percent = [f"{row['percent']:.0f} %"] if row.get("percent") is not None and row["state"] in ACTIVE else []
+    said = plain(row["now"])
+    if row["state"] == "waiting" and said:
+        said = f"asks: {said}"
+    usual = [usually(row["usualMs"], age(row))] if row["state"] == "running" and row.get("usualMs") else []
+    return " · ".join([*([" ".join([*percent, said]).strip()] if percent or said else []), *usual])
+
+
+def usually(ms: object, seconds: float) -> str:
+    """How long such work usually takes, and how much longer this one has taken."""
+    if not isinstance(ms, int | float) or ms <= 0:
+        return ""
+    usual = ms / 1000
+    slower = f"; {seconds / usual:.0f}× slower than usual" if seconds >= SLOWER * usual else ""
+    return f"usually {span(usual)}{slower}"
 
 
 def room() -> int | None:

@@ -21,6 +21,7 @@ from meantime.integrations.mcp.remote_task import task_of
 from meantime.integrations.mcp.servers import Server, StdioServer
 from meantime.integrations.mcp.tool_results import UNREACHED
 from meantime.kernel.work import ToolInfo
+from meantime.ports.event_loop import BackgroundTasks
 
 from .disconnect_reason import HOW_IT_ENDED, autopsy, in_words, why_not
 from .http_transport import CUT_OFF, FORGOTTEN, http_wire
@@ -59,7 +60,7 @@ class ServerConnection:
         self._listed_at = -1  # how often they had changed when we listed them
         self._listing = asyncio.Lock()
         self.users = 0  # the link's count
-        self._side: set[asyncio.Task[Any]] = set()
+        self._side = BackgroundTasks()
 
     # -- life: all of it in one asyncio task, as the SDK's cancel scopes want it
 
@@ -87,8 +88,7 @@ class ServerConnection:
         except BaseException as raised:
             problem = raised
         finally:
-            for beside in self._side:
-                beside.cancel()
+            self._side.cancel()
             self._how = self._how or in_words(problem)
             self._gone.set()
             self._over.set()
@@ -227,12 +227,12 @@ class ServerConnection:
         capabilities = self._session.server_capabilities
         tools = capabilities.tools if capabilities is not None else None
         if self.is_modern and tools is not None and tools.list_changed:
-            self._beside(self._listen({"toolsListChanged": True}))
+            self._side.start(self._listen({"toolsListChanged": True}))
 
     def follow(self, task: str, said: Said) -> Callable[[], None]:
         """Calls `said` with every state of a task that the server sends; returns how to stop that."""
         self._notifications.follow(task, said)
-        listening = self._beside(self._listen({"taskIds": [task]})) if self.is_modern else None
+        listening = self._side.start(self._listen({"taskIds": [task]})) if self.is_modern else None
 
         def stop() -> None:
             self._notifications.unfollow(task)
@@ -247,9 +247,3 @@ class ServerConnection:
         params = types.SubscriptionsListenRequestParams(notifications=wants)
         with suppress(MCPError, ValidationError):
             await self._session.send_request(types.SubscriptionsListenRequest(params=params), _ANY)
-
-    def _beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(work)
-        self._side.add(task)
-        task.add_done_callback(self._side.discard)
-        return task

@@ -14,6 +14,7 @@ import httpx
 import msgspec
 
 from meantime.integrations.opencode.errors import Away, Denied, Unknown
+from meantime.system.line_splitter import LineSplitter, LineTooLong
 
 USER = "opencode"
 TIMEOUT = httpx.Timeout(30.0, connect=10.0)  # the first call in a folder loads it, which takes seconds
@@ -21,6 +22,7 @@ SOON = httpx.Timeout(3.0)
 PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)  # seconds between looks for a server that is away
 SILENCE = 25.0  # seconds: a heartbeat comes every 10
 SHOWN = 300  # characters of an error
+MOST_EVENT = 64 << 20  # bytes of one event
 
 
 class ApiClient:
@@ -158,16 +160,15 @@ class ApiClient:
                 if answer.status_code != 200:
                     raise Away(f"{self.url} gives no events ({answer.status_code}).")
                 yield _data(answer)
-        except httpx.TransportError as problem:
+        except (httpx.TransportError, LineTooLong) as problem:
             raise Away(f"{self.url} was lost: {problem or type(problem).__name__}.") from None
 
 
 async def _data(answer: httpx.Response) -> AsyncGenerator[bytes]:
     """By line ends of our own: a line of JSON may hold what others take for one."""
-    rest = b""
+    lines = LineSplitter(MOST_EVENT)
     async for piece in answer.aiter_raw():
-        *lines, rest = (rest + piece).split(b"\n")
-        for line in lines:
+        for line in lines.feed(piece):
             if line.startswith(b"data:"):
                 yield line[5:].strip()
 

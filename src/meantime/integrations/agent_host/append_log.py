@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+INTERRUPTED = "interrupted: what it did is not known"  # the result of a call that a crash or a stop cut off
 
 
-class Kept:
+class AppendLog:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._whole = not _is_cut(path)
@@ -38,6 +46,12 @@ class Kept:
             return [record for record in self.path.read_bytes().split(b"\n")[:-1] if record]
         except FileNotFoundError:
             return []
+
+    def readable(self, kind: type[T]) -> Iterator[T]:
+        """The records that are a `kind` in JSON; all others are left out, such as one that a crash cut."""
+        for record in self.records():
+            with suppress(msgspec.MsgspecError):
+                yield msgspec.json.decode(record, type=kind)
 
 
 def _is_cut(path: Path) -> bool:

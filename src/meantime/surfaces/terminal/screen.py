@@ -1,4 +1,7 @@
-"""The terminal: a prompt at the bottom, and everything else above it, in the terminal's own scrollback."""
+"""The terminal: a prompt at the bottom, and everything else above it, in the terminal's own scrollback.
+
+The chat and the demo share it. It is the only file that loads prompt_toolkit.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import os
 import sys
 import termios
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import NamedTuple
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import get_app_or_none
@@ -14,54 +19,76 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.history import InMemoryHistory
+from prompt_toolkit.input.vt100 import Vt100Input, raw_mode
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 
-from meantime.surfaces.terminal.task_format import coloured, wants_colour
-
-from .chat_format import BOLD
+from .task_format import wants_colour
 
 REFRESH = 1.0  # seconds between two looks at the clock of what is waited for
 Options = Callable[[str], Iterable[tuple[str, str]]]
 
 
-class Keys:
-    """The actions of keys; set by their owner."""
+class Keys(NamedTuple):
+    """The actions of keys."""
 
-    def __init__(self) -> None:
-        self.background: Callable[[], None] = lambda: None
-        self.interrupt: Callable[[], bool] = lambda: False
-        self.is_calling: Callable[[], bool] = lambda: False
+    background: Callable[[], None]
+    interrupt: Callable[[], bool]
+    is_calling: Callable[[], bool]
 
 
 class Screen:
-    def __init__(self, toolbar: Callable[[], str], options: Options, keys: Keys) -> None:
+    """A prompt, whose typed line stays while rows are put above it.
+
+    With `keys`, every key is the screen's; without it, Ctrl+C and Ctrl+Z stay signals. `erase` removes the
+    prompt and its line when the line is finished or the screen is left; otherwise they stay in the
+    scrollback. `pressed` is called after each key. `options` are completions for lines that begin with a
+    slash.
+    """
+
+    def __init__(
+        self,
+        prompt: str,
+        *,
+        toolbar: Callable[[], str] | None = None,
+        options: Options | None = None,
+        keys: Keys | None = None,
+        pressed: Callable[[], None] | None = None,
+        erase: bool = False,
+    ) -> None:
         style = {
             "bottom-toolbar": "noreverse fg:ansibrightblack" if wants_colour() else "noreverse",
             "bottom-toolbar.text": "",
         }
         self._typed = InMemoryHistory()
         self._left = False
+        self._takes_signals = keys is not None
         self._session: PromptSession[str] = PromptSession(
-            ANSI(f"{coloured('>', BOLD)} "),
+            ANSI(prompt),
             history=self._typed,
-            completer=_Completer(options),
+            completer=_Completer(options) if options else None,
             complete_while_typing=Condition(lambda: self._session.default_buffer.text.startswith("/")),
             reserve_space_for_menu=6,
-            bottom_toolbar=lambda: ANSI(toolbar()),
-            key_bindings=_bindings(keys, self),
+            bottom_toolbar=(lambda: ANSI(toolbar())) if toolbar else None,
+            key_bindings=_bindings(keys, self) if keys else None,
             style=Style.from_dict(style),
-            refresh_interval=REFRESH,
+            refresh_interval=REFRESH if toolbar else 0,
             prompt_continuation="  ",
+            erase_when_done=erase,
+            input=None if keys else _SignallingInput(sys.stdin),
+            output=None if toolbar or options else _unasking_output(),
         )
+        if pressed:
+            self._session.app.key_processor.after_key_press.add_handler(_calling(pressed))
 
     async def lines(self) -> AsyncGenerator[str]:
         """The typed lines, until somebody leaves. Keys are ours also between two prompts: one that is pressed
         then is for the next."""
-        with self._session.app.input.raw_mode():
+        with self.raw_mode():
             while not self._left:
                 try:
-                    yield await self._session.prompt_async()
+                    yield await self._session.prompt_async(handle_sigint=self._takes_signals)
                 except EOFError:
                     return
                 except (OSError, termios.error):
@@ -75,18 +102,32 @@ class Screen:
         text = "".join(f"{row}\r\n" for row in rows)
         app = self._session.app
         try:
-            if not app.is_running or app.is_done:
-                app.output.write_raw(text)
-                app.output.flush()
-                return
-            app.renderer.erase()
+            if app.is_running:
+                app.renderer.erase()
             app.output.write_raw(text)
             app.output.flush()
-            app.renderer.reset()
-            app.renderer.request_absolute_cursor_position()
-            app.invalidate()
+            if app.is_running:
+                self._draw_again()
         except OSError:
             _let_go()
+
+    def raw_mode(self) -> AbstractContextManager[None]:
+        """Keys come one by one, and the terminal shows none by itself."""
+        return self._session.app.input.raw_mode()
+
+    def resume(self) -> None:
+        """After Ctrl+Z and `fg`: the shell has set the terminal to what it likes, and written to it."""
+        self.raw_mode().__enter__()  # whoever entered it first leaves it
+        if self._session.app.is_running:
+            self._draw_again()
+
+    def _draw_again(self) -> None:
+        """The prompt, where the cursor is now. One that is finished is drawn a last time by itself."""
+        app = self._session.app
+        app.renderer.reset()
+        if not app.is_done:
+            app.renderer.request_absolute_cursor_position()
+            app.invalidate()
 
     def remember(self, lines: Iterable[str]) -> None:
         """Lines that were typed in an earlier session, for the arrow keys."""
@@ -118,6 +159,37 @@ def _let_go() -> None:
     for stream in (sys.stdout, sys.stderr):
         os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
+
+
+def _calling(pressed: Callable[[], None]) -> Callable[[object], None]:
+    return lambda _: pressed()
+
+
+class _SignallingMode(raw_mode):
+    """Enter stays what it is: after Ctrl+Z, a shell that leaves the mode alone (dash) must still know it."""
+
+    @classmethod
+    def _patch_lflag(cls, attrs: int) -> int:
+        return super()._patch_lflag(attrs) | (attrs & termios.ISIG)
+
+    @classmethod
+    def _patch_iflag(cls, attrs: int) -> int:
+        return attrs
+
+
+class _SignallingInput(Vt100Input):
+    """Keys, but for those that the terminal turns into signals."""
+
+    def raw_mode(self) -> AbstractContextManager[None]:
+        return _SignallingMode(self.fileno())
+
+
+def _unasking_output() -> Vt100_Output:
+    """Never asks the terminal where its cursor is: without a menu or a toolbar below the prompt, nobody needs
+    to know, and an answer that comes late would be typed into the shell."""
+    output = Vt100_Output.from_pty(sys.stdout, os.environ.get("TERM"))
+    output.enable_cpr = False
+    return output
 
 
 class _Completer(Completer):
