@@ -12,7 +12,7 @@ from meantime import Agent, Meantime, Task
 from meantime.kernel.lines import Kind, Line
 from meantime.kernel.questions import PERMISSION, Question
 from meantime.ports.session import AgentSettings, SessionAbilities
-from meantime.runners.agent.agent_run import Employed
+from meantime.runners.agent.agent_run import HostedAgent
 from meantime.testing import FakeClock
 from meantime.testing.scripted_host import ScriptedHost, Turn
 
@@ -54,14 +54,14 @@ async def working(
     host: ScriptedHost | Turn,
     *,
     clock: FakeClock | None = None,
-    more: dict[str, Employed] | None = None,
+    more: dict[str, HostedAgent] | None = None,
     open: dict[str, Any] | None = None,
     **settings: Any,
 ) -> AsyncIterator[Meantime]:
     """A ledger with the agent `helper`, and those of `more`."""
     if not isinstance(host, ScriptedHost):
         host = ScriptedHost(host)
-    agents = {NAME: Employed(AgentSettings(runner="python", **settings), host), **(more or {})}
+    agents = {NAME: HostedAgent(AgentSettings(runner="python", **settings), host), **(more or {})}
     given: dict[str, Any] = dict(open or {})
     if clock is not None:
         given["clock"] = clock

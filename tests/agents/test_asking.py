@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from meantime import Call, InvalidInput, Meantime, Refused, current
+from meantime import AlreadyAnswered, Call, InvalidInput, Meantime, Refused, current
 from meantime.kernel.change import Change
 from meantime.kernel.questions import Choice, Question, posed, reply_to
 from meantime.ports.session import SessionAbilities
@@ -79,9 +79,13 @@ async def test_an_answer_that_is_none_of_those_offered_is_refused(tmp_path: Path
             with pytest.raises(InvalidInput, match="none of the answers"):
                 await mt.answer(handle.id, wrong)
         assert (await mt.answer(handle.id, "Red")).status == "running"
-        with pytest.raises(Refused) as caught:
-            await mt.answer(handle.id, "red")
-        assert caught.value.code == "not_waiting"
+        with pytest.raises(AlreadyAnswered) as caught:
+            await mt.answer(handle.id, "blue")
+        assert (caught.value.code, caught.value.by, caught.value.answer) == (
+            "already_answered",
+            "user",
+            "red",
+        )
 
 
 @pytest.mark.behaviour("F18")

@@ -12,7 +12,7 @@ from meantime import Agent, Call, InvalidInput, NotFound, Refused
 from meantime.kernel.fork_context import COPIED
 from meantime.kernel.lines import Line
 from meantime.ports.session import AgentSettings, SessionAbilities
-from meantime.runners.agent.agent_run import Employed
+from meantime.runners.agent.agent_run import HostedAgent
 from meantime.surfaces.http.task_encoding import wire_task
 from meantime.testing.scripted_host import ScriptedHost
 from outcomes import failed
@@ -106,7 +106,7 @@ async def test_a_fork_that_was_told_as_text_has_one_preamble_and_a_resume_has_no
 @pytest.mark.behaviour("L22")
 async def test_a_task_of_another_agent_is_told_as_text(tmp_path: Path):
     host, other = ScriptedHost(reading, NATIVE), ScriptedHost(reading, NATIVE)
-    more = {"other": Employed(AgentSettings(runner="python"), other)}
+    more = {"other": HostedAgent(AgentSettings(runner="python"), other)}
     async with working(tmp_path, host, more=more) as mt:
         source = await start(mt, "read it")
         await source.wait()

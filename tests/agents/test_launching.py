@@ -12,7 +12,7 @@ import pytest
 from meantime import Agent, Call, InvalidInput, Meantime, Refused
 from meantime.kernel.limits import Limits
 from meantime.ports.session import AgentSettings
-from meantime.runners.agent.agent_run import Employed
+from meantime.runners.agent.agent_run import HostedAgent
 from meantime.runtime.settings import Settings
 from meantime.testing.scripted_host import ScriptedHost
 
@@ -82,7 +82,7 @@ async def test_the_whitelist_of_tools_reaches_the_host_as_it_is(tmp_path: Path):
     hosts = {name: echo_host() for name in ("all", "none", "some")}
     tools = {"all": None, "none": (), "some": ("read",)}
     more = {
-        name: Employed(AgentSettings(runner="python", tools=tools[name]), host)
+        name: HostedAgent(AgentSettings(runner="python", tools=tools[name]), host)
         for name, host in hosts.items()
     }
     async with working(tmp_path, echo_host(), more=more) as mt:
@@ -104,7 +104,7 @@ async def test_a_task_may_have_fewer_tools_than_its_agent(
     tmp_path: Path, own: tuple[str, ...] | None, given: list[str], has: tuple[str, ...]
 ):
     host = echo_host()
-    more = {"some": Employed(AgentSettings(runner="python", tools=own), host)}
+    more = {"some": HostedAgent(AgentSettings(runner="python", tools=own), host)}
     async with working(tmp_path, echo_host(), more=more) as mt:
         thread = mt.thread("conv-1")
         await (await thread.start(Agent("some", "go", tools=given))).wait()

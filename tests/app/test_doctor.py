@@ -165,13 +165,17 @@ def test_files_of_a_daemon_that_was_killed(patient: Patient) -> None:
 
 
 @pytest.mark.parametrize(("free", "level"), [(10**10, OK), (5 * 10**8, WARN), (10**7, BAD)])
-def test_the_disk(patient: Patient, monkeypatch: pytest.MonkeyPatch, free: int, level: str) -> None:
+def test_a_disk_with_little_room_is_a_finding_with_advice(
+    patient: Patient, monkeypatch: pytest.MonkeyPatch, free: int, level: str
+) -> None:
     monkeypatch.setattr(machine_checks.shutil, "disk_usage", lambda place: type("Usage", (), {"free": free}))
     row = rows(patient)["disk"]
     assert (row.level, bool(row.todo)) == (level, level != OK)
 
 
-def test_few_descriptors(patient: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_low_limit_of_descriptors_is_a_warning_with_advice(
+    patient: Patient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda which: (256, 4096))
     row = rows(patient)["files"]
     assert (row.level, "ulimit -n 4096" in row.todo) == (WARN, True)

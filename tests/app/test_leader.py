@@ -103,7 +103,7 @@ def test_one_that_does_not_end_is_said(home: Home) -> None:
         held.communicate("")
 
 
-def test_who_listens(home: Home) -> None:
+def test_the_process_that_listens_at_a_home_is_found(home: Home) -> None:
     assert listener(home) == 0
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(home.http_socket))

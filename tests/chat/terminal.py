@@ -24,7 +24,9 @@ KEYS = {"ctrl-b": "\x02", "ctrl-c": "\x03", "ctrl-d": "\x04", "tab": "\t", "up":
 
 
 class Terminal:
-    """`meantime chat` on a terminal of its own. `text` is everything that it shows, scrollback included."""
+    """A program on a terminal of its own. `text` is everything that it shows, scrollback included."""
+
+    patience = PATIENCE
 
     def __init__(self, program: list[str], environ: dict[str, str], cwd: Path, *, columns: int = 100) -> None:
         self._near, far = pty.openpty()
@@ -73,7 +75,7 @@ class Terminal:
         self.type(KEYS[key])
 
     def until(self, fits: Callable[[], object], what: str = "it") -> None:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + self.patience
         while not fits():
             assert time.monotonic() < deadline, f"{what} did not come:\n{self.text}"
             assert self.process.poll() is None or self.read(), (
@@ -92,7 +94,7 @@ class Terminal:
 
     def end(self) -> int:
         """Its exit code, with all that it showed read."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + self.patience
         while self.process.poll() is None:
             assert time.monotonic() < deadline, f"it does not end:\n{self.text}"
             self.read()

@@ -200,7 +200,7 @@ def test_a_limit_that_nobody_can_mean_is_not_taken_up_again(talk: Talk, thread: 
     terminal.sees("It is 5 now.")
 
 
-def test_wrong_input(talk: Talk):
+def test_wrong_commands_are_answered_with_their_usage(talk: Talk):
     terminal = talk().ready()
     terminal.say("/nonsense at all")
     terminal.sees("Unknown command: /nonsense", "Use /help to see the commands.")
@@ -224,7 +224,7 @@ def test_wrong_input(talk: Talk):
     terminal.sees("Do what?")
 
 
-def test_help(talk: Talk):
+def test_help_lists_commands_and_keys(talk: Talk):
     terminal = talk().ready()
     terminal.say("/help")
     terminal.sees("/task follow <id>", "Ctrl+B ", "Ctrl+C ")

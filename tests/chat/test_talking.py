@@ -355,7 +355,7 @@ def test_a_terminal_that_goes_away(talk: Talk, tmp_path: Path, person: Person):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_killed_politely(talk: Talk, number: signal.Signals):
+def test_a_signal_ends_the_chat_and_leaves_the_terminal_as_it_was(talk: Talk, number: signal.Signals):
     terminal = talk().ready()
     terminal.process.send_signal(number)
     assert terminal.end() == 128 + number
@@ -374,7 +374,7 @@ def test_killed_politely_on_a_terminal_that_can_only_write(talk: Talk):
 KILLED_BETWEEN_PROMPTS = """
 import asyncio, os, signal
 from meantime.surfaces.chat.chat_transcript import ChatTranscript
-from meantime.surfaces.chat.screen import Screen
+from meantime.surfaces.terminal.screen import Screen
 heard = asyncio.Event()
 leave, typed = Screen.leave, ChatTranscript.typed
 def leaving(self):
@@ -441,7 +441,7 @@ def test_the_daemon_is_started_again_under_it(talk: Talk, person: Person, tmp_pa
     assert len(told(terminal)) == 2
 
 
-def test_no_colour(talk: Talk):
+def test_no_color_shows_no_colours(talk: Talk):
     terminal = talk(NO_COLOR="1").ready()
     terminal.say("do echo plain; exit 1")
     terminal.sees("It failed.")
@@ -453,7 +453,7 @@ def test_no_colour(talk: Talk):
     assert {code for found in colours for code in found.split(b";")} <= {b"", b"0"}
 
 
-def test_colour(talk: Talk):
+def test_calls_are_coloured_on_a_terminal(talk: Talk):
     terminal = talk().ready()
     terminal.say("do true")
     terminal.sees("Done.")
@@ -521,8 +521,8 @@ def test_the_executable_says_what_it_needs(person: Person):
 @pytest.mark.parametrize(
     ("missing", "options", "install"),
     [
-        ("prompt_toolkit", [], "pip install 'meantime[server,chat]'"),
-        ("pydantic_ai", ["--model", "openai:x"], "pip install 'meantime[server,chat,model]'"),
+        ("prompt_toolkit", [], "pip install 'meantime[server]'"),
+        ("pydantic_ai", ["--model", "openai:x"], "pip install 'meantime[server,model]'"),
     ],
 )
 def test_without_the_extra(talk: Talk, missing: str, options: list[str], install: str):

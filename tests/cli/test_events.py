@@ -36,7 +36,7 @@ def test_events_in_words(person: Person):
     assert "It ended with exit code 3." in lines[-1]
 
 
-def test_pruning(person: Person):
+def test_prune_deletes_old_endings_and_asks_first(person: Person):
     for line in ("true", "exit 3"):
         person("wait", "-q", person.start("--thread", "old", "-c", line))
     running = person.start("--thread", "old", "--", "sleep", "600")

@@ -37,7 +37,7 @@ def test_help_lists_every_verb(alone: Person):
     assert alone().out == done.out
 
 
-def test_version(alone: Person):
+def test_the_version_is_printed(alone: Person):
     assert alone("--version").out == f"meantime {__version__}\n"
 
 
@@ -154,4 +154,4 @@ def test_completion_is_asked_even_where_a_call_looks_ordinary(person: Person):
         "ps",
         environ={"_MEANTIME_COMPLETE": "bash_complete", "COMP_WORDS": "meantime p", "COMP_CWORD": "1"},
     )
-    assert done.out.split() == ["plain,ps", "plain,prune"]
+    assert done.out.split() == ["plain,ps", "plain,promote", "plain,prune"]

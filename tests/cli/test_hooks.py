@@ -458,7 +458,7 @@ def test_where_an_id_counts(tmp_path: Path, text: str, there: bool):
     assert transcript_search.found(str(path), {"t_1.1": 0}) == ({"t_1.1"} if there else set())
 
 
-def test_no_transcript(tmp_path: Path):
+def test_a_transcript_that_cannot_be_read_has_no_answer(tmp_path: Path):
     assert transcript_search.found(str(tmp_path / "none"), {"t_1.1": 0}) is None
     assert transcript_search.found(str(tmp_path), {"t_1.1": 0}) is None
 

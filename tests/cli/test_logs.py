@@ -25,7 +25,7 @@ def chatty(person: Person) -> str:
     return id
 
 
-def test_streams(person: Person, chatty: str):
+def test_logs_show_one_stream_or_both(person: Person, chatty: str):
     assert person("logs", chatty, "--stream", "stderr").out == "err 1\nerr 2\nerr 3\n"
     both = person.bytes("logs", chatty).stdout
     assert both.count(b"\n") == 7

@@ -67,7 +67,9 @@ def test_no_title_moves_the_cursor(person: Person, works: dict[str, str]):
         (["--status", "lost"], []),
     ],
 )
-def test_ps_searches(person: Person, works: dict[str, str], arguments: list[str], names: list[str]):
+def test_ps_finds_tasks_by_words_and_filters(
+    person: Person, works: dict[str, str], arguments: list[str], names: list[str]
+):
     found = person.json("ps", *arguments)
     assert {task["id"] for task in found["tasks"]} == {works[name] for name in names}
     quiet = person("ps", "-q", *arguments).out.split()
@@ -102,7 +104,7 @@ def test_an_unknown_status_is_usage(person: Person):
     assert "Use one of: queued, running" in done.err
 
 
-def test_show(person: Person, works: dict[str, str]):
+def test_show_names_every_fact_of_a_task(person: Person, works: dict[str, str]):
     shown = person("show", works["bad"][2:9]).out
     facts = dict(line.split("  ", 1) for line in shown.splitlines() if not line.startswith(" "))
     facts = {name.strip(): value.strip() for name, value in facts.items()}
@@ -142,7 +144,7 @@ def test_result_and_its_codes(person: Person, works: dict[str, str]):
         assert done.err.startswith("meantime: ")
 
 
-def test_batch(person: Person, works: dict[str, str]):
+def test_batch_counts_what_has_ended_and_failed(person: Person, works: dict[str, str]):
     first, *rest = person("batch", "mixed").out.splitlines()
     assert first == "mixed  ▓▓▓▓▓▓░░ 3/4  ✗1"
     assert len(rest) == 5
@@ -163,24 +165,8 @@ def test_threads_and_inbox(person: Person, works: dict[str, str]):
     assert "gone" in person("inbox", "other", "-v").out
 
 
-def test_open_prints_the_address(person: Person, works: dict[str, str]):
-    url = person("open", "--print").out.strip()
-    assert url.startswith("http://127.0.0.1:")
-    assert person("open", "--print", works["good"]).out.strip() == f"{url}/v1/tasks/{works['good']}"
-
-
-def test_open_starts_the_browser(person: Person, works: dict[str, str]):
-    seen = person.folder / "seen"
-    browser = person.folder / "browser"
-    browser.write_text(f'#!/bin/sh\necho "$1" > {seen}\n')
-    browser.chmod(0o700)
-    done = person("open", works["good"], environ={"BROWSER": str(browser)})
-    assert done.code == 0
-    assert seen.read_text() == done.out
-
-
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_scripts(person: Person, shell: str):
+def test_every_shell_gets_a_completion_script(person: Person, shell: str):
     done = person("completion", shell)
     assert done.code == 0
     assert "_MEANTIME_COMPLETE" in done.out
@@ -237,15 +223,24 @@ def test_of_several_with_a_name_the_active_one_is_meant(loner: Person):
     assert loner.json("show", first)["state"] == "cancelled"
 
 
-def test_ps_says_what_is_no_qualifier_where_it_finds_nothing(loner: Person):
-    """`build:prod` may be a name: so it is searched for, and no error."""
-    foot = loner("ps", "kind:agent").out.strip()
-    known = "status:, agent:, thread:, batch:"
-    assert foot == f"no tasks · kind: is not a qualifier, and was searched for; there are {known}"
+def test_ps_searches_as_the_page_does_and_names_the_same_mistakes(loner: Person):
+    """`build:prod` may be a name: then it is quoted."""
+    done = loner("ps", "stats:failed")
+    assert (done.code, done.out) == (2, "")
+    assert "stats: is not a qualifier." in done.err
+    assert "Did you mean status:?" in done.err
     assert loner("ps", "agent:review").out.strip() == "no tasks"
-    id = loner.start("-n", "build:prod", "--", "true")
-    assert loner("ps", "-q", "build:prod").out.strip() == id
+    id = loner.start("-n", "build:prod now", "--", "true")
     loner("wait", "-q", id)
+    assert loner("ps", "build:prod").code == 2
+    for words in (
+        ['"build:prod"'],
+        ["kind:shell", "now"],
+        ["prod now", "-draft"],
+        ["since:1h", "-status:failed"],
+    ):
+        assert loner("ps", "-q", "--", *words).out.strip() == id, words
+    assert loner("ps", "-q", "kind:agent").out.strip() == ""
 
 
 def test_a_command_has_nothing_to_go_on_with(person: Person, works: dict[str, str]):

@@ -53,7 +53,7 @@ ALL = [ROOT / "README.md", PLATFORM, PAGE, HTTP, AGENTS, pytest.param(BACKUP, ma
 
 
 @pytest.mark.parametrize("page", ALL, ids=lambda page: page.name)
-def test_the_page(loner: Person, page: Path):
+def test_the_commands_of_a_page_work_as_it_says(loner: Person, page: Path):
     if page == HTTP and shutil.which("curl") is None:
         pytest.skip("curl is not installed")
     names = loner.folder / "bin"

@@ -90,6 +90,13 @@ threads --json
 inbox
 inbox x -v
 open --print
+open t_1 --read-only --minutes 60 --print
+open --thread conv-1 --json
+open t_1 --question
+token list
+token create the wall screen --days 7
+token create ci --write --thread conv-1 --json
+token revoke a b
 prune --older-than 30d -y --status failed
 hook stop
 hook stop --host codex
@@ -127,6 +134,10 @@ logs
 logs t_1 t_2
 logs t_1 --stream other
 logs t_1 --stream BOTH
+open --minutes 0
+token
+token lend
+token create x --days 366
 wait t_1 -t 1h30
 show
 show a b
@@ -189,7 +200,7 @@ def test_whatever_is_read_at_random_is_as_click_reads_it(name: str):
         if found is not None:
             plain += 1
             assert found == by_click(verb, argv), argv
-    assert plain > 20 or name in ("down", "answer", "fork", "resume"), "hardly anything was compared"
+    assert plain > 20 or name in ("down", "answer", "fork", "resume", "token"), "hardly anything was compared"
 
 
 def _word(chance: random.Random, flags: list[str], short: str) -> str:

@@ -108,7 +108,7 @@ def test_ids_are_as_long_as_it_takes():
     ("seconds", "shown"),
     [(0.4, "0.4s"), (12.44, "12.4s"), (59.97, "1m00"), (64, "1m04"), (3_900, "1h05"), (270_000, "3d03h")],
 )
-def test_times(seconds: float, shown: str):
+def test_times_are_shown_short(seconds: float, shown: str):
     assert task_format.span(seconds) == shown
 
 
@@ -116,7 +116,7 @@ def test_times(seconds: float, shown: str):
     ("said", "seconds"),
     [("90", 90), ("90s", 90), ("1h30m", 5_400), ("7d", 604_800), ("1.5", 1.5), ("250ms", 0.25)],
 )
-def test_durations(said: str, seconds: float):
+def test_durations_are_read_as_people_write_them(said: str, seconds: float):
     assert DURATION.read(said) == seconds
 
 
@@ -126,12 +126,9 @@ def test_what_is_no_duration(said: str):
         DURATION.read(said)
 
 
-def test_a_search_in_words():
-    assert task_search.searched(["status:failed", "agent:review", "fix", "http://x"]) == {
-        "status": "failed",
-        "agent": "review",
-        "search": "fix http://x",
-    }
+def test_words_of_a_command_line_are_one_search_in_the_daemons_grammar():
+    words = ["status:failed", "agent:my agent", "fix the bug", "http://x"]
+    assert task_search.query(words) == 'status:failed agent:"my agent" "fix the bug" http://x'
     assert task_search.states("error,running") == ("failed", "timed_out", "lost", "running")
     with pytest.raises(CliError) as caught:
         task_search.states("broken")

@@ -32,7 +32,7 @@ def gates(person: Person) -> Gates:
     return Gates(person)
 
 
-def test_one(person: Person, gates: Gates):
+def test_wait_ends_with_its_task(person: Person, gates: Gates):
     id, gate = gates.start("-n", "slow")
     waiting = person.begin("wait", id)
     open_gate(gate)
@@ -124,7 +124,7 @@ def test_nothing_to_wait_for(person: Person, arguments: list[str]):
     assert len(done.err.splitlines()) == 2
 
 
-def test_cancelling(person: Person, gates: Gates):
+def test_cancel_stops_a_task_and_is_harmless_twice(person: Person, gates: Gates):
     id = person.start("-n", "sleeper", "--", "sleep", "600")
     done = person("cancel", "-w", id[2:8], "--reason", "enough")
     assert done == (0, f"{id[2:10]} (sleeper) ⊘ cancelled\n", "")
@@ -134,7 +134,7 @@ def test_cancelling(person: Person, gates: Gates):
     assert "had ended already" in again.out
 
 
-def test_cancelling_many(person: Person):
+def test_cancel_stops_a_whole_batch(person: Person):
     ids = [person.start("-b", "doomed", "--thread", name, "--", "sleep", "600") for name in ("x", "y")]
     found = person.json("cancel", "-b", "doomed", "-w")
     assert {answer["task"]["id"] for answer in found["answers"]} == set(ids)

@@ -92,7 +92,7 @@ async def test_in_the_middle_of_a_turn_nothing_failed(pair: Pair):
         await eventually(back)
 
 
-async def test_twice(pair: Pair):
+async def test_closing_twice_is_harmless(pair: Pair):
     await pair.mt.close()
     await pair.mt.close()
     with pytest.raises(Closed):

@@ -188,7 +188,7 @@ async def test_an_older_owner_reads_the_hello_of_today():
 
 
 async def test_an_owner_that_says_nothing_is_asked_each_time(pair: Pair):
-    pair.executors.inboxes.unread = lambda thread: 1  # one that never says that an inbox is empty
+    pair.executors.inboxes.tell_empty = lambda thread, wire: None  # as an older owner does
     inbox = NoticeDelivery(pair.client, "conv-1")
     async with counted(pair) as turns:
         for _ in range(3):

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 
 def grades(owner: Meantime) -> list[tuple[str, str, str]]:
-    return [(host.thread, host.grade, host.kind) for host in owner._about().hosts]
+    return [(host.thread, host.grade, host.kind) for host in owner._owner.about().hosts]
 
 
 @pytest.mark.behaviour("H15")

@@ -155,6 +155,44 @@ async def test_a_call_that_was_made_a_task_is_not_answered_as_well(pair: Pair, l
     assert (completed(task).result, job.executions) == (5, 1)
 
 
+@pytest.mark.behaviour("P1")
+async def test_a_call_is_not_taken_for_a_task_whose_id_begins_with_its_own(pair: Pair):
+    """The owner takes prefixes of ids. A call that was lost with it before it ran has no task yet, even if
+    `job-61` is one."""
+    other = await pair.mt.thread("a").start(Call(int, "1"), id="job-61")
+    await other.wait()
+    asked, asked_for = pair.client._answer, []
+
+    async def lost_once(question):
+        asked_for.append(question.verb.name)
+        if question.verb.name == "call" and asked_for.count("call") == 1:
+            raise Disconnected("Nobody knows.", code="in_doubt")
+        return await asked(question)
+
+    pair.client._answer = lost_once
+    answer = await asyncio.wait_for(pair.mt.thread("a").call(Call(int, "5"), id="job-6"), 20)
+
+    assert (answer.mode, answer.result) == ("synchronous", 5)
+    assert "promote" not in asked_for
+
+
+@pytest.mark.behaviour("F11")
+async def test_a_handle_means_its_own_task_alone(pair: Pair):
+    """A task that was purged is not found: its handle never turns to one whose id begins like its own."""
+    thread, job = pair.mt.thread("a"), Job()
+    gone = await thread.start(Call(int, "1"), id="job-6")
+    await gone.wait()
+    await thread.start(job.call, id="job-61")
+    await job.started.wait()
+    await pair.mt.purge("job-6")
+
+    for verb in (gone.get, gone.wait, gone.result, gone.output, gone.cancel, gone.send):
+        with pytest.raises(NotFound, match="job-6"):
+            await verb()
+    assert not job.asked_to_stop.is_set()
+    job.finish(1)
+
+
 async def test_what_was_said_meanwhile_is_said_again(pair: Pair):
     said, go = asyncio.Event(), asyncio.Event()
 

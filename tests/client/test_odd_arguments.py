@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from meantime import Agent, Call, Meantime, MeantimeError, Shell
+from meantime import Agent, Call, Meantime, MeantimeError, Shell, background
 from meantime.kernel.limits import Limits
-from meantime.link.verb_messages import VERBS
-from meantime.ports.tasks import Options, Tasks
+from meantime.link.verb_messages import CATALOG_VERBS, VERBS
+from meantime.ports.tasks import Options
 from meantime.testing import FakeSessionRunner
+from meantime.toolset.owner_catalog import OwnerCatalog
 
 from .pair import PATIENCE, Pair
 
@@ -22,6 +23,13 @@ NAN, INF = float("nan"), float("inf")
 NUMBERS = [NAN, INF, -1, 0, 2**70, True, 1.5]
 TEXTS = ["x" * 200, "", "../x", "\ud800", b"x", "done", "nope"]
 ODD = [None, *NUMBERS, *TEXTS, [], {}, object(), ["done"], [None], [1]]
+
+
+@background
+def tripled(number: int) -> int:
+    return 3 * number
+
+
 ORDER = Call(int, "1").order()
 RIGHT: dict[str, dict[str, Any]] = {
     "start": {"thread": "a", "order": ORDER, "options": Options()},
@@ -31,6 +39,7 @@ RIGHT: dict[str, dict[str, Any]] = {
     "get": {"ref": "done", "thread": None},
     "list": {"thread": "a", "statuses": None, "batch": None, "history": False, "limit": 5, "offset": 0},
     "runs_of": {"ref": "done", "thread": None},
+    "details": {"ref": "done", "thread": None},
     "position": {"ref": "done", "thread": None},
     "output": {"ref": "done", "thread": None, "wait": 0, "turn": None},
     "read": {"ref": "said", "thread": None, "stream": "both", "offset": 0, "limit": 10},
@@ -38,7 +47,8 @@ RIGHT: dict[str, dict[str, Any]] = {
     "wait_output": {"ref": "said", "thread": None, "stream": "both", "seen": 0},
     "send": {"ref": "said", "thread": None, "data": "x", "eof": False},
     "lines": {"ref": "agent", "thread": None, "kinds": [], "roles": [], "last": None},
-    "answer": {"ref": "agent", "thread": None, "text": "yes", "scope": None, "by": "user"},
+    "line_page": {"ref": "agent", "thread": None, "offset": 0, "most": 1 << 20},
+    "answer": {"ref": "agent", "thread": None, "text": "yes", "scope": None, "by": "user", "question": None},
     "result": {"ref": "done", "thread": None},
     "wait": {"refs": ["done"], "thread": None, "until": "all", "timeout": None, "turn": None},
     "cancel": {"ref": "done", "thread": None, "by": "x", "reason": "", "wait": False, "turn": None},
@@ -54,7 +64,9 @@ RIGHT: dict[str, dict[str, Any]] = {
     "ack": {"turn": "nope", "notices": [], "entries": [], "reads": [], "thread": None},
     "renew": {"turn": "nope", "thread": None},
     "close_turn": {"turn": "nope", "failed": False, "thread": None},
-    "unpark": {"thread": "a"},
+    "unpark": {"thread": "a", "notices": None},
+    "attendance": {"thread": "a"},
+    "inbox": {"thread": "a", "before": None, "limit": 5},
     "notices": {"thread": None, "states": ["unread"]},
     "count_notices": {"thread": None, "states": ["unread"]},
     "append": {"thread": "q", "entries": []},
@@ -68,7 +80,12 @@ RIGHT: dict[str, dict[str, Any]] = {
     "threads": {"limit": 5},
     "thread": {"id": "a"},
     "statistics": {"thread": None},
+    "row_facts": {"ids": ["done"]},
+    "overview": {"thread": None},
     "set_limits": {"limits": Limits()},
+    "agents": {},
+    "registered_tools": {},
+    "start_tool": {"thread": "a", "name": "tripled", "arguments": {"number": 1}, "options": Options()},
 }
 ELSEWHERE = {"adopt", "wait_wake", "page"}  # with their own tests; a page's query is made by our doors
 
@@ -94,7 +111,7 @@ def odd(verb: str) -> list[tuple[str, Any, dict[str, Any]]]:
     return found
 
 
-async def heard(tasks: Tasks, verb: str, given: dict[str, Any]) -> tuple[str, str]:
+async def heard(tasks: Any, verb: str, given: dict[str, Any]) -> tuple[str, str]:
     try:
         async with asyncio.timeout(PATIENCE):
             answer = await getattr(tasks, verb)(**given)
@@ -110,6 +127,11 @@ async def prepare(mt: Meantime) -> None:
         await (await mt.thread("a").start(work, id=id, batch="b")).wait()
 
 
+def _served(owner: Meantime, verb: str) -> Any:
+    assert owner._owner is not None
+    return OwnerCatalog(owner._runtime, owner._owner) if verb in CATALOG_VERBS else owner._runtime
+
+
 @pytest.mark.parametrize("verb", RIGHT)
 async def test_the_same_is_heard(pair: Pair, tmp_path: Path, verb: str):
     async with Meantime.open(tmp_path / "own.db", runners=[FakeSessionRunner()]) as own:
@@ -117,7 +139,7 @@ async def test_the_same_is_heard(pair: Pair, tmp_path: Path, verb: str):
         await prepare(pair.owner)
         differences = []
         for name, strange, given in odd(verb):
-            here, there = await heard(own._runtime, verb, given), await heard(pair.client, verb, given)
+            here, there = await heard(_served(own, verb), verb, given), await heard(pair.client, verb, given)
             if here != there:
                 differences.append(f"{name}={strange!r}: {here} here, {there} over the link")
             for owner in (own, pair.owner):

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.parametrize("check", ENGINE_CHECKS, ids=lambda check: check.__name__)
-async def test_local_engine(check: Check) -> None:
+async def test_the_local_engine_keeps_the_contract(check: Check) -> None:
     engine = LocalEngine(engine_runners())
     await engine.open()
     try:

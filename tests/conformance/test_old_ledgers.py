@@ -19,7 +19,11 @@ COLUMNS = ("agent", "words", "session", "duration", "follows")
 
 
 def without_counters(db: sqlite3.Connection) -> None:
-    """As it was before the fifth schema."""
+    """As it was before the fifth schema, and so before the sixth."""
+    db.execute("DROP INDEX tasks_by_parent")
+    for table, column in (("tasks", "kind"), ("tasks", "parent"), ("threads", "turns"), ("threads", "turn")):
+        db.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+    db.execute("ALTER TABLE notices DROP COLUMN turn_number")
     for trigger in ("ended_task_deleted", "settled_notice_deleted"):
         db.execute(f"DROP TRIGGER {trigger}")
     for table in ("ended_counts", "settled_counts", "checkpoints"):

@@ -16,7 +16,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from meantime.app.system_clock import SystemClock
 from meantime.integrations.loops import Conversation
-from meantime.integrations.loops.session_host import PythonHost
+from meantime.integrations.loops.session_host import PythonSessionHost
 from meantime.ports.session import AgentSettings, Brief, Hearer, Prompt, SessionAbilities, Turned
 from meantime.testing import LastingScriptedHost, ScriptedHost, exercise_session_host
 from meantime.testing.session_host import SESSION_HOST_CHECKS, Check, HostFixture
@@ -68,7 +68,9 @@ class Lasting(LastingScriptedHost):
 
 @pytest.mark.parametrize("host", [Pupil, Lasting])
 @pytest.mark.parametrize("check", SESSION_HOST_CHECKS, ids=lambda check: check.__name__)
-async def test_scripted_hosts(check: Check, host: type[Pupil] | type[Lasting], tmp_path: Path) -> None:
+async def test_scripted_hosts_keep_the_contract(
+    check: Check, host: type[Pupil] | type[Lasting], tmp_path: Path
+) -> None:
     bench = HostFixture(host, SETTINGS, tmp_path)
     try:
         await check(bench)
@@ -104,8 +106,8 @@ async def respond(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterato
 )
 @pytest.mark.parametrize("check", SESSION_HOST_CHECKS, ids=lambda check: check.__name__)
 async def test_agents_in_python(check: Check, agent: Any, tmp_path: Path) -> None:
-    def make() -> PythonHost:
-        host = PythonHost(SystemClock())
+    def make() -> PythonSessionHost:
+        host = PythonSessionHost(SystemClock())
         host.add("agent", agent)
         return host
 

@@ -36,7 +36,7 @@ MAKERS: dict[str, Callable[[Path], Store]] = {
 
 @pytest.mark.parametrize("check", STORE_CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("kind", MAKERS)
-async def test_store(kind: str, check: Check, tmp_path: Path) -> None:
+async def test_every_store_keeps_the_contract(kind: str, check: Check, tmp_path: Path) -> None:
     store = MAKERS[kind](tmp_path)
     await store.open()
     try:

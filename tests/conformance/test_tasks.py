@@ -46,7 +46,7 @@ MAKERS: dict[str, Callable[[Path], AbstractAsyncContextManager[Tasks]]] = {
 
 @pytest.mark.parametrize("check", TASKS_CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("maker", MAKERS)
-async def test_verbs(maker: str, check: Check, tmp_path: Path) -> None:
+async def test_the_verbs_keep_the_contract(maker: str, check: Check, tmp_path: Path) -> None:
     async with MAKERS[maker](tmp_path) as tasks:
         await check(tasks)
 

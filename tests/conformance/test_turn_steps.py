@@ -29,7 +29,8 @@ def filled(unread: int) -> sqlite3.Connection:
     db.execute("BEGIN")
     for number in range(1, unread + 1):
         task = msgspec.structs.replace(body, id=f"t_{number:010}")
-        given = (task.id, "a", "completed", 1, 1, None, None, 0, 1.0, encode(task), "call", "x", None, 1.0)
+        searched = ("call", "x", None, 1.0, "call", None)
+        given = (task.id, "a", "completed", 1, 1, None, None, 0, 1.0, encode(task), *searched)
         row = db.execute(SQL["insert_task"], given).lastrowid
         db.execute(SQL["insert_notice"], ("a", number, row, 1, "unread", 1.0, None))
     db.execute("COMMIT")

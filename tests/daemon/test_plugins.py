@@ -12,6 +12,7 @@ from meantime.app.connected_catalog import ConnectedWorks
 from meantime.blocking import Meantime
 from meantime.plugins import BackgroundConfig, PluginRegistry
 from meantime.toolset.toolset import Toolset
+from runtimes import client_of
 
 from .conftest import Place
 
@@ -45,8 +46,8 @@ async def test_the_jaato_dialect_has_the_daemons_config_and_its_servers(place: P
     place.up()
     async with AsyncMeantime.connect(place.home.link_socket, start=False) as mt:
         thread = mt.thread("conv-1")
-        tasks = thread._tasks
-        toolset = Toolset(tasks, ConnectedWorks(tasks), thread.id, "jaato")
+        client = client_of(mt)
+        toolset = Toolset(client, ConnectedWorks(client), thread.id, "jaato")
         listed = (await toolset.call("listBackgroundCapableTools")).data["tools"]
         assert {"plugin_name": "wiki", "tool_name": "add"} in listed
         assert ">0.05 seconds" in await toolset.guidance()

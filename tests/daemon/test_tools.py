@@ -6,6 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from meantime import Meantime, MeantimeError
+from meantime.app.connected_catalog import ConnectedWorks
+from meantime.ports.tasks import Options
+from runtimes import client_of
+
 from .conftest import Place, eventually
 
 TOOL = """
@@ -45,3 +50,29 @@ def test_functions_are_started_by_name(place: Place, tmp_path: Path, monkeypatch
     task = place.ask("POST", "/v1/tasks", {"tool": name, "arguments": {"words": "hear me"}})
     place.ask("GET", f"/v1/tasks/{task['id']}/wait?timeout=30")
     assert place.ask("GET", f"/v1/tasks/{task['id']}/result") == {"result": "HEAR ME"}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("is_older", [False, True], ids=["of the same version", "of an older version"])
+async def test_a_connected_process_starts_them_through_a_daemon(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_older: bool
+) -> None:
+    """An older daemon has no catalog on its link, and is asked over HTTP."""
+    (tmp_path / "loud_tools.py").write_text(TOOL)
+    place.configure('tools = ["loud_tools"]\n[http]\nport = 0\n')
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("MEANTIME_HOME", str(place.home.folder))
+    place.up()
+    async with Meantime.connect(start=False) as mt:
+        client = client_of(mt)
+        assert client.has_catalog
+        client.has_catalog = not is_older
+        works = ConnectedWorks(client)
+        assert (await works.agents(), list(await works.registered_tools())) == (None, ["shout"])
+        options = Options(id="t1", description="loud", timeout=60.0)
+        task = await works.start_tool("a", "shout", {"words": "hear me"}, options)
+        assert (task.id, task.thread, task.title) == ("t1", "a", "loud")
+        await mt.thread("a").wait("t1", timeout=30)
+        assert await mt.thread("a").result("t1") == "HEAR ME"
+        with pytest.raises(MeantimeError, match="No tool 'nope' is registered here"):
+            await works.start_tool("a", "nope", {}, Options())

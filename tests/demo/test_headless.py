@@ -35,7 +35,7 @@ def demo(folder: Path, *options: str, **environ: str) -> subprocess.CompletedPro
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=False)
 
 
-def test_json(tmp_path: Path):
+def test_json_is_one_object_that_is_true(tmp_path: Path):
     """The smoke test of the README."""
     done = demo(tmp_path, "--headless", "--json", "--keep", "--slow", "2", OPENAI_API_KEY="sk-not-used")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -45,6 +45,18 @@ def test_json(tmp_path: Path):
     check_ledger(said)
     shutil.rmtree(said["kept"])
     left.nothing(tmp_path)
+
+
+@pytest.mark.parametrize("options", [["--json"], ["--headless"]])
+def test_where_nobody_types_the_prompt_is_not_loaded(options: list[str], tmp_path: Path):
+    code = (
+        "import atexit, sys; from meantime.app.main import main;"
+        "atexit.register(lambda: sys.stderr.write(str('prompt_toolkit' in sys.modules))); main()"
+    )
+    command = [sys.executable, "-c", code, "demo", "--slow", "1", *options]
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "False")
 
 
 def check_pieces(said: dict[str, Any]) -> None:

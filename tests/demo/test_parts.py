@@ -1,4 +1,4 @@
-"""The line that is typed, and the count at the end, by themselves."""
+"""The count at the end and the lines to plug in, by themselves."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import io
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from meantime import Call, Meantime, Message, Shell
 from meantime.app.demo.delivery_check import DeliveryCheck, compare, tally
@@ -16,49 +14,7 @@ from meantime.app.demo.demo_agent import ScriptedAgent
 from meantime.app.demo.demo_screen import DemoScreen
 from meantime.app.demo.demo_texts import PLUG_IN
 from meantime.app.demo.demo_work import DemoPiece
-from meantime.app.demo.line_editor import END, LONGEST, LineEditor
 from meantime.app.demo.replies import Answers
-
-
-@pytest.mark.parametrize(
-    ("keys", "finished", "rest"),
-    [
-        (b"tasks\r", ["tasks"], ""),
-        (b"one\ntwo\nthr", ["one", "two"], "thr"),
-        (b"tasj\x7fks", [], "tasks"),
-        (b"\x7f\x08a", [], "a"),
-        (b"one two\x17", [], "one "),
-        (b"one \x17", [], ""),
-        (b"one two\x15x", [], "x"),
-        (b"\x04", [END], ""),
-        (b"a\x04", [], "a"),
-        (b"a\x1b[Ab\x1b[1;5Cc\x1bOPd", [], "abcd"),
-        (b"a\x1bxb", [], "ab"),
-        (b"a\x00\x01\tb", [], "ab"),
-        (b"\xff\xfea", [], "a"),
-    ],
-)
-def test_keys(keys: bytes, finished: list[str], rest: str):
-    line = LineEditor()
-    assert line.feed(keys) == finished
-    assert line.text == rest
-
-
-@given(st.text(st.characters(blacklist_categories=["Cc", "Cs"])), st.integers(1, 8))
-def test_a_line_comes_in_pieces_of_any_size(text: str, size: int):
-    data = text.encode() + b"\r"
-    whole, pieces = LineEditor(), LineEditor()
-    finished = [line for at in range(0, len(data), size) for line in pieces.feed(data[at : at + size])]
-    assert finished == whole.feed(data) == ["".join(filter(str.isprintable, text))[:LONGEST]]
-
-
-@pytest.mark.parametrize(
-    ("text", "width", "shown"), [("tasks", 9, "tasks"), ("tasks", 3, "sks"), ("日本", 3, "本"), ("", 3, "")]
-)
-def test_what_is_shown_of_a_line_never_wraps(text: str, width: int, shown: str):
-    line = LineEditor()
-    line.feed(text.encode())
-    assert line.shown(width) == shown
 
 
 @pytest.mark.parametrize(

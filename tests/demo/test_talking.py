@@ -5,26 +5,28 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
+import sys
 import urllib.request
 from pathlib import Path
 
 import pytest
 
 from . import left
-from .terminal import Session
+from .terminal import DEMO, Session
 
 LONG = ("--slow", "120")  # longer than any deadline here: it is the person who ends it
 
 
 def id_of(session: Session, title: str) -> str:
-    found = re.search(rf"(\w{{8}})  {title}", str(session.picture))
+    found = re.search(rf"(\w{{8}})  {title}", session.text)
     assert found is not None
     return found[1]
 
 
 def told(session: Session) -> list[int]:
-    return [int(row[3]) for row in session.picture.rows if re.match(r"  \[\d\] ", row)]
+    return [int(row[3]) for row in session.rows if re.match(r"  \[\d\] ", row)]
 
 
 def test_typing_while_notices_come(tmp_path: Path):
@@ -32,12 +34,12 @@ def test_typing_while_notices_come(tmp_path: Path):
         session.sees("Talk to me meanwhile")
         session.type("how is it")
         session.sees("[5]")  # everything but the countdown, while a line is half typed
-        session.until(lambda now: now.picture.rows[-1] == "  you > how is it")
+        session.until(lambda: session.rows[-1] == "  you > how is it")
         session.type(" goigg\x7f\x7fng?\x1b[A")
         session.sees("  you > how is it going?")
         session.type("\r")
         session.sees("Still running: count down.")
-        assert session.picture.rows.count("  you > how is it going?") == 1
+        assert session.rows.count("  you > how is it going?") == 1
 
         session.type("ps\r")
         session.sees("└ count the functions")
@@ -54,29 +56,29 @@ def test_typing_while_notices_come(tmp_path: Path):
 
         assert session.end() == 0
         assert told(session) == [1, 2, 3, 4, 5, 6]
-        assert "6 handed off, 6 told, 0 twice, in order." in str(session.picture)
-        assert "stopped, as you asked" in str(session.picture)
-        assert session.picture.odd == []
+        assert "6 handed off, 6 told, 0 twice, in order." in session.text
+        assert "stopped, as you asked" in session.text
+        assert b"\x1b[6n" not in session.raw  # the place of the cursor: a late answer would reach the shell
         assert session.mode_now() == session.mode
     left.nothing(tmp_path)
 
 
 @pytest.mark.parametrize("end", ["quit\r", "\x04"])
-def test_leaving_early(end: str, tmp_path: Path):
+def test_leaving_early_tells_every_ending(end: str, tmp_path: Path):
     """What still runs is stopped, told like any other ending, and counted."""
     with Session(tmp_path, *LONG, columns=40, NO_COLOR="1") as session:
         session.sees("[1]")
         session.type(end)
         assert session.end() == 0
         assert told(session) == [1, 2, 3, 4, 5, 6]
-        assert "6 handed off, 6 told, 0 twice, in order." in " ".join(str(session.picture).split())
-        assert "\x1b[1m" not in session.raw
+        assert "6 handed off, 6 told, 0 twice, in order." in " ".join(session.text.split())
+        assert b"\x1b[1m" not in session.raw
         assert session.mode_now() == session.mode
     left.nothing(tmp_path)
 
 
 @pytest.mark.parametrize("impatient", [False, True])
-def test_interrupted(impatient: bool, tmp_path: Path):
+def test_an_interrupt_ends_the_demo_and_leaves_nothing(impatient: bool, tmp_path: Path):
     """Also by somebody who presses Ctrl+C again and again while it stops what runs."""
     with Session(tmp_path, *LONG) as session:
         session.sees("[1]")
@@ -88,13 +90,13 @@ def test_interrupted(impatient: bool, tmp_path: Path):
             session.type("\x03")
             session.read(0.01)
         assert session.end() == 130
-        assert "Stopped." in session.picture.rows
+        assert "Stopped." in session.rows
         assert session.mode_now() == session.mode
     left.nothing(tmp_path)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_killed_politely(number: signal.Signals, tmp_path: Path):
+def test_a_signal_ends_the_demo_and_leaves_nothing(number: signal.Signals, tmp_path: Path):
     with Session(tmp_path, *LONG) as session:
         session.sees("[1]")
         session.process.send_signal(number)
@@ -106,7 +108,7 @@ def test_killed_politely(number: signal.Signals, tmp_path: Path):
 def test_the_url_of_the_banner_works(tmp_path: Path):
     with Session(tmp_path, *LONG) as session:
         session.sees("[1]")
-        url = re.search(r"http://\S+/v1/tasks", str(session.picture))
+        url = re.search(r"http://\S+/v1/tasks", session.text)
         assert url is not None
         with urllib.request.urlopen(url[0], timeout=30) as answer:
             page = json.load(answer)
@@ -121,7 +123,7 @@ def test_a_terminal_that_cannot_erase_is_written_to_plainly(tmp_path: Path):
         session.sees("└ count the functions")
         session.type("\x03")
         assert session.end() == 130
-        assert "\x1b" not in session.raw
+        assert b"\x1b" not in session.raw
     left.nothing(tmp_path)
 
 
@@ -131,12 +133,88 @@ def test_suspended_and_continued(tmp_path: Path):
 
     with Session(tmp_path, *LONG) as session:
         session.sees("[1]")
-        termios.tcsetattr(session.terminal, termios.TCSANOW, session.mode)
+        termios.tcsetattr(session.far, termios.TCSANOW, session.mode)
         os.kill(session.process.pid, signal.SIGCONT)
-        session.until(lambda now: not now.mode_now()[3] & (termios.ICANON | termios.ECHO))
+        session.until(lambda: not session.mode_now()[3] & (termios.ICANON | termios.ECHO))
         session.type("hel")
         session.sees("  you > hel")
         session.type("p\r")
         session.sees("stop everything and sum up")
         session.type("quit\r")
         assert session.end() == 0
+
+
+def test_ctrl_z_and_fg_in_a_shell(tmp_path: Path):
+    """The half-typed line is there again, and the shell has its terminal back at the end."""
+    with Session(tmp_path, program=["/bin/sh", "-i"], PS1="shell: ", ENV="") as session:
+        session.sees("shell:")
+        session.type(f"{shlex.join([*DEMO, *LONG])}\r")
+        session.sees("[1]")
+        session.type("hel")
+        session.sees("  you > hel")
+        session.type("\x1a")
+        session.until(lambda: session.rows[-1].startswith("shell:"))
+        session.type("fg\r")
+        session.until(lambda: session.rows[-1] == "  you > hel")
+        session.type("p\r")
+        session.sees("stop everything and sum up")
+        session.type("\x03")
+        session.sees("Stopped.")
+        session.until(lambda: session.rows[-1].startswith("shell:"))
+        session.type("echo $?\r")
+        session.until(lambda: "130" in session.rows)
+        session.type("exit\r")
+        session.end()
+    left.nothing(tmp_path)
+
+
+def patient(seconds: float) -> list[str]:
+    """The demo with another patience for a half-typed line."""
+    code = (
+        f"import sys, meantime.app.demo.interactive_screen as screen; screen.PATIENCE = {seconds};"
+        "from meantime.app.main import main; sys.argv.insert(1, 'demo'); main()"
+    )
+    return [sys.executable, "-c", code]
+
+
+def test_a_half_typed_line_delays_the_end(tmp_path: Path):
+    with Session(tmp_path, "--slow", "1", program=patient(3600)) as session:
+        session.sees("Talk to me meanwhile")
+        session.type("half")
+        session.sees("[6]")
+        session.type(" a line")
+        session.until(lambda: session.rows[-1] == "  you > half a line")
+        assert "6 handed off" not in session.text
+        session.type("\x15")  # Ctrl+U: nothing is typed any more
+        assert session.end() == 0
+        assert "6 handed off, 6 told, 0 twice, in order." in session.text
+
+
+def test_a_half_typed_line_that_is_left_alone_holds_up_nothing(tmp_path: Path):
+    with Session(tmp_path, "--slow", "1", program=patient(0.1)) as session:
+        session.sees("Talk to me meanwhile")
+        session.type("half a line")
+        assert session.end() == 0
+        assert "6 handed off, 6 told, 0 twice, in order." in session.text
+        assert "half a line" not in session.text  # it is not left in between
+
+
+def test_pasted_lines_are_lines_and_have_a_limit(tmp_path: Path):
+    with Session(tmp_path, *LONG) as session:
+        session.sees("Talk to me meanwhile")
+        session.type("\x1b[200~help\x07\n" + "x" * 2_000 + "\x1b[201~\r")
+        session.sees("stop everything and sum up")
+        session.type("quit\r")
+        assert session.end() == 0
+        assert "  you > help" in session.rows
+        assert session.text.replace("\n", "").count("x" * 900) == 1
+        assert "x" * 1_000 not in session.text.replace("\n", "")
+
+
+def test_without_the_extra(tmp_path: Path):
+    hide = "import sys; sys.modules['prompt_toolkit'] = None; from meantime.app.main import main; main()"
+    with Session(tmp_path, "demo", program=[sys.executable, "-c", hide]) as session:
+        assert session.end() == 1
+        assert "`demo` needs prompt_toolkit, which is not installed." in session.text
+        assert "pip install 'meantime[server]'" in session.text
+    left.nothing(tmp_path)

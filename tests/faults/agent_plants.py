@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 from typing import Any
@@ -41,9 +40,7 @@ def follow_up_in_memory() -> None:
     def on_commit(self: FollowUps, change: Any, committed: Any) -> None:
         if change.ends and change.task.id in said:
             task = replace(change.task, follow_up=said.pop(change.task.id))
-            following = asyncio.get_running_loop().create_task(self._go_on(task))
-            self._beside.add(following)
-            following.add_done_callback(self._beside.discard)
+            self._beside.start(self._go_on(task))
 
     FollowUps.say = say  # type: ignore[method-assign]
     FollowUps.on_commit = on_commit  # type: ignore[method-assign]

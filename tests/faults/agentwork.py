@@ -20,7 +20,7 @@ from tests.runtimes import runtime_of
 from meantime import Agent, Meantime, MeantimeError, Refused, Settings, Task
 from meantime.kernel.questions import PERMISSION, Question
 from meantime.ports.session import AgentSettings
-from meantime.runners.agent.agent_run import Employed
+from meantime.runners.agent.agent_run import HostedAgent
 from meantime.testing.scripted_host import ScriptedHost
 
 from . import agent_plants, works
@@ -55,7 +55,7 @@ class Owner:
 
     async def open(self) -> None:
         host = ScriptedHost(turn, kept=True)
-        agents = {"helper": Employed(AgentSettings(runner="python"), host)}
+        agents = {"helper": HostedAgent(AgentSettings(runner="python"), host)}
         settings = Settings(stop_grace=0.5, stop_deadline=2.0, reconcile_every=0.5, progress_every=0.01)
         self.mt = await Meantime.open(self.folder / "ledger.db", agents=agents, settings=settings)
         self.thread = self.mt.thread(THREAD)

@@ -12,16 +12,17 @@ from typing import Any
 def heard_before_recorded() -> None:
     """The owner says that it has an ending before it has one: who said it forgets it."""
     from meantime.link.frames import Ended, EndingAcknowledged
-    from meantime.surfaces.socket.executor_table import ConnectedExecutor, ExecutorTable
+    from meantime.surfaces.socket.executor_reports import ExecutorReports
+    from meantime.surfaces.socket.executor_table import ConnectedExecutor
 
-    ended = ExecutorTable.ended
+    ended = ExecutorReports.ended
 
-    def at_once(self: ExecutorTable, executor: ConnectedExecutor, frame: Ended) -> None:
+    def at_once(self: ExecutorReports, executor: ConnectedExecutor, frame: Ended) -> None:
         if executor.wire is not None:
             executor.wire.send(EndingAcknowledged(frame.task, frame.fence))
         asyncio.get_running_loop().call_later(0.3, ended, self, executor, frame)
 
-    ExecutorTable.ended = at_once  # type: ignore[method-assign]
+    ExecutorReports.ended = at_once  # type: ignore[method-assign]
 
 
 def gone_unnoticed() -> None:

@@ -55,6 +55,28 @@ async def main():
 
 asyncio.run(main())
 """
+CATALOG = """
+import asyncio
+from meantime import MeantimeError
+from meantime.app.connected_catalog import ConnectedWorks
+from meantime.app.link_ends import client
+from meantime.ports.tasks import Options
+
+async def main():
+    tasks = client(None, 30.0, start=False)
+    await tasks.open()
+    works = ConnectedWorks(tasks)
+    assert await works.agents() is None, "the daemon has no agents, and says so"
+    assert list(await works.registered_tools()) == []
+    try:
+        await works.start_tool("looks", "nope", {}, Options())
+    except MeantimeError as refused:
+        assert "No tool 'nope'" in str(refused), refused
+        print("well")
+    await tasks.close()
+
+asyncio.run(main())
+"""
 
 
 @functools.cache
@@ -141,6 +163,7 @@ class Change:
             self.newer, ids[1::2]
         )  # the package is new, and its daemon is still the old one
         yield from self._looks(self.newer)
+        yield from self._looks(self.newer, CATALOG)
         until(lambda: self._starts() >= len(self.codes), "the commands have begun")
         scene.pause(0.2, 0.8)
         scene.daemon.end(signal.SIGTERM if self.number % 2 else signal.SIGKILL)
@@ -150,6 +173,7 @@ class Change:
         for name in NAMES:
             scene.crowd.until_works(name)  # a client of each version
         yield from self._looks(self.older)
+        yield from self._looks(self.newer, CATALOG)
         self.codes["late"] = 5
         yield from self._start(self.older, ["late"])
         (self.folder / "gate").touch()
@@ -166,10 +190,10 @@ class Change:
             if not found.startswith(paths["PYTHONPATH"].partition(os.pathsep)[0]):
                 yield f"{found} is imported where {paths} is meant"
 
-    def _looks(self, paths: dict[str, str]) -> Iterator[str]:
+    def _looks(self, paths: dict[str, str], library: str = LIBRARY) -> Iterator[str]:
         """A library of one version, at the daemon of the other."""
         environ = {**self.scene.daemon.environ, **paths}
-        program = [sys.executable, "-P", "-c", LIBRARY]
+        program = [sys.executable, "-P", "-c", library]
         done = subprocess.run(program, env=environ, capture_output=True, text=True, timeout=OVER)
         if done.stdout != "well\n":
             yield f"a library of {paths} ended with {done.returncode}: {done.stderr[-1_500:]}"

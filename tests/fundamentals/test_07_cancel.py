@@ -12,7 +12,7 @@ from outcomes import cancelled
 pytestmark = pytest.mark.anyio
 
 
-async def test_cancel(thread: Thread):
+async def test_cancel_stops_the_work_and_is_told(thread: Thread):
     """The work gets a CancelledError at its next await. `wait=True` answers with its ending.
 
     Asking twice is harmless, and a cancelled task is told like any other.

@@ -11,7 +11,7 @@ from meantime import Call, InvalidInput, TaskTimedOut, Thread, TimedOut, current
 pytestmark = pytest.mark.anyio
 
 
-async def test_timeout(thread: Thread):
+async def test_a_timeout_ends_the_work_and_keeps_what_it_emitted(thread: Thread):
     """Seconds, given to `start`. What the work emitted until then is kept."""
 
     async def endless() -> None:

@@ -9,7 +9,7 @@ from meantime import Call, Failed, TaskFailed, Thread
 pytestmark = pytest.mark.anyio
 
 
-async def test_failure(thread: Thread):
+async def test_a_failure_is_told_with_its_text(thread: Thread):
     """The notice carries the exception's text; the traceback is in `detail`, for people.
 
     Code that asks for the result gets TaskFailed, with the task on it.

@@ -11,7 +11,7 @@ from meantime import Call, Thread
 pytestmark = pytest.mark.anyio
 
 
-async def test_reminder(thread: Thread):
+async def test_a_reminder_says_what_runs_and_what_is_untold(thread: Thread):
     """A short text for the model: what runs, and what ended but was not yet told.
 
     It is only a view: reading it settles nothing. When there is nothing to say, it is empty.

@@ -85,7 +85,7 @@ async def test_an_owner_that_is_restarted_loses_nothing(tmp_path: Path):
             assert await handle.result(timeout=10) is True
 
 
-async def test_nobody_there(tmp_path: Path):
+async def test_connecting_to_nobody_is_an_error(tmp_path: Path):
     """`Meantime.connect()` without a path connects to your daemon, and starts it where there is none."""
     with pytest.raises(Disconnected, match="Nobody answers"):
         await Meantime.connect(tmp_path / "link", patience=0)

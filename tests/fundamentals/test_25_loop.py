@@ -111,7 +111,7 @@ async def test_closing_ends_it_when_nothing_is_left(thread: Thread):
     assert await asyncio.wait_for(waiting, 10) == 0
 
 
-def test_without_async(tmp_path: Path):
+def test_the_loop_works_without_async(tmp_path: Path):
     """The same for code that is not async."""
     with BlockingMeantime.open(tmp_path / "work.db") as mt:
         thread = mt.thread("conv-1")

@@ -14,7 +14,7 @@ import pytest
 from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError
 
 from meantime.integrations.acp.profiles import BY_NAME
-from meantime.integrations.acp.turn_result import AgentError, refused
+from meantime.integrations.acp.turn_result import AgentError, answered_with_error
 from meantime.integrations.opencode.turn_result import verdict
 from meantime.integrations.pydantic_ai.paced_model import trouble
 from meantime.kernel.provider_errors import judge
@@ -45,7 +45,7 @@ def _kernel(text: str, status: int) -> Judged:
 
 
 def _acp(text: str, status: int) -> Judged:
-    return _judged(refused(BY_NAME["generic"], AgentError(status or -32603, text, None)))
+    return _judged(answered_with_error(BY_NAME["generic"], AgentError(status or -32603, text, None)))
 
 
 def _claude(text: str, status: int) -> Judged:

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from msgspec.structs import replace
 
+from meantime.kernel.constraints import check_fields
 from meantime.kernel.errors import InvalidInput, LimitReached
-from meantime.kernel.limits import NO_LIMIT, Lane, Limits, Slots, check_limits
+from meantime.kernel.limits import NO_LIMIT, Lane, Limits, Slots
 
 A, B = ("thread-a", "call"), ("thread-b", "call")
 AGENT = ("thread-a", "agent")
@@ -91,27 +92,27 @@ def test_a_lowered_limit_stops_nobody_and_starts_nobody():
 @pytest.mark.parametrize("name", ["per_thread", "total"])
 def test_an_impossible_limit_is_refused(name, value):
     with pytest.raises(InvalidInput, match=f"{name}=.* above 0, or -1"):
-        check_limits(Limits(**{name: value}))
+        check_fields(Limits(**{name: value}))
 
 
 @pytest.mark.behaviour("M1")
 def test_an_impossible_limit_of_a_kind_names_the_kind():
     with pytest.raises(InvalidInput, match="shell"):
-        check_limits(Limits(per_kind={"shell": 0}))
+        check_fields(Limits(per_kind={"shell": 0}))
 
 
 @pytest.mark.behaviour("M4")
 @pytest.mark.parametrize("value", [-7, True, "many"])
 def test_an_impossible_queue_is_refused(value):
     with pytest.raises(InvalidInput):
-        check_limits(Limits(queued=value))
+        check_fields(Limits(queued=value))
 
 
 @pytest.mark.behaviour("M4")
 def test_at_the_limit_is_queue_or_reject_and_nothing_else():
-    assert check_limits(Limits(on_limit="reject")).on_limit == "reject"
+    assert check_fields(Limits(on_limit="reject")).on_limit == "reject"
     with pytest.raises(InvalidInput, match="'queue' or 'reject'"):
-        check_limits(Limits(on_limit="drop"))
+        check_fields(Limits(on_limit="drop"))
 
 
 # Refusals
@@ -303,7 +304,7 @@ class SlotsModel(RuleBasedStateMachine):
 
     @rule(limits=some_limits)
     def set_limits(self, limits: Limits) -> None:
-        self.slots.limits = check_limits(limits)
+        self.slots.limits = check_fields(limits)
         self.admit()
 
     @invariant()

@@ -27,6 +27,9 @@ GIVEN = {
     "task": TASK,
     "code": "special",
     "hint": "Do this.",
+    "by": "user",
+    "at": 12.5,
+    "answer": "allow",
 }
 KINDS = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, MeantimeError)]
 

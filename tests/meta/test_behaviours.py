@@ -61,3 +61,9 @@ def test_a_marker_that_nobody_reads_is_noticed(monkeypatch: pytest.MonkeyPatch, 
     )
     monkeypatch.setattr(marked_tests, "ROOT", tmp_path)
     assert list(marked_tests.misplaced()) == ["tests/test_a.py: 1 markers do not stand above a test function"]
+
+
+def test_every_name_of_a_test_is_a_sentence():
+    """One or two words name a subject, and not what is true of it."""
+    short = [f"{test.path}::{test.name}" for test in marked_tests.tests() if test.name.count("_") < 3]
+    assert short == []

@@ -77,7 +77,9 @@ def test_there_are_blocks():
 
 
 @pytest.mark.parametrize("page", sorted({block.page for block in blocks()}), ids=lambda page: page.name)
-def test_blocks(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_code_of_a_page_runs_and_prints_what_it_says(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     """In one folder and in their order, as somebody runs them who reads the page."""
     monkeypatch.chdir(tmp_path)
     for block in blocks():

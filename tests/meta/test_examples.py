@@ -22,7 +22,7 @@ def run(example: str, folder: Path) -> str:
     return done.stdout
 
 
-def test_agent_loop(tmp_path: Path):
+def test_the_example_of_an_agent_loop_tells_its_notice(tmp_path: Path):
     lines = run("agent_loop.py", tmp_path).splitlines()
     assert [line for line in lines if line.startswith("notice")] == ["notice > run_tests completed"]
     assert lines[-1] == " agent > The tests are through: 128 passed."

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
-SRC = Path(__file__).resolve().parents[2] / "src" / "meantime"
+TESTS = Path(__file__).resolve().parents[1]
+SRC = TESTS.parent / "src" / "meantime"
+CODE = re.compile(r"_(?:[A-Z]|\d{3}_)")  # an id of a behaviour or the number of a seed
 MOST = 400  # lines
 # Base names that several files may have: parallel adapters, each of which is found by its folder.
 SHARED = {
@@ -92,3 +95,12 @@ def test_a_bad_name_is_noticed():
 def test_a_long_file_is_noticed():
     planted = [("kernel/limits.py", MOST + 1), ("kernel/model.py", MOST), ("api.py", 501)]
     assert too_long(planted) == ["kernel/limits.py: 401 lines", "api.py: 501 lines"]
+
+
+def test_no_file_of_tests_has_a_code_in_its_name():
+    coded = [path.name for path in TESTS.rglob("test_*.py") if CODE.search(path.stem)]
+    assert coded == [], "an id is a marker; the file is named by what its tests are about"
+
+
+def test_a_code_in_the_name_of_a_file_is_noticed():
+    assert all(CODE.search(name) for name in ("test_L_timeouts", "test_P12_tokens", "test_000_it"))

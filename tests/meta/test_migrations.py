@@ -13,6 +13,7 @@ LANDED = {
     "003_numbers.sql": "79d4a2723f99334f466b9a2065593b950f8298d6fd2dd0231fd27f87cb6e0684",
     "004_following.sql": "c5cffbf284f163511250941d00f8788b98e5621bd27f30df0aa4621f852ff729",
     "005_counters.sql": "b985f9dd5ad826ffcebd7e2248d3acd16937d60e314d0d56153d83c3b8fa0b95",
+    "006_rows.sql": "0e1e1ee70f98fa12c8260f6c0fdc3eb49d3536c4d2adb153a408a88dffcd3fc1",
 }
 
 

@@ -27,7 +27,7 @@ def exists(name: str, page: Path) -> bool:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_paths_exist(page: Path):
+def test_the_paths_that_a_page_names_exist(page: Path):
     missing = sorted(name for name in named_in(page.read_text("utf-8")) if not exists(name, page))
     assert missing == []
 

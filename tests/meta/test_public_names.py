@@ -20,7 +20,7 @@ def test_all_is_sorted_and_has_nothing_twice():
 
 
 @pytest.mark.parametrize("name", meantime.__all__)
-def test_it_resolves(name: str):
+def test_every_public_name_can_be_loaded(name: str):
     assert getattr(meantime, name) is not None
     assert name in dir(meantime)
 

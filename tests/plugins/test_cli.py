@@ -248,7 +248,9 @@ def test_what_was_learned_wins(cli: CLIPlugin):
     ],
     ids=str,
 )
-def test_bad_arguments(mt: Meantime, executor: ToolExecutor, cli: CLIPlugin, arguments: dict[str, Any]):
+def test_bad_arguments_of_run_command_are_refused(
+    mt: Meantime, executor: ToolExecutor, cli: CLIPlugin, arguments: dict[str, Any]
+):
     """Refused with a word about what is wrong; nothing runs."""
     with pytest.raises(InvalidInput):
         executor.execute("runCommand", arguments)

@@ -9,8 +9,8 @@ import pytest
 from toolbox import SETTINGS, Files
 
 from meantime.blocking import Meantime
+from meantime.kernel.estimates import KEPT, MOST, Estimates, Usual, alike, command_head, tool_key
 from meantime.plugins import PluginRegistry, ToolExecutor
-from meantime.plugins.estimates import KEPT, MOST, Estimates, alike, command_head
 from meantime.testing import FakeClock
 
 
@@ -49,24 +49,25 @@ def test_other_calls_are_alike_by_their_arguments():
 def test_an_estimate_is_the_median_of_the_last_durations():
     """One outlier does not count, and what is long ago is forgotten."""
     estimates = Estimates()
-    assert estimates.median("build", "x") is None
+    build = tool_key("build", "x")
+    assert estimates.of(build) is None
     for seconds in (10, 12, 500):
-        estimates.learn("build", "x", seconds)
-    assert estimates.median("build", "x") == 12
+        estimates.learn(build, seconds)
+    assert estimates.of(build) == Usual(12, 3)
     for _ in range(KEPT):
-        estimates.learn("build", "x", 3)
-    assert estimates.median("build", "x") == 3
-    assert estimates.median("test", "x") is None
+        estimates.learn(build, 3)
+    assert estimates.of(build) == Usual(3, 3 + KEPT)
+    assert estimates.of(tool_key("test", "x")) is None
 
 
 @pytest.mark.behaviour("I15")
 def test_memory_is_bounded():
     estimates = Estimates()
     for number in range(MOST + 50):
-        estimates.learn("tool", str(number), 1)
+        estimates.learn(tool_key("tool", str(number)), 1)
     assert len(estimates) == MOST
-    assert estimates.median("tool", "0") is None
-    assert estimates.median("tool", str(MOST + 49)) == 1
+    assert estimates.of(tool_key("tool", "0")) is None
+    assert estimates.of(tool_key("tool", str(MOST + 49))) == Usual(1, 1)
 
 
 @pytest.mark.behaviour("F14")

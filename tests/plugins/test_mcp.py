@@ -136,7 +136,7 @@ def test_a_tool_that_came_later_is_found_after_a_refresh(
     assert executor.execute("wiki_fresh", {"text": "new here"}) == "new here"
 
 
-def test_bad_input(mt: Meantime):
+def test_bad_input_of_the_plugin_is_refused(mt: Meantime):
     with pytest.raises(InvalidInput, match="needs a server"):
         MCPPlugin(mt)
     with pytest.raises(InvalidInput, match="no MCP server"):

@@ -17,7 +17,7 @@ from meantime.dialects import names
 from meantime.kernel.model import Failed
 from meantime.kernel.payloads import jsonable
 from meantime.ports.session import AgentSettings, Turned
-from meantime.runners.agent.agent_run import Employed
+from meantime.runners.agent.agent_run import HostedAgent
 from meantime.surfaces.http.event_encoding import deltas
 from meantime.surfaces.http.task_encoding import wire_task
 from meantime.testing.scripted_host import ScriptedHost
@@ -73,7 +73,7 @@ async def turn(prompt: Any, hearer: Any) -> Turned:
 
 @pytest.fixture
 async def mt(tmp_path: Path) -> AsyncIterator[Meantime]:
-    agents = {"helper": Employed(AgentSettings(runner="python"), ScriptedHost(turn))}
+    agents = {"helper": HostedAgent(AgentSettings(runner="python"), ScriptedHost(turn))}
     (tmp_path / "peer").mkdir()
     servers = {"s": StdioServer(command=[sys.executable, str(PEER), "well", str(tmp_path / "peer")])}
     settings = Settings(stop_grace=0.5, stop_deadline=60.0)

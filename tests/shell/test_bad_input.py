@@ -29,7 +29,7 @@ pytestmark = pytest.mark.anyio
     ["", "  ", [], [""], None, 5, b"ls", ["ls", 5], ["ls", None], {"ls": 1}, "a\0b", ["a", "b\0"], "\ud800"],
     ids=repr,
 )
-def test_commands(command: Any):
+def test_a_command_that_is_none_is_refused(command: Any):
     with pytest.raises(InvalidInput):
         Shell(command)
 
@@ -63,7 +63,7 @@ def test_commands(command: Any):
     ],
     ids=str,
 )
-def test_options(options: dict[str, Any]):
+def test_bad_options_of_a_command_are_refused(options: dict[str, Any]):
     with pytest.raises(InvalidInput):
         Shell("true", **options)
 
@@ -71,7 +71,7 @@ def test_options(options: dict[str, Any]):
 @pytest.mark.parametrize(
     "settings", [{"on_close": "ask"}, {"output_head": -1}, {"output_ring": "4 MB"}], ids=str
 )
-def test_settings(settings: dict[str, Any]):
+def test_bad_settings_of_commands_are_refused(settings: dict[str, Any]):
     with pytest.raises(InvalidInput):
         Meantime.open(":memory:", settings=Settings(**settings))
 

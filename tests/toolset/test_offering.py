@@ -137,7 +137,7 @@ async def test_work_that_runs_here_knows_how_deep_it_is() -> None:
         assert await handle.result() == [f"background_{verb}" for verb in verbs]
 
 
-async def test_exports(thread: Thread) -> None:
+async def test_schemas_are_exported_for_every_api(thread: Thread) -> None:
     toolset = thread.toolset("background", agents=["explore"], allow=["background_output"])
     (openai,) = await toolset.schemas("openai")
     assert openai["type"] == "function"

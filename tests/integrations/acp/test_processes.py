@@ -72,12 +72,12 @@ async def test_an_idle_process_is_stopped_and_started_again_when_it_is_needed(pe
     async with peer.employed(options={"idle": 0.1}) as thread:
         handle = await thread.start(Agent("one", "hello"))
         await ended(thread, handle)
-        (pid,) = peer.lines("starts")
-        await until(lambda: not runs(int(pid)))
+        starts = peer.lines("starts")  # a slow machine may be idle before the first turn, too
+        await until(lambda: not runs(int(starts[-1])))
         await thread.resume(handle, "again")
         task = await ended(thread, handle)
     assert isinstance(task.outcome, Completed)
-    assert len(peer.lines("starts")) == 2
+    assert len(peer.lines("starts")) > len(starts)
 
 
 async def test_each_task_has_a_process_of_its_own_that_knows_whose_it_is(peer: Peer):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from meantime.integrations.acp.profiles import BY_NAME, failure_in, profile_of
-from meantime.integrations.acp.turn_result import AgentError, refused, tokens
+from meantime.integrations.acp.turn_result import AgentError, answered_with_error, tokens
 from meantime.ports.session import AgentSettings
 
 GOOSE = (
@@ -52,7 +52,7 @@ def test_a_failure_that_comes_as_the_last_words_is_told_from_other_words(name: s
 
 
 def test_an_abort_that_nobody_asked_for_is_tried_again():
-    turned = refused(BY_NAME["qwen"], AgentError(-32603, "Request was aborted.", None))
+    turned = answered_with_error(BY_NAME["qwen"], AgentError(-32603, "Request was aborted.", None))
     assert turned.retryable
 
 

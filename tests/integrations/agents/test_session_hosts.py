@@ -131,7 +131,7 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("made", HOSTS)
-async def test_real_hosts(
+async def test_real_hosts_keep_the_contract(
     made: Any, check: Check, request: pytest.FixtureRequest, tmp_path: Path, model: Model
 ) -> None:
     await exercise(made, check, request, tmp_path, model)
@@ -139,7 +139,7 @@ async def test_real_hosts(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("made", SLOW)
-async def test_slow_hosts(
+async def test_slow_hosts_keep_the_contract(
     made: Any, check: Check, request: pytest.FixtureRequest, tmp_path: Path, model: Model
 ) -> None:
     await exercise(made, check, request, tmp_path, model)

@@ -138,9 +138,9 @@ def test_a_last_turn_cannot_do_anything_any_more(name: str):
 def test_a_program_is_known_by_its_name():
     for command in ("codex", "/opt/bin/codex", "./codex.js"):
         agent = AgentSettings(runner="cli", command=(command,))
-        assert programs.dialect_of("one", agent).name == "codex"
+        assert programs.adapter_of("one", agent).name == "codex"
     wrapped = AgentSettings(runner="cli", command=("npx", "something"), profile="claude")
-    assert programs.dialect_of("one", wrapped).name == "claude"
+    assert programs.adapter_of("one", wrapped).name == "claude"
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ async def test_over_the_link_it_is_the_same(mt: Meantime, tmp_path: Path):
             await connected.tools("broken")
 
 
-async def test_over_http(mt: Meantime):
+async def test_the_tools_of_a_server_are_listed_over_http(mt: Meantime):
     async with (
         mt.serve(port=0) as door,
         httpx.AsyncClient(base_url=door.url, trust_env=False, timeout=PATIENCE) as http,

@@ -4,6 +4,7 @@ again; and nothing of the server outlives us."""
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +26,7 @@ class Owner:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.integrations.mcp.owner", *words],
             cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT / "tests")},  # as pytest finds `runtimes`
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -47,7 +47,7 @@ def _listens(port: int) -> bool:
         return trying.connect_ex(("127.0.0.1", port)) == 0
 
 
-async def test_a_result(thread: Thread):
+async def test_a_result_comes_from_a_server_of_the_sdk(thread: Thread):
     assert completed(await ended(thread, "s/add", a=2, b=3)).result == {"result": 5}
 
 
@@ -59,13 +59,13 @@ async def test_a_failure_and_wrong_arguments(thread: Thread):
     assert isinstance(wrong, Failed)
 
 
-async def test_progress(thread: Thread):
+async def test_progress_of_a_server_is_the_tasks(thread: Thread):
     task = await ended(thread, "s/steps", count=10)
     assert completed(task).result == {"result": "10 steps"}
     assert (task.progress.percent, task.progress.message) == (100.0, "step 10")
 
 
-async def test_cancel(thread: Thread):
+async def test_a_cancelled_call_leaves_the_server_usable(thread: Thread):
     handle = await thread.start(Tool("s/forever"))
     await seen(handle, lambda task: task.progress)
     assert (await thread.cancel(handle, wait=True)).task.status is Status.CANCELLED

@@ -26,6 +26,7 @@ from meantime.integrations.mcp.tool_results import report_of, report_of_error
 from meantime.kernel.ids import check_id
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Run, Task, Work
+from meantime.system import procfs
 from meantime.testing import FakeClock
 
 JSON: Any = st.recursive(
@@ -147,9 +148,9 @@ def test_an_age_is_by_the_monotonic_clock(monkeypatch: pytest.MonkeyPatch):
     clock.jump(3600)
     assert remote_task.age_of(began, task, clock) == 0.0
     clock.jump(-3600)
-    for nothing in ("", "nonsense", f"{remote_task._this_boot()}.x"):
+    for nothing in ("", "nonsense", f"{procfs.short_boot(12)}.x"):
         assert remote_task.age_of(nothing, task, clock) == 40.0  # only the wall clock is left
-    monkeypatch.setattr(remote_task, "boot", lambda: "another")
+    monkeypatch.setattr(procfs, "boot", lambda: "another")
     assert remote_task.age_of(began, task, clock) == 40.0
 
 
@@ -193,7 +194,7 @@ def test_a_long_error_is_reported_whole_and_once():
     assert report.error.partial is None
 
 
-def test_near_names():
+def test_an_unknown_name_is_answered_with_near_ones():
     assert near("serch", ["search", "read"]) == "Did you mean search?"
     assert near("zzz", ["b", "a"]) == "There are: a, b."
     assert near("zzz", []) == "There are none."

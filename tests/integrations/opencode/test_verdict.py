@@ -8,8 +8,8 @@ from typing import Any
 from meantime.integrations.opencode.message_ids import message_id, part_id
 from meantime.integrations.opencode.message_lines import lines_of
 from meantime.integrations.opencode.message_view import MessageView
-from meantime.integrations.opencode.prompt_log import Memory
-from meantime.integrations.opencode.turn_result import Open, verdict
+from meantime.integrations.opencode.prompt_log import PromptLog
+from meantime.integrations.opencode.turn_result import Undecided, verdict
 from meantime.kernel.lines import Kind
 from meantime.ports.session import Turned
 
@@ -72,9 +72,9 @@ def test_an_error_that_opencode_calls_retryable_is_tried_again_unless_it_is_abou
 
 
 def test_what_is_missing_is_no_ending():
-    assert verdict([]) is Open.UNBEGUN
-    assert verdict([step(completed=False)]) is Open.BROKEN_OFF
-    assert verdict([step("tool-calls")]) is Open.BROKEN_OFF
+    assert verdict([]) is Undecided.UNBEGUN
+    assert verdict([step(completed=False)]) is Undecided.BROKEN_OFF
+    assert verdict([step("tool-calls")]) is Undecided.BROKEN_OFF
 
 
 def test_a_refusal_that_ended_the_turn_is_an_error():
@@ -108,12 +108,12 @@ def test_ids_are_the_same_for_the_same_notice_and_never_shared_by_sessions():
 
 
 def test_what_was_heard_before_a_crash_is_no_news(tmp_path: Any):
-    first = Memory(tmp_path)
+    first = PromptLog(tmp_path)
     at = first.first_given("prompt")
     assert first.is_news("prt_1")
     with (tmp_path / "opencode.jsonl").open("ab") as file:
         file.write(b'{"heard": "prt_')  # cut by the crash
-    second = Memory(tmp_path)
+    second = PromptLog(tmp_path)
     assert second.was_given("prompt")
     assert second.first_given("prompt") == at
     assert not second.is_news("prt_1")

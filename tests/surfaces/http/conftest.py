@@ -39,7 +39,7 @@ async def open_door(mt: Meantime, clock: FakeClock, tmp_path: Path) -> AsyncIter
 
         async def opened(**settings: Any) -> HttpDoor:
             given = {"port": 0, "batch": 0.0, "folder": tmp_path / "http", "version": "0.1.0", **settings}
-            door = HttpDoor(mt._runtime, LedgerOwner(mt._about), HttpSettings(**given), clock)
+            door = HttpDoor(mt._runtime, LedgerOwner(mt._owner.about), HttpSettings(**given), clock)
             return await doors.enter_async_context(door)
 
         yield opened

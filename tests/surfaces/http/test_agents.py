@@ -12,7 +12,7 @@ from meantime import HttpDoor, Meantime
 from meantime.kernel.lines import Kind, Line
 from meantime.kernel.questions import PERMISSION, Question
 from meantime.ports.session import AgentSettings, Hearer, Prompt
-from meantime.runners.agent.agent_run import Employed
+from meantime.runners.agent.agent_run import HostedAgent
 from meantime.testing.scripted_host import ScriptedHost
 
 pytestmark = pytest.mark.anyio
@@ -54,7 +54,7 @@ class World:
 
 @pytest.fixture
 async def world(tmp_path):
-    agents = {"explore": Employed(AgentSettings(runner="python", description="Looks"), ScriptedHost(turn))}
+    agents = {"explore": HostedAgent(AgentSettings(runner="python", description="Looks"), ScriptedHost(turn))}
     async with (
         Meantime.open(tmp_path / "work.db", agents=agents) as mt,
         mt.serve(port=0, folder=tmp_path) as door,

@@ -76,10 +76,10 @@ async def test_another_user_is_403_whatever_it_brings(
     door = await open_door(socket=places / "http.sock")
     monkeypatch.setattr(client_limits, "peer_uid", lambda transport: os.geteuid() + 1)
     async with over_socket(places / "http.sock") as local:
-        for path in ("/v1/health", "/v1/tasks", f"/~{door.token}/v1/tasks"):
+        for path in ("/v1/health", "/v1/tasks", f"/~{door.token}/v1/tasks", "/v1/codes/exchange", "/"):
             answer = await local.get(path)
             assert (answer.status_code, answer.json()["code"]) == (403, "other_user")
-    assert {"/v1/health"} == routes.OPEN_PATHS
+    assert {"/v1/health", "/v1/codes/exchange"} == routes.OPEN_PATHS
 
 
 @pytest.mark.behaviour("P12")

@@ -32,7 +32,7 @@ class Direct:
         self.arrives = True
         self.rides: list[Ride] = []
         self.tasks = mt._runtime
-        works = OwnerCatalog(self.tasks, LedgerOwner(mt._about))
+        works = OwnerCatalog(self.tasks, LedgerOwner(mt._owner.about))
         self.held = ClientConversation(self.tasks, works, thread, lambda: self.taken, dialect)
         guidance = self.held.toolset.dialect.guidance(["start", f"{dialect}_task"])
         self.door = ToolServer(self, "0.1.0", guidance)

@@ -11,7 +11,7 @@ from meantime import Meantime
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.questions import PERMISSION, Choice, Question
 from meantime.ports.session import AgentSettings, Hearer, Prompt
-from meantime.runners.agent.agent_run import Employed
+from meantime.runners.agent.agent_run import HostedAgent
 from meantime.testing.scripted_host import ScriptedHost
 from outcomes import completed
 
@@ -34,7 +34,7 @@ async def turn(prompt: Prompt, hearer: Hearer) -> str:
 @pytest.fixture
 async def mt(tmp_path):
     settings = AgentSettings(runner="python", description="Finds things\nin a code base")
-    agents = {"explore": Employed(settings, ScriptedHost(turn))}
+    agents = {"explore": HostedAgent(settings, ScriptedHost(turn))}
     async with Meantime.open(tmp_path / "work.db", agents=agents) as opened:
         yield opened
 

@@ -121,7 +121,7 @@ class Served:
 async def serving(mt: Meantime) -> AsyncIterator[Callable[..., Awaitable[Served]]]:
     """What makes a conversation in one dialect; all of them are closed at the end."""
     tasks, opened = mt._runtime, list[ClientSessions]()
-    works = OwnerCatalog(tasks, LedgerOwner(mt._about))
+    works = OwnerCatalog(tasks, LedgerOwner(mt._owner.about))
 
     async def serve(dialect: str = "meantime", *, by_session: bool = False, said: bool = False) -> Served:
         whose = ClientThread("conv-1", said, by_session, lambda threads: None)

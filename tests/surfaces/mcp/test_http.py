@@ -119,7 +119,7 @@ async def test_a_session_belongs_to_its_token(door: HttpDoor):
         assert (await http.delete("/mcp", headers=headers)).status_code == 200
 
 
-async def test_the_gate(door: HttpDoor):
+async def test_every_request_needs_the_token_and_a_known_host(door: HttpDoor):
     """Reading needs no token for programs of one's own; here everybody could start commands."""
     own = {"Authorization": f"Bearer {door.token}"}
     cases: list[tuple[dict[str, str], int]] = [

@@ -71,7 +71,7 @@ async def test_a_command_that_fails(client: Client, era: str):
     assert "why" in found["content"][0]["text"]
 
 
-async def test_cancelling_it(client: Client, era: str):
+async def test_a_task_of_mcp_is_cancelled_once(client: Client, era: str):
     id = (await call_as_task(client, era, "start", {"command": "sleep 60"}))["taskId"]
     answer = await ask(client, "tasks/cancel", taskId=id)
     assert answer.get("taskId") == (None if era == MODERN else id)

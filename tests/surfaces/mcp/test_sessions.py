@@ -164,7 +164,9 @@ class Opened:
 
     def _converse(self, thread: str) -> ClientConversation:
         tasks = self._mt._runtime
-        self.made.append(ClientConversation(tasks, OwnerCatalog(tasks, LedgerOwner(self._mt._about)), thread))
+        self.made.append(
+            ClientConversation(tasks, OwnerCatalog(tasks, LedgerOwner(self._mt._owner.about)), thread)
+        )
         return self.made[-1]
 
     def of(self, session: str) -> ClientConversation:

@@ -71,7 +71,7 @@ async def test_output_cannot_end_its_own_block(client: Client):
     assert said.index("now obey") < said.index(f"</{mark}>")
 
 
-async def test_listing(client: Client, mt: Meantime):
+async def test_list_shows_this_threads_tasks_alone(client: Client, mt: Meantime):
     assert texts(await client.call_tool("list", {})) == ["Nothing runs."]
     one = id_in(await client.call_tool("start", {"command": "true", "batch": "b-1"}))
     await wait(client)
@@ -129,7 +129,7 @@ async def test_a_wait_says_that_it_lives(client: Client, monkeypatch: pytest.Mon
     assert [done for done, _, _ in heard] == sorted(done for done, _, _ in heard)
 
 
-async def test_cancelling(client: Client):
+async def test_cancel_answers_with_what_became_of_it(client: Client):
     id = id_in(await client.call_tool("start", {"command": "echo before; sleep 60"}))
     await until_async(lambda: _has_said(client, id, "before"))
     said = texts(await client.call_tool("cancel", {"id": id, "reason": "not needed"}))[0]

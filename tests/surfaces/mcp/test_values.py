@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import socket
 import subprocess
@@ -15,24 +14,9 @@ from meantime.kernel.lifecycle import Status
 from meantime.surfaces.caller.caller_thread import named
 from meantime.surfaces.mcp import mcp_tasks
 from meantime.surfaces.mcp.client_thread import own_thread
-from meantime.surfaces.mcp.pipes import Out, StdinLines, TooLong, _writer
+from meantime.surfaces.mcp.pipes import Out, _writer
 
 pytestmark = pytest.mark.anyio
-
-
-async def test_lines_have_a_limit():
-    reader = asyncio.StreamReader(limit=100)
-    reader.feed_data(b"one\n" + b"x" * 250 + b"\ntwo\n" + b"y" * 101 + b"\nrest")
-    reader.feed_eof()
-    found = [line async for line in StdinLines(reader)]
-    assert found == [b"one\n", TooLong(251), b"two\n", TooLong(102), b"rest"]
-
-
-async def test_a_line_without_an_end_has_a_limit_too():
-    reader = asyncio.StreamReader(limit=100)
-    reader.feed_data(b"x" * 1_000)
-    reader.feed_eof()
-    assert [line async for line in StdinLines(reader)] == [TooLong(1_000)]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux says what was read")

@@ -28,6 +28,10 @@ async def broken() -> None:
     raise ValueError("no such file")
 
 
+# Ours, of one task alone.
+DETAILS = ("row", "actions", "delivery", "budget", "family", "usual", "queuePosition")
+
+
 @pytest.mark.behaviour("H8")
 @pytest.mark.scenario("001", "Returns full task object for valid ID")
 async def test_a_task_is_a_full_object_with_the_seeds_names(http: httpx.AsyncClient, thread: Thread):
@@ -39,7 +43,8 @@ async def test_a_task_is_a_full_object_with_the_seeds_names(http: httpx.AsyncCli
     assert started.endswith("Z")
     assert completed >= started
     apart = ("progress", "startedAt", "completedAt", "createdAt", "updatedAt")
-    told = {name: task[name] for name in task if name not in apart}
+    told = {name: task[name] for name in task if name not in (*apart, *DETAILS)}
+    assert task.keys() >= set(DETAILS)
     assert told == {
         "sessionID": f"s-{handle.id}", "parentSessionID": "conv-1", "parentMessageID": "m-1",
         "description": "Explore", "prompt": "look around", "agent": "explore", "status": "completed",

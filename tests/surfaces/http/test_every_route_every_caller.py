@@ -16,6 +16,7 @@ import pytest
 
 from meantime import HttpDoor, Meantime
 from meantime.surfaces.http import client_limits
+from meantime.surfaces.http.issued_tokens import Grant
 
 from .conftest import OpenDoor, over_socket
 
@@ -31,6 +32,8 @@ GET  /v1/batches/b-1              GET  /v1/batches/b-2              GET  /v1/thr
 GET  /v1/threads/conv-1           GET  /v1/threads/other            GET  /v1/threads/conv-1/wake
 GET  /v1/threads/other/wake       GET  /v1/notices                  GET  /v1/notices?thread=other
 GET  /v1/calls                    GET  /v1/calls?thread=other       GET  /v1/events
+GET  /v1/overview                 GET  /v1/complete                GET  /v1/complete?q=thread:
+GET  /v1/tasks?format=rows        GET  /v1/tasks?q=stats:failed     GET  /v1/events?format=patches
 GET  /v1/events?thread=other      GET  /v1/stats                    GET  /v1/info
 GET  /v1/openapi.json             GET  /v1/health                   GET  /v1/unknown
 GET  /v1/servers/none/tools       GET  /v1/stats?nonsense=1         GET  /v1/tasks?statsu=running
@@ -44,7 +47,12 @@ POST /v1/tasks/theirs/promote     POST /v1/threads/conv-1/turns     POST /v1/thr
 POST /v1/threads/conv-1/unpark    POST /v1/threads/other/unpark     POST /v1/turns/{theirs}/boundary
 POST /v1/turns/{theirs}/renew     POST /v1/turns/{theirs}/ack       POST /v1/turns/{theirs}/release
 POST /v1/tasks/mine/fork          POST /v1/tasks/theirs/fork        POST /v1/threads/conv-1/tell
-POST /v1/threads/other/tell
+POST /v1/threads/other/tell       GET  /v1/threads/conv-1/inbox     GET  /v1/threads/other/inbox
+GET  /v1/access                   GET  /v1/tokens
+POST /v1/codes                    POST /v1/codes/exchange           POST /v1/tokens
+POST /v1/tokens/none/revoke       GET  /v1/codes                    POST /v1/access
+GET  /v1/tasks/mine/timeline      GET  /v1/tasks/theirs/timeline    GET  /v1/tasks/mine/messages
+GET  /v1/tasks/theirs/messages    POST /v1/tasks/bulk               GET  /v1/tasks/bulk
 POST /v1/unknown                  GET  /v1/tasks/mine/cancel        POST /v1/stats
 """
 _WORDS = ROUTES.split()
@@ -61,6 +69,7 @@ FULL = {
     "GET /v1/toolset?dialect=nobodys": 404,
     "GET /v1/stats?nonsense=1": 400,  # what it does not know, it says
     "GET /v1/tasks?statsu=running": 400,
+    "GET /v1/tasks?q=stats:failed": 400,
     "GET /v1/tasks/mine/cancel": 405,
     "POST /v1/tasks": 400,  # an empty body names no work,
     "POST /v1/wait": 400,  # nothing to wait for,
@@ -83,8 +92,23 @@ FULL = {
     "POST /v1/threads/other/turns": 201,
     "POST /v1/turns/{theirs}/renew": 204,
     "POST /v1/turns/{theirs}/release": 204,
+    "POST /v1/tasks/bulk": 400,  # no action
+    "GET /v1/tasks/bulk": 404,  # no task has that name
     "POST /v1/unknown": 404,
     "POST /v1/stats": 405,
+    "GET /v1/codes": 405,
+    "POST /v1/access": 405,
+    "POST /v1/codes": 201,
+    "POST /v1/codes/exchange": 400,  # no code
+    "POST /v1/tokens": 400,  # no name
+    "POST /v1/tokens/none/revoke": 404,
+}
+# About tokens: for the server's own user.
+OWNERS = {
+    "GET /v1/tokens": 403,
+    "POST /v1/codes": 403,
+    "POST /v1/tokens": 403,
+    "POST /v1/tokens/none/revoke": 403,
 }
 # The token of conv-1 differs in this from a full caller. A body is looked at before a task.
 BOUND = {
@@ -102,11 +126,40 @@ BOUND = {
     "POST /v1/threads/other/tell": 404,
     "POST /v1/threads/other/unpark": 404,
     **dict.fromkeys((f"POST {p}" for _, p in WRITES if "{theirs}" in p), 404),
+    **OWNERS,
+}
+OPEN = ("GET /v1/health", "POST /v1/codes/exchange")
+NOT_A_WRITE = {"POST /v1/unknown": 404, "POST /v1/stats": 405, "POST /v1/access": 405}
+# A read-only token differs in this: it can do no POST at all, and starts no server to ask for its tools.
+READER = {
+    **dict.fromkeys((f"POST {p}" for _, p in WRITES), 403),
+    **NOT_A_WRITE,
+    **OWNERS,
+    "GET /v1/servers/none/tools": 403,
+    "POST /v1/codes/exchange": 400,
+}
+BOUND_READER = {**BOUND, **READER}
+# The token for the question of `mine`: it reads that task, and answers.
+ASKED = {
+    **dict.fromkeys((f"{m} {p}" for m, p in [*READS, *WRITES]), 403),
+    **NOT_A_WRITE,
+    "GET /v1/tasks/mine": 200,
+    "GET /v1/tasks/theirs": 404,
+    "GET /v1/tasks/bulk": 404,
+    "GET /v1/access": 200,
+    "GET /v1/unknown": 404,
+    "GET /v1/tasks/mine/cancel": 405,
+    "GET /v1/codes": 405,
+    "POST /v1/codes/exchange": 400,
+    "POST /v1/tasks/mine/answer": 400,
+    "POST /v1/tasks/theirs/answer": 404,
 }
 
 
 class Caller(NamedTuple):
     """How it asks, and what it gets beside what a full caller gets."""
+
+    grant: Grant | None = None  # of a token that is given out for it
 
     prefix: Callable[[HttpDoor], str] = lambda door: ""
     headers: Callable[[HttpDoor], dict[str, str]] = lambda door: {}
@@ -115,6 +168,7 @@ class Caller(NamedTuple):
     writes: int | None = None
     other: dict[str, int] = {}  # noqa: RUF012  a NamedTuple's default; nobody changes it
     health: int = 200
+    exchange: int = 400  # an empty body has no code
 
 
 def bearer(door: HttpDoor) -> dict[str, str]:
@@ -129,15 +183,17 @@ CALLERS: dict[str, Caller] = {
     "token, another user": Caller(headers=bearer, way="tcp of another user"),
     "no token, same user": Caller(writes=401),
     "no token, another user": Caller(way="tcp of another user", reads=401, writes=401),
-    "foreign page": Caller(headers=lambda door: {"Origin": "http://evil.example"}, reads=401, writes=401),
+    "foreign page": Caller(
+        headers=lambda door: {"Origin": "http://evil.example"}, reads=401, writes=401, exchange=403
+    ),
     "foreign page with the token": Caller(
-        headers=lambda door: {**bearer(door), "Origin": "http://evil.example"}, writes=403
+        headers=lambda door: {**bearer(door), "Origin": "http://evil.example"}, writes=403, exchange=403
     ),
     "page of another port with the token": Caller(
-        headers=lambda door: {**bearer(door), "Origin": "http://127.0.0.1:1"}, writes=403
+        headers=lambda door: {**bearer(door), "Origin": "http://127.0.0.1:1"}, writes=403, exchange=403
     ),
     "form of a page with the token": Caller(
-        headers=lambda door: {**bearer(door), "Content-Type": "text/plain"}, writes=415
+        headers=lambda door: {**bearer(door), "Content-Type": "text/plain"}, writes=415, exchange=415
     ),
     "rebinding page": Caller(
         headers=lambda door: {**bearer(door), "Host": "evil.example"}, reads=421, writes=421, health=421
@@ -152,6 +208,21 @@ CALLERS: dict[str, Caller] = {
     "token of the thread": Caller(
         headers=lambda door: {"Authorization": f"Bearer {door.thread_token('conv-1')}"}, other=BOUND
     ),
+    "page that showed its code": Caller(grant=Grant(), other=OWNERS),
+    "read-only token": Caller(grant=Grant("read"), other=READER),
+    "read-only token, unix socket": Caller(grant=Grant("read"), way="unix", other=READER),
+    "read-only token of the thread": Caller(grant=Grant("read", "conv-1"), other=BOUND_READER),
+    "given token of the thread": Caller(grant=Grant("write", "conv-1"), other=BOUND),
+    "token of a question": Caller(grant=Grant(question="mine"), other=ASKED),
+    "foreign page with a read-only token": Caller(
+        grant=Grant("read"),
+        headers=lambda door: {"Origin": "http://evil.example"},
+        other=READER,
+        exchange=403,
+    ),
+    "own page without a token": Caller(
+        headers=lambda door: {"Sec-Fetch-Site": "same-origin"}, reads=401, writes=401
+    ),
     "token of the thread, unix socket": Caller(
         headers=lambda door: {"Authorization": f"Bearer {door.thread_token('conv-1')}"},
         way="unix",
@@ -159,14 +230,16 @@ CALLERS: dict[str, Caller] = {
     ),
 }
 
-NOT_A_WRITE = {"POST /v1/unknown": 404, "POST /v1/stats": 405}
-
 
 def expected(caller: Caller, method: str, path: str) -> int:
     """A refusal of the gate comes first; one for writing only where there is something to write."""
     name = f"{method} {path}"
-    if path == "/v1/health":
+    if name in OPEN and caller.health != 200:
         return caller.health
+    if name == "GET /v1/health":
+        return 200
+    if name == "POST /v1/codes/exchange":
+        return caller.exchange
     if caller.reads is not None:
         return caller.reads
     if method == "POST" and caller.writes is not None and name not in NOT_A_WRITE:
@@ -187,6 +260,10 @@ async def test_every_route_answers_every_caller_as_the_table_says(
     (door, socket), caller = both, CALLERS[name]
     if caller.way.endswith("of another user"):
         monkeypatch.setattr(client_limits, "peer_uid", lambda transport: os.geteuid() + 1)
+    given: dict[str, str] = {}
+    if caller.grant is not None:
+        _, text = await door._tokens.issued.issue(caller.grant, "somebody")
+        given = {"Authorization": f"Bearer {text}"}
     client = over_socket(socket) if caller.way.startswith("unix") else httpx.AsyncClient(base_url=door.url)
     found: dict[str, int] = {}
     async with client:
@@ -195,7 +272,7 @@ async def test_every_route_answers_every_caller_as_the_table_says(
             asked = path.format(theirs=turn.id) + (
                 "?timeout=0" if method == "GET" and path.endswith(("/wait", "/wake")) else ""
             )
-            headers = {"Content-Type": "application/json", **caller.headers(door)}
+            headers = {"Content-Type": "application/json", **given, **caller.headers(door)}
             body = b"{}" if method == "POST" else None
             request = client.build_request(
                 method, caller.prefix(door) + asked, headers=headers, content=body, timeout=30
@@ -223,6 +300,7 @@ async def test_the_table_has_every_route(both: tuple[HttpDoor, Path]):
         "/threads/{id}": "/threads/conv-1",
         "{turn}": "{theirs}",
         "/servers/{name}": "/servers/none",
+        "/tokens/{token}": "/tokens/none",
     }
     for path, endpoint in routes.items():
         for pattern, example in names.items():

@@ -28,7 +28,7 @@ CORS = {
 }
 ROUTES = [
     "/v1/tasks", "/v1/tasks/mine", "/v1/tasks/theirs", "/v1/tasks/mine/logs", "/v1/task-groups/b-1",
-    "/v1/events", "/v1/stats", "/v1/openapi.json", "/v1/health", "/v1/unknown", "/",
+    "/v1/events", "/v1/stats", "/v1/openapi.json", "/v1/health", "/v1/unknown", "/nothing",
 ]  # fmt: skip
 
 
@@ -60,7 +60,7 @@ CALLERS: dict[str, Caller] = {
     "wrong port in Host": lambda door: ("", {"Host": "127.0.0.1:1"}),
     "no Host": lambda door: ("", {"Host": ""}),
 }
-ALL = dict.fromkeys(ROUTES, 200) | {"/v1/unknown": 404, "/": 404}
+ALL = dict.fromkeys(ROUTES, 200) | {"/v1/unknown": 404, "/nothing": 404}
 NONE = dict.fromkeys(ROUTES, 401) | {"/v1/health": 200}
 NOBODY = dict.fromkeys(ROUTES, 421)
 EXPECTED = {

@@ -1,4 +1,4 @@
-"""Seed 004, boundaries of one process: B1, B3, B5 to B8. The races are in test_004_races.py."""
+"""Seed 004, boundaries of one process: B1, B3, B5 to B8. The races are in test_psi_races.py."""
 
 from __future__ import annotations
 

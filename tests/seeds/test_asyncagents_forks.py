@@ -12,7 +12,7 @@ from speaking import PATIENCE, Speaker
 from meantime import Meantime
 from meantime.kernel.lines import Kind, Line
 from meantime.ports.session import AgentSettings, SessionAbilities
-from meantime.runners.agent.agent_run import Employed
+from meantime.runners.agent.agent_run import HostedAgent
 from meantime.testing.scripted_host import ScriptedHost
 
 pytestmark = pytest.mark.anyio
@@ -35,7 +35,7 @@ def host(*, copies: bool) -> ScriptedHost:
 
 @asynccontextmanager
 async def opened(folder: Path, sessions: ScriptedHost) -> AsyncIterator[Meantime]:
-    agents = {"explore": Employed(AgentSettings(runner="python"), sessions)}
+    agents = {"explore": HostedAgent(AgentSettings(runner="python"), sessions)}
     async with Meantime.open(folder / "work.db", agents=agents) as mt:
         yield mt
 

@@ -1,0 +1,50 @@
+"""clear, unpark, prune ID, and what ps and show say of usual durations: with the real executable."""
+
+from __future__ import annotations
+
+from .person import Person
+
+
+def test_named_tasks_are_cleared_and_deleted(person: Person):
+    id = person.start("--thread", "tidy", "-n", "tidy me", "--", "true")
+    person("wait", "-q", id)
+    assert person("clear", id).out == "cleared 1 of 1 tasks\n"
+    assert person("clear", id).out == "cleared 0 of 1 tasks\n"
+    refused = person("prune", id)
+    assert (refused.code, "--yes" in refused.err) == (2, True)
+    assert person("prune", "--yes", id).out == "deleted 1 tasks\n"
+    assert person("show", id).code == 3
+
+
+def test_what_runs_is_not_deleted(person: Person):
+    id = person.start("--", "sleep", "600")
+    refused = person("prune", "--yes", id)
+    assert (refused.code, "has not ended" in refused.err) == (4, True)
+    person("cancel", "-w", id)
+
+
+def test_nothing_parked_is_put_back(person: Person):
+    assert person("unpark", "tidy").out == "put back 0 notices\n"
+    assert person("unpark", "tidy", "t_none.1").out == "put back 0 notices\n"
+
+
+def test_a_call_that_is_not_there_cannot_be_promoted(person: Person):
+    assert person("promote", "nobody").code == 3
+
+
+def test_the_usual_duration_is_shown_once_it_is_known(person: Person):
+    for _ in range(3):
+        person("wait", "-q", person.start("-n", "as usual", "--", "sleep", "0.2"))
+    id = person.start("-n", "as usual", "--", "sleep", "600")
+    (row,) = [line for line in person("ps").out.splitlines() if "as usual" in line]
+    assert "usually 0." in row
+    shown = person("show", id).out
+    assert "usually 0." in shown
+    person("cancel", "-w", id)
+
+
+def test_show_says_whether_the_conversation_was_told(person: Person):
+    id = person.start("--thread", "told", "--", "true")
+    person("wait", "-q", id)
+    (line,) = [line for line in person("show", id).out.splitlines() if line.startswith("told")]
+    assert line.split() == ["told", "unread"]

@@ -1,0 +1,56 @@
+"""Usual durations: by the narrowest description of a task that was seen often enough."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from meantime.kernel.estimates import Estimates, Usual
+from meantime.kernel.lifecycle import Status
+from meantime.kernel.model import Run, Task, Work
+
+from .make import make_task
+
+REVIEW = Work("agent", "review", {"prompt": "look"})
+
+
+def ended(seconds: float, work: Work = REVIEW, **fields: Any) -> Task:
+    return make_task(Status.COMPLETED, work=work, run=Run(duration=seconds), **fields)
+
+
+def learned(*tasks: Task) -> Estimates:
+    estimates = Estimates()
+    for task in tasks:
+        estimates.learn_from(task)
+    return estimates
+
+
+def test_a_title_that_was_seen_twice_says_more_than_its_agent():
+    known = learned(
+        ended(100, description="Review auth"),
+        ended(120, description="Review auth"),
+        ended(10),
+        ended(12),
+        ended(14),
+    )
+    assert known.usual(make_task(work=REVIEW, description="Review auth")) == Usual(110, 2)
+    assert known.usual(make_task(work=REVIEW, description="Review docs")) == Usual(14, 5)
+    assert known.usual(make_task(work=Work("agent", "release"))) is None
+
+
+def test_commands_are_alike_by_their_head_and_not_all_together():
+    known = learned(
+        ended(30, Work("shell", "", {"command": ["npm", "install", "a"]})),
+        ended(50, Work("shell", "", {"command": "cd app && npm install b"})),
+    )
+    assert known.usual(make_task(work=Work("shell", "", {"command": "npm install c"}))) == Usual(40, 2)
+    assert known.usual(make_task(work=Work("shell", "", {"command": "make"}))) is None
+
+
+def test_only_completed_runs_count():
+    assert len(learned(make_task(Status.FAILED, work=REVIEW, run=Run(duration=1.0)))) == 0
+    assert len(learned(make_task(Status.RUNNING, work=REVIEW))) == 0
+
+
+def test_a_ratio_says_how_much_slower_it_is():
+    assert Usual(20, 3).ratio(60) == 3.0
+    assert Usual(0, 3).ratio(60) is None
