@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
+TSC := .typescript/node_modules/.bin/tsc
 
 .PHONY: demo test test-all check coverage bench faults venv clean
 
@@ -16,12 +17,13 @@ test: $(VENV)/.tested .agents/.tested .foreign/.ready
 test-all: $(VENV)/.tested .agents/.all .foreign/.ready .typescript/.ready
 	$(RUN) -m pytest -q -n 3 --dist loadgroup
 
-check: $(VENV)/.tested
+check: $(VENV)/.tested .typescript/.ready
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/pyright
 	$(VENV)/bin/lint-imports
 	$(RUN) tools/check_prose.py
+	$(if $(wildcard $(TSC)),$(TSC) -p tests/surfaces/dashboard,@echo "no TypeScript: the dashboard's types are not checked")
 
 # Branch coverage of the packages that hold the promises, with its floor; pyproject.toml has both. It takes a while.
 DAMAGE := salvage unreadable wal_damage gone failed_sync full_disk files
@@ -84,13 +86,21 @@ agents-newest: $(VENV)/.tested
 	$(RUN) -m pytest -q -n 3 --dist loadgroup tests/integrations/agents
 	$(RUN) tools/write_agent_versions.py $(NEWEST)/report.json
 
-# A compiler and a generator for the TypeScript client of the HTTP API. Where npm is missing its tests are
-# skipped, but not where CI=true.
+# A compiler for the dashboard's page, which `make check` runs, and a generator for the TypeScript client of the
+# HTTP API. Where npm is missing both are skipped, but not where CI=true.
 .typescript/.ready: tests/integrations/typescript/package.json
 	@tests/integrations/typescript/install
 
 .PHONY: typescript
 typescript: .typescript/.ready
+
+# Browsers for the tests of the dashboard: Debian's Chromium and Firefox ESR, where they can be installed, and
+# axe-core from npm. Where they are missing its tests are skipped, but not where CI=true.
+.browsers/.ready: tests/surfaces/dashboard/package.json
+	@tests/surfaces/dashboard/install
+
+.PHONY: browsers
+browsers: .browsers/.ready
 
 # MCP programs of another make, in an environment of their own. Where they cannot be installed their tests
 # are skipped, but not where CI=true.
@@ -116,4 +126,4 @@ peers:
 	apt-get update -q && apt-get install -qy $${each#*:}; } || echo "$${each#*:} is missing: it is not compared with"; done
 
 clean:
-	rm -rf $(VENV) .foreign .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage
+	rm -rf $(VENV) .foreign .browsers .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage

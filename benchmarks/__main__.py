@@ -27,6 +27,7 @@ NAMES = (
     "verbs",
     "hooks",
     "serving",
+    "dashboard_feed",
     "claude_code",
 )
 

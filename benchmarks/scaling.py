@@ -19,7 +19,8 @@ from .measure import folder, table, us
 from .worlds import GROWN, Costs
 
 OPERATIONS: tuple[str, ...] = (
-    "start", "end", "turn", "ack", "list", "search", "reminder", "open", "close", "cancel-all",
+    "start", "end", "turn", "ack", "list", "rows", "overview", "search", "reminder", "open", "close",
+    "cancel-all",
 )  # fmt: skip
 CONSTANT, LOG, LINEAR = "constant", "log n", "linear"
 SLOPES = {CONSTANT: 0.0, LOG: 0.1, LINEAR: 1.0}  # log n from 1,000 to 100,000 has the slope 0.11
@@ -34,8 +35,8 @@ EXPECTED: dict[str, dict[str, str]] = {
     # Opening counts what is unread in every conversation.
     "conversations": {**_ANY, "close": LINEAR, "open": LINEAR},
     "batches": {**_ANY, "close": LINEAR},
-    "queued": {"start": LOG, "list": LOG, "search": LINEAR, "reminder": LINEAR, "open": LINEAR,
-               "close": LINEAR, "cancel-all": LINEAR},
+    "queued": {"start": LOG, "list": LOG, "rows": LOG, "overview": LOG, "search": LINEAR, "reminder": LINEAR,
+               "open": LINEAR, "close": LINEAR, "cancel-all": LINEAR},
     "readers": {**_ANY, "start": LINEAR, "end": LINEAR, "turn": LOG, "cancel-all": LINEAR, "close": LINEAR},
     "unread": dict(_ANY),
     "history": dict(_ANY),

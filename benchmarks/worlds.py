@@ -198,8 +198,16 @@ async def _verbs(meter: Meter, mt: Meantime, size: int) -> None:
         await _turns(meter, mt)
         await meter.take("cancel-all", lambda: _cancelled(mt), 3, 10)
     await meter.take("list", lambda: mt.list(limit=50), ROUNDS)
+    await meter.take("rows", lambda: _first_rows(mt), ROUNDS)
+    await meter.take("overview", lambda: mt._runtime.overview(None), ROUNDS)
     await meter.take("search", lambda: mt._runtime.page(Query(search="needle"), counted=False), 3)
     await meter.take("reminder", lambda: thread.reminder(), ROUNDS)
+
+
+async def _first_rows(mt: Meantime) -> None:
+    """The first page of a list in a browser, counted as far as a page counts."""
+    page = await mt._runtime.page(Query(limit=50), most=10_000)
+    await mt._runtime.row_facts([task.id for task in page.tasks])
 
 
 async def _turns(meter: Meter, mt: Meantime) -> None:

@@ -21,6 +21,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bare_annotations import bare
+
 import meantime
 from meantime.kernel import change, errors, model
 from meantime.ports import store, tasks
@@ -416,7 +418,7 @@ def _fields(cls: type) -> list[Field]:
             ):
                 default = _made(cls, node.target.id)
             comment = comments.get(node.end_lineno or 0, "").partition("  noqa")[0]
-            found.append(Field(node.target.id, ast.unparse(node.annotation), _flat(default), comment))
+            found.append(Field(node.target.id, bare(ast.unparse(node.annotation)), _flat(default), comment))
     return found
 
 
@@ -500,7 +502,7 @@ def _annotation(kind: Any) -> str:
     if kind in (inspect.Parameter.empty, inspect.Signature.empty):
         return ""
     text = kind if isinstance(kind, str) else inspect.formatannotation(kind)
-    return text.strip("'\"").replace("'", '"')
+    return bare(text.strip("'\"")).replace("'", '"')
 
 
 def _value(default: Any) -> str:

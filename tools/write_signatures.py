@@ -19,6 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from bare_annotations import bare
 from msgspec import Struct
 
 import meantime
@@ -98,7 +99,7 @@ def _called(fn: Callable[..., Any]) -> str:
     written = {}
     for base in reversed(fn.__mro__) if inspect.isclass(fn) and issubclass(fn, Struct) else ():
         written |= {
-            name: kind for name, kind in inspect.get_annotations(base).items() if isinstance(kind, str)
+            name: bare(kind) for name, kind in inspect.get_annotations(base).items() if isinstance(kind, str)
         }
     given = [
         one.replace(annotation=written.get(one.name, one.annotation)) for one in found.parameters.values()
