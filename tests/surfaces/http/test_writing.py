@@ -343,11 +343,12 @@ async def test_threads_and_batches_in_numbers(write: httpx.AsyncClient, thread: 
     }
     one = (await write.get("/v1/threads/conv-1")).json()
     assert " 0s: busy" in one.pop("reminder")
+    assert (one.pop("hosts"), one.pop("turn")) == ([], None)
     assert one in found
     nobody = (await write.get("/v1/threads/nobody")).json()
     assert nobody == {
         "id": "nobody", "active": 0, "unread": 0, "leased": 0, "parked": 0, "lastEventAt": None,
-        "reminder": "",
+        "reminder": "", "hosts": [], "turn": None,
     }  # fmt: skip
     job.finish()
 

@@ -83,10 +83,10 @@ def _question(question: Wire | None) -> str:
 
 
 def _told(deliveries: list[Wire]) -> str:
-    """Whether the conversation was told of the last run."""
-    if not deliveries:
+    """Whether the conversation was told of the last run; nothing where nobody is to be told."""
+    last = deliveries[-1] if deliveries else None
+    if last is None or last["state"] == "muted":
         return ""
-    last = deliveries[-1]
     state, turn = plain(last["state"]), last.get("turnNumber")
     parts = [state, f"turn {turn}" if turn else "", _at(last.get("toldAt")), plain(last.get("reason") or "")]
     return " · ".join(part for part in parts if part)
