@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import sys
 import time
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import pytest
 from meantime import Call, Meantime, Settings, Shell
 from meantime.app.ledger_audit import CONTRADICTIONS, Audit, audit
 from meantime.kernel.errors import LedgerError, LedgerTooNew
+from meantime.runners.shell.provenance import this_boot
+from meantime.runners.shell.shim import cells
 
 pytestmark = pytest.mark.anyio
 HOUR = 3600.0
@@ -150,6 +153,19 @@ async def test_running_where_nothing_runs(tmp_path: Path) -> None:
     async with Meantime.open(path) as mt:  # it is found again, and nothing is left running
         (task,) = await mt.list()
         await mt.thread("t").wait(task, timeout=30)
+
+
+async def test_nothing_runs_of_a_command_that_began_before_the_machine_restarted(tmp_path: Path) -> None:
+    path = tmp_path / "work.db"
+    async with Meantime.open(path) as mt:
+        await mt.thread("t").start(Shell(f"while [ ! -e {tmp_path / 'go'} ]; do sleep 0.02; done"))
+    (state,) = Path(f"{path}.commands").glob("*.state")
+    with state.open("r+b") as file:  # the shim lives, as one with its pid and start time may after a restart
+        file.seek(cells.BOOT * 8)
+        file.write((this_boot() ^ 1).to_bytes(8, sys.byteorder))
+    found = looked(path, HOUR)
+    (tmp_path / "go").touch()
+    assert "1 × running, but nothing runs" in texts(found)
 
 
 async def test_a_function_whose_process_is_gone(tmp_path: Path) -> None:

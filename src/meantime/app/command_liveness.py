@@ -9,6 +9,7 @@ from pathlib import Path
 from meantime.kernel.model import Task
 from meantime.runners.shell.command_paths import Places
 from meantime.runners.shell.output_ring import look
+from meantime.runners.shell.provenance import this_boot
 from meantime.runners.shell.shim import cells, process_tree
 
 FRESH = 60.0  # seconds in which an owner may still be about to start it, or to record its ending
@@ -25,8 +26,8 @@ def has_live_run(commands: Path, task: Task, now: float) -> bool:
     if now - (task.run.started_at or task.run.queued_at) < FRESH:
         return True
     state = look(Places(commands).of(task))
-    if state is None:
-        return False
+    if state is None or state[cells.BOOT] not in (0, this_boot()):  # 0: an older shim did not say
+        return False  # clocks and start times are those of another boot
     if state[cells.PHASE] == cells.ENDED:
         return time.monotonic_ns() - state[cells.ENDED_AT] < FRESH * 1e9
     return process_tree.start_time(state[cells.SHIM_PID]) == state[cells.SHIM_START]
