@@ -91,7 +91,7 @@ def test_the_compiler_refuses_what_the_api_would(project: Path, built: Path):
 
 @pytest.mark.behaviour("P5")
 def test_a_host_in_typescript_is_told_once(built: Path, person: Person):
-    url = person("open", "--print").out.strip()
+    url = person("open", "--base").out.strip()
     token = (person.home / "token").read_text().strip()
     headers = {"Authorization": f"Bearer {token}"}
     done = run("node", built, url, token, "conv-ts", cwd=built.parent)
