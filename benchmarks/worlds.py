@@ -147,7 +147,9 @@ class Meter:
         began = time.process_time()
         for _ in range(rounds):
             await verb()
-        cost = (time.process_time() - began) / rounds / parts
+        self.keep(name, (time.process_time() - began) / rounds / parts)
+
+    def keep(self, name: str, cost: float) -> None:
         self.costs[name] = min(cost, self.costs.get(name, cost))
 
 
@@ -213,6 +215,7 @@ async def _first_rows(mt: Meantime) -> None:
 async def _turns(meter: Meter, mt: Meantime) -> None:
     """Each takes at most three notices, so that every turn has some."""
     turning = acking = 0.0
+    await asyncio.sleep(SETTLE)
     for _ in range(3):
         began = time.process_time()
         async with mt.thread(PROBE).turn(limit=3) as turn:
@@ -221,7 +224,8 @@ async def _turns(meter: Meter, mt: Meantime) -> None:
             acked = time.process_time()
         turning += taken - began
         acking += acked - taken
-    meter.costs["turn"], meter.costs["ack"] = turning / 3, acking / 3
+    meter.keep("turn", turning / 3)
+    meter.keep("ack", acking / 3)
 
 
 async def _cancelled(mt: Meantime) -> None:

@@ -88,7 +88,7 @@ class Sizes(NamedTuple):
             every=max(0.25, whole / 1_800),
             client_kill=max(3.0, 30 * least),
             daemon_kill=max(2.0, 20 * least),
-            slack=1.0 if least == 1.0 else 4.0,  # a young daemon still fills its caches
+            slack=1.0 if least == 1.0 else 6.0,  # a young daemon fills its caches, and its load is uneven
         )
 
 

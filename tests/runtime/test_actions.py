@@ -78,9 +78,9 @@ def order(kind: str) -> Order:
 @pytest.fixture
 async def runtime() -> AsyncIterator[Runtime]:
     agents = {"worker": HostedAgent(AgentSettings(runner="python", last_turn=0), ScriptedHost(turn))}
-    async with Meantime.open(
-        ":memory:", agents=agents, runners=[CustomRunner()], settings=Settings(limits=OPEN)
-    ) as mt:
+    # One that is cancelling by the record alone is not asked to stop: the close gives it up after these.
+    settings = Settings(limits=OPEN, stop_grace=0.1, stop_deadline=0.2)
+    async with Meantime.open(":memory:", agents=agents, runners=[CustomRunner()], settings=settings) as mt:
         await mt.thread("busy").start(Call(never))
         yield runtime_of(mt)
 
