@@ -6,13 +6,16 @@ python tools/measure_structure.py --hops     and the calls that enter another ro
 python tools/measure_structure.py --gains    and how many changes of room each function would save
 python tools/measure_structure.py --json F   and writes everything to the file F
 python tools/measure_structure.py --shared   lists the base names that several files have
-python tools/measure_structure.py --passes   lists the functions that only pass on
+python tools/measure_structure.py --passes   lists the functions that only pass on, by the reason they have
+python tools/measure_structure.py --write    and writes docs/internals/structure.md
 python tools/measure_structure.py --no-walk  reads the source only, which takes a second
 
 Rooms. A room is a folder, at most two levels deep (`surfaces/cli`, `runners/shell`, `kernel`). Between rooms
 a loose module of the top (`api.py`, `turn.py`) is a room of its own when cycles are looked for, because
 each of them is a layer. In the walk all of them are the one room `top`, because a reader finds them in one
 place.
+
+Functions that only pass on. `pass_reasons.py` says why each of them is there.
 
 Cycles. The edges between files are the imports that run when a module is loaded; those inside functions and
 under TYPE_CHECKING are left out, as Python does not run them while it loads. A cycle is a strongly
@@ -33,6 +36,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from call_trace import PACKAGE, room_of
+from pass_reasons import by_reason
 from walk_figures import walk_figures
 
 PARALLEL = frozenset({"runner.py", "host.py", "store.py", "errors.py"})  # one for each adapter, by intention
@@ -124,9 +128,10 @@ def _passes_on(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
         return False
     given = function.args
     names = [each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
-    names += [each.arg for each in (given.vararg, given.kwarg) if each is not None]
+    names += [f"{stars}{each.arg}" for stars, each in (("*", given.vararg), ("**", given.kwarg)) if each]
     own = names.pop(0) if names and names[0] in ("self", "cls") else None
-    passed = [_name(each) for each in (*call.args, *(keyword.value for keyword in call.keywords))]
+    passed = [_name(each) for each in call.args]
+    passed += [f"{'' if each.arg else '**'}{_name(each.value)}" for each in call.keywords]
     if any(keyword.arg not in (None, _name(keyword.value)) for keyword in call.keywords):
         return False
     is_of_self = own is not None and _root(call.func) == own and isinstance(call.func, ast.Attribute)
@@ -134,7 +139,8 @@ def _passes_on(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 
 def _name(node: ast.expr) -> str:
-    node = node.value if isinstance(node, ast.Starred) else node
+    if isinstance(node, ast.Starred):
+        return f"*{_name(node.value)}"
     return node.id if isinstance(node, ast.Name) else ""
 
 
@@ -234,6 +240,7 @@ def figures(found: Sequence[Source] | None = None) -> dict[str, Any]:
     shared = shared_names(each.path for each in found)
     named = [each for each in found if each.path.rpartition("/")[2] not in UNNAMED]
     passing = {source.path: pass_throughs(source.tree) for source in found}
+    trees = {source.path: source.tree for source in found}
     unplanned = sum(len(files) for name, files in shared.items() if name not in PARALLEL)
     return {
         "files": len(found),
@@ -260,7 +267,7 @@ def figures(found: Sequence[Source] | None = None) -> dict[str, Any]:
         },
         "pass-through functions": {
             "count": sum(map(len, passing.values())),
-            "where": [f"{path}:{each.name}" for path, several in passing.items() for each in several],
+            "by reason": by_reason(trees, passing),
         },
     }  # fmt: skip
 
@@ -277,7 +284,7 @@ def report(found: dict[str, Any], *, files: bool = False, hops: bool = False, ga
     both = found["rooms that import each other"]
     loaded = found["rooms that import each other when loaded"]
     deferred = len(found["cycles of files, deferred imports too"])
-    texts = found["docstring lines"]
+    texts, passing = found["docstring lines"], found["pass-through functions"]
     lines = [
         f"files                  {found['files']}, {found['lines']:,} lines",
         f"module lines           median {modules['median']}, p95 {modules['p95']}, max {modules['max']}",
@@ -288,7 +295,8 @@ def report(found: dict[str, Any], *, files: bool = False, hops: bool = False, ga
         f"shared base names      {names['share']:.1%} of the files; "
         f"{names['share without parallel adapters']:.1%} without {', '.join(sorted(PARALLEL))}",
         f"docstring lines        {texts['share']:.1%}",
-        f"pass-through functions {found['pass-through functions']['count']}",
+        f"pass-through functions {passing['count']}: "
+        + ", ".join(f"{len(some)} {why}" for why, some in passing["by reason"].items()),
     ]
     for what, walk in found.get("walk", {}).items():
         lines.append(
@@ -299,6 +307,46 @@ def report(found: dict[str, Any], *, files: bool = False, hops: bool = False, ga
         for title, wanted in (("by file", files), ("by hop", hops), ("gains", gains)):
             lines += [f"  {count:4} {name}" for name, count in walk[title].items() if wanted]
     return "\n".join(lines)
+
+
+PAGE = PACKAGE.parents[1] / "docs/internals/structure.md"
+INTRO = """# The structure in figures
+
+Written by `python tools/measure_structure.py --write`; `tests/meta/test_structure.py` keeps the limits. The
+walk is that of `thread.start(Shell(…))`: the files that a reader opens to follow it, and how often the call
+changes rooms.
+"""
+PASSING = """## Functions that only pass on
+
+A function counts if its body is one call that is given all of its parameters, unchanged.
+`tools/pass_reasons.py`
+says how each reason is found. The ones under "a neighbour" hide an object that their class keeps to itself.
+"""
+
+
+def page(found: dict[str, Any]) -> str:
+    """The figures as a page of the docs."""
+    modules, sizes, names = found["module lines"], found["function lines"], found["shared base names"]
+    passing, walk = found["pass-through functions"], found["walk"]["start"]
+    both = found["rooms that import each other"]
+    rows = {
+        "files, lines": f"{found['files']}, {found['lines']:,}",
+        "module lines: median / p95 / max": f"{modules['median']} / {modules['p95']} / {modules['max']}",
+        "function lines: p95 / max": f"{sizes['p95']} / {sizes['max']}",
+        "import cycles between files": str(len(found["cycles of files"])),
+        "packages that import each other": _pairs(both).replace("<->", "and"),
+        "files that share their base name": f"{names['share']:.1%}",
+        "docstring lines": f"{found['docstring lines']['share']:.1%}",
+        "files of one start": str(walk["files"]),
+        "changes of room in one start": str(walk["changes of room"]),
+        "functions that only pass on": str(passing["count"]),
+    }
+    table = ["| figure | value |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items())]
+    lists = [
+        f"**{why}** ({len(some)}): {', '.join(f'`{one}`' for one in some)}."
+        for why, some in passing["by reason"].items()
+    ]
+    return "\n".join([INTRO, *table, "", PASSING, "\n\n".join(lists), ""])
 
 
 def _pairs(pairs: Iterable[Sequence[str]]) -> str:
@@ -313,6 +361,7 @@ def main() -> None:
     parser.add_argument("--gains", action="store_true", help="list what avoiding a call would save")
     parser.add_argument("--shared", action="store_true", help="only list base names that files share")
     parser.add_argument("--passes", action="store_true", help="only list functions that only pass on")
+    parser.add_argument("--write", action="store_true", help="write docs/internals/structure.md, too")
     parser.add_argument("--no-walk", action="store_true", help="read the source only")
     given = parser.parse_args()
     found = figures()
@@ -321,12 +370,15 @@ def main() -> None:
         print("\n".join(f"{count} {name}" for name, count in names.items()))  # noqa: T201  what it is for
         return
     if given.passes:
-        print("\n".join(found["pass-through functions"]["where"]))  # noqa: T201  what it is for
+        for why, some in found["pass-through functions"]["by reason"].items():
+            print(f"{why}: {len(some)}", *(f"  {one}" for one in some), sep="\n")  # noqa: T201  what it is for
         return
     if not given.no_walk:
         found["walk"] = walked()
     if given.json is not None:
         given.json.write_text(json.dumps(found, indent=2) + "\n", "utf-8")
+    if given.write:
+        PAGE.write_text(page(found), "utf-8")
     print(report(found, files=given.files, hops=given.hops, gains=given.gains))  # noqa: T201  what it is for
 
 

@@ -21,7 +21,7 @@ from typing import Any
 from meantime import api
 from meantime.app import meantime as app
 from meantime.app import pending_open
-from meantime.conversation import handle, log, loop, turn
+from meantime.conversation import handle, log, loop, transcript, turn
 from meantime.surfaces.http import http_door
 from meantime.toolset import toolset
 
@@ -36,7 +36,8 @@ CLASSES = {
     pending_open: [],  # of Opening, which Meantime stands for
     api: ["Thread", "Batch"],
     toolset: ["Toolset"],
-    turn: ["Turn", "Transcript"],
+    turn: ["Turn"],
+    transcript: ["Transcript"],
     handle: ["Handle"],
     log: ["Log"],
     loop: ["Loop"],

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from .conversation.handle import Handle
     from .conversation.log import Log
     from .conversation.loop import Loop
-    from .conversation.turn import Transcript, Turn
+    from .conversation.transcript import Transcript
+    from .conversation.turn import Turn
     from .dialects import dialect
     from .integrations.mcp.servers import HttpServer, StdioServer
     from .integrations.opencode.opencode_host import OpenCodeHost
@@ -79,7 +80,8 @@ _HOMES = {
     "integrations.python_agent": "PythonAgent",
     "integrations.mcp.servers": "HttpServer StdioServer",
     "integrations.opencode.opencode_host": "OpenCodeHost",
-    "conversation.turn": "Transcript Turn",
+    "conversation.transcript": "Transcript",
+    "conversation.turn": "Turn",
     "ports.runner": "Context Stopped current",
     "kernel.errors": (
         "AlreadyAnswered Ambiguous Closed Degraded Disconnected Duplicate InvalidInput LeaseLost LedgerBusy "

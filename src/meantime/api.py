@@ -15,7 +15,8 @@ from meantime.conversation.dialect_lookup import OWN, Wording, reminder
 from meantime.conversation.handle import Handle, Ref, Until, ref_of
 from meantime.conversation.log import Log
 from meantime.conversation.loop import SETTLE, Loop
-from meantime.conversation.turn import Transcript, Transcripts, Turn
+from meantime.conversation.transcript import Transcript, Transcripts
+from meantime.conversation.turn import Turn
 from meantime.kernel import timeouts
 from meantime.kernel.argument_checks import check_all, check_text, shown
 from meantime.kernel.change import PARENT

@@ -22,10 +22,7 @@ class ConnectedWorks:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._older = OlderDaemon(client)
-        self._owner = LedgerOwner(About)
-
-    def command(self, command: str | Sequence[str], *, cwd: str | None, open_stdin: bool) -> Order:
-        return self._owner.command(command, cwd=cwd, open_stdin=open_stdin)
+        self.command = LedgerOwner(About).command
 
     commands = True
 

@@ -28,10 +28,7 @@ class LedgerOwner:
         watch_notices: Callable[[Callable[[str], None]], None] = lambda listener: None,
     ) -> None:
         self.about = about
-        self._watch_notices = watch_notices
-
-    def watch_notices(self, listener: Callable[[str], None]) -> None:
-        self._watch_notices(listener)
+        self.watch_notices = watch_notices
 
     def command(
         self,

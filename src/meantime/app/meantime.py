@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from meantime import __version__
 from meantime.api import Thread, statuses_of
 from meantime.conversation.log import Log
-from meantime.conversation.turn import Transcripts
+from meantime.conversation.transcript import Transcripts
 from meantime.integrations.mcp.servers import HttpServer, StdioServer
 from meantime.kernel.argument_checks import check_kind, check_path
 from meantime.kernel.constraints import check_flag

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from meantime.kernel.durations import duration
 from meantime.kernel.model import Cancelled, Completed
 from meantime.kernel.notices import EVENT, Message, Notice, Part, partial_text, payload_text
-from meantime.kernel.payloads import fenced
+from meantime.kernel.payloads import fenced, one_line
 from meantime.toolset import task_text
 
 from ._sessions import session_texts
@@ -36,7 +36,7 @@ def is_development(environ: Mapping[str, str] = os.environ) -> bool:
 def _headline(notice: Notice) -> str:
     task = notice.task
     took = duration(task.run.duration or 0.0)
-    agent = f'Agent "{task_text.flat(task.title)}"'
+    agent = f'Agent "{one_line(task.title)}"'
     match notice.outcome:
         case Cancelled():
             return f"⊘ **{agent} cancelled after {took}.**"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from meantime.kernel.durations import duration
 from meantime.kernel.notices import EVENT, Message, Notice, Part, payload_text
-from meantime.kernel.payloads import fenced
+from meantime.kernel.payloads import fenced, one_line
 from meantime.toolset import task_text
 
 from ._sessions import session_texts
@@ -20,7 +20,7 @@ class Background(SessionDialect):
         what = f"Resume #{task.resume_count} of background task" if task.resumed else "Background task"
         took = duration(task.run.duration or 0.0)
         lines = [
-            f'{what} {task.id} "{task_text.flat(task.title)}" ended after {took}.',
+            f'{what} {task.id} "{one_line(task.title)}" ended after {took}.',
             f"Status: {session_texts.word(task)}",
             *task_text.reduced(task),
         ]

@@ -15,7 +15,7 @@ from meantime.kernel.errors import InvalidInput, MeantimeError, RetryNotSupporte
 from meantime.kernel.lifecycle import ACTIVE, Status
 from meantime.kernel.model import Cancelled, Failed, Lost, Outcome, Task, TimedOut
 from meantime.kernel.notices import Message, Notice, Part, payload_text
-from meantime.kernel.payloads import as_text, clean, fenced, preview
+from meantime.kernel.payloads import as_text, clean, fenced, one_line, preview
 from meantime.ports import asks
 from meantime.ports.asks import Answer, Ask
 from meantime.ports.dialect import Command, Offer, Policy, Problem, Said, Standing, Tool
@@ -121,9 +121,7 @@ class Psi:
     def message(self, notice: Notice) -> Message:
         task, outcome = notice.task, notice.outcome
         took = duration(task.run.duration or 0.0)
-        lines = [
-            f"Background job {task.id} ({task_text.flat(task.title)}) is {WORDS[task.status]} after {took}."
-        ]
+        lines = [f"Background job {task.id} ({one_line(task.title)}) is {WORDS[task.status]} after {took}."]
         lines += task_text.reduced(task)
         body = payload_text(outcome)
         if body:
@@ -139,7 +137,7 @@ class Psi:
 
     def problem(self, problem: Problem) -> Said:
         error = problem.error
-        ref = task_text.flat(str(getattr(problem.ask, "ref", "") or ""), 128)
+        ref = one_line(str(getattr(problem.ask, "ref", "") or ""), 128)
         if error.code == "not_found" and ref:
             return _refused(f"Job {ref} not found in this thread.", "not_found_in_thread")
         if error.code == "ambiguous":
@@ -245,7 +243,7 @@ def _record(ask: asks.Read, answer: Answer) -> Said:
         data["payload_file"] = task.outcome.spill.path
     lines = [_row(task, answer.now), *task_text.reduced(task)]
     if data["error"]:
-        lines.append(f"Error: {task_text.flat(str(data['error']), ERROR)}")
+        lines.append(f"Error: {one_line(str(data['error']), ERROR)}")
     if data["exit_code"] is not None:
         lines.append(f"Exit code: {data['exit_code']}")
     if task.ended:
@@ -275,7 +273,7 @@ def _cancelled(ask: Ask, answer: Answer) -> Said:
 def _row(task: Task, now: float) -> str:
     run = task.run
     took = duration(run.duration if run.duration is not None else now - (run.started_at or run.queued_at))
-    return f"{task.id} {WORDS[task.status]} {took} {task_text.flat(task.title)}"
+    return f"{task.id} {WORDS[task.status]} {took} {one_line(task.title)}"
 
 
 def _data(task: Task) -> dict[str, Any]:
@@ -284,7 +282,7 @@ def _data(task: Task) -> dict[str, Any]:
         "job_id": task.id,
         "thread_id": task.thread,
         "tool_call_id": task.tool_call_id,
-        "tool_name": task_text.flat(_tool(task)),
+        "tool_name": one_line(_tool(task)),
         "status": WORDS[task.status],
         "started_at": task.run.started_at,
         "completed_at": task.run.ended_at,

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Any
+
 from msgspec import Struct
 
+from .constraints import LONGEST, Constraint, whole
 from .limits import NO_LIMIT
 
 WARN_AT = 0.8
+
+
+def _is_amount(value: Any) -> bool:
+    return type(value) in (int, float) and (0 <= value <= LONGEST or value == NO_LIMIT)
+
+
+COUNT = Constraint("a whole number from 0 up, or -1 for no limit", whole(NO_LIMIT).fits)
+AMOUNT = Constraint("a number from 0 up, or -1 for no limit", _is_amount)
 
 
 class Spending(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -29,11 +40,11 @@ class Spending(Struct, frozen=True, omit_defaults=True, gc=False):
 class Budget(Struct, frozen=True, omit_defaults=True, gc=False, forbid_unknown_fields=True):
     """The most of each; -1 is no limit."""
 
-    turns: int = NO_LIMIT
-    tool_calls: int = NO_LIMIT
-    tokens: int = NO_LIMIT
-    cost: float = NO_LIMIT
-    seconds: float = NO_LIMIT
+    turns: Annotated[int, COUNT] = NO_LIMIT
+    tool_calls: Annotated[int, COUNT] = NO_LIMIT
+    tokens: Annotated[int, COUNT] = NO_LIMIT
+    cost: Annotated[float, AMOUNT] = NO_LIMIT
+    seconds: Annotated[float, AMOUNT] = NO_LIMIT
 
     def spent(self, spending: Spending) -> tuple[float, str]:
         """The part that is spent of what is nearest to its end, and its name; 1.0 is all."""

@@ -1,21 +1,21 @@
-"""The rules for an agent's settings. One place says it, for Python and for the configuration."""
+"""The settings of an agent, each with its constraint: one place says it, for Python and the configuration."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Any, cast
+from typing import Annotated, Any, TypeAlias, cast
 from urllib.parse import urlsplit
 
 import msgspec
-from msgspec import structs
+from msgspec import Struct, structs
 
 from meantime.kernel.budgets import Budget
 from meantime.kernel.constraints import (
     DEPTH,
-    LONGEST,
     TIMEOUT,
     Constraint,
+    constraints_of,
     one_of,
     or_minus_one,
     seconds,
@@ -23,10 +23,109 @@ from meantime.kernel.constraints import (
     whole,
 )
 from meantime.kernel.errors import InvalidInput
-
-from .session import AgentSettings
+from meantime.kernel.model import Json
 
 RUNNERS = ("acp", "opencode", "cli", "python")
+
+
+# -- what each setting must be
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and "\0" not in value
+
+
+def _are_words(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(map(_is_text, cast("list[Any]", value)))
+
+
+def _are_tools(value: Any) -> bool:
+    return value is None or _are_words(value)
+
+
+def _are_variables(value: Any) -> bool:
+    found = cast("Mapping[Any, Any]", value)
+    return isinstance(value, Mapping) and all(map(_is_text, (*found, *found.values())))
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(map(_is_text, cast("Mapping[Any, Any]", value)))
+
+
+def _is_url(value: Any) -> bool:
+    if not isinstance(value, str):
+        return False
+    try:
+        parts = urlsplit(value)
+        return not value or (parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0)
+    except ValueError:  # a port that is no number, half an IPv6 address
+        return False
+
+
+def _is_timeout(value: Any) -> bool:
+    return value is None or TIMEOUT.fits(value)
+
+
+def _is_budget(value: Any) -> bool:
+    """Its values are checked one by one, so that a wrong one can be named."""
+    return isinstance(value, Mapping | Budget)
+
+
+Text: TypeAlias = Annotated[str, Constraint("a text", _is_text)]
+Texts: TypeAlias = Annotated[tuple[str, ...], Constraint("a list of texts", _are_words)]
+Seconds: TypeAlias = Annotated[float, seconds()]
+BUDGET = cast("dict[str, Constraint]", constraints_of(Budget))
+TABLE = Constraint(f"a table of {', '.join(BUDGET)}", _is_budget)
+RUNNER = Constraint(", ".join(f'"{name}"' for name in RUNNERS[:-1]) + ' or "python"', one_of(*RUNNERS).fits)
+VARIABLES = Constraint("a table of names, each with a text", _are_variables)
+URL = Constraint("a URL that begins with http:// or https://", _is_url)
+TOOLS = Constraint("a list of names; an empty one is none", _are_tools)
+MAX_TIME = Constraint(TIMEOUT.must, _is_timeout)
+Repeats: TypeAlias = Annotated[int, Constraint("a whole number from 0 up, or -1 for never", whole(-1).fits)]
+OPTIONS = Constraint("a table", _is_table)
+AnswerTime: TypeAlias = Annotated[
+    float, or_minus_one(seconds(), "a number of seconds from 0 up, or -1 for ever")
+]
+Otherwise: TypeAlias = Annotated[str, one_of("ask", "allow", "deny")]
+SILENCE = or_minus_one(seconds(), "a number of seconds from 0 up, or -1 for never")
+
+
+class AgentSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One agent as it is configured: `[agents.NAME]`, or `Meantime.open(…, agents={"NAME": …})`."""
+
+    runner: Annotated[str, RUNNER]  # "acp", "opencode", "cli", "python"
+    description: Text = ""  # for the model that chooses an agent
+    command: Texts = ()  # acp, cli, opencode: the program and its arguments
+    env: Annotated[dict[str, str], VARIABLES] = {}  # more of its environment
+    inherit: Texts = ()  # names of our own variables that it gets, beside PATH, HOME and LANG
+    cwd: Text = ""  # where it works; else where its task was started
+    url: Annotated[str, URL] = ""  # opencode: a server that runs already
+    profile: Text = ""  # acp, cli: whose habits it has (goose, claude, codex, …); else known by its command
+    agent: Text = ""  # opencode: its own agent of that name; python: "module:object"
+    model: Text = ""  # "provider/model", where the host lets us choose
+    instructions: Text = ""  # put before the first prompt
+    tools: Annotated[tuple[str, ...] | None, TOOLS] = None  # None: all that it has; (): none
+    allow: Texts = ()  # permissions that are given by rule, by tool ("*" is any)
+    deny: Texts = ()  # and refused
+    otherwise: Otherwise = "ask"  # or "allow", "deny": permissions that no rule names
+    answer_within: AnswerTime = 900.0  # seconds; a question without an answer by then is refused
+    timeout: Annotated[float | None, MAX_TIME] = None  # seconds, where the start names none
+    depth: Annotated[int, DEPTH] = 0  # how deep what it starts may go: 0 is that it cannot start anything
+    budget: Annotated[Budget, TABLE] = Budget()  # of one run
+    tree: Annotated[Budget, TABLE] = Budget()  # of one run and all that it has started
+    last_turn: Seconds = 30.0  # seconds to hand in what it has, before a timeout or a limit; 0: none
+    repeats: Repeats = 12  # the same call with the same arguments so often in a row is a loop; -1: never
+    stall: Annotated[float, SILENCE] = 300.0  # seconds of silence after which it is watched; -1: never
+    on_stall: Annotated[str, one_of("warn", "stop")] = "warn"  # or "stop"
+    options: Annotated[dict[str, Json], OPTIONS] = {}  # what only its host knows
+
+
+KINDS = cast("dict[str, Constraint]", constraints_of(AgentSettings))
+COMMANDS = {"acp": '["goose", "acp"]', "cli": '["codex"]'}
+DEFAULTS = AgentSettings(runner="")
+
+
+# -- settings as they are given
 
 
 class Unfit(InvalidInput):
@@ -96,90 +195,3 @@ def _wrong(who: str, key: str, kind: Constraint, value: Any, default: Any) -> Un
 def _plain(value: Any) -> Any:
     """Any mapping as the dict that msgspec knows."""
     return dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else value
-
-
-# -- what each must be
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and "\0" not in value
-
-
-def _are_words(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(map(_is_text, cast("list[Any]", value)))
-
-
-def _are_tools(value: Any) -> bool:
-    return value is None or _are_words(value)
-
-
-def _are_variables(value: Any) -> bool:
-    found = cast("Mapping[Any, Any]", value)
-    return isinstance(value, Mapping) and all(map(_is_text, (*found, *found.values())))
-
-
-def _is_table(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(map(_is_text, cast("Mapping[Any, Any]", value)))
-
-
-def _is_url(value: Any) -> bool:
-    if not isinstance(value, str):
-        return False
-    try:
-        parts = urlsplit(value)
-        return not value or (parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0)
-    except ValueError:  # a port that is no number, half an IPv6 address
-        return False
-
-
-def _is_timeout(value: Any) -> bool:
-    return value is None or TIMEOUT.fits(value)
-
-
-def _is_amount(value: Any) -> bool:
-    return type(value) in (int, float) and (0 <= value <= LONGEST or value == -1)
-
-
-def _is_budget(value: Any) -> bool:
-    """Its values are checked one by one, so that a wrong one can be named."""
-    return isinstance(value, Mapping | Budget)
-
-
-TEXT = Constraint("a text", _is_text)
-WORDS = Constraint("a list of texts", _are_words)
-AMOUNT = Constraint("a number from 0 up, or -1 for no limit", _is_amount)
-NUMBER = Constraint("a whole number from 0 up, or -1 for no limit", whole(-1).fits)
-BUDGET = {"turns": NUMBER, "tool_calls": NUMBER, "tokens": NUMBER, "cost": AMOUNT, "seconds": AMOUNT}
-TABLE = Constraint(f"a table of {', '.join(BUDGET)}", _is_budget)
-
-KINDS = {
-    "runner": Constraint(
-        ", ".join(f'"{name}"' for name in RUNNERS[:-1]) + ' or "python"', one_of(*RUNNERS).fits
-    ),
-    "description": TEXT,
-    "command": WORDS,
-    "env": Constraint("a table of names, each with a text", _are_variables),
-    "inherit": WORDS,
-    "cwd": TEXT,
-    "url": Constraint("a URL that begins with http:// or https://", _is_url),
-    "profile": TEXT,
-    "agent": TEXT,
-    "model": TEXT,
-    "instructions": TEXT,
-    "tools": Constraint("a list of names; an empty one is none", _are_tools),
-    "allow": WORDS,
-    "deny": WORDS,
-    "otherwise": one_of("ask", "allow", "deny"),
-    "answer_within": or_minus_one(seconds(), "a number of seconds from 0 up, or -1 for ever"),
-    "timeout": Constraint(TIMEOUT.must, _is_timeout),
-    "depth": DEPTH,
-    "budget": TABLE,
-    "tree": TABLE,
-    "last_turn": seconds(),
-    "repeats": Constraint("a whole number from 0 up, or -1 for never", whole(-1).fits),
-    "stall": or_minus_one(seconds(), "a number of seconds from 0 up, or -1 for never"),
-    "on_stall": one_of("warn", "stop"),
-    "options": Constraint("a table", _is_table),
-}
-COMMANDS = {"acp": '["goose", "acp"]', "cli": '["codex"]'}
-DEFAULTS = AgentSettings(runner="")

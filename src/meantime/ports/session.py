@@ -13,41 +13,12 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from meantime.kernel.budgets import Budget
 from meantime.kernel.lines import Line
-from meantime.kernel.model import Failed, Json
+from meantime.kernel.model import Failed
 from meantime.kernel.payloads import Jsonable
 from meantime.kernel.questions import Question, Reply
 
-
-class AgentSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One agent as it is configured: `[agents.NAME]`, or `Meantime.open(…, agents={"NAME": …})`."""
-
-    runner: str  # "acp", "opencode", "cli", "python"
-    description: str = ""  # for the model that chooses an agent
-    command: tuple[str, ...] = ()  # acp, cli, opencode: the program and its arguments
-    env: dict[str, str] = {}  # more of its environment
-    inherit: tuple[str, ...] = ()  # names of our own variables that it gets, beside PATH, HOME and LANG
-    cwd: str = ""  # where it works; else where its task was started
-    url: str = ""  # opencode: a server that runs already
-    profile: str = ""  # acp, cli: whose habits it has (goose, claude, codex, …); else known by its command
-    agent: str = ""  # opencode: its own agent of that name; python: "module:object"
-    model: str = ""  # "provider/model", where the host lets us choose
-    instructions: str = ""  # put before the first prompt
-    tools: tuple[str, ...] | None = None  # None: all that it has; (): none
-    allow: tuple[str, ...] = ()  # permissions that are given by rule, by tool ("*" is any)
-    deny: tuple[str, ...] = ()  # and refused
-    otherwise: str = "ask"  # or "allow", "deny": permissions that no rule names
-    answer_within: float = 900.0  # seconds; a question that nobody answers is refused, and the agent goes on
-    timeout: float | None = None  # seconds, where the start names none
-    depth: int = 0  # how deep what it starts may go: 0 is that it cannot start anything
-    budget: Budget = Budget()  # of one run
-    tree: Budget = Budget()  # of one run and all that it has started
-    last_turn: float = 30.0  # seconds to hand in what it has, before a timeout or a limit; 0: none
-    repeats: int = 12  # the same call with the same arguments so often in a row is a loop; -1: never
-    stall: float = 300.0  # seconds of silence after which it is watched; -1: never
-    on_stall: str = "warn"  # or "stop"
-    options: dict[str, Json] = {}  # what only its host knows
+from .agent_settings import AgentSettings
 
 
 class SessionAbilities(Struct, frozen=True):

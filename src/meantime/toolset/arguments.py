@@ -4,22 +4,19 @@ an error, because it would be ignored silently.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
 
+from meantime.kernel.decode_errors import Mismatch, mismatch_raises
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.payloads import jsonable
-from meantime.kernel.plain_text import cut, escape_surrogates
 from meantime.ports.asks import Answer, Ask
 from meantime.ports.dialect import Said, Tool
 
 A = TypeVar("A", bound=Struct)
-MOST_PROBLEM = 500  # characters
-_AT = re.compile(r"`\$\.(\w+)")  # how msgspec ends what it says: " - at `$.status`"
 
 
 class Arguments(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -85,19 +82,21 @@ def parsed(kind: type[A], given: object) -> A:
     said, is_json = jsonable({} if given is None else given)
     if not is_json:
         raise InvalidInput("The arguments are not JSON.", hint=_hint(kind))
-    try:
+
+    def error(mismatch: Mismatch) -> InvalidInput:
+        return InvalidInput(
+            f"The arguments are not right: {mismatch.text}.", hint=_hint(kind, mismatch.field)
+        )
+
+    with mismatch_raises(error):
         return msgspec.convert(said, kind)
-    except msgspec.ValidationError as problem:
-        text = cut(escape_surrogates(str(problem)), MOST_PROBLEM)
-        raise InvalidInput(f"The arguments are not right: {text}.", hint=_hint(kind, text)) from None
 
 
-def _hint(kind: type[Struct], problem: str = "") -> str:
+def _hint(kind: type[Struct], field: str = "") -> str:
     """The allowed alternatives: the values of the parameter that has only some, or the parameters."""
     parameters: dict[str, dict[str, Any]] = schema(kind)["properties"]
-    at = _AT.search(problem)
-    wrong = parameters.get(at[1], {}) if at else {}
+    wrong = parameters.get(field, {})
     values: list[object] = wrong.get("enum") or wrong.get("items", {}).get("enum") or []
-    if at and values:
-        return f"{at[1]} can be: {', '.join(map(str, values))}."
+    if values:
+        return f"{field} can be: {', '.join(map(str, values))}."
     return f"There are: {', '.join(parameters) or 'none'}."

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from meantime.kernel.model import Task
-from meantime.kernel.work import Order
 from meantime.ports.owner import Owner
 from meantime.ports.tasks import Options, Tasks
 
@@ -17,6 +16,7 @@ class OwnerCatalog:
     def __init__(self, tasks: Tasks, owner: Owner) -> None:
         self._tasks = tasks
         self._owner = owner
+        self.tool, self.command = owner.tool, owner.command
 
     commands = True
 
@@ -24,12 +24,6 @@ class OwnerCatalog:
         about = self._owner.about()
         found = {one.name: one.description for one in about.agents}
         return found if "agent" in about.runners else None
-
-    def tool(self, name: str, arguments: dict[str, Any]) -> Order:
-        return self._owner.tool(name, arguments)
-
-    def command(self, command: str | Sequence[str], *, cwd: str | None, open_stdin: bool) -> Order:
-        return self._owner.command(command, cwd=cwd, open_stdin=open_stdin)
 
     async def registered_tools(self) -> Sequence[str]:
         return self._owner.tools()

@@ -20,10 +20,10 @@ def line(task: Task, now: float) -> str:
     """One task in one line."""
     if task.ended:
         return f"{task.id}: {ending(task)}"
-    parts = [f'{task.id}: "{flat(task.title)}" is {task.status}']
+    parts = [f'{task.id}: "{one_line(task.title)}" is {task.status}']
     if task.run.started_at is not None:
         parts.append(f"for {duration(max(0.0, now - task.run.started_at))}")
-    said = progress(task) if task.question is None else f"asks: {flat(task.question.text)[:300]}"
+    said = progress(task) if task.question is None else f"asks: {one_line(task.question.text)[:300]}"
     return " ".join(parts) + (f" ({said})" if said else "") + "."
 
 
@@ -43,7 +43,7 @@ def progress(task: Task) -> str:
     if found is None:
         return ""
     percent = f"{found.percent:g} %" if found.percent is not None else ""
-    return ", ".join(part for part in (percent, flat(found.phase), flat(found.message)) if part)
+    return ", ".join(part for part in (percent, one_line(found.phase), one_line(found.message)) if part)
 
 
 def block(text: str) -> str:
@@ -93,8 +93,3 @@ def cleaned(value: Json) -> Json:
     if isinstance(value, list | tuple):
         return [cleaned(one) for one in cast("list[Json]", value)]
     return value
-
-
-def flat(text: str, most: int = 200) -> str:
-    """In one line, with an ellipsis where it was cut."""
-    return one_line(text, most)

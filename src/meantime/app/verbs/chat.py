@@ -17,7 +17,7 @@ from meantime.api import Thread
 from meantime.app.components import joined
 from meantime.app.connected_catalog import ConnectedWorks
 from meantime.app.link_ends import client
-from meantime.conversation.turn import Transcripts
+from meantime.conversation.transcript import Transcripts
 from meantime.daemon.home import BadHome, home
 from meantime.kernel.errors import Disconnected, MeantimeError
 from meantime.kernel.ids import check_id

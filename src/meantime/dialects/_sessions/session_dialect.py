@@ -8,6 +8,7 @@ from meantime.kernel.change import Disposition
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.lifecycle import ACTIVE, ENDED, Status
 from meantime.kernel.model import Task
+from meantime.kernel.payloads import one_line
 from meantime.ports import asks
 from meantime.ports.asks import Answer, Ask
 from meantime.ports.dialect import Command, Offer, Policy, Problem, Said, Standing, Tool
@@ -29,8 +30,7 @@ class SessionDialect:
         )
         self._forks = forks
 
-    def status(self, status: Status, run: int) -> str:
-        return session_texts.status_word(status, run)
+    status = staticmethod(session_texts.status_word)
 
     def tools(self, offer: Offer) -> Sequence[Tool]:
         name, found = self.name, list[Tool]()
@@ -135,8 +135,8 @@ class SessionDialect:
         lines = [
             f"{what} in the background.",
             f"Task ID: {session_texts.marked(task, forks=self._forks)}",
-            f"Description: {task_text.flat(task.title)}",
-            f"Agent: {task_text.flat(task.agent_or_kind, 60)}",
+            f"Description: {one_line(task.title)}",
+            f"Agent: {one_line(task.agent_or_kind, 60)}",
             f"Status: {word}",
             *task_text.reduced(task),
             "You are notified when it ends. Do not poll; go on with other work, or end your turn. To wait "
@@ -177,15 +177,13 @@ class SessionDialect:
 
     def problem(self, problem: Problem) -> Said:
         error, task = problem.error, problem.task
-        ref = task_text.flat(str(getattr(problem.ask, "ref", "") or ""), 128)
+        ref = one_line(str(getattr(problem.ask, "ref", "") or ""), 128)
         match error.code:
             case "not_found" if ref:
                 text = f"Task not found: {ref}. Use {self.name}_list to see the tasks of this conversation."
             case "ambiguous":
                 several = problem.candidates
-                found = [
-                    f"- {one.id} [{session_texts.word(one)}] {task_text.flat(one.title)}" for one in several
-                ]
+                found = [f"- {one.id} [{session_texts.word(one)}] {one_line(one.title)}" for one in several]
                 text = "\n".join([f"Several tasks match '{ref}'. Be more specific:", *found])
             case "not_completed" | "still_active":
                 stands = f" Task {task.id} has the status {session_texts.word(task)}." if task else ""

@@ -8,9 +8,9 @@ from meantime.kernel.durations import duration, iso
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Cancelled, Completed, Failed, Lost, Outcome, Task, TimedOut
 from meantime.kernel.notices import broke_off, payload_text
-from meantime.kernel.payloads import as_text, clean
+from meantime.kernel.payloads import as_text, clean, one_line
 from meantime.ports.asks import Answer
-from meantime.toolset.task_text import cleaned, flat, reduced
+from meantime.toolset.task_text import cleaned, reduced
 
 
 def status_word(status: Status, run: int) -> str:
@@ -48,8 +48,8 @@ def took(task: Task, now: float) -> str:
 
 def row(task: Task, now: float, *, forks: bool) -> str:
     """In a list."""
-    who = flat(task.agent_or_kind, 60)
-    return f'- {marked(task, forks=forks)} [{word(task)}] {who}: "{flat(task.title)}" ({took(task, now)})'
+    who = one_line(task.agent_or_kind, 60)
+    return f'- {marked(task, forks=forks)} [{word(task)}] {who}: "{one_line(task.title)}" ({took(task, now)})'
 
 
 def detail(answer: Answer, *, forks: bool) -> str:
@@ -57,8 +57,8 @@ def detail(answer: Answer, *, forks: bool) -> str:
     task = answer.task
     lines = [
         f"Task: {marked(task, forks=forks)}",
-        f"Description: {flat(task.title)}",
-        f"Agent: {flat(task.agent_or_kind, 60)}",
+        f"Description: {one_line(task.title)}",
+        f"Agent: {one_line(task.agent_or_kind, 60)}",
         f"Status: {word(task)}",
         f"{'Duration' if task.ended else 'Elapsed'}: {took(task, answer.now)}",
     ]
@@ -86,8 +86,8 @@ def _progress(task: Task) -> list[str]:
         return ["Tool calls: 0"]
     lines = [f"Tool calls: {found.calls}"]
     if found.last_tools:
-        lines.append(f"Recent tools: {', '.join(flat(name, 60) for name in found.last_tools)}")
-    said = flat(" ".join(part for part in (found.phase, found.message) if part))
+        lines.append(f"Recent tools: {', '.join(one_line(name, 60) for name in found.last_tools)}")
+    said = one_line(" ".join(part for part in (found.phase, found.message) if part))
     if said:
         lines.append(f"Progress: {said}")
     return [*lines, f"Last update: {iso(found.updated_at)}"]

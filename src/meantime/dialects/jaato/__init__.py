@@ -17,7 +17,7 @@ from meantime.kernel.lifecycle import ACTIVE, Status
 from meantime.kernel.limits import PluginDefaults
 from meantime.kernel.model import Completed, Task
 from meantime.kernel.notices import EVENT, Message, Notice, Part, payload_text
-from meantime.kernel.payloads import fenced
+from meantime.kernel.payloads import fenced, one_line
 from meantime.ports import asks
 from meantime.ports.asks import Answer
 from meantime.ports.dialect import Command, Offer, Policy, Problem, Said, Standing, Tool
@@ -246,10 +246,8 @@ def _stopped(ask: asks.Cancel, answer: Answer) -> Said:
 def _line(task: Task, now: float) -> str:
     run = task.run
     took = duration(run.duration if run.duration is not None else now - (run.started_at or run.queued_at))
-    whose = task_text.flat(".".join(jaato_tasks.origin(task)), 100)
-    return (
-        f"'{task.id}' ({whose}) {jaato_tasks.WORDS[task.status]} after {took}: {task_text.flat(task.title)}"
-    )
+    whose = one_line(".".join(jaato_tasks.origin(task)), 100)
+    return f"'{task.id}' ({whose}) {jaato_tasks.WORDS[task.status]} after {took}: {one_line(task.title)}"
 
 
 # -- what went wrong
@@ -258,10 +256,10 @@ def _line(task: Task, now: float) -> str:
 def _why(problem: Problem) -> tuple[str, str]:
     """As a text, and as a code."""
     error, ask = problem.error, problem.ask
-    ref = task_text.flat(str(getattr(ask, "ref", "") or ""), 128)
+    ref = one_line(str(getattr(ask, "ref", "") or ""), 128)
     text = str(error)
     if isinstance(ask, StartNamed) and error.code in _NOT_THERE:
-        plugin, name = (task_text.flat(str(ask.meta[key]), 128) for key in ("plugin", "tool"))
+        plugin, name = (one_line(str(ask.meta[key]), 128) for key in ("plugin", "tool"))
         return jaato_texts.not_capable(plugin, name, ask.capable), "not_capable"
     if error.code == "not_found" and ref:
         text = jaato_texts.not_found(ref)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from meantime.kernel.constraints import LIMIT
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.timeouts import check as check_timeout
 from meantime.kernel.timeouts import check_age
@@ -29,12 +30,7 @@ class BackgroundConfig:
     background_threshold_seconds: float = 10.0
 
     def __post_init__(self) -> None:
-        most: Any = self.max_concurrent_tasks
-        if type(most) is not int or (most < 1 and most != NO_LIMIT):
-            raise InvalidInput(
-                f"max_concurrent_tasks={most!r} is not a limit.",
-                hint="Give a whole number above 0, or -1 for none.",
-            )
+        LIMIT(self.max_concurrent_tasks, "max_concurrent_tasks")
         check_timeout(self.default_timeout_seconds)
         check_age(self.completed_task_retention_seconds)
         check_threshold(self.background_threshold_seconds, "background_threshold_seconds")

@@ -14,9 +14,8 @@ from meantime.kernel.change import Disposition
 from meantime.kernel.errors import InvalidInput, LimitReached, TaskEnded
 from meantime.kernel.ids import display
 from meantime.kernel.lifecycle import Status
-from meantime.kernel.model import Event
 from meantime.kernel.notices import Message, Notice, Part
-from meantime.kernel.payloads import as_text, clean
+from meantime.kernel.payloads import as_text, clean, one_line
 from meantime.ports import asks
 from meantime.ports.asks import Answer, Ask
 from meantime.ports.dialect import Command, Offer, Policy, Problem, Said, Standing, Tool
@@ -141,8 +140,7 @@ class Llxprt:
     def summary(self, tasks: Sequence[kernel.Task]) -> str:
         return llxprt_texts.summary(_launched(tasks[::-1]))
 
-    def published(self, event: Event, task: kernel.Task) -> dict[str, Any] | None:
-        return message_bus.message(event, task)
+    published = staticmethod(message_bus.message)
 
     def message(self, notice: Notice) -> Message:
         return Message("user", (Part(llxprt_texts.ended(notice.task)),))
@@ -165,7 +163,7 @@ class Llxprt:
 
     def problem(self, problem: Problem) -> Said:
         error = problem.error
-        ref = task_text.flat(str(getattr(problem.ask, "ref", "") or ""), 128)
+        ref = one_line(str(getattr(problem.ask, "ref", "") or ""), 128)
         if isinstance(error, LimitReached):
             shown = llxprt_texts.full_on_screen(error.limit, error.running)
             message = f"Max async tasks ({error.limit}) reached"
@@ -186,7 +184,7 @@ class Llxprt:
             return Said(f"{head}\n{rows}", error.code, data=data)
         said = task_text.refusal(error)
         if isinstance(problem.ask, asks.StartAgent) and problem.ask.background:
-            name = task_text.flat(problem.ask.agent, 100)
+            name = one_line(problem.ask.agent, 100)
             return said._replace(text=f"Failed to launch async subagent '{name}'.\n{said.text}")
         return said
 

@@ -12,7 +12,7 @@ from meantime.kernel.ids import display, shorten
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Cancelled, Completed, Ending, Outcome, Task, TimedOut
 from meantime.kernel.notices import broke_off, payload_text
-from meantime.kernel.payloads import clean, preview
+from meantime.kernel.payloads import clean, one_line, preview
 from meantime.kernel.reminder import SHOWN
 from meantime.toolset import task_text
 
@@ -42,8 +42,8 @@ def word(task: Task) -> str:
 def name(task: Task) -> str:
     """The subagent's; the seed has no other tasks, and a thread may: a command goes by its title."""
     if task.work.kind == "agent":
-        return task_text.flat(task.agent_or_kind, 100)
-    title = task_text.flat(task.title)
+        return one_line(task.agent_or_kind, 100)
+    title = one_line(task.title)
     return title if len(title) <= NAMED else f"{title[: NAMED - 1]}…"
 
 

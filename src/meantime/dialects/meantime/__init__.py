@@ -8,7 +8,7 @@ from typing import Any
 from meantime.kernel.change import Disposition
 from meantime.kernel.lifecycle import ACTIVE, ENDED, Status
 from meantime.kernel.model import Task
-from meantime.kernel.notices import Message, Notice, canonical, payload_text
+from meantime.kernel.notices import canonical, payload_text
 from meantime.kernel.reminder import reminder
 from meantime.ports import asks
 from meantime.ports.asks import Answer
@@ -109,8 +109,7 @@ class Meantime:
         start = next((name for name in tools if name.startswith("start")), "")
         return meantime_texts.INSTRUCTIONS.format(start=start) if start else ""
 
-    def message(self, notice: Notice) -> Message:
-        return canonical(notice)
+    message = staticmethod(canonical)
 
     def reminder(self, standing: Standing) -> str:
         return reminder(standing.active, standing.untold, standing.parked, standing.now)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from meantime.ports.clock import Clock
 from meantime.ports.session import AgentSettings
 
 from .profiles import profile_of
 from .session_host import AcpSessionHost
 
+host = AcpSessionHost
+
 
 def variant(settings: AgentSettings) -> str:
     """Agents of different habits have different abilities, and so a host for each."""
     return profile_of(settings).name
-
-
-def host(clock: Clock, variant: str = "") -> AcpSessionHost:
-    return AcpSessionHost(clock, variant)

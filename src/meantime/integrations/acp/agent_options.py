@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from meantime.kernel.decode_errors import Mismatch, mismatch_raises
 from meantime.kernel.errors import InvalidInput
 from meantime.ports.session import AgentSettings, Brief
 
@@ -31,18 +32,16 @@ class AcpOptions(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def options_of(name: str, settings: AgentSettings) -> AcpOptions:
-    try:
+    def error(mismatch: Mismatch) -> InvalidInput:
+        known = f"There are {', '.join(AcpOptions.__struct_fields__)}."
+        return InvalidInput(f"options of the agent {name}: {mismatch.text}.", hint=known)
+
+    with mismatch_raises(error):
         options = msgspec.convert(settings.options, AcpOptions)
-    except msgspec.ValidationError as problem:
-        raise InvalidInput(f"options of the agent {name}: {problem}.", hint=_known()) from None
     for server, given in options.mcp_servers.items():
         if bool(given.command) == bool(given.url):
             raise InvalidInput(f"The MCP server {server} of the agent {name} needs a command or a url.")
     return options
-
-
-def _known() -> str:
-    return f"There are {', '.join(AcpOptions.__struct_fields__)}."
 
 
 def mcp_servers(options: AcpOptions, brief: Brief) -> list[dict[str, Any]]:

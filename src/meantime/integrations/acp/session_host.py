@@ -24,10 +24,10 @@ from meantime.ports.event_loop import BackgroundTasks
 from meantime.ports.session import AgentSettings, Brief, Hearer, Prompt, SessionAbilities, Turned
 from meantime.system.program_search import find_program
 
+from .acp_client import AcpClient
 from .agent_options import AcpOptions, mcp_servers, options_of
 from .agent_subprocess import AgentSubprocess, command_of, environment, where
 from .profiles import BY_NAME, needs_permission, profile_of
-from .program import Program
 from .session_mode import choose
 from .session_records import SessionRecord, SessionRecords
 from .turn_result import AgentError
@@ -48,7 +48,7 @@ class AcpSessionHost:
         self._clock = clock
         self._folder: Path
         self._records: SessionRecords
-        self._programs: dict[str, Program] = {}
+        self._clients: dict[str, AcpClient] = {}
         self._starting: dict[str, asyncio.Lock] = {}
         self._closing = BackgroundTasks()
 
@@ -80,34 +80,34 @@ class AcpSessionHost:
     # -- sessions
 
     async def begin(self, brief: Brief) -> str:
-        async with self._used(brief) as (program, options):
+        async with self._used(brief) as (client, options):
             asked = {"cwd": where(brief), "mcpServers": mcp_servers(options, brief)}
-            return await self._made(program, "session/new", asked, brief, options)
+            return await self._made(client, "session/new", asked, brief, options)
 
     async def fork(self, session: str, brief: Brief) -> str:
         if not self.abilities.fork:
             raise cannot_fork("This agent")
         if self._records.get(session) is None:
             raise fork_source_gone()
-        async with self._used(brief) as (program, options):
+        async with self._used(brief) as (client, options):
             asked = {"sessionId": session, "cwd": where(brief), "mcpServers": mcp_servers(options, brief)}
-            return await self._made(program, "session/fork", asked, brief, options)
+            return await self._made(client, "session/fork", asked, brief, options)
 
     async def _made(
-        self, program: Program, method: str, asked: dict[str, Any], brief: Brief, options: AcpOptions
+        self, client: AcpClient, method: str, asked: dict[str, Any], brief: Brief, options: AcpOptions
     ) -> str:
         try:
-            answer = await program.request(method, asked, options.start)
+            answer = await client.request(method, asked, options.start)
             session = str(answer["sessionId"])
-            await choose(program, session, answer, brief.settings, options)
+            await choose(client, session, answer, brief.settings, options)
         except AgentError as problem:
             code = "cannot_fork" if problem.code == UNKNOWN_METHOD else "agent_refused"
             raise Refused(f"The agent did not make a session: {problem}.", code=code) from None
         except KeyError:
             raise Refused("The agent made a session without an id.", code="agent_refused") from None
-        if session in program.sessions:
+        if session in client.sessions:
             raise Refused(f"The agent gave the session {session} twice.", code="agent_refused")
-        program.sessions.add(session)
+        client.sessions.add(session)
         self._records.add(SessionRecord(session, brief.agent, where(brief)))
         return session
 
@@ -119,33 +119,33 @@ class AcpSessionHost:
         raise no_history("An ACP agent's")
 
     async def steer(self, session: str, text: str) -> bool:
-        program = next((each for each in self._programs.values() if each.turns_in(session)), None)
-        return program is not None and await program.steer(session, text, STEERS)
+        client = next((each for each in self._clients.values() if each.turns_in(session)), None)
+        return client is not None and await client.steer(session, text, STEERS)
 
-    async def _load(self, program: Program, session: str, brief: Brief, options: AcpOptions) -> None:
+    async def _load(self, client: AcpClient, session: str, brief: Brief, options: AcpOptions) -> None:
         """Replayed messages are ignored: we have them already."""
-        if session in program.sessions:
+        if session in client.sessions:
             return
         known = self._records.get(session)
         cwd = known.cwd if known else where(brief)
-        if self.profile.lists_first and not await self._listed(program, session, options):
+        if self.profile.lists_first and not await self._listed(client, session, options):
             raise Refused("The agent does not have this session any more.", code="session_gone")
-        how = "session/resume" if self.profile.resumes and program.can("resume") else "session/load"
-        if how == "session/load" and not program.can("load"):
+        how = "session/resume" if self.profile.resumes and client.can("resume") else "session/load"
+        if how == "session/load" and not client.can("load"):
             raise Refused("This agent cannot go on with a session of a former process.", code="session_gone")
         asked = {"sessionId": session, "cwd": cwd, "mcpServers": mcp_servers(options, brief)}
         try:
-            answer = await program.request(how, asked, options.start)
-            await choose(program, session, answer, brief.settings, options)
+            answer = await client.request(how, asked, options.start)
+            await choose(client, session, answer, brief.settings, options)
         except AgentError as problem:
             raise Refused(f"The agent could not load its session: {problem}.", code="session_gone") from None
-        program.sessions.add(session)
+        client.sessions.add(session)
 
-    async def _listed(self, program: Program, session: str, options: AcpOptions) -> bool:
+    async def _listed(self, client: AcpClient, session: str, options: AcpOptions) -> bool:
         cursor: Any = None
         while True:
             asked = {"cursor": cursor} if cursor else {}
-            answer = await program.request("session/list", asked, options.start)
+            answer = await client.request("session/list", asked, options.start)
             listed = mappings(answer.get("sessions"))
             if any(each.get("sessionId") == session for each in listed):
                 return True
@@ -157,35 +157,35 @@ class AcpSessionHost:
 
     async def prompt(self, session: str, prompt: Prompt, brief: Brief, hearer: Hearer) -> Turned:
         try:
-            async with self._used(brief) as (program, options):
+            async with self._used(brief) as (client, options):
                 hearer.phase("starting")
-                await self._load(program, session, brief, options)
+                await self._load(client, session, brief, options)
                 grace = self.profile.grace if options.grace is None else options.grace
                 turn = TurnUpdates(session, self.profile, hearer, last=prompt.last)
                 hearer.phase("thinking")
-                return await program.take_turn(session, turn, prompt.text, grace)
+                return await client.take_turn(session, turn, prompt.text, grace)
         except Refused as problem:
             return refused(problem)
 
     # -- processes
 
     @asynccontextmanager
-    async def _used(self, brief: Brief) -> AsyncGenerator[tuple[Program, AcpOptions]]:
+    async def _used(self, brief: Brief) -> AsyncGenerator[tuple[AcpClient, AcpOptions]]:
         """A running process for this task; it is not stopped meanwhile."""
         options = options_of(brief.agent, brief.settings)
         key = f"{brief.agent}\0{where(brief)}\0{'' if options.shared else brief.task}"
         async with self._starting.setdefault(key, asyncio.Lock()):
-            program = self._programs.get(key)
-            if program is None or not program.alive:
-                program = await self._start(brief, options, key)
-                self._programs[key] = program
-            program.hold()
+            client = self._clients.get(key)
+            if client is None or not client.alive:
+                client = await self._start(brief, options, key)
+                self._clients[key] = client
+            client.hold()
         try:
-            yield program, options
+            yield client, options
         finally:
-            program.release()
+            client.release()
 
-    async def _start(self, brief: Brief, options: AcpOptions, key: str) -> Program:
+    async def _start(self, brief: Brief, options: AcpOptions, key: str) -> AcpClient:
         settings = brief.settings
         ours = {**self.profile.env, **(self.profile.asking if needs_permission(settings) else {})}
         env = environment(settings, ours, settings.env, {} if options.shared else brief.env)
@@ -197,7 +197,7 @@ class AcpSessionHost:
             process = await AgentSubprocess.launch(command, env, where(brief), log)
         except OSError as problem:
             raise Refused(f"The agent could not be started: {problem}.", code="agent_not_started") from None
-        started = Program(self.profile, self._clock, self._on_idle)
+        started = AcpClient(self.profile, self._clock, self._on_idle)
         try:
             await started.start(process, options.start, options.idle)
         except BaseException as problem:
@@ -208,14 +208,14 @@ class AcpSessionHost:
             raise
         return started
 
-    def _on_idle(self, program: Program) -> None:
-        self._closing.start(program.close())
-        for key in [key for key, kept in self._programs.items() if kept is program]:
-            del self._programs[key]
+    def _on_idle(self, client: AcpClient) -> None:
+        self._closing.start(client.close())
+        for key in [key for key, kept in self._clients.items() if kept is client]:
+            del self._clients[key]
             if not self._starting[key].locked():
                 del self._starting[key]
 
     async def close(self) -> None:
-        programs, self._programs = list(self._programs.values()), {}
-        await asyncio.gather(*(program.close() for program in programs), return_exceptions=True)
+        clients, self._clients = list(self._clients.values()), {}
+        await asyncio.gather(*(client.close() for client in clients), return_exceptions=True)
         await self._closing.wait()

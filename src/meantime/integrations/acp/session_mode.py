@@ -8,25 +8,25 @@ from meantime.integrations.agent_host.json_values import mapping, mappings
 from meantime.kernel.errors import Refused
 from meantime.ports.session import AgentSettings
 
+from .acp_client import AcpClient
 from .agent_options import AcpOptions
 from .profiles import needs_permission
-from .program import Program
 
 
 async def choose(
-    program: Program, session: str, answer: dict[str, Any], settings: AgentSettings, options: AcpOptions
+    client: AcpClient, session: str, answer: dict[str, Any], settings: AgentSettings, options: AcpOptions
 ) -> None:
     """`answer` is what the agent said when it made or loaded the session. A mode that a person has asked for
     and that cannot be had is refused; one that only our profile prefers is left out."""
-    wanted = options.mode or (program.profile.mode if needs_permission(settings) else "")
+    wanted = options.mode or (client.profile.mode if needs_permission(settings) else "")
     if wanted and wanted != _now(answer, "mode"):
-        await _set(program, session, answer, "mode", wanted, options, must=bool(options.mode))
+        await _set(client, session, answer, "mode", wanted, options, must=bool(options.mode))
     if settings.model and settings.model != _now(answer, "model"):
-        await _set(program, session, answer, "model", settings.model, options, must=True)
+        await _set(client, session, answer, "model", settings.model, options, must=True)
 
 
 async def _set(
-    program: Program,
+    client: AcpClient,
     session: str,
     answer: dict[str, Any],
     what: str,
@@ -44,10 +44,10 @@ async def _set(
         return
     if option:
         asked = {"sessionId": session, "configId": option["id"], "value": wanted}
-        await program.request("session/set_config_option", asked, options.start)
+        await client.request("session/set_config_option", asked, options.start)
     else:
         asked = {"sessionId": session, f"{what}Id": wanted}
-        await program.request(f"session/set_{what}", asked, options.start)
+        await client.request(f"session/set_{what}", asked, options.start)
 
 
 def _option(answer: dict[str, Any], what: str) -> dict[str, Any] | None:

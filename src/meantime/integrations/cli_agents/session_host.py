@@ -44,8 +44,7 @@ class CliSessionHost:
 
     # -- life
 
-    def check(self, name: str, settings: AgentSettings) -> None:
-        programs.check(name, settings)
+    check = staticmethod(programs.check)
 
     def open(self, folder: Path) -> None:
         self._sessions = SessionFiles(folder)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from meantime.integrations.python_agent import PythonAgent
-from meantime.ports.clock import Clock
 
 from .loop_conversation import Conversation, TryAgain
 from .session_host import PythonSessionHost
@@ -11,7 +10,4 @@ from .session_host import PythonSessionHost
 __all__ = ["Conversation", "PythonAgent", "PythonHost", "PythonSessionHost", "TryAgain", "host"]
 
 PythonHost = PythonSessionHost  # its former name
-
-
-def host(clock: Clock) -> PythonSessionHost:
-    return PythonSessionHost(clock)
+host = PythonSessionHost

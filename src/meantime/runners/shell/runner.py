@@ -26,7 +26,7 @@ from .launcher import Launcher
 from .output_ring import State, look
 from .provenance import Whose, whose
 from .shim import cells
-from .shim_events import ShimEvents
+from .shim_event_pipe import ShimEventPipe
 from .shim_watch import End, ShimWatch, is_locked, tell
 
 QUICK = 1 << 16  # bytes of output that are read on the event loop
@@ -59,7 +59,7 @@ class ShellRunner:
         self._inline = inline
         self._launcher = Launcher(self._open_shim_events, umask)
         self._starting = CommandStart(self._launcher, {"grace": grace, "head": head, "ring": ring})
-        self._shim_events = ShimEvents()
+        self._shim_events = ShimEventPipe()
         self._watches: dict[str, ShimWatch] = {}
         self._attending = BackgroundTasks()
 

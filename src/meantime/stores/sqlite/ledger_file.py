@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from meantime.kernel.errors import LedgerError, MeantimeError
+from meantime.kernel.errors import LedgerDamaged, LedgerError, MeantimeError
 
 from . import checkpoints, salvage
 from .side_files import Lock, make_private
@@ -55,7 +55,7 @@ class LedgerFile:
         make_private(self.path)
         if self._is_older() and not has_frames(self.path):
             if not self._salvages:
-                raise salvage.older(self.path, self._lock.path)
+                raise _older(self.path, self._lock.path)
             self._lock.accept_copy()
         if self._lock.is_copy or not self._lock.was_marked:
             self._mark.forget()  # it is of another ledger, or an earlier version has gone on without it
@@ -69,7 +69,7 @@ class LedgerFile:
         if self.path.exists() or _is_there(Path(f"{self.path}-wal")):
             self._salvage(salvage.set_aside(self.path), "it is empty or gone, and was there")
         elif not self._salvages:
-            raise salvage.gone(self.path, self._lock.path)
+            raise _gone(self.path, self._lock.path)
         else:
             self._lock.note(checkpoints=0)  # a new one begins
 
@@ -118,7 +118,7 @@ class LedgerFile:
 
     def _salvage(self, aside: Path, problem: str) -> None:
         if not self._salvages:
-            raise salvage.report(self.path, aside, problem)
+            raise _damaged(self.path, aside, problem)
         self.saved = salvage.rebuild(self.path, aside, self._lock.checkpoints + 1)
 
     @property
@@ -154,3 +154,28 @@ def _is_there(path: Path) -> bool:
 def _not_opened(path: Path, problem: OSError) -> LedgerError:
     hint = "Name a file in a folder that you may write to, on a disk with room."
     return LedgerError(f"{path} cannot be opened: {problem.strerror or problem}.", hint=hint)
+
+
+def _gone(ledger: Path, lock: Path) -> LedgerDamaged:
+    return LedgerDamaged(
+        f"The ledger {ledger} is gone: {lock.name} says that it was there.",
+        hint=f"Put it back, or restore a backup. To begin anew, remove {lock}, or open it with salvage=True.",
+    )
+
+
+def _older(ledger: Path, lock: Path) -> LedgerDamaged:
+    return LedgerDamaged(
+        f"The ledger {ledger} is an older copy: {lock.name} says that a newer one was there.",
+        hint="Put the newer one back, or move this one away and restore a backup with `meantime restore`. "
+        f"To go on with this copy, open it with salvage=True, or remove {lock}: active tasks end as lost.",
+    )
+
+
+def _damaged(ledger: Path, folder: Path, problem: str) -> LedgerDamaged:
+    rows = salvage.readable(folder / ledger.name)
+    return LedgerDamaged(
+        f"The ledger {ledger} is damaged ({problem or 'set aside earlier'}). "
+        f"It was set aside, whole, in {folder}; "
+        f"{rows.get('tasks', 0)} tasks and {rows.get('notices', 0)} notices in it can be read.",
+        hint="Open it with salvage=True to go on with those, or put a backup in its place.",
+    )

@@ -8,7 +8,6 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from meantime.kernel.errors import LedgerDamaged
 from meantime.kernel.model import Task
 
 from . import checkpoints, counters, salvage_report
@@ -87,37 +86,12 @@ def rescue(db: sqlite3.Connection, ledger: Path) -> None:
     db.execute("VACUUM INTO ?", (str(copy),))
 
 
-def gone(ledger: Path, lock: Path) -> LedgerDamaged:
-    return LedgerDamaged(
-        f"The ledger {ledger} is gone: {lock.name} says that it was there.",
-        hint=f"Put it back, or restore a backup. To begin anew, remove {lock}, or open it with salvage=True.",
-    )
-
-
-def older(ledger: Path, lock: Path) -> LedgerDamaged:
-    return LedgerDamaged(
-        f"The ledger {ledger} is an older copy: {lock.name} says that a newer one was there.",
-        hint="Put the newer one back, or move this one away and restore a backup with `meantime restore`. "
-        f"To go on with this copy, open it with salvage=True, or remove {lock}: active tasks end as lost.",
-    )
-
-
 def last_set_aside(ledger: Path) -> Path | None:
     """The newest folder with a damaged ledger, where nothing has taken its place yet."""
     if ledger.exists() and ledger.stat().st_size:
         return None
     folders = sorted(ledger.parent.glob(f"{ledger.name}.damaged-*"))
     return folders[-1] if folders else None
-
-
-def report(ledger: Path, folder: Path, problem: str) -> LedgerDamaged:
-    rows = readable(folder / ledger.name)
-    return LedgerDamaged(
-        f"The ledger {ledger} is damaged ({problem or 'set aside earlier'}). "
-        f"It was set aside, whole, in {folder}; "
-        f"{rows.get('tasks', 0)} tasks and {rows.get('notices', 0)} notices in it can be read.",
-        hint="Open it with salvage=True to go on with those, or put a backup in its place.",
-    )
 
 
 def readable(damaged: Path) -> dict[str, int]:

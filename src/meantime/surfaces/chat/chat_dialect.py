@@ -10,13 +10,12 @@ from msgspec.structs import replace
 
 from meantime.conversation.dialect_lookup import dialect_of
 from meantime.kernel.errors import TaskEnded
-from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Task
-from meantime.kernel.notices import Message, Notice, payload_text
+from meantime.kernel.notices import payload_text
 from meantime.kernel.payloads import as_text, clean
 from meantime.ports import asks
 from meantime.ports.asks import Answer, Ask
-from meantime.ports.dialect import Command, Offer, Problem, Said, Standing, Tool
+from meantime.ports.dialect import Offer, Problem, Said, Tool
 from meantime.toolset.arguments import Arguments, tool
 from meantime.toolset.task_text import block
 
@@ -47,12 +46,11 @@ class Speech:
     def __init__(self, most: int = MAX_ASYNC) -> None:
         """`most`: tasks of the conversation that may run at once. A cancel does not wait for the ending:
         somebody wants to go on typing."""
-        self._seed = dialect_of(SEED)
+        self._seed = seed = dialect_of(SEED)
+        self.status, self.commands, self.guidance = seed.status, seed.commands, seed.guidance
+        self.message, self.reminder = seed.message, seed.reminder
         self.policy = replace(self._seed.policy, most_active=most, on_limit=None, cancel_waits=False)
         self._task = next(one for one in self._seed.tools(Offer(agents=())) if one.name == "task")
-
-    def status(self, status: Status, run: int) -> str:
-        return self._seed.status(status, run)
 
     def word(self, task: Task) -> str:
         return self.status(task.status, task.run.number)
@@ -68,18 +66,6 @@ class Speech:
         described: str = self._task.schema["properties"]["async"]["description"]
         found.schema["properties"]["async"]["description"] = described.replace("subagent", "command")
         return found
-
-    def commands(self) -> Sequence[Command]:
-        return self._seed.commands()
-
-    def guidance(self, tools: Sequence[str]) -> str:
-        return self._seed.guidance(tools)
-
-    def message(self, notice: Notice) -> Message:
-        return self._seed.message(notice)
-
-    def reminder(self, standing: Standing) -> str:
-        return self._seed.reminder(standing)
 
     def problem(self, problem: Problem) -> Said:
         error = problem.error

@@ -9,10 +9,10 @@ from typing import Any
 from meantime.kernel.ids import display
 from meantime.kernel.model import Cancelled, Failed, Lost, Task, TimedOut
 from meantime.kernel.notices import partial_text, payload_text
+from meantime.kernel.payloads import one_line
 from meantime.ports.dialect import Said
 from meantime.surfaces.terminal.task_format import LOOKS, coloured, room, span
 from meantime.surfaces.terminal.terminal_text import fitted, plain, plain_lines
-from meantime.toolset.task_text import flat
 
 DIM, BOLD, RED, CYAN = "2", "1", "31", "36"
 SHOWN = 8  # lines of an output; the rest are counted
@@ -63,7 +63,7 @@ def output(text: str, failed: bool = False, lines: int = 0) -> list[str]:
 
 
 def name(task: Task) -> str:
-    return flat(task.title)
+    return one_line(task.title)
 
 
 def launched(said: Said) -> list[str]:

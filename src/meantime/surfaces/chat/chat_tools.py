@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from meantime.ports.dialect import Tool
-
 from . import chat_format
 from .work_handoff import WAITING, WorkHandoff
 
@@ -16,9 +14,7 @@ class ChatTools:
     def __init__(self, hands: WorkHandoff, show: Callable[[Sequence[str]], None]) -> None:
         self._hands = hands
         self._show = show
-
-    async def offered(self) -> list[Tool]:
-        return await self._hands.toolset.tools()
+        self.offered = hands.toolset.tools
 
     async def reminder(self) -> str:
         """For every question to the model."""

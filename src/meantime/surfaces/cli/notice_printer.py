@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import select
 import sys
 import time
 from contextlib import suppress
@@ -26,6 +25,7 @@ from meantime.surfaces.terminal.errors import (
 from meantime.surfaces.terminal.std_streams import echo
 from meantime.surfaces.terminal.terminal_text import plain, plain_lines
 
+from .confirmation import line_typed
 from .verb import say_json
 
 LEASE = 60.0  # seconds in which it is printed; a reader that hangs longer is told again
@@ -76,7 +76,8 @@ def _tell(daemon: Daemon, id: str, to: PrintOptions) -> bool:
     try:
         if notices:
             _print(notices, to)
-            refused = to.confirm and not _confirmed()
+            # Afterwards it may have been told to somebody else.
+            refused = to.confirm and not line_typed(within=LEASE)
             if refused:
                 raise CliError("Nobody confirmed what was told.", "It is unread again.", FAILED)
             _acknowledge(daemon, turn, [notice["id"] for notice in notices])
@@ -93,12 +94,6 @@ def _print(notices: list[Any], to: PrintOptions) -> None:
         texts = ["\n".join(part["text"] for part in notice["message"]["parts"]) for notice in notices]
         echo("\n\n".join(map(plain_lines, texts)))
     sys.stdout.flush()
-
-
-def _confirmed() -> bool:
-    """Within the lease: afterwards it may have been told to somebody else."""
-    ready = select.select([sys.stdin], [], [], LEASE)[0]
-    return bool(ready) and bool(sys.stdin.readline().strip())
 
 
 def _acknowledge(daemon: Daemon, turn: str, ids: list[str]) -> None:

@@ -122,13 +122,3 @@ reconnect = option(
     show_default=True,
     help="How long to wait for a daemon that went away.",
 )
-
-
-def confirmed(question: str) -> bool:
-    """Asks somebody at a terminal."""
-    import click
-
-    try:
-        return click.confirm(question, err=True)
-    except click.Abort:
-        raise KeyboardInterrupt from None

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from meantime.kernel.decode_errors import Mismatch, mismatch_raises
 from meantime.kernel.errors import InvalidInput
 
 from .schemas import Params
@@ -20,12 +21,14 @@ P = TypeVar("P", bound=Params)
 def decoded(given: Mapping[str, str], kind: type[P]) -> P:
     """An empty parameter counts as absent."""
     to = _texts_to(kind)
-    try:
-        return msgspec.convert({name: to[name](said) for name, said in given.items() if said}, kind)
-    except msgspec.ValidationError as problem:
+
+    def error(mismatch: Mismatch) -> InvalidInput:
         from .validation import query_error
 
-        raise query_error(problem, kind, given) from None
+        return query_error(mismatch, kind, given)
+
+    with mismatch_raises(error):
+        return msgspec.convert({name: to[name](said) for name, said in given.items() if said}, kind)
 
 
 @cache

@@ -7,6 +7,7 @@ from typing import Any, TypeVar, cast
 import msgspec
 from starlette.requests import Request
 
+from meantime.kernel.decode_errors import Mismatch, mismatch_raises
 from meantime.kernel.errors import InvalidInput
 from meantime.ports.clock import Clock
 
@@ -51,12 +52,14 @@ def parsed(data: bytes, kind: type[T]) -> T:
     if not isinstance(value, dict):
         raise InvalidInput("The body is not a JSON object.", hint=_SEE)
     _check_depth(cast("dict[str, Any]", value))
-    try:
-        return msgspec.convert(value, kind)
-    except msgspec.ValidationError as problem:
+
+    def error(mismatch: Mismatch) -> InvalidInput:
         from .validation import body_error  # only where it is needed: reading types takes a while
 
-        raise body_error(problem, kind) from None
+        return body_error(mismatch, kind)
+
+    with mismatch_raises(error):
+        return msgspec.convert(value, kind)
 
 
 def _check_depth(value: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""The one translator of what msgspec refuses, in a query string or in a body, into an error for people."""
+"""How a query string or a body that does not fit its struct is said to people."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
+from meantime.kernel.decode_errors import Mismatch
 from meantime.kernel.errors import InvalidInput
 
 SEE = "See /v1/openapi.json."
-_PLACE = re.compile(r"`\$\.([A-Za-z0-9]+)")  # the field, in msgspec's message
-_WRONG_TYPE = ", got `"
 
 
 def fields_of(kind: type[msgspec.Struct]) -> dict[str, inspect.Type]:
@@ -33,14 +32,13 @@ def bare(kind: inspect.Type) -> inspect.Type:
     return kind
 
 
-def body_error(problem: msgspec.ValidationError, kind: type[msgspec.Struct]) -> InvalidInput:
+def body_error(mismatch: Mismatch, kind: type[msgspec.Struct]) -> InvalidInput:
     """A constraint has the text that its field declares; everything else says what was expected where."""
-    said = str(problem)
-    place = _PLACE.search(said)
-    declared = _declared_error(fields_of(kind)[place[1]]) if place and _WRONG_TYPE not in said else ""
+    field = fields_of(kind).get(mismatch.field)
+    declared = "" if field is None or mismatch.is_type else _declared_error(field)
     if declared:
         return InvalidInput(declared)
-    return InvalidInput(f"The body is not right: {said}.", hint=SEE)
+    return InvalidInput(f"The body is not right: {mismatch.text}.", hint=SEE)
 
 
 def _declared_error(kind: inspect.Type) -> str:
@@ -55,13 +53,11 @@ def _declared_error(kind: inspect.Type) -> str:
             return ""
 
 
-def query_error(
-    problem: msgspec.ValidationError, kind: type[msgspec.Struct], given: Mapping[str, str]
-) -> InvalidInput:
+def query_error(mismatch: Mismatch, kind: type[msgspec.Struct], given: Mapping[str, str]) -> InvalidInput:
     """Names the parameter with its value; the hint says what it can be."""
-    place = _PLACE.search(str(problem))
-    assert place is not None, problem  # every parameter is optional, so one of them is wrong
-    name, said = place[1], given[place[1]]
+    name = mismatch.field
+    assert name, mismatch  # every parameter is optional, so one of them is wrong
+    said = given[name]
     impossible = f"{name}={said[:40]!r} is not possible."
     match bare(fields_of(kind)[name]):
         case inspect.IntType(ge=least, le=most):

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
+from meantime.kernel.decode_errors import Mismatch, mismatch_raises
 from meantime.kernel.errors import InvalidInput, Refused
 from meantime.kernel.ids import ID
 from meantime.link import wire_errors
@@ -226,11 +227,12 @@ class ClientLink:
             self.wire.send(answer)
 
     async def _perform(self, ask: Request, verb: VerbMessages) -> Any:
-        try:
+
+        def error(mismatch: Mismatch) -> InvalidInput:
+            return InvalidInput(f"{verb.name}: {mismatch.text}.", hint=OLDER if mismatch.is_unknown else "")
+
+        with mismatch_raises(error):
             given = verb.decode(ask.arguments)
-        except msgspec.ValidationError as problem:
-            hint = OLDER if "unknown field" in str(problem) else ""
-            raise InvalidInput(f"{verb.name}: {problem}.", hint=hint) from None
         if verb.name == "call" and given["options"].executor is not None:
             self._outlasting.add(ask.id)
         served = self._owner.catalog if verb.name in CATALOG_VERBS else self._owner.tasks

@@ -8,10 +8,14 @@ from typing import TypeAlias
 from meantime.conversation.dialect_lookup import Wording, dialect_of
 from meantime.ports.dialect import Dialect
 
-from . import text_checks, tool_call_checks
+from . import text_checks, tool_call_checks, tool_schema_checks
 
 Check: TypeAlias = Callable[[Dialect], Awaitable[None]]
-DIALECT_CHECKS: tuple[Check, ...] = (*text_checks.CHECKS, *tool_call_checks.CHECKS)
+DIALECT_CHECKS: tuple[Check, ...] = (
+    *text_checks.CHECKS,
+    *tool_schema_checks.CHECKS,
+    *tool_call_checks.CHECKS,
+)
 
 
 async def exercise_dialect(dialect: Wording) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, cast
 
 from meantime.kernel.errors import (
@@ -15,16 +14,11 @@ from meantime.kernel.errors import (
 )
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.notices import Message
-from meantime.ports.dialect import Dialect, Offer, Problem, Standing, Tool
-from meantime.toolset.exports import FORMS
+from meantime.ports.dialect import Dialect, Problem, Standing
 
 from .sample_tasks import NOW, RAW, active_tasks, ended_tasks, notices
+from .tool_schema_checks import OFFERS
 
-OFFERS = [
-    Offer(agents=("explore", "review"), tools=("index",)),
-    Offer(agents=(), commands=False),
-    Offer(),
-]
 LONGEST_REMINDER = 20_000  # characters
 
 
@@ -52,58 +46,6 @@ async def every_status_has_a_word(dialect: Dialect) -> None:
             word = dialect.status(status, run)
             assert isinstance(word, str), f"{status} in run {run} has no word"
             assert word, f"{status} in run {run} has no word"
-
-
-async def every_schema_is_valid(dialect: Dialect) -> None:
-    """Needs jsonschema."""
-    from jsonschema import Draft202012Validator
-
-    for offer in OFFERS:
-        tools = dialect.tools(offer)
-        names = [tool.name for tool in tools]
-        assert len(set(names)) == len(names), f"two tools have the same name: {names}"
-        for tool in tools:
-            assert tool.name.replace("_", "").replace("-", "").isalnum(), (
-                f"{tool.name!r} is not the name of a tool"
-            )
-            assert tool.description, f"{tool.name} does not say what it does"
-            assert tool.schema.get("type") == "object", f"{tool.name} takes no object"
-            Draft202012Validator.check_schema(tool.schema)
-            assert "$ref" not in json.dumps(tool.schema), f"{tool.name}: models are shown no references"
-
-
-async def what_is_not_offered_is_gone(dialect: Dialect) -> None:
-    for offer in OFFERS:
-        off = Offer(
-            agents=offer.agents, tools=offer.tools, commands=offer.commands, background=False, cancel=False
-        )
-        for tool in dialect.tools(off):
-            assert not tool.starts, f"{tool.name} starts work where nothing may be handed off"
-            assert not tool.cancels, f"{tool.name} cancels where the model may not"
-    if not dialect.policy.model_cancels:
-        none = Offer(agents=(), cancel=False)
-        assert not [tool.name for tool in dialect.tools(none) if tool.cancels]
-
-
-async def exports_carry_the_same_tools(dialect: Dialect) -> None:
-    for offer in OFFERS:
-        for tool in dialect.tools(offer):
-            for form, export in FORMS.items():
-                carried = json.loads(json.dumps(export(tool)))
-                body = carried.get("function", carried)
-                assert (body["name"], body["description"]) == (tool.name, tool.description), form
-                schema = body.get("parameters") or body.get("input_schema") or body.get("inputSchema")
-                _same(schema, tool, form)
-
-
-def _same(schema: dict[str, object], tool: Tool, form: str) -> None:
-    for key in ("properties", "required"):
-        mine, theirs = tool.schema.get(key, {}), schema.get(key, {})
-        assert list(mine) == list(theirs), f"{tool.name} as {form} has other {key}"  # type: ignore[call-overload]
-    wanted = "OBJECT" if form == "gemini" else "object"
-    assert schema["type"] == wanted, f"{tool.name} as {form}"
-    if form != "gemini":
-        assert schema == tool.schema, f"{tool.name} as {form}"
 
 
 async def every_ending_has_a_message(dialect: Dialect) -> None:
@@ -156,9 +98,6 @@ async def guidance_names_only_tools_that_are_there(dialect: Dialect) -> None:
 
 CHECKS = (
     every_status_has_a_word,
-    every_schema_is_valid,
-    what_is_not_offered_is_gone,
-    exports_carry_the_same_tools,
     every_ending_has_a_message,
     the_reminder_says_what_there_is,
     every_error_is_a_text_with_a_code,

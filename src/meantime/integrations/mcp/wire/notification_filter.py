@@ -21,10 +21,6 @@ OURS = frozenset(
 )
 
 
-def sieved(stream: Any, heard: OnNotification, ended: Callable[[], None]) -> Any:
-    return Sieve(stream, heard, ended)
-
-
 class Sieve:
     """A read stream of the SDK's kind around another. `ended` is called when there is no more."""
 

@@ -25,7 +25,7 @@ from meantime.ports.event_loop import BackgroundTasks
 
 from .disconnect_reason import HOW_IT_ENDED, autopsy, in_words, why_not
 from .http_transport import CUT_OFF, FORGOTTEN, http_wire
-from .notification_filter import sieved
+from .notification_filter import Sieve
 from .server_notifications import Said, ServerNotifications
 from .server_tools import REQUEST_TIMEOUT, list_tools
 from .stdio_transport import StdioWire
@@ -98,7 +98,7 @@ class ServerConnection:
     async def _live(self) -> None:
         async with self._connect() as (read, write):
             self._dispatcher = JSONRPCDispatcher(
-                sieved(read, self._notifications.on_notification, self._gone.set), write
+                Sieve(read, self._notifications.on_notification, self._gone.set), write
             )
             session = ClientSession(
                 dispatcher=self._dispatcher,

@@ -13,6 +13,7 @@ import click
 
 from meantime.daemon.home import home
 from meantime.surfaces.caller import executable
+from meantime.surfaces.cli.confirmation import confirmed
 from meantime.surfaces.install.agent_configs import AGENTS, AgentConfig, Place
 from meantime.surfaces.install.config_copies import Copies
 from meantime.surfaces.install.file_change import FileChange
@@ -103,7 +104,7 @@ def _agreed(text: str, *, ask: bool) -> bool:
         return True
     if not sys.stdin.isatty():
         raise CliError("Nothing was changed.", "Say --yes to make this change.", USAGE)
-    return click.confirm("Make this change?", err=True)
+    return confirmed("Make this change?")
 
 
 def _warn_of_shells() -> None:

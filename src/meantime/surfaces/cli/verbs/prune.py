@@ -7,7 +7,8 @@ import time
 from collections.abc import Sequence
 
 from meantime.surfaces.cli import task_search
-from meantime.surfaces.cli.parameter_types import DURATION, TASK, confirmed
+from meantime.surfaces.cli.confirmation import confirmed
+from meantime.surfaces.cli.parameter_types import DURATION, TASK
 from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
 from meantime.surfaces.daemon_client.daemon_client import Daemon
 from meantime.surfaces.terminal.errors import NOT_ALLOWED, USAGE, CliError

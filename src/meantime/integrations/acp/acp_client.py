@@ -1,4 +1,4 @@
-"""One running agent: its process, what it can do, and the turns that are taken in it."""
+"""Our side of ACP for one running agent: the handshake, its abilities, requests, and its turns."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ OURS: dict[str, Any] = {
 }
 
 
-class Program:
-    def __init__(self, profile: Profile, clock: Clock, on_idle: Callable[[Program], None]) -> None:
+class AcpClient:
+    def __init__(self, profile: Profile, clock: Clock, on_idle: Callable[[AcpClient], None]) -> None:
         self.profile = profile
         self.sessions: set[str] = set()  # those that it has in memory
         self._clock = clock

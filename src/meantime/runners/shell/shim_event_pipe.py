@@ -13,7 +13,7 @@ from .shim_watch import ShimWatch
 RECONCILE = 5.0  # seconds between looks at all of them: a message can be missed, an ending cannot
 
 
-class ShimEvents:
+class ShimEventPipe:
     def __init__(self) -> None:
         self.watches: dict[bytes, ShimWatch] = {}
         self._pipe = -1
