@@ -25,7 +25,8 @@ check: $(VENV)/.tested .typescript/.ready
 	$(RUN) tools/check_prose.py
 	$(if $(wildcard $(TSC)),$(TSC) -p tests/surfaces/dashboard,@echo "no TypeScript: the dashboard's types are not checked")
 
-# Branch coverage of the packages that hold the promises, with its floor; pyproject.toml has both. It takes a while.
+# Branch coverage of the packages that hold the promises (pyproject.toml names them), with its floor for
+# branches alone. It takes a while.
 DAMAGE := salvage unreadable wal_damage gone failed_sync full_disk files
 COVERED := tests/kernel tests/conformance tests/toolset tests/fundamentals tests/seeds tests/runtime tests/agents \
 	tests/plugins tests/link tests/client tests/shell tests/app tests/integrations/loops \
@@ -35,6 +36,8 @@ coverage: $(VENV)/.tested
 	$(RUN) -m coverage erase
 	$(RUN) -m coverage run -m pytest -q -m "not slow" $(COVERED)
 	$(RUN) -m coverage report
+	$(RUN) -m coverage json -q -o .coverage.json
+	$(RUN) tools/check_branches.py .coverage.json
 
 # `make faults FAMILIES="link power"` plays only these; `.venv/bin/python -m tests.faults.run --help` lists them.
 # `make faults REPORT=docs/internals/reliability.json` writes what it found there, family by family.

@@ -155,4 +155,19 @@ RULES = (
         "The rooms that hold the promises are tested.",
         "The packages that hold the promises are tested; make room on the disk.",
     ),
+    _rule(
+        "adopts",
+        r"\b(?:take|takes|took|taken|taking) (?:it |them |those )?up\b(?! (?:to|room|space|time)\b)",
+        "write `adopts`, `resumes` or `follows`",
+        "The next owner takes them up.",
+        "The next owner adopts them.",
+    ),
+    _rule(
+        "keeps running",
+        r"\b(?:[Cc]ommands?|[Ff]unctions?|[Tt]asks?|[Tt]urns?|[Aa]gents?|[Rr]un|[Ww]ork|they|which)"
+        r" (?:go|goes|went) on\b",
+        "write `keeps running` or `continues`",
+        "Commands go on.",
+        "Commands keep running.",
+    ),
 )

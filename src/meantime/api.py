@@ -106,7 +106,7 @@ class Thread:
         fork: for agents: True begins with `context`, `session` or the thread's own transcript.
         fork_of: for agents: a task whose conversation it goes on from, ended or not.
         context: for agents: the lines of the conversation that it goes on from.
-        resume: for agents: an ended task to take up again, instead of a new one.
+        resume: for agents: an ended task to resume, instead of a new one.
         session: for agents: the session to work in or, with `fork`, to copy.
         meta: a JSON object of yours, kept with the task; at most 16 KB.
 
@@ -137,7 +137,7 @@ class Thread:
         return Handle(self._tasks, self.id, await self._tasks.start(self.id, order, options))
 
     async def call(self, work: Orderable[Any], *, threshold: float | None = None, **options: Any) -> Answer:
-        """Waits for the result up to `threshold` seconds; after that the same run goes on as a task.
+        """Waits for the result up to `threshold` seconds; after that the same run continues as a task.
         A result or a task, never both, and never executed twice.
 
         work: a `Call`, `Shell`, `Tool` or `Agent`.

@@ -284,14 +284,14 @@ class Thread:
         fork: for agents: True begins with `context`, `session` or the thread's own transcript.
         fork_of: for agents: a task whose conversation it goes on from, ended or not.
         context: for agents: the lines of the conversation that it goes on from.
-        resume: for agents: an ended task to take up again, instead of a new one.
+        resume: for agents: an ended task to resume, instead of a new one.
         session: for agents: the session to work in or, with `fork`, to copy.
         meta: a JSON object of yours, kept with the task; at most 16 KB.
 
         Raises InvalidInput, Duplicate, LimitReached, Degraded, and NotResumable with `resume`."""
 
     def call(self, work: Orderable[Any], *, threshold: float | None = None, **options: Any) -> Answer:
-        """Waits for the result up to `threshold` seconds; after that the same run goes on as a task.
+        """Waits for the result up to `threshold` seconds; after that the same run continues as a task.
         A result or a task, never both, and never executed twice.
 
         work: a `Call`, `Shell`, `Tool` or `Agent`.
@@ -541,7 +541,7 @@ class Toolset:
     allow: only the tools with these names; an empty list is none.
     background: False takes away what hands work off. So does a depth at which no more may be started:
         `depth` is that of the task that this agent works on, and None is asked of the work that runs here.
-    session, context: what a fork of this agent goes on from: its session, where the host of the new agent
+    session, context: what a fork of this agent continues from: its session, where the host of the new agent
         can copy it, or a function that gives what was said. Otherwise it is the thread's own transcript."""
 
     dialect: Dialect

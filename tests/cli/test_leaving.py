@@ -72,7 +72,7 @@ def test_a_daemon_that_stays_away_is_5(loner: Person):
         assert (each.returncode, out) == (5, b""), way
         assert err.decode().splitlines()[-2:] == [
             "meantime: The daemon did not come back.",
-            "  The work goes on. `meantime up` starts a daemon.",
+            "  The work keeps running. `meantime up` starts a daemon.",
         ]
 
 

@@ -50,7 +50,10 @@ def test_a_name_that_was_given_is_shown_short_and_printable():
     text = mismatch_of({"x" * 10_000: 1}).text
     assert len(text) <= MOST_TEXT
     text.encode()
-    mismatch_of({"\ud800": 1}).text.encode()
+
+
+def test_a_name_that_is_not_unicode_is_an_error_too():
+    assert "lone surrogate" in mismatch_of({"\ud800": 1}).text
 
 
 def test_a_value_that_fits_passes():

@@ -11,7 +11,7 @@ from .config_keys import Key, known, sections
 HEAD = """\
 # Meantime's configuration. Every line that is commented out shows the default.
 # `meantime config` shows what holds and where each value came from.
-# After a change: meantime down && meantime up (commands go on meanwhile).
+# After a change: meantime down && meantime up (commands keep running meanwhile).
 """
 
 

@@ -157,7 +157,7 @@ def _copy_database(ledger: Path, copy: Path) -> None:
 
 
 def _copy_states(ledger: Path, stage: Path) -> None:
-    """States of work that had not ended: they go on changing, so they are copied, before what their commands
+    """States of work that had not ended: they keep changing, so they are copied, before what their commands
     say is linked once more. Nobody owns the copy, so it can never be taken for the original."""
     commands = Path(f"{ledger}.commands")
     with read_only(stage / LEDGER, owned=False) as db:

@@ -157,7 +157,7 @@ class Executor:
             self._say(QuestionAsked(held.task.id, held.fence, question, again=True))
 
     def left(self, id: str) -> None:
-        """Its caller waits no longer: unfinished work goes on until it has ended, and until that is
+        """Its caller waits no longer: unfinished work keeps running until it has ended, and until that is
         acknowledged.
         """
         held = self._held.get(id)

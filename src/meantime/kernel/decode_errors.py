@@ -36,6 +36,8 @@ def mismatch_raises(error: Callable[[Mismatch], InvalidInput]) -> Generator[None
         yield
     except msgspec.ValidationError as problem:
         raise error(_mismatch(str(problem))) from None
+    except UnicodeEncodeError:  # msgspec looks a field up by the UTF-8 of its name
+        raise error(Mismatch("a name holds a lone surrogate", "", False, False)) from None
 
 
 def _mismatch(said: str) -> Mismatch:

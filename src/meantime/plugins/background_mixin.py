@@ -11,13 +11,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from meantime.dialects.jaato.jaato_tasks import ESTIMATE
-from meantime.kernel.errors import Ambiguous, InvalidInput, MeantimeError, NotFound
+from meantime.kernel.errors import Ambiguous, InvalidInput, MeantimeError, NotFound, TaskFailed
 from meantime.kernel.estimates import alike
 from meantime.kernel.lifecycle import ENDED
-from meantime.kernel.model import Completed, Json, Task
+from meantime.kernel.model import Completed, Failed, Json, Task
+from meantime.kernel.notices import LEFT_RUNNING
 from meantime.kernel.plain_text import cut
 from meantime.kernel.timeouts import check_age
-from meantime.kernel.work import Call
+from meantime.kernel.work import Call, Orderable
 from meantime.ports.runner import Context
 
 from .plugin_hooks import Hooks
@@ -88,6 +89,20 @@ class RunsInBackground(Hooks):
         return self.adopt_task(future, tool_name, arguments)
 
     # -- the same with all that our own executor knows
+
+    def call_inline(self, tool_name: str, work: Orderable[Any], timeout_seconds: float | None) -> Any:
+        """For callers that know nothing of the background. Without a timeout, for as long as it takes."""
+        timeout = -1 if timeout_seconds is None else timeout_seconds
+        try:
+            answer = self.workshop.thread.call(work, timeout=timeout)
+        except TaskFailed as problem:
+            failed = problem.task.outcome
+            shown = self.answer_to_failure(tool_name, failed) if isinstance(failed, Failed) else None
+            if shown is None:
+                raise
+            return shown
+        left = {LEFT_RUNNING: list(answer.left_running)} if answer.left_running else {}
+        return self.background_result(tool_name, Completed(answer.result, emitted_vars=left))
 
     def start_task(
         self,

@@ -8,9 +8,8 @@ from typing import Any
 from meantime.dialects.jaato import cli_command
 from meantime.dialects.jaato.cli_command import PLUGIN, TOOL, command_of
 from meantime.dialects.jaato.shell_background import split_background
-from meantime.kernel.errors import InvalidInput, TaskFailed
-from meantime.kernel.model import Completed, Failed, Outcome
-from meantime.kernel.notices import LEFT_RUNNING
+from meantime.kernel.errors import InvalidInput
+from meantime.kernel.model import Failed, Outcome
 from meantime.kernel.work import Orderable
 from meantime.runners.shell.shell_work import Shell
 
@@ -35,17 +34,7 @@ class CLIPlugin(RunsInBackground):
     def _run(self, arguments: dict[str, Any]) -> Any:
         """Plainly, for as long as it takes: for callers that know nothing of the background."""
         timeout = self.timeout_of(TOOL, arguments)
-        timeout = -1 if timeout is None else timeout
-        try:
-            answer = self.workshop.thread.call(self.background_work(TOOL, arguments), timeout=timeout)
-        except TaskFailed as problem:
-            failed = problem.task.outcome
-            shown = self.answer_to_failure(TOOL, failed) if isinstance(failed, Failed) else None
-            if shown is None:
-                raise
-            return shown
-        left = {LEFT_RUNNING: list(answer.left_running)} if answer.left_running else {}
-        return self.background_result(TOOL, Completed(answer.result, emitted_vars=left))
+        return self.call_inline(TOOL, self.background_work(TOOL, arguments), timeout)
 
     def background_work(self, tool_name: str, arguments: dict[str, Any]) -> Orderable[Any]:
         command, _ = split_background(command_of(arguments))

@@ -8,8 +8,8 @@ from typing import Any
 
 from meantime.blocking import Meantime
 from meantime.dialects.jaato.background_config import check_threshold
-from meantime.kernel.errors import InvalidInput, TaskFailed
-from meantime.kernel.model import Completed, Failed
+from meantime.kernel.errors import InvalidInput
+from meantime.kernel.model import Failed
 from meantime.kernel.work import Orderable, Tool, ToolInfo
 
 from .background_mixin import RunsInBackground
@@ -83,12 +83,4 @@ class MCPPlugin(RunsInBackground):
 
     def _run(self, tool_name: str, arguments: dict[str, Any]) -> Any:
         """Plainly, for as long as it takes: for callers that know nothing of the background."""
-        try:
-            answer = self.workshop.thread.call(self.background_work(tool_name, arguments), timeout=-1)
-        except TaskFailed as problem:
-            failed = problem.task.outcome
-            shown = self.answer_to_failure(tool_name, failed) if isinstance(failed, Failed) else None
-            if shown is None:
-                raise
-            return shown
-        return self.background_result(tool_name, Completed(answer.result))
+        return self.call_inline(tool_name, self.background_work(tool_name, arguments), None)

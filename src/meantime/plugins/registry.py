@@ -95,7 +95,7 @@ class PluginRegistry:
         self._tools |= {tool.name: tool for tool in tools}
 
     def remove(self, name: str) -> None:
-        """Its tasks go on; whoever adds it again sees them again."""
+        """Its tasks keep running; whoever adds it again sees them again."""
         plugin = self.plugin(name)
         if isinstance(plugin, RunsInBackground):
             plugin.attach_to(None)

@@ -1,4 +1,4 @@
-"""A command that lasts: it goes on when we are gone, and whoever comes next takes it up by its key.
+"""A command that lasts: it keeps running when we are gone, and the next owner adopts it by its key.
 
 For integrations whose far side is a program that they start. The runner of the command is handed to them.
 """
@@ -14,7 +14,7 @@ from meantime.kernel.model import Failed
 
 
 class Command(Struct, frozen=True):
-    """Nothing of it is stored: whoever takes it up before it has begun gives it once more."""
+    """Nothing of it is stored: whoever adopts it before it has begun gives it once more."""
 
     argv: tuple[str, ...]
     cwd: str

@@ -21,7 +21,7 @@ class Engine(Protocol):
         ...
 
     def lasting(self) -> Sequence[LastingRunner]:
-        """The runners whose work goes on when we are gone."""
+        """The runners whose work keeps running when we are gone."""
         ...
 
     def perform(self, assignment: Assignment, context: Context) -> Awaitable[Report]:

@@ -88,6 +88,6 @@ class Owner(Protocol):
 
     def about(self) -> About: ...
 
-    def watch_notices(self, listener: Callable[[str], None]) -> None:
+    def watch_notices(self, listener: Callable[[str], None], /) -> None:
         """Calls the listener with a thread before a notice for it becomes unread, and again once it is."""
         ...

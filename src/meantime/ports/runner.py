@@ -25,7 +25,7 @@ class Stopped(Exception):
 class Abilities(Struct, frozen=True):
     """A runner's abilities beyond running once; a missing ability is refused clearly."""
 
-    resume: bool = False  # an ended task can be taken up again in its session
+    resume: bool = False  # an ended task can be resumed in its session
     adopt: bool = False  # its work survives this process and can be found again: it is a LastingRunner
     output: bool = False  # it says something while it runs, that can be read: it is a SpeakingRunner
     input: bool = False  # it can be sent something while it runs
@@ -173,7 +173,7 @@ class Runner(Protocol):
         ...
 
     async def exists(self, task: Task) -> bool:
-        """Whether the task's session can still be taken up; only asked where `abilities.resume`."""
+        """Whether the task's session can still be resumed; only asked where `abilities.resume`."""
         ...
 
 
@@ -185,8 +185,8 @@ class Leftovers(NamedTuple):
 
 
 class LastingRunner(Runner, Protocol):
-    """A runner whose work goes on when its owner is gone. `run` begins the work if nobody has, and
-    follows it to its end; a later owner's `run` of the same task takes it up where it stands."""
+    """A runner whose work keeps running when its owner is gone. `run` begins the work if nobody has, and
+    follows it to its end; a later owner's `run` of the same task adopts it where it stands."""
 
     def open(self) -> None: ...
 

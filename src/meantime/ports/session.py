@@ -26,7 +26,7 @@ class SessionAbilities(Struct, frozen=True):
 
     fork: bool = False  # it copies a session, busy ones too
     steer: bool = False  # something can be said in the middle of a turn
-    lasting: bool = False  # a turn goes on when we are gone: it is a LastingHost
+    lasting: bool = False  # a turn continues when we are gone: it is a LastingHost
     resume: bool = True  # a session can be gone on with, also after a restart
     history: bool = False  # it gives the real lines of any of its sessions, also those that we did not start
     paced: bool = False  # it passes the gate by itself, at every request to the model
@@ -91,7 +91,7 @@ class Hearer(Protocol):
 
     def line(self, line: Line) -> None:
         """A whole line: it is kept at once. Calls and results are counted from these. In a turn that is
-        taken up, one whose id was kept before is neither kept nor counted twice: so a host whose lines have
+        adopted, one whose id was kept before is neither kept nor counted twice: so a host whose lines have
         ids may tell the turn from its beginning."""
         ...
 
@@ -163,7 +163,7 @@ class LastingHost(SessionHost, Protocol):
         ...
 
     async def leave(self, session: str) -> bool:
-        """We go; the turn goes on. False if it cannot: then it is stopped. The prompt's or follow's
+        """We go; the turn continues. False if it cannot: then it is stopped. The prompt's or follow's
         coroutine is cancelled after it, and must leave the agent alone."""
         ...
 

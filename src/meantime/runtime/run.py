@@ -150,7 +150,7 @@ class Runs:
         """A run ends whatever its runner reports: a report that cannot be recorded is a failure."""
         elapsed = self._record.clock.monotonic() - live.began if live.is_aged else None
         live.quiet()
-        if report.detached:  # it goes on, and the next owner takes it up
+        if report.detached:  # it goes on, and the next owner adopts it
             self.live.pop(id, None)
             return
         try:
@@ -222,7 +222,7 @@ class Runs:
     # -- stopping
 
     async def detach(self, task: Task) -> bool:
-        """Whether the run goes on without us."""
+        """Whether the run continues without us."""
         if not self._engine.runner(task.work.kind).abilities.adopt or task.status is Status.CANCELLING:
             return False
         return await self._lasting(task).detach(task)

@@ -78,10 +78,10 @@ class Upkeep:
         if self._is_copy:
             await self._record.store.own()
         await self._sweep(0.0)
-        await asyncio.sleep(0)  # so that what was taken up is followed before anybody asks for it
+        await asyncio.sleep(0)  # so that what was adopted is followed before anybody asks for it
 
     async def _drop_follow_ups(self, active: Sequence[Task]) -> None:
-        """Drops the follow-ups of a copy. They were said to the original, which goes on with them."""
+        """Drops the follow-ups of a copy. They were said to the original, which continues with them."""
         for task in (*active, *await self._record.store.following()):
             if task.follow_up:
                 logger.warning("This ledger is a copy: the follow-up of %s is left to the original.", task.id)

@@ -116,7 +116,7 @@ class ScriptedHost:
 
 
 class LastingScriptedHost(ScriptedHost):
-    """Its turns go on while nobody is here to receive them, as those of a server of agents do."""
+    """Its turns continue while nobody is here to receive them, as those of a server of agents do."""
 
     def __init__(self, turn: Turn, abilities: SessionAbilities | None = None) -> None:
         super().__init__(turn, abilities or SessionAbilities(lasting=True))

@@ -41,7 +41,7 @@ class Toolset:
     allow: only the tools with these names; an empty list is none.
     background: False takes away what hands work off. So does a depth at which no more may be started:
         `depth` is that of the task that this agent works on, and None is asked of the work that runs here.
-    session, context: what a fork of this agent goes on from: its session, where the host of the new agent
+    session, context: what a fork of this agent continues from: its session, where the host of the new agent
         can copy it, or a function that gives what was said. Otherwise it is the thread's own transcript.
     """
 

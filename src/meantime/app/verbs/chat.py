@@ -47,7 +47,7 @@ def command(
 ) -> int:
     """Talk to an agent that hands off slow work and goes on talking.
 
-    You are told of each ending once, in order. Running tasks go on when you leave; the conversation is kept,
+    You are told of each ending once, in order. Tasks keep running when you leave; the conversation is kept,
     and continues when you are back. A key in the environment is used with --model only.
     """
     if base_url is not None and model is None:

@@ -11,6 +11,7 @@ from meantime.integrations.agent_host.host_errors import signal_name
 from meantime.integrations.agent_host.inherited_env import inherited
 from meantime.integrations.guarded_process import GuardedProcess
 from meantime.ports.session import AgentSettings, Brief
+from meantime.system.append_file import append
 from meantime.system.process import Process, process
 
 INHERITED = ("HOME", "LANG", "PATH", "TERM")
@@ -85,11 +86,7 @@ class StderrLog:
             self._path.replace(self._path.with_suffix(".before"))
             self._size = 0
         with suppress(OSError):  # a full disk is no reason to leave the agent's pipe unread
-            fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-            try:
-                os.write(fd, data)
-            finally:
-                os.close(fd)
+            append(self._path, data)
         self._size += len(data)
 
     def tail(self) -> str:

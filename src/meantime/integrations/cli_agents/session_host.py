@@ -1,5 +1,5 @@
 """Sessions of command-line agents. Every turn is a command that lasts: it goes on when we are gone, and
-its output, told from its beginning, says the same to whoever takes it up."""
+its output, told from its beginning, says the same to whoever adopts it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class CliSessionHost:
 
     def _sweep(self) -> None:
         """Now and then, and nobody waits for it: what tasks have left that are gone by now. A turn that
-        runs and that nobody has taken up is of a task that was ended without it: it is stopped."""
+        runs and that nobody has adopted is of a task that was ended without it: it is stopped."""
         self._alarm = self._clock.call_later(SWEEP, self._sweep)
         self._known.tidy()
         self._sweeping = asyncio.ensure_future(self._commands.sweep(self._is_needed))

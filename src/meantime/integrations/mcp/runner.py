@@ -1,5 +1,5 @@
 """Runs tools of MCP servers. A call that is answered with its result ends with us; one that the server
-makes a task of its own goes on there, and a later owner takes it up by its id."""
+makes a task of its own goes on there, and a later owner adopts it by its id."""
 
 from __future__ import annotations
 

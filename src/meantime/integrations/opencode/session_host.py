@@ -38,7 +38,7 @@ class OpenCodeSessionHost:
         self._servers: dict[str, OpenCodeServer | RemoteServer] = {}
         self._turns: dict[str, SessionTurn] = {}
         self._directories: dict[str, str] = {}
-        self._left: set[str] = set()  # servers on which a turn goes on without us
+        self._left: set[str] = set()  # servers on which a turn continues without us
 
     def check(self, name: str, settings: AgentSettings) -> None:
         check_extra()
@@ -58,7 +58,7 @@ class OpenCodeSessionHost:
         self._folder = folder
 
     async def close(self) -> None:
-        """A server is kept while a turn goes on in it; also one of a former owner, whom nobody followed, is
+        """A server is kept while a turn continues in it; also one of a former owner, whom nobody followed, is
         of no more use."""
         servers, self._servers = self._servers, {}
         await asyncio.gather(*(one.close(keep=name in self._left) for name, one in servers.items()))

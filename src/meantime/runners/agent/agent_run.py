@@ -216,8 +216,8 @@ class AgentRun:
     # -- while it goes on
 
     async def leave(self, *, waits: bool) -> bool:
-        """We go; the turn goes on, or is begun by the next owner. One that waits for an answer waits on: what
-        the agent was about to do is done when the answer is there, as after a crash."""
+        """We go; the turn continues, or is begun by the next owner. One that waits for an answer waits on:
+        what the agent was about to do is done when the answer is there, as after a crash."""
         abilities = self._host.abilities
         goes_on = abilities.lasting or (waits and abilities.resume)
         if self._me is None or self._mark.prompt is None or not goes_on:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from meantime.kernel.model import Chunk
 from meantime.runners.shell.utf8 import last_lines, trim
+from meantime.system.append_file import append
 
 SIZE = 1 << 20  # bytes of a segment
 KEPT = 4  # segments at the end, beside the first
@@ -35,13 +36,7 @@ class Segments:
         while data:
             number, filled = divmod(self.total, SIZE)
             part, data = data[: SIZE - filled], data[SIZE - filled :]
-            fd = os.open(self._path(number), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-            try:
-                rest = memoryview(part)
-                while rest:
-                    rest = rest[os.write(fd, rest) :]
-            finally:
-                os.close(fd)
+            append(self._path(number), part)
             self.total += len(part)
             if not filled and number > KEPT:
                 with suppress(FileNotFoundError):

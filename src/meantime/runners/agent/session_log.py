@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from meantime.kernel.lines import Kind, Line, LinePage, PlacedLine, spoken, storable
 from meantime.kernel.plain_text import escape_surrogates
 from meantime.ports.clock import Clock
+from meantime.system.append_file import append
 
 from .segmented_log import Segments
 
@@ -54,7 +55,7 @@ class SessionLog:
         except FileNotFoundError:
             return 0
         if not whole:
-            self._append(b"\n")
+            append(self._file, b"\n")
         return size + (not whole)
 
     def has(self, id: str) -> bool:
@@ -71,19 +72,10 @@ class SessionLog:
             line = replace(line, text=line.text[:most] + CUT)
         if self._size < END:
             data = _encode(line) + b"\n"
-            self._append(data)
+            append(self._file, data)
             self._size += len(data)
         self._show(line)
         return line
-
-    def _append(self, data: bytes) -> None:
-        fd = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        try:
-            rest = memoryview(data)
-            while rest:
-                rest = rest[os.write(fd, rest) :]
-        finally:
-            os.close(fd)
 
     def _show(self, line: Line) -> None:
         """Text that came in pieces is there already, and is not shown twice."""

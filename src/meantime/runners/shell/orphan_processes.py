@@ -104,7 +104,7 @@ def _has_children(shim: int, started: int) -> bool:
 
 def mark_of(base: Path) -> str:
     """The mark that its processes carry. With the numbers of its state, as another ledger, perhaps in a
-    container, may have the same path and the same task; they go on to name it when the folder is moved.
+    container, may have the same path and the same task; they still name it when the folder is moved.
     """
     found = os.stat(f"{base}{cells.STATE_FILE}")
     return f"{base}@{found.st_dev}:{found.st_ino}"

@@ -1,5 +1,5 @@
 """Runs shell commands. A run begins the command if nobody has, and follows it to its end: so a run of
-the same task by a later owner takes it up where it stands."""
+the same task by a later owner adopts it where it stands."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from meantime.surfaces.caller.caller_thread import PERSON
 from meantime.surfaces.daemon_client.daemon_client import Daemon, part
 from meantime.surfaces.daemon_client.reconnection import patiently
-from meantime.surfaces.daemon_client.unread_wait import ThreadClient, is_read, wait_unread
+from meantime.surfaces.daemon_client.unread_wait import ThreadClient, wait_unread
 from meantime.surfaces.terminal.errors import (
     BROKEN_PIPE,
     FAILED,
@@ -24,6 +24,7 @@ from meantime.surfaces.terminal.errors import (
 )
 from meantime.surfaces.terminal.std_streams import echo
 from meantime.surfaces.terminal.terminal_text import plain, plain_lines
+from meantime.system.output_reader import is_read
 
 from .confirmation import line_typed
 from .verb import say_json

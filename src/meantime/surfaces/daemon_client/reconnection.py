@@ -50,4 +50,5 @@ def _was_away(daemon: Daemon, until: float) -> bool:
             return away
         except DaemonGone:
             away = True
-    raise DaemonGone("The daemon did not come back.", "The work goes on. `meantime up` starts a daemon.")
+    hint = "The work keeps running. `meantime up` starts a daemon."
+    raise DaemonGone("The daemon did not come back.", hint)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import select
 import time
 from collections.abc import Callable
 from typing import Any
@@ -60,14 +59,3 @@ def wait_unread(thread: ThreadClient, until: float | None, is_wanted: Callable[[
         if until is not None and time.monotonic() >= until:
             return False
     return False
-
-
-def is_read() -> bool:
-    """Whether somebody can still read what we print."""
-    poll = select.poll()
-    for stream in (1, 2):
-        poll.register(stream, 0)  # that the reader is gone is always reported
-    try:
-        return not any(what & (select.POLLERR | select.POLLHUP) for _, what in poll.poll(0))
-    except OSError:
-        return False

@@ -211,11 +211,13 @@ def _told(call: HookCall) -> int:
 
 def _woken(call: HookCall) -> int:
     """In the background of an agent that has ended its turn. It may be there for hours."""
+    from meantime.system.output_reader import is_read
+
     parent = os.getppid()
     until = time.monotonic() + RETURN
     if not os.path.exists(call.home.http_address):
         return 0
-    while os.getppid() == parent and hook_http.is_read():
+    while os.getppid() == parent and is_read():
         try:
             text, turn, over = hook_http.told(
                 call.home.http_address, call.thread, call.question, None, parent

@@ -70,6 +70,8 @@ def _read(talk: Any, until: float | None, parent: int) -> bytes:
         try:
             piece = talk.recv(65_536)
         except TimeoutError:
+            from meantime.system.output_reader import is_read  # for one that waits long: a hook is short
+
             if until is not None or os.getppid() != parent or not is_read():
                 raise
             continue
@@ -113,19 +115,6 @@ def part(id: str) -> str:
     """An id as a part of a path."""
     safe = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~"
     return "".join(chr(one) if one in safe else f"%{one:02X}" for one in id.encode("utf-8", "replace"))
-
-
-def is_read() -> bool:
-    """Whether somebody can still read what we print."""
-    import select
-
-    poll = select.poll()
-    for stream in (1, 2):
-        poll.register(stream, 0)  # that the reader is gone is always reported
-    try:
-        return not any(what & (select.POLLERR | select.POLLHUP) for _, what in poll.poll(0))
-    except OSError:
-        return False
 
 
 class _Rules:

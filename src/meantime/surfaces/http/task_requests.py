@@ -154,9 +154,9 @@ class StartBody(Body):
     prompt: str | None = None
     fork: Annotated[
         bool | None,
-        described("The agent goes on from the thread's conversation, as our transcript has it."),
+        described("The agent continues from the thread's conversation, as our transcript has it."),
     ] = None
-    fork_of: Annotated[Id | None, described("The agent goes on from this task's conversation.")] = None
+    fork_of: Annotated[Id | None, described("The agent continues from this task's conversation.")] = None
     parent: Annotated[Id | None, described(_PARENT)] = None
     timeout: Annotated[float | None, described("Seconds; -1 is none.")] = None
     description: Annotated[str, documented(maxLength=MAX_DESCRIPTION)] = ""

@@ -298,7 +298,7 @@ WRITES: tuple[AnyRoute, ...] = (
         summary="Answers the question of a waiting task",
         note="409 `not_waiting` unless its question is open; `already_answered`, with `by`, `at` and "
         "`answer`, if somebody was first. The token of a thread cannot give a permission.",
-        gives="The task, which goes on.",
+        gives="The task, which continues.",
         handler=answer,
         access=Access.WRITE,
         question=True,

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from meantime.conversation.dialect_lookup import Wording, dialect_of
 from meantime.ports.dialect import Dialect
+from meantime.testing.failed_check import named_after
 
 from . import text_checks, tool_call_checks, tool_schema_checks
 
@@ -21,8 +22,5 @@ DIALECT_CHECKS: tuple[Check, ...] = (
 async def exercise_dialect(dialect: Wording) -> None:
     """Runs every check; the first that fails is named in the AssertionError."""
     for check in DIALECT_CHECKS:
-        name = getattr(check, "__name__", repr(check))
-        try:
+        with named_after(check):
             await check(dialect_of(dialect))
-        except Exception as problem:
-            raise AssertionError(f"{name}: {problem or type(problem).__name__}") from problem

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from meantime.ports.engine import Engine
 from meantime.ports.runner import Runner
 from meantime.runners.function import FunctionRunner
+from meantime.testing.failed_check import named_after
 from meantime.testing.fake_session_runner import FakeSessionRunner
 
 from . import ending_checks, stop_checks
@@ -23,13 +24,11 @@ def engine_runners() -> list[Runner]:
 async def exercise_engine(make: Callable[[Sequence[Runner]], Engine]) -> None:
     """Runs every check on a fresh engine; the first that fails is named in the AssertionError."""
     for check in ENGINE_CHECKS:
-        name = getattr(check, "__name__", repr(check))
         engine = make(engine_runners())
         await engine.open()
         try:
-            await check(engine)
-        except Exception as problem:
-            raise AssertionError(f"{name}: {problem or type(problem).__name__}") from problem
+            with named_after(check):
+                await check(engine)
         finally:
             await engine.close()
 

@@ -70,7 +70,7 @@ async def a_running_turn_can_be_steered(bench: HostFixture) -> None:
     going = asyncio.ensure_future(bench.turn(session, brief, bench.script.slow, "walnut"))
     await bench.middle(going)
     assert not going.done(), "the turn was not slow"
-    assert await within(bench.host.steer(session, "hurry"), "steer()"), "a turn goes on, and is not steered"
+    assert await within(bench.host.steer(session, "hurry"), "steer()"), "a turn continues, and is not steered"
     await going
 
 
@@ -80,7 +80,7 @@ async def where_no_turn_goes_on_nothing_is_steered(bench: HostFixture) -> None:
         return
     session, brief = await bench.begin()
     await bench.say(session, brief, "walnut")
-    assert not await within(bench.host.steer(session, "hurry"), "steer()"), "no turn goes on"
+    assert not await within(bench.host.steer(session, "hurry"), "steer()"), "no turn continues"
 
 
 async def history_has_both_sides(bench: HostFixture) -> None:

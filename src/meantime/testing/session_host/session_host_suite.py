@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from meantime.ports.session import AgentSettings, SessionHost
+from meantime.testing.failed_check import named_after, title_of
 
 from . import ability_checks, turn_checks
 from .host_fixture import HostFixture, Middle, Script
@@ -32,12 +33,10 @@ async def exercise_session_host(
     middle: returns when the turn that was just begun is in its middle; the default is to wait a moment.
     """
     for check in SESSION_HOST_CHECKS:
-        title = getattr(check, "__name__", repr(check))
-        bench = HostFixture(make, settings, folder / title, script, name, middle)
+        bench = HostFixture(make, settings, folder / title_of(check), script, name, middle)
         bench.host.check(name, settings)
         try:
-            await check(bench)
-        except Exception as problem:
-            raise AssertionError(f"{title}: {problem or type(problem).__name__}") from problem
+            with named_after(check):
+                await check(bench)
         finally:
             await bench.host.close()

@@ -22,7 +22,7 @@ async def leases_are_in_order_and_exclusive(store: Store) -> None:
     assert first[0].nonce != first[1].nonce, "each notice has a nonce of its own"
     same(ids(await bench.lease("two")), [], "while another turn holds some")
     same(ids(await bench.lease("two", "b")), ["t_else.1"], "another thread is another matter")
-    same(ids(await bench.lease("one")), ["t_3.1"], "the same turn goes on")
+    same(ids(await bench.lease("one")), ["t_3.1"], "the same turn continues")
     same(ids(await bench.lease("one")), [], "nothing is left")
     await bench.settle("one", "t_2.1", "t_1.1")
     await bench.ended("t_4")

@@ -40,7 +40,7 @@ async def settling_twice_is_harmless(store: Store) -> None:
 
 
 async def what_a_turn_told_stays_its_own(store: Store) -> None:
-    """However the turn went on: an ack that is sent again must be answered as it was."""
+    """However the turn continued: an ack that is sent again must be answered as it was."""
     bench = StoreFixture(store)
     first, *_ = await bench.ended("t_1", "t_2", "t_3")
     await bench.lease("turn")

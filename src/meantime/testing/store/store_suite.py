@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from meantime.ports.store import Store
+from meantime.testing.failed_check import named_after
 
 from . import (
     commit_checks,
@@ -37,12 +38,10 @@ STORE_CHECKS: tuple[Check, ...] = (
 async def exercise_store(make: Callable[[], Store]) -> None:
     """Runs every check on a fresh store; the first that fails is named in the AssertionError."""
     for check in STORE_CHECKS:
-        name = getattr(check, "__name__", repr(check))
         store = make()
         await store.open()
         try:
-            await check(store)
-        except Exception as problem:
-            raise AssertionError(f"{name}: {problem or type(problem).__name__}") from problem
+            with named_after(check):
+                await check(store)
         finally:
             await store.close()

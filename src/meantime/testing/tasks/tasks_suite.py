@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 
 from meantime.ports.tasks import Tasks
+from meantime.testing.failed_check import named_after
 
 from . import call_checks, cancel_checks, command_checks, delivery_checks, query_checks, start_checks
 from .sample_work import Check
@@ -23,9 +24,6 @@ TASKS_CHECKS: tuple[Check, ...] = (
 async def exercise_tasks(make: Callable[[], AbstractAsyncContextManager[Tasks]]) -> None:
     """Runs every check on a fresh implementation; the first that fails is named in the AssertionError."""
     for check in TASKS_CHECKS:
-        name = getattr(check, "__name__", repr(check))
-        try:
+        with named_after(check):
             async with make() as tasks:
                 await check(tasks)
-        except Exception as problem:
-            raise AssertionError(f"{name}: {problem or type(problem).__name__}") from problem

@@ -4,6 +4,7 @@ next to no cost. The SDK would make a task of each, and a server may send a hund
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import TracebackType
 from typing import Any
 
 from mcp.shared.message import SessionMessage
@@ -54,5 +55,10 @@ class Sieve:
         await self._stream.__aenter__()
         return self
 
-    async def __aexit__(self, *problem: Any) -> None:
-        await self._stream.__aexit__(*problem)
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> None:
+        await self._stream.__aexit__(exc_type, exc_val, exc_tb)

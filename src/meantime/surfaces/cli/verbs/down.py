@@ -18,7 +18,7 @@ from meantime.surfaces.terminal.terminal_text import plain
 ASKING = 5.0  # seconds for an answer of a daemon that may hang
 SIGNALS = {"keep": signal.SIGUSR2, "stop": signal.SIGUSR1}
 THEN = {
-    "keep": "Running commands go on, and open questions wait; `meantime up` takes them up again.",
+    "keep": "Running commands keep running, and open questions wait; `meantime up` adopts them.",
     "stop": "Its commands were stopped. Queued work waits for `meantime up`.",
 }
 AGENTS = (
@@ -29,7 +29,11 @@ AGENTS = (
 
 @verb("down", starts=False)
 @option(
-    "--keep", "meaning", flag_value="keep", default=True, help="Commands go on: for an upgrade (the default)."
+    "--keep",
+    "meaning",
+    flag_value="keep",
+    default=True,
+    help="Keep running commands, for an upgrade (default).",
 )
 @option("--stop", "meaning", flag_value="stop", help="Stop the commands that run, first.")
 @option("--lose-queued", is_flag=True, help="Stop it even if queued commands would be lost.")
