@@ -62,7 +62,7 @@ def test_a_log_has_colours_follows_and_is_searched(person: Desk, tabs: Tabs) -> 
     page = opened(person, tabs, task, "Log")
     lines = page.locator(".log-line")
     expect(lines).to_have_count(3)
-    red = lines.nth(1).locator(".log-part span").first
+    red = lines.nth(1).locator(".ansi-1").first
     expect(red).to_have_text("red words")
     assert red.evaluate("it => getComputedStyle(it).color") != lines.nth(0).evaluate(
         "it => getComputedStyle(it).color"
