@@ -64,6 +64,10 @@ async def test_a_row_says_what_runs_now(http: httpx.AsyncClient, thread: Thread,
     for _ in range(3):
         contexts[0].progress(message="", tool="grep")
     assert (await rows(http))[0]["now"] == "grep ×3"
+    contexts[0].progress(message="refresh_token", tool="grep", phase="grep")
+    assert (await rows(http))[0]["now"] == "grep ×4 · refresh_token"
+    contexts[0].progress(phase="thinking", message="")
+    assert (await rows(http))[0]["now"] == "thinking"
 
 
 async def test_a_row_says_why_a_task_is_queued(

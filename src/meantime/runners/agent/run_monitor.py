@@ -12,6 +12,7 @@ from meantime.kernel.budgets import WARN_AT, Spending
 from meantime.kernel.durations import duration
 from meantime.kernel.lines import Kind, Line
 from meantime.kernel.questions import Question
+from meantime.kernel.timeline import key_argument
 from meantime.ports.clock import Alarm, Clock
 from meantime.ports.runner import Context
 from meantime.ports.session import AgentSettings, Gate
@@ -71,7 +72,9 @@ class RunMonitor(QuestionPolicy):
         with self.keeping():
             line = self._journal.line(line)
         if line.kind is Kind.CALL and not self.has(line.id):
-            self._context.progress(tool=line.tool, phase=line.tool)
+            self._context.progress(
+                tool=line.tool, phase=line.tool, message=self._note(key_argument(line.arguments))
+            )
             self._count(Spending(tool_calls=1))
             self._look_for_loop(line)
         elif line.kind is Kind.RESULT:
@@ -99,7 +102,11 @@ class RunMonitor(QuestionPolicy):
 
     def phase(self, text: str) -> None:
         self.alive()
-        self._context.progress(phase=text)
+        self._context.progress(phase=text, message=self._note(""))
+
+    def _note(self, text: str) -> str | None:
+        """A message about a full disk stays, whatever is done meanwhile."""
+        return None if self._unkept else text
 
     def alive(self) -> None:
         self._heard_at = self._clock.monotonic()

@@ -52,7 +52,7 @@ class App extends PageElement {
     addEventListener("keydown", onKey);
     return [
       onPlace(() => this.requestUpdate()),
-      store.subscribe(() => this.requestUpdate()),
+      store.subscribeTo(() => [store.status, store.isPaused, this.view], () => this.requestUpdate()),
       () => removeEventListener("keydown", onKey),
     ];
   }
@@ -114,8 +114,10 @@ class App extends PageElement {
     if (name === "search") this.search();
     else if (name === "pause") this.pause();
     else if (name === "help") this.help();
-    else if (name === "theme") say(`Theme: ${nextTheme()}.`);
-    else if (name === "retry") this.stream?.retry();
+    else if (name === "theme") {
+      say(`Theme: ${nextTheme()}.`);
+      store.changed(); // its button says which one it is
+    } else if (name === "retry") this.stream?.retry();
     else if (name === "list" || name === "escape") go({});
     else if (name === "needs") go({ answer: "next" });
     else if (name === "notifications") toggleNotify(place.thread || undefined).then(say);

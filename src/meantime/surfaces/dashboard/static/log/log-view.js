@@ -114,7 +114,7 @@ export class LogView extends PageElement {
 
   updated() {
     const view = this.view;
-    if (view && this.follow && !this.ended && view.scrollTop !== this.scrolled) view.scrollTop = this.scrolled;
+    if (view && this.follow && view.scrollTop !== this.scrolled) view.scrollTop = this.scrolled;
   }
 
   /** @param {{width: number, height: number}} size */
@@ -273,9 +273,8 @@ export class LogView extends PageElement {
     layout.wrap(this.wrap ? this.wide : 0);
     layout.update();
     // The end is computed: to ask the page for it would lay it out, and then the rows would be rendered once more.
-    const follows = this.follow && !this.ended;
-    if (follows) this.scrolled = Math.max(0, layout.rows * ROW - this.tall);
-    const from = layout.lineAt(Math.max(0, Math.floor(this.scrolled / ROW) - (follows ? 1 : AHEAD)));
+    if (this.follow) this.scrolled = Math.max(0, layout.rows * ROW - this.tall);
+    const from = layout.lineAt(Math.max(0, Math.floor(this.scrolled / ROW) - (this.follow ? 1 : AHEAD)));
     const upTo = Math.min(buffer.lines.length, layout.lineAt(Math.ceil((this.scrolled + this.tall) / ROW) + AHEAD) + 1);
     const rows = [];
     for (let at = from; at < upTo; at++) rows.push(this.rowView(at));
