@@ -120,9 +120,20 @@ def _ended(task: Task) -> str:
 
 
 def _line_of(task: Task) -> str:
-    """The first line of how it ended; of a command that completed the last, which says what came of it. Only
-    the two ends of a long text are looked at."""
-    text = _ended(task)
-    is_output = task.work.kind == "shell" and isinstance(task.outcome, Completed)
-    lines = text[-20 * LINE :].splitlines()[::-1] if is_output else text[: 20 * LINE].splitlines()
+    """The first line of how it ended; of a command the last of its output, which says what came of it."""
+    outcome = task.outcome
+    if task.work.kind == "shell" and isinstance(outcome, Completed):
+        return _last_line(_ended(task))
+    if task.work.kind == "shell" and isinstance(outcome, Failed) and outcome.exit_code:
+        said = _last_line(outcome.partial) if isinstance(outcome.partial, str) else ""
+        return (
+            one_line(f"exit {outcome.exit_code} · {said}", LINE) if said else one_line(outcome.message, LINE)
+        )
+    lines = _ended(task)[: 20 * LINE].splitlines()
+    return one_line(next((line.strip() for line in lines if line.strip()), ""), LINE)
+
+
+def _last_line(text: str) -> str:
+    """Only the end of a long text is looked at."""
+    lines = text[-20 * LINE :].splitlines()[::-1]
     return one_line(next((line.strip() for line in lines if line.strip()), ""), LINE)

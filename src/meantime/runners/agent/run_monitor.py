@@ -49,6 +49,7 @@ class RunMonitor(QuestionPolicy):
         self._tally = tally
         self._warn = warn
         self._warned: set[str] = set()
+        self._has_warned = False  # of a limit or of silence: its progress says so
         self._repeated: tuple[bytes, int] = (b"", 0)
         self._heard_at = clock.monotonic()
         self._watching: Alarm | None = None
@@ -105,8 +106,8 @@ class RunMonitor(QuestionPolicy):
         self._context.progress(phase=text, message=self._note(""))
 
     def _note(self, text: str) -> str | None:
-        """A message about a full disk stays, whatever is done meanwhile."""
-        return None if self._unkept else text
+        """A warning stays, whatever is done meanwhile."""
+        return None if self._unkept or self._has_warned else text
 
     def alive(self) -> None:
         self._heard_at = self._clock.monotonic()
@@ -138,6 +139,7 @@ class RunMonitor(QuestionPolicy):
         """Once about each limit: those who watch, and the agent itself."""
         if what not in self._warned and not self.last:
             self._warned.add(what)
+            self._has_warned = True
             self._context.warn(text)
             self._warn(text)
 
@@ -168,6 +170,7 @@ class RunMonitor(QuestionPolicy):
             if self._settings.on_stall == "stop":
                 self.stop(Halt("stalled", f"It reported nothing for {duration(silent)}."))
                 return
+            self._has_warned = True
             self._context.warn(f"silent for {duration(silent)}")
             self.alive()  # said; it is looked at again after as long
             silent = 0.0
