@@ -168,7 +168,7 @@ def check_name(what: str, name: str) -> str:
     """
     if not isinstance(name, str) or NAME.fullmatch(name) is None:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInput(
-            f"{shown(name)} is not the name of a {what}.",
+            f"{shown(name)} is not the name of {'an' if what[0] in 'aeiou' else 'a'} {what}.",
             hint="Use up to 64 letters, digits, '-' and '_', and begin with a letter or a digit.",
         )
     return name
