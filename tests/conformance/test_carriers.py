@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
 
 import pytest
 from tests.carriers.nats_site import nats_site
+from tests.carriers.postgres_server import PostgresServer, postgres_server
+from tests.carriers.postgres_site import postgres_site
 
 from meantime.app.system_clock import SystemClock
 from meantime.carriers.memory import MemoryBroker, MessageFaults
 from meantime.carriers.memory.memory_ends import MemoryOwner, MemoryWorker
 from meantime.carriers.memory.message_faults import NO_FAULTS
-from meantime.testing.carrier import CARRIER_CHECKS, CarrierSite, Check, exercise_carrier
+from meantime.testing.carrier import (
+    CARRIER_CHECKS,
+    CarrierSite,
+    Check,
+    exercise_carrier,
+    message_checks,
+    queue_checks,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -47,27 +56,46 @@ class MemorySite:
         self._broker.start()
 
 
-@asynccontextmanager
-async def _memory(folder: Path) -> AsyncGenerator[CarrierSite]:
-    yield MemorySite()
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PostgresServer]:
+    with postgres_server() as server:
+        yield server
 
 
-@asynccontextmanager
-async def _faulty_memory(folder: Path) -> AsyncGenerator[CarrierSite]:
-    yield MemorySite(FAULTS)
+def _site(
+    kind: str, folder: Path, request: pytest.FixtureRequest
+) -> AbstractAsyncContextManager[CarrierSite]:
+    match kind:
+        case "memory":
+            return nullcontext(MemorySite())
+        case "memory-with-faults":
+            return nullcontext(MemorySite(FAULTS))
+        case "nats":
+            return nats_site(folder)
+        case _:
+            return postgres_site(request.getfixturevalue("postgres"))
 
 
-SITES: dict[str, Callable[[Path], AbstractAsyncContextManager[CarrierSite]]] = {
-    "memory": _memory,
-    "memory-with-faults": _faulty_memory,
-    "nats": nats_site,
-}
+# Of every kind of server the first check of each file is quick; all of them are run by `make test-all`.
+QUICK = {queue_checks.CHECKS[0], queue_checks.CHECKS[3], message_checks.CHECKS[0], message_checks.CHECKS[1]}
+KINDS = ("memory", "memory-with-faults", "nats", "postgres")
+CASES = [
+    pytest.param(
+        kind,
+        check,
+        id=f"{kind}-{check.__name__}",
+        marks=[] if kind == "memory" or check in QUICK else pytest.mark.slow,
+    )
+    for kind in KINDS
+    for check in CARRIER_CHECKS
+]
 
 
-@pytest.mark.parametrize("check", CARRIER_CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("kind", SITES)
-async def test_every_carrier_keeps_the_contract(kind: str, check: Check, tmp_path: Path) -> None:
-    async with SITES[kind](tmp_path) as site:
+@pytest.mark.parametrize(("kind", "check"), CASES)
+async def test_every_carrier_keeps_the_contract(
+    kind: str, check: Check, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    async with _site(kind, tmp_path, request) as site:
         await check(site)
 
 
