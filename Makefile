@@ -14,7 +14,7 @@ test: $(VENV)/.tested .agents/.tested .foreign/.ready
 	$(RUN) -m pytest -q -n 3 --dist loadgroup -m "not slow"
 
 # All of it, with what takes long and with every agent that can be installed.
-test-all: $(VENV)/.tested .agents/.all .foreign/.ready .typescript/.ready
+test-all: $(VENV)/.tested .agents/.all .foreign/.ready .typescript/.ready postgres
 	$(RUN) -m pytest -q -n 3 --dist loadgroup
 
 check: $(VENV)/.tested .typescript/.ready
@@ -121,6 +121,13 @@ strace:
 faketime:
 	@ls /usr/lib*/*/faketime/libfaketimeMT.so.1 >/dev/null 2>&1 || { command -v apt-get >/dev/null && apt-get update -q && apt-get install -qy libfaketime; } || \
 	echo "libfaketime is missing: jumps of a daemon's clock are skipped"
+
+# The carrier on PostgreSQL is tested with Debian's server, installed in the same way. Without it its tests are
+# skipped, but not where CI=true.
+.PHONY: postgres
+postgres:
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { command -v apt-get >/dev/null && apt-get update -q && apt-get install -qy postgresql; } || \
+	echo "PostgreSQL is missing: its carrier is not tested"
 
 # Command queues that the benchmarks compare with, where Debian has them and that is allowed.
 .PHONY: peers

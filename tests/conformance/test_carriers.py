@@ -108,6 +108,7 @@ async def test_exercise_carrier_names_the_check_that_failed(monkeypatch: pytest.
     async def mixed() -> AsyncGenerator[CarrierSite]:
         yield Mixed()
 
+    monkeypatch.setattr("meantime.testing.carrier.carrier_suite.CARRIER_CHECKS", message_checks.CHECKS)
     monkeypatch.setattr("meantime.testing.carrier.carrier_site.PATIENCE", 2.0)
     with pytest.raises(AssertionError, match="its_worker_and_no_other: the second was told"):
         await exercise_carrier(mixed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 from pathlib import Path
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
 
 from msgspec import Struct
 
@@ -43,10 +43,15 @@ class NatsAddress(Struct, frozen=True):
                 hint="Name a PEM file with ?ca=PATH in the carrier's address.",
             ) from None
 
-    def with_login(self, user: str, password: str) -> NatsAddress:
-        return NatsAddress(
-            self.servers, user, password, self.space, self.is_secure, self.ca_file, self.replicas
-        )
+    def url(self) -> str:
+        """As `read_address` reads it, with the password."""
+        login = f"{quote(self.user, safe='')}:{quote(self.password, safe='')}@" if self.user else ""
+        options = {"ca": self.ca_file} if self.ca_file else {}
+        if self.replicas != 1:
+            options["replicas"] = str(self.replicas)
+        query = f"?{urlencode(options)}" if options else ""
+        scheme = "tls" if self.is_secure else "nats"
+        return f"{scheme}://{login}{','.join(self.servers)}/{self.space}{query}"
 
 
 def read_address(url: str) -> NatsAddress:

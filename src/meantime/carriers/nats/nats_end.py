@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from abc import abstractmethod
+from contextlib import suppress
 from random import shuffle
 
 from msgspec import Struct
@@ -90,7 +91,8 @@ class NatsEnd(CarrierEnd[Publication]):
                 )
             await self._prepare(client)
         except BaseException:
-            await client.close()
+            with suppress(Exception):  # a client that was not connected fails to close
+                await client.close()
             raise
         self._client, self._lost = client, lost
 

@@ -44,6 +44,7 @@ class _Record(Struct):
     port: int
     owner: ServerLogin
     workers: dict[str, ServerLogin]
+    name: str = ""  # of the server: new at each start, and nobody else's
     process: Process | None = None
 
 
@@ -150,7 +151,7 @@ class PrivateNats:
             self._reload()
 
     def _address(self, user: str, login: ServerLogin) -> NatsAddress:
-        server = f"{self._host}:{self._known().port}"
+        server = f"{_bracketed(self._host)}:{self._known().port}"
         return NatsAddress((server,), user, login.password, self._space, self._tls is not None, self._ca_file)
 
     def _known(self) -> _Record:
@@ -173,9 +174,10 @@ class PrivateNats:
         known = self._known()
         replace_file(self._folder / "server.json", msgspec.json.encode(known))
         config = server_config(
-            host=self._host,
+            host=_bracketed(self._host),
             port=known.port,
             folder=str(self._folder),
+            name=known.name,
             space=self._space,
             owner=known.owner,
             workers=known.workers,
@@ -190,6 +192,8 @@ class PrivateNats:
             os.kill(running.pid, signal.SIGHUP)
 
     def _launch(self, program: str) -> None:
+        self._known().name = f"meantime-{secrets.token_hex(8)}"
+        self._write()
         log = os.open(self._folder / "start.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
             self._child = subprocess.Popen(
@@ -212,17 +216,27 @@ class PrivateNats:
         while loop.time() < over:
             if not self._is_alive():
                 break
-            try:
-                _, writer = await asyncio.open_connection(self._host, self._known().port)
-            except OSError:
-                await asyncio.sleep(0.02)
-                continue
-            writer.close()
-            return
+            if await self._is_ours_listening():
+                return
+            await asyncio.sleep(0.02)
         raise Disconnected(f"The private NATS server does not start. {self._last_words()}")
 
+    async def _is_ours_listening(self) -> bool:
+        """A server says its name before anybody logs in. Whoever else has the port does not know ours, and is
+        not told a password."""
+        try:
+            async with asyncio.timeout(1.0):
+                reader, writer = await asyncio.open_connection(self._host, self._known().port)
+                try:
+                    greeting = await reader.readline()
+                finally:
+                    writer.close()
+        except (OSError, TimeoutError, ValueError):
+            return False
+        return f'"server_name":"{self._known().name}"'.encode() in greeting
+
     def _last_words(self) -> str:
-        for name in ("start.log", "nats.log"):
+        for name in ("nats.log", "start.log"):
             try:
                 text = (self._folder / name).read_text(errors="replace").strip()
             except OSError:
@@ -274,6 +288,10 @@ class PrivateNats:
                 return False
             await asyncio.sleep(0.02)
         return True
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 def _login() -> ServerLogin:

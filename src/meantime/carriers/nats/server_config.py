@@ -34,6 +34,7 @@ def server_config(
     host: str,
     port: int,
     folder: str,
+    name: str,
     space: str,
     owner: ServerLogin,
     workers: Mapping[str, ServerLogin],
@@ -57,7 +58,7 @@ def server_config(
     ]
     config: dict[str, object] = {
         "listen": f"{host}:{port}",
-        "server_name": "meantime",
+        "server_name": name,
         "max_payload": MAX_PAYLOAD,
         "max_connections": MOST_CONNECTIONS,
         "max_pending": 64 * 1024 * 1024,  # bytes that wait for one slow client, which is then disconnected

@@ -19,6 +19,7 @@ SESSION = {
     # A transaction of a frozen process must not hold its rows for ever.
     "idle_in_transaction_session_timeout": "5s",
     "statement_timeout": "10s",
+    "synchronous_commit": "off",  # offers and messages may be lost: nobody waits for the disk
     "lock_timeout": "3s",
     # The server notices within seconds that a machine is gone, and lets its locks go.
     "tcp_keepalives_idle": "5",

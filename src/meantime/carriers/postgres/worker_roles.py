@@ -53,6 +53,7 @@ async def add_worker(address: PostgresAddress, worker: str, pools: Sequence[str]
     try:
         await migrate(client, address)
         async with client.transaction():
+            await client.execute("SET LOCAL synchronous_commit = on")
             await _make_role(client, role, password)
             await client.execute(f"GRANT USAGE ON SCHEMA {address.schema} TO {role}")
             for function in FUNCTIONS:
