@@ -17,10 +17,11 @@ BATCHES = 3
 
 
 async def run() -> None:
-    from meantime.testing.carrier.carrier_site import Ends
     from tests.carriers.nats_site import nats_site
     from tests.carriers.postgres_server import postgres_server, programs
     from tests.carriers.postgres_site import postgres_site
+
+    from meantime.testing.carrier.carrier_site import Ends
 
     print("\n## Carriers: a message of 100 bytes there and back, one at a time, both ends in one process\n")
     print("| | p50, µs | × bare | CPU of this process, µs | × bare |")

@@ -160,6 +160,6 @@ class CarrierEnd(ABC, Generic[Item]):
 
 
 def _reason(problem: BaseException | None) -> str:
-    """What a person is told. Messages of clients and servers name no passwords."""
+    """The text for people. Messages of clients and servers name no passwords."""
     text = " ".join(str(problem or "").split()) or type(problem).__name__
     return cut(text, REASON)

@@ -175,7 +175,7 @@ def check_name(what: str, name: str) -> str:
 
 
 def check_size(what: str, data: bytes) -> bytes:
-    """What one offer or message may carry.
+    """The data of one offer or message.
 
     Raises:
         InvalidInput: It is larger than MOST_BYTES.

@@ -24,7 +24,7 @@ class MemoryBroker:
     Args:
         clock: Delays and limits are measured with it.
         faults: Injected into everything that is carried; without them nothing is lost.
-        seed: Of the faults.
+        seed: The seed of the faults.
         ack_wait: Seconds after which an offer that was pulled and not acknowledged can be pulled again.
     """
 

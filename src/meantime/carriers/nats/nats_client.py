@@ -1,4 +1,4 @@
-"""What we use of nats-py, with types: the one place that knows the package."""
+"""The part of nats-py that we use, with types: the one place that knows the package."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ TAKEN_WAIT = 2.0  # seconds after which an offer that the server did not confirm
 
 class NatsOwner(NatsEnd):
     """Args:
-    address: Of the server, with an account that may do everything below its space.
+    address: The server, with an account that may do everything below its space.
     ack_wait: Seconds after which an offer that was pulled and not acknowledged is another worker's.
     """
 

@@ -45,7 +45,7 @@ class _Pull:
 
 class NatsWorker(NatsEnd):
     """Args:
-    address: Of the server, with the worker's own account.
+    address: The server, with the worker's own account.
     worker: The worker's name, which its account is limited to.
     """
 

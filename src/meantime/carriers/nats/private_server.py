@@ -39,7 +39,7 @@ MOST_WORKERS = 1000
 
 
 class _Record(Struct):
-    """What is kept in `server.json`."""
+    """Contents of `server.json`."""
 
     port: int
     owner: ServerLogin
@@ -222,8 +222,8 @@ class PrivateNats:
         raise Disconnected(f"The private NATS server does not start. {self._last_words()}")
 
     async def _is_ours_listening(self) -> bool:
-        """A server says its name before anybody logs in. Whoever else has the port does not know ours, and is
-        not told a password."""
+        """A server says its name before anybody logs in. A stranger on our port does not know it, and is told no
+        password."""
         try:
             async with asyncio.timeout(1.0):
                 reader, writer = await asyncio.open_connection(self._host, self._known().port)

@@ -1,4 +1,4 @@
-"""What we use of asyncpg, with types: the one place that knows the package."""
+"""The part of asyncpg that we use, with types: the one place that knows the package."""
 
 from __future__ import annotations
 

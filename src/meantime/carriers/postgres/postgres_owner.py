@@ -45,7 +45,7 @@ class OwnerItem(Struct):
 
 class PostgresOwner(PostgresEnd[OwnerItem]):
     """Args:
-    address: Of the database, with a role that may create a schema in it.
+    address: The database, with a role that may create a schema in it.
     ack_wait: Seconds after which an offer that was pulled and not acknowledged is another worker's.
     """
 

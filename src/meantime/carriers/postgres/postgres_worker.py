@@ -30,7 +30,7 @@ class WorkerItem(Struct):
 
 class PostgresWorker(PostgresEnd[WorkerItem]):
     """Args:
-    address: Of the database, with the worker's own role.
+    address: The database, with the worker's own role.
     worker: The worker's name.
     """
 

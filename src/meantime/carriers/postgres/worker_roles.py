@@ -40,7 +40,7 @@ async def add_worker(address: PostgresAddress, worker: str, pools: Sequence[str]
     Args:
         address: With the owner's login; the schema is made if it is not there.
         worker: The worker's name.
-        pools: Those that it may pull from.
+        pools: The pools that it may pull from.
 
     Returns:
         The address with the worker's login.

@@ -16,7 +16,7 @@ AGAIN = 0.3  # seconds after which a message that had no effect is sent again
 
 
 class CarrierSite(Protocol):
-    """What the checks need to know of a carrier: how to make its ends, and how to break its server.
+    """A carrier for the checks: its ends, and ways to break its server.
 
     `ack_wait`: seconds after which its server gives away what was pulled and not acknowledged; short, as the
     checks wait for it. The pools that the checks use are "red" and "blue", the workers "w1" and "w2".
@@ -122,7 +122,7 @@ class WorkerEnd:
         await repeat_until(lambda: self.carrier.to_owner(data), done, "a message to the owner")
 
     async def drain(self, owner: OwnerEnd, pool: str) -> None:
-        """Takes everything out of the queue, also what comes again."""
+        """Takes everything out of the queue, including what comes again."""
         async with self.working(pool):
             await owner.empty(pool)
 
