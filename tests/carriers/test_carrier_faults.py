@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from meantime.carriers.ends.send_buffer import SendBuffer
 from meantime.carriers.memory import MemoryBroker, MessageFaults
-from meantime.carriers.send_buffer import SendBuffer
 from meantime.ports.carrier import MOST_BUFFERED, MOST_BUFFERED_BYTES
 from meantime.testing import FakeClock
 from meantime.testing.carrier.carrier_site import Ends, until

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from meantime.carriers.callback_guard import call_back
+from meantime.carriers.ends.callback_guard import call_back
 from meantime.ports.carrier import (
     CarrierState,
     FromOwner,

@@ -1,4 +1,4 @@
-"""A connection to NATS, as both ends use it. `carrier_end.py` reconnects, for every kind of server."""
+"""A connection to NATS, as both ends use it. `ends/carrier_end.py` reconnects, for every kind of server."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from random import shuffle
 
 from msgspec import Struct
 
-from meantime.carriers.carrier_end import CarrierEnd
+from meantime.carriers.ends.carrier_end import CarrierEnd
 from meantime.kernel.errors import InvalidInput
 from meantime.ports.carrier import MOST_BYTES, StateChanged
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import msgspec
 
-from meantime.carriers.callback_guard import call_back
+from meantime.carriers.ends.callback_guard import call_back
 from meantime.ports.carrier import (
     ACK_WAIT,
     FromWorker,

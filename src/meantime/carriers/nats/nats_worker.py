@@ -6,7 +6,7 @@ import asyncio
 
 import msgspec
 
-from meantime.carriers.callback_guard import call_back
+from meantime.carriers.ends.callback_guard import call_back
 from meantime.kernel.errors import InvalidInput
 from meantime.ports.carrier import (
     FromOwner,

@@ -222,8 +222,8 @@ class PrivateNats:
         raise Disconnected(f"The private NATS server does not start. {self._last_words()}")
 
     async def _is_ours_listening(self) -> bool:
-        """A server says its name before anybody logs in. A stranger on our port does not know it, and is told no
-        password."""
+        """A server says its name before anybody logs in. A stranger on our port does not know it,
+        and is told no password."""
         try:
             async with asyncio.timeout(1.0):
                 reader, writer = await asyncio.open_connection(self._host, self._known().port)

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from meantime.carriers.carrier_end import CarrierEnd
+from meantime.carriers.ends.carrier_end import CarrierEnd
 
 from .postgres_client import PostgresAddress, PostgresClient, check_postgres, connect_postgres
 

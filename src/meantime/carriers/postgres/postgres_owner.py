@@ -7,7 +7,7 @@ from itertools import groupby
 
 from msgspec import Struct
 
-from meantime.carriers.callback_guard import call_back
+from meantime.carriers.ends.callback_guard import call_back
 from meantime.ports.carrier import ACK_WAIT, FromWorker, StateChanged, check_name, check_size
 
 from .carrier_schema import migrate, take_ownership

@@ -6,7 +6,7 @@ import asyncio
 
 from msgspec import Struct
 
-from meantime.carriers.callback_guard import call_back
+from meantime.carriers.ends.callback_guard import call_back
 from meantime.ports.carrier import FromOwner, Offered, StateChanged, check_free, check_name, check_size
 
 from .postgres_client import PostgresAddress, PostgresClient

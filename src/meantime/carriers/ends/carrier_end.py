@@ -11,8 +11,8 @@ import logging
 from abc import ABC, abstractmethod
 from typing import Generic, TypeVar
 
-from meantime.carriers.callback_guard import call_back
-from meantime.carriers.send_buffer import SendBuffer
+from meantime.carriers.ends.callback_guard import call_back
+from meantime.carriers.ends.send_buffer import SendBuffer
 from meantime.kernel.errors import Closed
 from meantime.kernel.plain_text import cut
 from meantime.ports.carrier import CarrierState, StateChanged
