@@ -23,6 +23,7 @@ Item = TypeVar("Item")
 OPEN_WAIT = 5.0  # seconds that `open` waits for the first connection
 CONNECT_LIMIT = 10.0  # seconds that one attempt may take
 FIRST_DELAY, MOST_DELAY = 0.05, 2.0  # seconds between attempts: doubled each time
+WRITE_LIMIT = 10.0  # seconds for one batch; a server that takes nothing for so long is given up
 CLOSE_LIMIT = 2.0  # seconds for the server to take its leave
 FLUSH_LIMIT = 1.0  # seconds that a close waits for what is buffered
 MOST_BATCH = 256  # items that are written together
@@ -142,7 +143,9 @@ class CarrierEnd(ABC, Generic[Item]):
 
     async def _keep_writing(self) -> None:
         while True:
-            await self._write(await self._buffer.take(MOST_BATCH))
+            batch = await self._buffer.take(MOST_BATCH)
+            async with asyncio.timeout(WRITE_LIMIT):
+                await self._write(batch)
 
     def _drop_buffered(self) -> None:
         for item in self._buffer.clear():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from meantime.kernel.errors import InvalidInput
 
@@ -27,6 +27,9 @@ class NatsMessage(Protocol):
 
 
 class NatsClient(Protocol):
+    @property
+    def is_connected(self) -> bool: ...
+
     @property
     def max_payload(self) -> int: ...
 
@@ -77,3 +80,12 @@ def nats_client() -> NatsClient:
     from nats.aio.client import Client
 
     return cast(NatsClient, Client())
+
+
+def abort(client: NatsClient) -> None:
+    """Drops the connection of a client whose close waits for a server that takes nothing any more. The package
+    has no public way to do that."""
+    transport: Any = getattr(client, "_transport", None)
+    writer: Any = getattr(transport, "_io_writer", None)
+    if writer is not None:
+        writer.transport.abort()

@@ -15,9 +15,11 @@ from meantime.kernel.errors import InvalidInput
 from meantime.ports.carrier import MOST_BYTES, StateChanged
 
 from .nats_address import NatsAddress
-from .nats_client import CONNECT_SECONDS, PING_SECONDS, NatsClient, check_nats, nats_client
+from .nats_client import CONNECT_SECONDS, PING_SECONDS, NatsClient, abort, check_nats, nats_client
 from .nats_subjects import NatsSubjects
 
+LOOK = 1.0  # seconds between looks at the client
+CLOSE_SECONDS = 1.0
 HEADROOM = 4096  # bytes of a message besides its data
 
 
@@ -98,12 +100,22 @@ class NatsEnd(CarrierEnd[Publication]):
 
     async def _until_lost(self) -> str:
         assert self._lost is not None
-        return await self._lost
+        while not self._lost.done():
+            await asyncio.wait((self._lost,), timeout=LOOK)
+            # The client finds that a frozen server answers no ping, then waits for it while it closes.
+            if not self._lost.done() and (self._client is None or not self._client.is_connected):
+                return "NATS does not answer."
+        return self._lost.result()
 
     async def _disconnect(self) -> None:
         client, self._client = self._client, None
-        if client is not None:
-            await client.close()
+        if client is None:
+            return
+        try:
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await client.close()
+        except Exception:
+            abort(client)
 
     async def _write(self, batch: list[Publication]) -> None:
         assert self._client is not None
