@@ -83,7 +83,7 @@ def nats_client() -> NatsClient:
 
 
 def abort(client: NatsClient) -> None:
-    """Drops the connection of a client whose close waits for a server that takes nothing any more. The package
+    """Drops the connection of a client whose close waits for a server that takes nothing. The package
     has no public way to do that."""
     transport: Any = getattr(client, "_transport", None)
     writer: Any = getattr(transport, "_io_writer", None)
