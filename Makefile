@@ -10,7 +10,7 @@ demo: $(VENV)/.ready
 	@$(RUN) -m meantime.app.demo
 
 # Three at once, even on two cores: much of it waits, for real agents and for processes that end.
-test: $(VENV)/.tested .agents/.tested .foreign/.ready
+test: $(VENV)/.tested .agents/.tested .foreign/.ready postgres
 	$(RUN) -m pytest -q -n 3 --dist loadgroup -m "not slow"
 
 # All of it, with what takes long and with every agent that can be installed.
