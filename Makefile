@@ -10,11 +10,11 @@ demo: $(VENV)/.ready
 	@$(RUN) -m meantime.app.demo
 
 # Three at once, even on two cores: much of it waits, for real agents and for processes that end.
-test: $(VENV)/.tested .agents/.tested .foreign/.ready postgres
+test: $(VENV)/.tested .agents/.tested .foreign/.ready
 	$(RUN) -m pytest -q -n 3 --dist loadgroup -m "not slow"
 
 # All of it, with what takes long and with every agent that can be installed.
-test-all: $(VENV)/.tested .agents/.all .foreign/.ready .typescript/.ready postgres
+test-all: $(VENV)/.tested .agents/.all .foreign/.ready .typescript/.ready
 	$(RUN) -m pytest -q -n 3 --dist loadgroup
 
 check: $(VENV)/.tested .typescript/.ready
