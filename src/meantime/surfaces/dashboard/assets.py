@@ -71,7 +71,8 @@ class Assets:
     @cached_property
     def version(self) -> str:
         """A hash of all files. An answer under a path with it never changes, so a browser may keep it."""
-        return hashlib.sha256("".join(one.tag for one in self.files.values()).encode()).hexdigest()[:16]
+        named = "".join(name + one.tag for name, one in self.files.items())
+        return hashlib.sha256(named.encode()).hexdigest()[:16]
 
     @cached_property
     def page(self) -> Asset:
