@@ -43,7 +43,7 @@ def test_ps_all_has_active_ones_first(person: Person, works: dict[str, str]):
     assert len(rows) == 7
     assert "● running" in rows[0]
     assert sum("✓ completed" in row for row in rows) == 4
-    assert any("✗ failed" in row and "exit code 3" in row for row in rows)
+    assert any("✗ failed" in row and "exit 3 · " in row for row in rows)
     assert foot == "1 running · 4 completed · 1 failed · 1 cancelled"
 
 

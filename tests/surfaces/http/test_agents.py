@@ -91,7 +91,6 @@ async def test_a_question_is_shown_and_a_person_answers_it(world: World):
     assert (late.status_code, late.json()["code"]) == (409, "not_waiting")
 
 
-@pytest.mark.behaviour("L28")
 async def test_a_task_names_the_rules_of_its_agent(world: World):
     task = await world.start("may I?")
     found = (await world.waiting(task["id"]))["rules"]
@@ -100,6 +99,7 @@ async def test_a_task_names_the_rules_of_its_agent(world: World):
     assert (await world.ended(command))["rules"] is None
 
 
+@pytest.mark.behaviour("L28")
 async def test_the_token_of_a_thread_may_refuse_a_permission_and_not_give_it(world: World):
     task = await world.start("may I?")
     await world.waiting(task["id"])

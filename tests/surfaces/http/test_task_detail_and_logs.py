@@ -29,7 +29,7 @@ async def broken() -> None:
 
 
 # Ours, of one task alone.
-DETAILS = ("row", "actions", "delivery", "budget", "family", "usual", "queuePosition")
+DETAILS = ("row", "actions", "delivery", "budget", "family", "usual", "rules", "queuePosition")
 
 
 @pytest.mark.behaviour("H8")

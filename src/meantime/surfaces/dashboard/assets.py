@@ -70,8 +70,9 @@ class Assets:
 
     @cached_property
     def version(self) -> str:
-        """Of all files together. A path with it is of one version only, so a browser may keep its answer."""
-        return hashlib.sha256("".join(one.tag for one in self.files.values()).encode()).hexdigest()[:16]
+        """A hash of all files. An answer under a path with it never changes, so a browser may keep it."""
+        named = "".join(name + one.tag for name, one in self.files.items())
+        return hashlib.sha256(named.encode()).hexdigest()[:16]
 
     @cached_property
     def page(self) -> Asset:
