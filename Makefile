@@ -49,7 +49,7 @@ faults: $(VENV)/.tested strace faketime
 
 # `make bench NAMES="scaling history"` runs only these; `make bench NAMES=scaling MOST=1000000` goes further.
 bench: $(VENV)/.benched $(if $(NAMES),,peers strace)
-	MOST=$(MOST) $(RUN) -m benchmarks $(NAMES)
+	MOST=$(MOST) MINUTES=$(MINUTES) $(RUN) -m benchmarks $(NAMES)
 
 venv: $(VENV)/.tested
 

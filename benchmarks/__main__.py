@@ -27,6 +27,7 @@ NAMES = (
     "verbs",
     "hooks",
     "serving",
+    "dashboard",
     "dashboard_feed",
     "claude_code",
 )

@@ -120,7 +120,9 @@ async def bare(count: int, sizes: list[int]) -> float:
 
         return StreamingResponse(parts(), media_type="text/event-stream")
 
-    config = uvicorn.Config(Starlette(routes=[Route("/", stream)]), port=0, log_level="critical")
+    config = uvicorn.Config(
+        Starlette(routes=[Route("/", stream)]), port=0, log_level="critical", lifespan="off"
+    )
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server.serve())
     async with asyncio.timeout(30):

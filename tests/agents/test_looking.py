@@ -51,6 +51,27 @@ async def test_tool_calls_last_tools_phase_and_spending_are_seen_while_it_runs(t
         assert (await handle.wait()).progress.tokens == 1_500
 
 
+async def test_the_key_argument_of_the_tool_is_seen_until_the_agent_goes_on(tmp_path: Path):
+    gate, seen = asyncio.Event(), asyncio.Event()
+
+    async def turn(prompt, hearer):
+        hearer.line(call("grep", pattern="refresh_token", path="src"))
+        seen.set()
+        await gate.wait()
+        hearer.line(result("grep", "31 matches"))
+        hearer.phase("thinking")
+        return "done"
+
+    async with working(tmp_path, turn) as mt:
+        handle = await start(mt)
+        await asyncio.wait_for(seen.wait(), 10)
+        progress = (await handle.get()).progress
+        assert (progress.phase, progress.message) == ("grep", "src")
+        gate.set()
+        ended = (await handle.wait()).progress
+        assert (ended.phase, ended.message) == ("thinking", "")
+
+
 @pytest.mark.behaviour("I7")
 async def test_live_output_can_be_followed_and_is_there_afterwards(tmp_path: Path):
     heard, gate = asyncio.Event(), asyncio.Event()

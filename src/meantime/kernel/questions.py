@@ -51,6 +51,15 @@ class Question(Struct, frozen=True, omit_defaults=True, gc=False, kw_only=True):
     deadline_at: float | None = None  # when it counts as refused if nobody has answered
 
 
+class PermissionRules(Struct, frozen=True, kw_only=True):
+    """How requests of an agent are decided before a person is asked."""
+
+    allow: tuple[str, ...] = ()  # patterns of tools
+    deny: tuple[str, ...] = ()  # they are looked at first
+    otherwise: str = ASK  # for a tool that none of them names
+    answer_within: float = -1.0  # seconds; then an open question counts as refused. Below 0: never
+
+
 class Reply(Struct, frozen=True, omit_defaults=True, gc=False, kw_only=True):
     question: str  # the id
     choices: tuple[str, ...] = ()  # ids

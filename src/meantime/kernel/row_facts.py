@@ -9,6 +9,8 @@ from .lifecycle import Status
 from .model import Cancelled, Completed, Failed, Lost, Progress, Task, TimedOut
 from .notices import payload_text
 from .payloads import one_line
+from .questions import Question
+from .timeline import key_argument
 
 LINE = 200  # characters of what a task does now
 TITLE = 200
@@ -67,7 +69,7 @@ def now_line(task: Task, facts: RowFacts) -> str:
         case Status.QUEUED:
             return _queued(facts)
         case Status.WAITING if task.question is not None:
-            return one_line(task.question.text[: 4 * LINE], LINE)
+            return _asking(task.question)
         case Status.CANCELLING:
             by = task.run.cancel.reason if task.run.cancel is not None else ""
             return one_line(f"stopping: {by}" if by else "stopping", LINE)
@@ -75,6 +77,12 @@ def now_line(task: Task, facts: RowFacts) -> str:
             return _line_of(task)
         case _:
             return one_line(_doing(task.progress) or facts.said, LINE)
+
+
+def _asking(question: Question) -> str:
+    """A permission is known by what would be done, which its text need not say."""
+    what = key_argument(question.arguments) if question.kind == "permission" else ""
+    return one_line(f"Allow {question.subject}: {what}" if what else question.text[: 4 * LINE], LINE)
 
 
 def _queued(facts: RowFacts) -> str:
@@ -87,12 +95,12 @@ def _queued(facts: RowFacts) -> str:
 def _doing(progress: Progress | None) -> str:
     if progress is None:
         return ""
-    said = progress.message or progress.phase
-    if not progress.last_tools or (said and said != progress.last_tools[-1]):
-        return said
+    if not progress.last_tools or progress.phase not in ("", progress.last_tools[-1]):
+        return progress.message or progress.phase
     tool = progress.last_tools[-1]
     times = progress.tool_calls.get(tool, 1)
-    return f"{tool} ×{times}" if times > 1 else tool
+    used = f"{tool} ×{times}" if times > 1 else tool
+    return f"{used} · {progress.message}" if progress.message else used
 
 
 def _ended(task: Task) -> str:
@@ -112,9 +120,20 @@ def _ended(task: Task) -> str:
 
 
 def _line_of(task: Task) -> str:
-    """The first line of how it ended; of a command that completed the last, which says what came of it. Only
-    the two ends of a long text are looked at."""
-    text = _ended(task)
-    is_output = task.work.kind == "shell" and isinstance(task.outcome, Completed)
-    lines = text[-20 * LINE :].splitlines()[::-1] if is_output else text[: 20 * LINE].splitlines()
+    """The first line of how it ended; of a command the last of its output, which says what came of it."""
+    outcome = task.outcome
+    if task.work.kind == "shell" and isinstance(outcome, Completed):
+        return _last_line(_ended(task))
+    if task.work.kind == "shell" and isinstance(outcome, Failed) and outcome.exit_code:
+        said = _last_line(outcome.partial) if isinstance(outcome.partial, str) else ""
+        return (
+            one_line(f"exit {outcome.exit_code} · {said}", LINE) if said else one_line(outcome.message, LINE)
+        )
+    lines = _ended(task)[: 20 * LINE].splitlines()
+    return one_line(next((line.strip() for line in lines if line.strip()), ""), LINE)
+
+
+def _last_line(text: str) -> str:
+    """Only the end of a long text is looked at."""
+    lines = text[-20 * LINE :].splitlines()[::-1]
     return one_line(next((line.strip() for line in lines if line.strip()), ""), LINE)

@@ -14,7 +14,7 @@ from meantime.kernel.errors import NotInWork
 from meantime.kernel.lines import Line, LinePage
 from meantime.kernel.model import Chunk, Json, Task, fence_of
 from meantime.kernel.outcomes import Report
-from meantime.kernel.questions import Question, Reply
+from meantime.kernel.questions import PermissionRules, Question, Reply
 from meantime.kernel.work import ToolInfo
 
 
@@ -239,6 +239,7 @@ class Standing(Struct, frozen=True):
     timeout: float | None = None  # seconds
     depth: int = -1  # how deep what it starts may go
     budget: Budget = Budget()  # of one run
+    rules: PermissionRules | None = None
 
 
 class TalkingRunner(Runner, Protocol):

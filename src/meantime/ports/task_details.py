@@ -9,6 +9,7 @@ from meantime.kernel.estimates import Usual
 from meantime.kernel.inbox_page import InboxEntry
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import BatchCount, Task
+from meantime.kernel.questions import PermissionRules
 
 MOST_CHILDREN = 50
 MOST_RUNS = 50  # runs whose deliveries are listed: the newest
@@ -53,3 +54,4 @@ class TaskDetails(Struct, frozen=True, kw_only=True):
     more_children: bool  # there are more than are listed
     batch: BatchCount | None
     position: int | None  # of a queued task: its place in the queue
+    rules: PermissionRules | None = None  # of an agent that is still configured

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import cast
 
 from meantime.kernel.actions import Action, ActionFacts, actions
-from meantime.kernel.budgets import Budget
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.estimates import Usual
 from meantime.kernel.inbox_page import InboxEntry
@@ -14,7 +13,7 @@ from meantime.kernel.limits import NO_LIMIT
 from meantime.kernel.model import Progress, Task
 from meantime.kernel.notices import NoticeState
 from meantime.ports.engine import Engine
-from meantime.ports.runner import TalkingRunner
+from meantime.ports.runner import Standing, TalkingRunner
 from meantime.ports.task_details import MOST_CHILDREN, MOST_RUNS, Relative, Spent, TaskDetails
 
 from .admit import Admission
@@ -57,6 +56,7 @@ class Details:
             more_children=len(children) > MOST_CHILDREN,
             batch=await self._batches.count(task.batch, task.thread) if task.batch else None,
             position=self._admission.position(task),
+            rules=self._standing(task).rules,
         )
 
     def _usual_of(self, task: Task) -> Usual | None:
@@ -77,14 +77,9 @@ class Details:
         return actions(task, facts)
 
     def _budget(self, task: Task) -> tuple[Spent, ...]:
-        """Time for every task that has a timeout; the rest for agents, whose settings may be gone by now."""
+        """Time for every task that has a timeout; the rest for agents."""
         runner = self._engine.runner(task.work.kind)
-        limits = Budget()
-        if runner.abilities.talk:
-            try:
-                limits = cast("TalkingRunner", runner).standing(task.work.name).budget
-            except InvalidInput:
-                limits = Budget()
+        limits = self._standing(task).budget
         said = task.progress or Progress()
         run = task.run
         until = run.ended_at if run.ended_at is not None else self._record.clock.now()
@@ -99,6 +94,16 @@ class Details:
                 Spent("tool_calls", said.calls, _limit(limits.tool_calls)),
             ]
         return tuple(found)
+
+    def _standing(self, task: Task) -> Standing:
+        """Empty for work that is not an agent's, and for an agent whose settings are gone by now."""
+        runner = self._engine.runner(task.work.kind)
+        if not runner.abilities.talk:
+            return Standing()
+        try:
+            return cast("TalkingRunner", runner).standing(task.work.name)
+        except InvalidInput:
+            return Standing()
 
     async def _parent(self, task: Task) -> Relative | None:
         if task.parent is None:

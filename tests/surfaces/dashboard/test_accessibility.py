@@ -16,6 +16,7 @@ pytestmark = needs_chromium
 VIEWS = {
     "list": ("/", ".row"),
     "search": ("/?q=status:failed", ".row"),
+    "groups": ("/?group=conversation", ".group-button"),
     "nothing found": ("/?q=nowhere", ".list-note"),
     "overview": ("/?task={failed}", ".facts"),
     "timeline": ("/?task={agent}&tab=timeline", "mt-timeline *"),

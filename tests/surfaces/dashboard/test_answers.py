@@ -72,6 +72,9 @@ def test_a_permission_shows_its_whole_command_and_can_be_refused(person: Desk, t
     expect(page.get_by_role("heading", level=1)).to_have_text("Allow this?")
     expect(page.locator(".ask-text")).to_have_text("git push origin main")
     expect(page.locator(".ask-facts")).to_contain_text("/srv/app")
+    expect(page.locator(".inspector .rule")).to_have_text('[agents.push]\notherwise = "ask"')
+    expect(page.locator(".inspector")).to_contain_text('allow = ["shell"]')
+    expect(page.locator("main .ask-time")).to_contain_text("then rejected")
     page.locator(".choice", has_text="Reject").or_(page.locator(".choice", has_text="Deny")).first.click()
     page.keyboard.press("Control+Enter")
 

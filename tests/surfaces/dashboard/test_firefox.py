@@ -27,7 +27,7 @@ def test_firefox_opens_the_page_a_task_by_keyboard_and_its_log(person: Desk) -> 
         one.until("document.querySelector('.log-line')?.textContent.includes('red words')")
         red, plain = (
             one.evaluate(f"getComputedStyle(document.querySelector('{place}')).color")
-            for place in (".log-part span", ".log-text")
+            for place in (".log-line .ansi-1", ".log-line")
         )
         assert red != plain
         one.press(ESCAPE)

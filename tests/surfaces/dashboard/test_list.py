@@ -104,7 +104,7 @@ def test_a_qualifier_is_completed_and_becomes_a_chip_by_keyboard_alone(page: Pag
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     page.keyboard.type("fai")
-    option = page.get_by_role("option")
+    option = page.locator("mt-search").get_by_role("option")
     expect(option).to_have_count(1)
     expect(option).to_contain_text("status:failed")
     page.keyboard.press("ArrowDown")
@@ -218,3 +218,89 @@ def test_of_thousands_of_tasks_only_a_window_is_on_the_page(loner: Desk, tabs: T
     page.keyboard.press("End")
     expect(page.locator(".row[data-current]")).to_contain_text("task 1199")
     assert rows.count() < 80
+
+
+GROUPED = {
+    "conversation": ["busy", "night"],
+    "kind": ["agent · paint", "shell"],
+    "state": ["Needs you", "Running", "Queued", "Finished"],
+}
+
+
+def test_tasks_are_grouped_by_keyboard_and_the_address_keeps_it(page: Page) -> None:
+    heads = page.locator(".group-button b")
+    for grouping in ("conversation", "batch", "kind", "state"):
+        page.keyboard.press("v")
+        expect(heads.filter(has_text="nightly")).to_have_count(1 if grouping == "batch" else 0)
+        expect(page.locator(".group-by select")).to_have_value(grouping)
+        if grouping in GROUPED:
+            expect(heads).to_have_text(GROUPED[grouping])
+        assert ("group=" + grouping in page.url) == (grouping != "state")
+    page.keyboard.press("v")
+    expect(page.locator(".group-button", has_text="busy").locator(".quiet")).to_have_text("3")
+    page.reload()
+    expect(heads).to_have_text(GROUPED["conversation"])
+    rows = page.locator(".row .row-title")
+    expect(rows.first).to_have_text("first in line")
+
+
+@pytest.mark.slow
+def test_tasks_are_grouped_by_mouse(page: Page) -> None:
+    page.locator(".group-by select").select_option("kind")
+    expect(page.locator(".group-button b")).to_have_text(GROUPED["kind"])
+    page.locator(".group-button", has_text="shell").click()
+    shows(page, "choose a colour")
+
+
+def test_a_view_is_saved_opened_and_deleted(page: Page) -> None:
+    filter_of(page, "Failed").click()
+    shows(page, "break a leg")
+    page.keyboard.press("v")
+    page.keyboard.press("V")
+    page.keyboard.type("what broke")
+    page.keyboard.press("Control+Enter")
+    saved = page.locator(".rail-view")
+    expect(saved).to_have_text("what broke")
+    page.locator(".rail-filters .rail-item").first.click()
+    page.keyboard.press("v")
+    page.reload()
+    saved.locator("a").click()
+
+    shows(page, "break a leg")
+    expect(page.locator(".group-button b")).to_have_text(["night"])
+    expect(saved.locator("a")).to_have_attribute("aria-current", "page")
+    saved.get_by_role("button", name="Delete the view what broke").click()
+    expect(saved).to_have_count(0)
+
+
+VIEWS = """const assets = document.querySelector("script[src$='/app.js']").src.replace("/app.js", "");
+const { MOST_NAME, MOST_VIEWS, save, views } = await import(`${assets}/list/saved-views.js`);
+const view = (name) => ({ name, q: "status:failed", group: "" });
+const told = [save(view(" ")), save(view("x".repeat(MOST_NAME + 1))), save(view("a\\u202eb"))];
+for (let n = 0; n < MOST_VIEWS; n++) save(view(`view ${n}`));
+told.push(save(view("one more")), save(view("view 3")));
+const count = views().length;
+localStorage.setItem("meantime.views", '[{"name": 1}, null, {"name": "kept", "q": "", "group": ""}]');
+dispatchEvent(new StorageEvent("storage", { key: "meantime.views" }));
+const kept = views().map((one) => one.name);
+localStorage.setItem("meantime.views", "{");
+dispatchEvent(new StorageEvent("storage", { key: "meantime.views" }));
+return [told, count, kept, views()];"""
+
+
+@pytest.mark.slow
+def test_saved_views_are_bounded_and_what_is_not_a_view_is_left_out(page: Page) -> None:
+    told, count, kept, broken = page.evaluate(f"async () => {{ {VIEWS} }}")
+    assert told[0] == "A view needs a name."
+    assert told[1] == "A name has at most 40 characters."
+    assert told[2] == "A name has no control characters."
+    assert told[3].startswith("There are 20 views already.")
+    assert (told[4], count, kept, broken) == ("", 20, ["kept"], [])
+
+
+@pytest.mark.slow
+def test_an_empty_ledger_hands_off_six_tasks_by_key(loner: Desk, tabs: Tabs) -> None:
+    page = tabs.open(loner.link())
+    expect(page.get_by_role("heading", name="No tasks yet")).to_be_visible()
+    page.keyboard.press("d")
+    expect(page.locator(".row")).to_have_count(6)

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from playwright.sync_api import BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, Page
 from tests.cli.person import Person
 
-from .chromium import needs_chromium
+from .chromium import PROGRAM, needs_chromium
 from .firefox import firefox, needs_firefox
 
 EXCHANGE = """async ([url, code, headers]) => {
@@ -149,3 +149,23 @@ def test_firefox_exchanges_a_code_from_our_own_page_and_from_no_other(person: Pe
         one.until("document.title == 'read'")
         one.evaluate("fetch('/v1/tasks').then(a => a.json()).then(found => document.title = found.code)")
         one.until("document.title == 'token_needed'")
+
+
+@needs_chromium
+@pytest.mark.slow
+@pytest.mark.behaviour("P12")
+def test_a_name_that_is_rebound_to_this_machine_gets_nothing(browser: Browser, url: str) -> None:
+    port = url.rpartition(":")[2]
+    rebound = "--host-resolver-rules=MAP evil.example 127.0.0.1"
+    other = browser.browser_type.launch(
+        executable_path=PROGRAM, args=["--no-sandbox", "--no-first-run", rebound]
+    )
+    try:
+        page = other.new_page()
+        answer = page.goto(f"http://evil.example:{port}/")
+        assert answer is not None
+        assert answer.status == 421
+        asked = page.evaluate("async () => (await fetch('/v1/tasks')).status")
+        assert asked == 421
+    finally:
+        other.close()

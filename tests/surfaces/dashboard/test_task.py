@@ -62,7 +62,7 @@ def test_a_log_has_colours_follows_and_is_searched(person: Desk, tabs: Tabs) -> 
     page = opened(person, tabs, task, "Log")
     lines = page.locator(".log-line")
     expect(lines).to_have_count(3)
-    red = lines.nth(1).locator(".log-part span").first
+    red = lines.nth(1).locator(".ansi-1").first
     expect(red).to_have_text("red words")
     assert red.evaluate("it => getComputedStyle(it).color") != lines.nth(0).evaluate(
         "it => getComputedStyle(it).color"
@@ -212,3 +212,82 @@ def test_the_next_task_is_reached_without_going_back(person: Desk, tabs: Tabs) -
     page.keyboard.press("j")
 
     expect(page.locator(".task-title h1")).to_have_text("one of a pair")
+
+
+@pytest.mark.slow
+def test_a_timeline_is_moved_through_folded_and_zoomed_by_keyboard_and_by_mouse(
+    person: Desk, tabs: Tabs
+) -> None:
+    task = person.ask_agent("look", "grep", "look for a while")
+    person.until(task, "completed")
+    page = opened(person, tabs, task, "Timeline")
+    rows = page.locator(".tl-canvas .tl-row")
+    expect(rows.filter(has_text="grep")).to_contain_text("src")  # the key argument
+    whole = rows.count()
+    page.keyboard.press("ArrowDown")
+    expect(rows.first).to_have_attribute("data-current", "")
+    page.keyboard.press("ArrowLeft")
+    expect(rows.filter(has_text="grep")).to_have_count(0)
+    page.keyboard.press("ArrowRight")
+    expect(rows).to_have_count(whole)
+    grid = page.get_by_role("grid", name="Timeline")
+    page.keyboard.press("+")
+    expect(grid).not_to_have_css("--zoom", "1")
+    page.keyboard.press("0")
+    expect(grid).to_have_css("--zoom", "1")
+
+    page.get_by_label("Zoom in").click()
+    expect(grid).not_to_have_css("--zoom", "1")
+    page.locator(".tl-tools .button", has_text="Fit").click()
+    expect(grid).to_have_css("--zoom", "1")
+    rows.first.get_by_label("Close").click()
+    expect(rows.filter(has_text="grep")).to_have_count(0)
+    rows.filter(has_text="Turn 2").click()
+    expect(rows.filter(has_text="Turn 2")).to_have_attribute("data-current", "")
+
+
+@pytest.mark.slow
+def test_a_task_is_sent_text_and_cancelled_by_mouse(person: Desk, tabs: Tabs) -> None:
+    task = person.hand_off("read word; echo got $word; exec sleep 600", "read and wait", openStdin=True)
+    person.until(task, "running")
+    page = opened(person, tabs, task, "Log")
+    page.locator(action(page, "Send")).click()
+    page.locator("dialog textarea").fill("hello")
+    page.locator("dialog .button", has_text="Send").click()
+    expect(page.locator(".log-line")).to_have_text("1got hello")
+    page.locator(action(page, "Cancel")).click()
+    page.locator("dialog .dialog-buttons .button", has_text="Cancel").click()
+
+    person.until(task, "cancelled")
+
+
+@pytest.mark.slow
+def test_an_ended_task_is_purged_by_keyboard_alone(person: Desk, tabs: Tabs) -> None:
+    task = person.hand_off("true", "to be purged by keys")
+    person.until(task, "completed")
+    page = opened(person, tabs, task)
+    page.get_by_label("More actions").focus()
+    page.keyboard.press("Enter")
+    purge = page.locator(".menu-items .button", has_text="Purge")
+    for _ in range(6):
+        page.keyboard.press("Tab")
+        if purge.evaluate("it => it === document.activeElement"):
+            break
+    page.keyboard.press("Enter")
+    expect(page.locator("dialog h2")).to_contain_text("to be purged by keys")
+    page.keyboard.press("Control+Enter")
+
+    expect(page.locator(".message").last).to_contain_text("1 task was deleted.")
+
+
+@pytest.mark.slow
+def test_a_log_that_has_ended_is_opened_at_its_end(person: Desk, tabs: Tabs) -> None:
+    task = person.hand_off("seq 1 5000; exit 1", "count and fail")
+    person.until(task, "failed")
+    page = opened(person, tabs, task)
+    page.get_by_role("link", name="See what it printed").click()
+    expect(page.locator(".log-line").last).to_have_text("5,0005000")
+    expect(page.locator(".log-line").last).to_be_in_viewport()
+    page.keyboard.press("g")
+    expect(page.locator(".log-line").first).to_have_text("11")
+    expect(page.locator(".log-line").first).to_be_in_viewport()

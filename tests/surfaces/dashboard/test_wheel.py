@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from meantime.surfaces.dashboard.assets import FOLDER, TYPES
+from meantime.surfaces.dashboard.assets import FOLDER, TYPES, installed
 
 ROOT = Path(__file__).resolve().parents[3]
 FETCH = """
@@ -60,7 +60,7 @@ def test_every_file_of_the_page_is_served_from_the_wheel_without_node(clean: Pat
     told = run(python, script, tmp_path / "work.db", json.dumps(names), env=environment, cwd=tmp_path)
     found = json.loads(told)
     assert found["from"].startswith(str(clean))
-    assert found["page"] == (FOLDER / "index.html").read_text("utf-8")
+    assert found["page"] == installed().page.data.decode("utf-8")
     assert found["sizes"] == {name: (FOLDER / name).stat().st_size for name in names}
 
 

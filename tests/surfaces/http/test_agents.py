@@ -92,6 +92,14 @@ async def test_a_question_is_shown_and_a_person_answers_it(world: World):
 
 
 @pytest.mark.behaviour("L28")
+async def test_a_task_names_the_rules_of_its_agent(world: World):
+    task = await world.start("may I?")
+    found = (await world.waiting(task["id"]))["rules"]
+    assert found == {"allow": [], "deny": [], "otherwise": "ask", "answerWithinMs": 900_000}
+    command = (await world.client.post("/v1/tasks", json={"command": "true"})).json()["id"]
+    assert (await world.ended(command))["rules"] is None
+
+
 async def test_the_token_of_a_thread_may_refuse_a_permission_and_not_give_it(world: World):
     task = await world.start("may I?")
     await world.waiting(task["id"])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import re
 from pathlib import Path
 
 import pytest
 
 from meantime import HttpDoor
-from meantime.surfaces.dashboard.assets import FOLDER, Assets, installed
+from meantime.surfaces.dashboard.assets import FOLDER, TYPES, Assets, installed
 from meantime.surfaces.http import asgi_app
 
 from .asking import asking
@@ -41,12 +42,45 @@ async def test_the_page_and_each_of_its_files_are_served_without_a_token(open_do
     door = await open_door(auth="strict")
     page = await asking(door, "/")
     assert (page.status, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
-    assert page.body == (FOLDER / "index.html").read_bytes()
-    names = [path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*") if path.is_file()]
-    assert set(names) >= {"index.html", "app.js"}
-    for name in installed().files:
+    files = {path.relative_to(FOLDER).as_posix(): path for path in FOLDER.rglob("*") if path.suffix in TYPES}
+    assert files.keys() >= {"index.html", "app.js", "styles/list.css"}
+    for name, path in files.items():
         answer = await asking(door, f"/assets/{name}")
-        assert (answer.status, answer.body) == (200, (FOLDER / name).read_bytes()), name
+        assert (answer.status, answer.body) == (200, path.read_bytes()), name
+
+
+async def test_the_page_names_the_version_and_every_module_that_it_needs(door: HttpDoor):
+    page, version = (await asking(door, "/")).body.decode(), installed().version
+    linked = re.findall(r'(?:src|href)="/assets/([^"]+)"', page)
+    assert {name.partition("/")[0] for name in linked} == {version}
+    names = {name.partition("/")[2] for name in linked}
+    assert names >= {"styles.css", "app.js", "core/store.js", "list/row-view.js", "vendor/lit.js"}
+    assert "log/log-view.js" not in names  # a view that is loaded later
+    for name in linked:
+        answer = await asking(door, f"/assets/{name}")
+        assert (answer.status, answer.headers["cache-control"]) == (200, "max-age=31536000, immutable")
+
+
+async def test_all_style_sheets_are_one_in_their_order(door: HttpDoor):
+    named = re.findall(r'href="/assets/(styles/[^"]+)"', (FOLDER / "index.html").read_text())
+    assert len(named) > 5
+    sheet = (await asking(door, "/assets/styles.css")).body.decode()
+    assert sheet == "\n".join((FOLDER / name).read_text() for name in named)
+
+
+async def test_a_page_of_another_version_gets_the_files_of_now_and_keeps_none(door: HttpDoor):
+    answer = await asking(door, "/assets/0123456789abcdef/app.js")
+    assert answer.body == (FOLDER / "app.js").read_bytes()
+    assert answer.headers["cache-control"] == "no-cache"
+
+
+def test_a_changed_file_changes_the_version(tmp_path: Path):
+    page = '<link rel="stylesheet" href="/assets/app.css" /><script type="module" src="/assets/app.js">'
+    one, two, again = (
+        planted(tmp_path / name, index_html=page, app_css="", app_js=script).version
+        for name, script in (("one", "1"), ("two", "2"), ("again", "1"))
+    )
+    assert one == again != two
 
 
 async def test_nothing_that_the_page_loads_is_missing():

@@ -64,6 +64,10 @@ async def test_a_row_says_what_runs_now(http: httpx.AsyncClient, thread: Thread,
     for _ in range(3):
         contexts[0].progress(message="", tool="grep")
     assert (await rows(http))[0]["now"] == "grep ×3"
+    contexts[0].progress(message="refresh_token", tool="grep", phase="grep")
+    assert (await rows(http))[0]["now"] == "grep ×4 · refresh_token"
+    contexts[0].progress(phase="thinking", message="")
+    assert (await rows(http))[0]["now"] == "thinking"
 
 
 async def test_a_row_says_why_a_task_is_queued(
@@ -171,3 +175,13 @@ async def test_threads_and_batches_of_the_overview_are_bounded(http: httpx.Async
     found = (await http.get("/v1/overview")).json()
     assert (len(found["threads"]), len(found["batches"])) == (50, 20)
     assert found["threads"][0]["id"] == "c69"
+
+
+async def test_a_failed_command_says_its_exit_code_and_its_last_line(http: httpx.AsyncClient, thread: Thread):
+    for id, command in (
+        ("loud", "echo 409 passed; echo '3 failed, 409 passed'; echo; exit 3"),
+        ("mute", "exit 3"),
+    ):
+        await (await thread.start(Shell(command), id=id)).wait()
+    now = {row["id"]: row["now"] for row in await rows(http)}
+    assert now == {"loud": "exit 3 · 3 failed, 409 passed", "mute": "It ended with exit code 3."}

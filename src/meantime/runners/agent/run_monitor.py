@@ -12,6 +12,7 @@ from meantime.kernel.budgets import WARN_AT, Spending
 from meantime.kernel.durations import duration
 from meantime.kernel.lines import Kind, Line
 from meantime.kernel.questions import Question
+from meantime.kernel.timeline import key_argument
 from meantime.ports.clock import Alarm, Clock
 from meantime.ports.runner import Context
 from meantime.ports.session import AgentSettings, Gate
@@ -48,6 +49,7 @@ class RunMonitor(QuestionPolicy):
         self._tally = tally
         self._warn = warn
         self._warned: set[str] = set()
+        self._has_warned = False  # of a limit or of silence: its progress says so
         self._repeated: tuple[bytes, int] = (b"", 0)
         self._heard_at = clock.monotonic()
         self._watching: Alarm | None = None
@@ -71,7 +73,9 @@ class RunMonitor(QuestionPolicy):
         with self.keeping():
             line = self._journal.line(line)
         if line.kind is Kind.CALL and not self.has(line.id):
-            self._context.progress(tool=line.tool, phase=line.tool)
+            self._context.progress(
+                tool=line.tool, phase=line.tool, message=self._note(key_argument(line.arguments))
+            )
             self._count(Spending(tool_calls=1))
             self._look_for_loop(line)
         elif line.kind is Kind.RESULT:
@@ -99,7 +103,11 @@ class RunMonitor(QuestionPolicy):
 
     def phase(self, text: str) -> None:
         self.alive()
-        self._context.progress(phase=text)
+        self._context.progress(phase=text, message=self._note(""))
+
+    def _note(self, text: str) -> str | None:
+        """A warning stays, whatever is done meanwhile."""
+        return None if self._unkept or self._has_warned else text
 
     def alive(self) -> None:
         self._heard_at = self._clock.monotonic()
@@ -131,6 +139,7 @@ class RunMonitor(QuestionPolicy):
         """Once about each limit: those who watch, and the agent itself."""
         if what not in self._warned and not self.last:
             self._warned.add(what)
+            self._has_warned = True
             self._context.warn(text)
             self._warn(text)
 
@@ -161,6 +170,7 @@ class RunMonitor(QuestionPolicy):
             if self._settings.on_stall == "stop":
                 self.stop(Halt("stalled", f"It reported nothing for {duration(silent)}."))
                 return
+            self._has_warned = True
             self._context.warn(f"silent for {duration(silent)}")
             self.alive()  # said; it is looked at again after as long
             silent = 0.0

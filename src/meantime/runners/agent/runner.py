@@ -22,6 +22,7 @@ from meantime.kernel.lifecycle import Status
 from meantime.kernel.lines import Line, LinePage
 from meantime.kernel.model import Chunk, Failed, Task
 from meantime.kernel.outcomes import Report
+from meantime.kernel.questions import PermissionRules
 from meantime.ports.clock import Clock
 from meantime.ports.runner import Abilities, Assignment, Context, Leftovers, Standing
 from meantime.ports.session import AgentSettings, Brief, KeepingHost, SessionHost
@@ -126,7 +127,13 @@ class AgentRunner:
 
     def standing(self, name: str) -> Standing:
         settings = self._agent(name).settings
-        return Standing(settings.timeout, settings.depth, settings.budget)
+        rules = PermissionRules(
+            allow=settings.allow,
+            deny=settings.deny,
+            otherwise=settings.otherwise,
+            answer_within=settings.answer_within,
+        )
+        return Standing(settings.timeout, settings.depth, settings.budget, rules)
 
     # -- one run
 

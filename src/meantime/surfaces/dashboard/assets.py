@@ -16,6 +16,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent / "static"
 INDEX = "index.html"
+SHEET = "styles.css"  # all style sheets in one; it is made when they are read
 TYPES = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -38,6 +39,7 @@ HEADERS: tuple[tuple[bytes, bytes], ...] = (
 )
 _SMALL = 256  # bytes: below that gzip saves nothing
 _LINKED = re.compile(r"""(?:src|href)=["']/assets/([^"'?#]+)""")
+_STYLED = re.compile(r"""\s*<link rel="stylesheet" href="/assets/([^"'?#]+)" />""")
 # At the start of a line, so that a type in a comment, `import("./types.js").Row`, is not taken for an import.
 _IMPORTED = re.compile(r"""^(?:import|export)\b[^"';]*["'](\.{1,2}/[^"']+)["']""", re.MULTILINE)
 
@@ -63,17 +65,50 @@ class Assets:
     def __init__(self, folder: Path = FOLDER) -> None:
         self.folder = folder
         self.files: Mapping[str, Asset] = _read(folder)
+        if not self.missing:
+            self.files = {**self.files, SHEET: Asset(SHEET, self._sheets())}
+
+    @cached_property
+    def version(self) -> str:
+        """Of all files together. A path with it is of one version only, so a browser may keep its answer."""
+        return hashlib.sha256("".join(one.tag for one in self.files.values()).encode()).hexdigest()[:16]
+
+    @cached_property
+    def page(self) -> Asset:
+        """The index as it is served: with one style sheet, with links to all modules, which a browser then
+        loads at once and not one import after the other, and with the version in every link. Modules import
+        each other by relative paths, so their paths have the version, too."""
+        text = _STYLED.sub("", self.files[INDEX].data.decode("utf-8"))
+        sheet, *modules = self.opening
+        links = [f'<link rel="stylesheet" href="/assets/{sheet}" />']
+        links += [f'<link rel="modulepreload" href="/assets/{name}" />' for name in modules]
+        text = text.replace('<script type="module"', "\n    ".join([*links, '<script type="module"']), 1)
+        return Asset(INDEX, text.replace('="/assets/', f'="/assets/{self.version}/').encode("utf-8"))
+
+    @cached_property
+    def opening(self) -> tuple[str, ...]:
+        """The files that the page loads at once: the style sheet, and its modules."""
+        return SHEET, *sorted(name for name in self._loaded() if name.endswith(".js"))
+
+    def _sheets(self) -> bytes:
+        """All style sheets of the index, in their order: a request for each costs more than its bytes."""
+        text = self.files[INDEX].data.decode("utf-8")
+        return b"\n".join(self.files[name].data for name in _STYLED.findall(text))
 
     @cached_property
     def missing(self) -> tuple[str, ...]:
         """Files that the page loads and that are not here: without one of them the page stays blank."""
+        return tuple(sorted(self._loaded() - self.files.keys()))
+
+    def _loaded(self) -> set[str]:
+        """The index, and all files that are loaded with it."""
         found, left = set[str](), [INDEX]
         while left:
             name = left.pop()
             if name not in found:
                 found.add(name)
                 left += _needed(name, self.files[name]) if name in self.files else ()
-        return tuple(sorted(found - self.files.keys()))
+        return found
 
 
 @cache

@@ -7,18 +7,21 @@ that it shows.
 from __future__ import annotations
 
 import html
+import re
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from meantime.surfaces.dashboard.assets import INDEX, TYPES, Asset, Assets
+from meantime.surfaces.dashboard.assets import TYPES, Asset, Assets
 
 from .responses import Refusal
 
 ROOT, UNDER = "/", "/assets/"
 PATHS = (ROOT, UNDER + "{name:path}")
 _FRESH = "no-cache"  # kept by the browser, and asked for again each time: mostly answered with 304
+_LASTING = "max-age=31536000, immutable"  # seconds; a path with the version of all files in it
+_VERSION = re.compile("[0-9a-f]{16}")
 _REPAIR = "pip install --force-reinstall 'meantime[server]'"
 
 
@@ -40,21 +43,30 @@ class DashboardPage:
         await self._answer(scope["path"], request)(scope, receive, send)
 
     def _answer(self, path: str, request: Request) -> Response:
-        name = INDEX if path == ROOT else path.removeprefix(UNDER)
-        asset = self._assets.files.get(name)
         if path == ROOT and self._assets.missing:
             named = ", ".join(self._assets.missing[:10])
             return _broken(500, f"{named} should be in {self._assets.folder}, and is not there.")
+        if path == ROOT:
+            return _file(self._assets.page, request, _FRESH)
+        version, name = _split(path.removeprefix(UNDER))
+        asset = self._assets.files.get(name)
         if asset is None:
             return _broken(404, f"This version of the page has no file {name[:128]!r}.")
-        return _file(asset, request)
+        # A page that is older than this daemon gets the file of now, and asks again the next time.
+        return _file(asset, request, _LASTING if version == self._assets.version else _FRESH)
 
 
-def _file(asset: Asset, request: Request) -> Response:
+def _split(name: str) -> tuple[str, str]:
+    """The version in front of a name, or an empty one, and the name."""
+    version, _, rest = name.partition("/")
+    return (version, rest) if _VERSION.fullmatch(version) else ("", name)
+
+
+def _file(asset: Asset, request: Request, kept: str) -> Response:
     data, tag = asset.data, f'"{asset.tag}"'
     if asset.compressed is not None and _takes_gzip(request.headers.get("accept-encoding", "")):
         data, tag = asset.compressed, f'"{asset.tag}-gzip"'
-    headers = {"ETag": tag, "Cache-Control": _FRESH, "Vary": "Accept-Encoding"}
+    headers = {"ETag": tag, "Cache-Control": kept, "Vary": "Accept-Encoding"}
     if _has(request.headers.get("if-none-match", ""), tag):
         return Response(status_code=304, headers=headers)
     if data is not asset.data:

@@ -8,6 +8,7 @@ from msgspec import structs
 
 from meantime.kernel.durations import iso
 from meantime.kernel.inbox_page import InboxEntry, InboxPage
+from meantime.kernel.questions import PermissionRules
 from meantime.ports.task_details import Relative, TaskDetails
 
 from .detail_schemas import (
@@ -17,6 +18,7 @@ from .detail_schemas import (
     InboxNotice,
     WireAction,
     WireRelative,
+    WireRules,
     WireTaskDetail,
     WireUsual,
 )
@@ -42,6 +44,7 @@ def wire_details(found: TaskDetails, row: Row, thread: str | None) -> WireTaskDe
             batch=wire_batch(found.batch) if found.batch else None,
         ),
         usual=_usual(found),
+        rules=None if found.rules is None else _rules(found.rules),
         queue_position=found.position,
     )
 
@@ -60,6 +63,16 @@ def _usual(found: TaskDetails) -> WireUsual | None:
         ms=milliseconds(found.usual.seconds) or 0,
         runs=found.usual.runs,
         ratio=None if ratio is None else round(ratio, 2),
+    )
+
+
+def _rules(found: PermissionRules) -> WireRules:
+    patience = found.answer_within
+    return WireRules(
+        list(found.allow),
+        list(found.deny),
+        found.otherwise,
+        milliseconds(patience) if patience >= 0 else None,
     )
 
 

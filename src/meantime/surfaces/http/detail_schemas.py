@@ -80,6 +80,17 @@ class WireUsual(Answer):
     ratio: Annotated[float | None, described("How many times as long this run took, or has taken so far.")]
 
 
+class WireRules(Answer):
+    """How requests of an agent are decided before a person is asked: its settings."""
+
+    allow: Annotated[list[str], described("Patterns of tools that are allowed.")]
+    deny: Annotated[list[str], described("Patterns of tools that are refused; they are looked at first.")]
+    otherwise: Annotated[str, described("ask, allow or deny: for a tool that no pattern names.")]
+    answer_within_ms: Annotated[
+        Count | None, described("After it an open question counts as refused; null is never.")
+    ]
+
+
 class WireTaskDetail(
     WireTask,
     frozen=True,
@@ -95,4 +106,5 @@ class WireTaskDetail(
     budget: list[BudgetLine]
     family: Family
     usual: WireUsual | None
+    rules: Annotated[WireRules | None, described("Of an agent; null if its settings are gone.")]
     queue_position: Annotated[int | None, described("1 is next.")]

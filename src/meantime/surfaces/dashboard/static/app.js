@@ -1,11 +1,12 @@
 // @ts-check
 /** The page: gets its right to ask, opens the stream, and shows the view that the address names. */
-import { access, forget, open, takeFragment } from "./core/access.js";
+import { access, forget } from "./core/access.js";
 import { say } from "./core/announce.js";
 import { toggleNotify, watchAttention } from "./core/attention.js";
 import { stopAt } from "./core/clock.js";
 import { ask } from "./core/dialog.js";
 import { PageElement } from "./core/element.js";
+import { fragment, opening } from "./core/entry.js";
 import { MAPS, commandOf, keyName } from "./core/keys.js";
 import { commandLine } from "./core/parts.js";
 import { go, goTo, onPlace, place } from "./core/router.js";
@@ -31,7 +32,8 @@ const REST = [
 /** Views that could not be loaded are asked for again when the page is live the next time. */
 const loadRest = () => Promise.allSettled(REST.map((view) => view()));
 
-const fragment = takeFragment();
+/** After the first rows, which should not wait for views that nobody opened. @param {() => void} work */
+const whenIdle = (work) => ("requestIdleCallback" in window ? requestIdleCallback(work, { timeout: 1_000 }) : setTimeout(work, 300));
 
 class App extends PageElement {
   static properties = { refused: { state: true }, ready: { state: true } };
@@ -50,14 +52,14 @@ class App extends PageElement {
     addEventListener("keydown", onKey);
     return [
       onPlace(() => this.requestUpdate()),
-      store.subscribe(() => this.requestUpdate()),
+      store.subscribeTo(() => [store.status, store.isPaused, this.view], () => this.requestUpdate()),
       () => removeEventListener("keydown", onKey),
     ];
   }
 
   async start() {
     try {
-      await open(fragment.code);
+      await opening;
     } catch (error) {
       this.refused = error instanceof Error ? error.message : String(error);
       return;
@@ -81,7 +83,7 @@ class App extends PageElement {
   onStatus(status) {
     store.setStatus(status);
     if (status.state === "refused") forget();
-    if (status.state === "live") loadRest().then(() => this.requestUpdate());
+    if (status.state === "live") whenIdle(() => loadRest().then(() => this.requestUpdate()));
     this.setClock();
   }
 
@@ -112,8 +114,10 @@ class App extends PageElement {
     if (name === "search") this.search();
     else if (name === "pause") this.pause();
     else if (name === "help") this.help();
-    else if (name === "theme") say(`Theme: ${nextTheme()}.`);
-    else if (name === "retry") this.stream?.retry();
+    else if (name === "theme") {
+      say(`Theme: ${nextTheme()}.`);
+      store.changed(); // its button says which one it is
+    } else if (name === "retry") this.stream?.retry();
     else if (name === "list" || name === "escape") go({});
     else if (name === "needs") go({ answer: "next" });
     else if (name === "notifications") toggleNotify(place.thread || undefined).then(say);

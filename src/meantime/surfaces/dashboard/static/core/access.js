@@ -34,12 +34,11 @@ export function takeFragment() {
  * @returns {Promise<Access>} raises an ApiError if the page may not ask
  */
 export async function open(code) {
-  let token = sessionStorage.getItem(KEY) ?? "";
-  if (code) token = (await post("/v1/codes/exchange", { code })).token;
-  else if (!token) token = await fromAnotherTab();
+  const exchanged = code ? await post("/v1/codes/exchange", { code }) : null;
+  const token = exchanged?.token ?? sessionStorage.getItem(KEY) ?? (await fromAnotherTab());
   useToken(token);
   try {
-    access = await get("/v1/access");
+    access = exchanged ?? (await get("/v1/access"));
   } catch (error) {
     if (error instanceof ApiError && error.isFinal) forget();
     throw error;

@@ -51,6 +51,11 @@ class PageDialog extends PageElement {
     this.finish(Object.fromEntries(values));
   }
 
+  /** It comes a moment after the dialog was closed: by then the next one may be open. @param {Event} event */
+  onClose(event) {
+    if (this.asked && !(/** @type {HTMLDialogElement} */ (event.target).open)) this.finish(null);
+  }
+
   /** @param {KeyboardEvent} event */
   onKey(event) {
     event.stopPropagation(); // the keys of the page behind it rest
@@ -59,7 +64,7 @@ class PageDialog extends PageElement {
 
   render() {
     const asked = this.asked;
-    return html`<dialog aria-labelledby="dialog-title" @keydown=${this.onKey} @close=${() => this.asked && this.finish(null)}>
+    return html`<dialog aria-labelledby="dialog-title" @keydown=${this.onKey} @close=${this.onClose}>
       ${
         asked
           ? html`<form class="dialog-body" @submit=${(/** @type {Event} */ event) => (event.preventDefault(), this.confirm())}>

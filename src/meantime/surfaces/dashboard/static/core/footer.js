@@ -60,7 +60,7 @@ class Footer extends PageElement {
         ${keys.filter((key) => !away.includes(key)).map((key) => html`<span>${key.keys.map((name) => (name === "–" ? name : html`<kbd>${name}</kbd>`))}${key.label}</span>`)}
         ${cut ? html`<span><kbd>R</kbd>retry now</span>` : nothing}
       </div>
-      <span class="second">
+      <span class="second" data-away=${away.length ? "" : nothing}>
         ${away.length ? html`${away.map((key) => `${key.keys.join(" ")} ${key.label}`).join(", ")}: not while disconnected` : html`${location.host} · meantime ${this.version}`}
       </span>
     </footer>`;

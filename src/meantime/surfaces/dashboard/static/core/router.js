@@ -8,9 +8,10 @@
  * @property {string} thread an open conversation
  * @property {string} answer a task whose question is open; "next" is the most urgent
  * @property {string} tab of a task or a conversation
+ * @property {string} group what the list is grouped by; "" is the state
  */
 
-const NAMES = /** @type {const} */ (["q", "task", "thread", "answer", "tab"]);
+const NAMES = /** @type {const} */ (["q", "task", "thread", "answer", "tab", "group"]);
 
 /** @type {Set<() => void>} */
 const listeners = new Set();
@@ -21,16 +22,16 @@ export let place = read();
 /** @returns {Place} */
 function read() {
   const given = new URLSearchParams(location.search);
-  const [q, task, thread, answer, tab] = NAMES.map((name) => given.get(name) ?? "");
-  return { q, task, thread, answer, tab };
+  const [q, task, thread, answer, tab, group] = NAMES.map((name) => given.get(name) ?? "");
+  return { q, task, thread, answer, tab, group };
 }
 
 /**
- * @param {Partial<Place>} change what is not named is left out, but for the search, which stays
+ * @param {Partial<Place>} change what is not named is left out, but for the search and the groups, which stay
  * @returns {string} the address
  */
 export function address(change) {
-  const all = { q: place.q, ...change };
+  const all = { q: place.q, group: place.group, ...change };
   const query = NAMES.filter((name) => all[name]).map((name) => `${name}=${readable(all[name] ?? "")}`);
   return query.length ? `/?${query.join("&")}` : "/";
 }

@@ -44,6 +44,22 @@ export class Store {
   }
 
   /**
+   * The same for those who show little of it: most frames bring rows only.
+   * @param {() => unknown[]} shown what the listener shows
+   * @param {() => void} listener called in the frames in which that changed
+   */
+  subscribeTo(shown, listener) {
+    /** @type {unknown[]} */
+    let last = [];
+    return this.subscribe(() => {
+      const now = shown();
+      if (now.length === last.length && now.every((value, at) => value === last[at])) return;
+      last = now;
+      listener();
+    });
+  }
+
+  /**
    * @param {(before: Row|undefined, after: Row) => void} watcher gets every patched row at once, even when the tab is
    *   hidden or the page is paused
    */

@@ -1,6 +1,5 @@
 // @ts-check
 /** The bar at the top: search, whether the page is live, pause, notifications, theme, help. */
-import { onTick } from "./clock.js";
 import { PageElement } from "./element.js";
 import { count, duration, time } from "./format.js";
 import { icon } from "./icons.js";
@@ -13,7 +12,8 @@ import "./search-box.js";
 /** Event: `command` (detail: one of keys.js). */
 class TopBar extends PageElement {
   listen() {
-    return [store.subscribe(() => this.requestUpdate()), onTick(() => this.requestUpdate())];
+    const shown = () => [store.status, store.isPaused, store.missed, theme()];
+    return [store.subscribeTo(shown, () => this.requestUpdate())];
   }
 
   /** @param {string} name */
@@ -73,7 +73,7 @@ class TopBar extends PageElement {
 class ConnectionBanner extends PageElement {
   listen() {
     const timer = setInterval(() => store.status.state === "disconnected" && this.requestUpdate(), 1_000);
-    return [store.subscribe(() => this.requestUpdate()), () => clearInterval(timer)];
+    return [store.subscribeTo(() => [store.status], () => this.requestUpdate()), () => clearInterval(timer)];
   }
 
   render() {

@@ -1,5 +1,5 @@
 // @ts-check
-/** What a ledger without tasks shows: three commands to try, and a button that hands off the demo's pieces. */
+/** What a ledger without tasks shows: three commands to try, and a button that hands off six small ones (decision 53). */
 import { copy, say, sayError } from "../core/announce.js";
 import { get, post } from "../core/api.js";
 import { time } from "../core/format.js";
@@ -94,7 +94,7 @@ export function emptyView() {
       )}
     </ol>
     <p class="empty-run">
-      ${button("Run the demo", { icon: "play", key: "d", tone: "primary", reason: obstacle(), press: runDemo })}
+      ${button("Try six tasks", { icon: "play", key: "d", tone: "primary", reason: obstacle(), press: runDemo })}
       <span class="second">about 15 seconds, then it is yours to cancel and to look into</span>
     </p>
     <p class="empty-foot second">

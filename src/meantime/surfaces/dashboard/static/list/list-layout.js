@@ -1,16 +1,15 @@
 // @ts-check
 /** Where each line of the list is. Heights are fixed, so any line is found without measuring. */
-import { GROUPS } from "./row-groups.js";
+import { titleOf } from "./grouping.js";
 
 /** @typedef {import("./list-model.js").ListModel} ListModel */
-/** @typedef {import("./row-groups.js").GroupName} GroupName */
-/** @typedef {{group: GroupName, title: string, ids: string[], shown: number, top: number, first: number}} Section */
+/** @typedef {{group: string, title: string, ids: string[], shown: number, top: number, first: number}} Section */
 /** @typedef {{section: Section, id: string, index: number}} Line `id` is "" for the head of a group */
 
 export class ListLayout {
   /**
    * @param {ListModel} model
-   * @param {Set<GroupName>} folded
+   * @param {Set<string>} folded names of groups
    * @param {number} row height of a row
    * @param {number} head height of a group's head
    */
@@ -21,11 +20,11 @@ export class ListLayout {
     this.lines = 0;
     /** @type {Section[]} */
     this.sections = [];
-    for (const { name, title } of GROUPS) {
+    for (const name of model.groups) {
       const ids = model.order[name];
       if (!ids.length) continue;
       const shown = folded.has(name) ? 0 : ids.length;
-      this.sections.push({ group: name, title, ids, shown, top: this.height, first: this.lines });
+      this.sections.push({ group: name, title: titleOf(model.grouping, name), ids, shown, top: this.height, first: this.lines });
       this.height += head + shown * row;
       this.lines += 1 + shown;
     }

@@ -1,21 +1,24 @@
 // @ts-check
 /**
- * The order of the list: four groups of ids, each sorted. While the order is held, rows change where they are, and
+ * The order of the list: groups of ids, each sorted. While the order is held, rows change where they are, and
  * what would move or arrive waits; so no row moves under the pointer.
  */
 import { matches, parse } from "../core/search-query.js";
 import { store } from "../core/store.js";
-import { GROUPS, groupOf, rankOf } from "./row-groups.js";
+import { inOrder, spotOf } from "./grouping.js";
+import { GROUPS } from "./row-groups.js";
 
 /** @typedef {import("../core/types.js").Row} Row */
-/** @typedef {import("./row-groups.js").GroupName} GroupName */
-/** @typedef {{group: GroupName, rank: number}} Spot */
+/** @typedef {import("./grouping.js").Grouping} Grouping */
+/** @typedef {{group: string, rank: number}} Spot */
 
 const MANY = 500; // changes from which sorting anew is cheaper than moving one by one
 
 export class ListModel {
-  /** @type {Record<GroupName, string[]>} */
-  order = { needs: [], running: [], queued: [], finished: [] };
+  /** @type {Record<string, string[]>} ids by group; empty groups may be among them */
+  order = {};
+  /** @type {Grouping} */
+  grouping = "state";
   held = false;
   /** @type {Set<string>} ids that wait for the order to be released */
   waiting = new Set();
@@ -25,12 +28,30 @@ export class ListModel {
   /** @type {Set<string>} ids that the daemon found for this query */
   #found = new Set();
   #terms = parse("");
+  /** @type {string[]|null} the groups in their order; null if one was added */
+  #groups = null;
+
+  constructor() {
+    this.#clear();
+  }
 
   /** @param {string} query */
   setQuery(query) {
     this.#terms = parse(query);
     this.#found = new Set();
     this.#rebuild();
+  }
+
+  /** @param {Grouping} grouping */
+  groupBy(grouping) {
+    if (grouping === this.grouping) return;
+    this.grouping = grouping;
+    this.#rebuild();
+  }
+
+  /** The names of the groups, in their order. */
+  get groups() {
+    return (this.#groups ??= inOrder(this.grouping, Object.keys(this.order)));
   }
 
   /** @param {Row[]} rows a page that the daemon found for the query */
@@ -81,7 +102,7 @@ export class ListModel {
   #target(id) {
     const row = store.rows.get(id);
     if (!row || !matches(this.#terms, row, this.#found.has(id))) return null;
-    return { group: groupOf(row), rank: rankOf(row) };
+    return spotOf(this.grouping, row);
   }
 
   /** @param {string} id */
@@ -97,7 +118,7 @@ export class ListModel {
     if (was) this.order[was.group].splice(this.order[was.group].indexOf(id), 1);
     this.#spots.delete(id);
     if (!is) return;
-    const ids = this.order[is.group];
+    const ids = this.#groupOf(is.group);
     let [low, high] = [0, ids.length];
     while (low < high) {
       const middle = (low + high) >> 1;
@@ -106,6 +127,18 @@ export class ListModel {
     }
     ids.splice(low, 0, id);
     this.#spots.set(id, is);
+  }
+
+  /** @param {string} group @returns {string[]} its ids; it is made if it is new */
+  #groupOf(group) {
+    if (!this.order[group]) this.#groups = null;
+    return (this.order[group] ??= []);
+  }
+
+  #clear() {
+    this.order = Object.create(null); // a conversation may be called "constructor"
+    this.#groups = null;
+    if (this.grouping === "state") for (const { name } of GROUPS) this.order[name] = [];
   }
 
   /** @param {string} other @param {string} id @param {number} rank */
@@ -117,14 +150,14 @@ export class ListModel {
   #rebuild() {
     this.waiting.clear();
     this.#spots.clear();
-    for (const { name } of GROUPS) this.order[name] = [];
+    this.#clear();
     for (const id of store.rows.keys()) {
       const spot = this.#target(id);
       if (!spot) continue;
       this.#spots.set(id, spot);
-      this.order[spot.group].push(id);
+      this.#groupOf(spot.group).push(id);
     }
     const rank = (/** @type {string} */ id) => this.#spots.get(id)?.rank ?? 0;
-    for (const { name } of GROUPS) this.order[name].sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1));
+    for (const ids of Object.values(this.order)) ids.sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1));
   }
 }

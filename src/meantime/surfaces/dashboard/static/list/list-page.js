@@ -1,9 +1,10 @@
 // @ts-check
 /** The list view: rail, list, cursor, selection, and the commands of the keyboard. */
-import { copy } from "../core/announce.js";
+import { copy, say } from "../core/announce.js";
 import { PageElement } from "../core/element.js";
 import { count, counted, time } from "../core/format.js";
 import { icon } from "../core/icons.js";
+import { button } from "../core/parts.js";
 import { go, onPlace, place } from "../core/router.js";
 import { valueOf } from "../core/search-query.js";
 import { store } from "../core/store.js";
@@ -11,10 +12,12 @@ import { actOn } from "../task/actions.js";
 import { html, nothing } from "../vendor/lit.js";
 import { bulk, bulkBar } from "./bulk-bar.js";
 import { emptyCommand, emptyView } from "./empty-view.js";
+import { GROUPINGS, groupingOf } from "./grouping.js";
 import { ListModel } from "./list-model.js";
 import { PageLoader } from "./page-loader.js";
 import { FILTERS, countOf } from "./rail.js";
 import { GROUPS, groupOf } from "./row-groups.js";
+import { askAndSave } from "./saved-views.js";
 import "./stats-strip.js";
 import "./task-list.js";
 
@@ -27,7 +30,7 @@ let epoch = -1;
 
 /** The task before or after another in the list, for moving on without going back. @param {string} id @param {number} by */
 export function neighbour(id, by) {
-  const ids = GROUPS.flatMap(({ name }) => model.order[name]);
+  const ids = model.groups.flatMap((name) => model.order[name]);
   const at = ids.indexOf(id);
   return { id: at < 0 ? "" : (ids[at + by] ?? ""), place: at + 1, of: ids.length };
 }
@@ -47,6 +50,7 @@ class ListPage extends PageElement {
 
   listen() {
     this.query = place.q;
+    model.groupBy(groupingOf(place.group));
     this.loader.start(place.q);
     epoch = store.epoch;
     return [store.subscribe((changed) => this.onRows(changed)), onPlace(() => this.onPlace()), () => model.hold(false)];
@@ -67,11 +71,12 @@ class ListPage extends PageElement {
   }
 
   onPlace() {
+    model.groupBy(groupingOf(place.group));
+    this.requestUpdate();
     if (place.q === this.query) return;
     this.query = place.q;
     this.clearSelection();
     this.loader.start(place.q);
-    this.requestUpdate();
   }
 
   /** @param {Set<string>} changed */
@@ -131,6 +136,8 @@ class ListPage extends PageElement {
     else if (name === "release") this.release();
     else if (name === "copy") cursor && copy(cursor, "the id");
     else if (name === "escape") this.escape();
+    else if (name === "group") this.groupBy(GROUPINGS[(GROUPINGS.indexOf(model.grouping) + 1) % GROUPINGS.length]);
+    else if (name === "saveView") askAndSave();
     else if (name === "cancel" && this.selection.size)
       bulk("cancel", this.selection, this.all).then((done) => done && this.clearSelection());
     else if (["cancel", "answer", "resume", "fork", "send"].includes(name)) cursor && actOn(name, cursor);
@@ -163,6 +170,7 @@ class ListPage extends PageElement {
   get totals() {
     /** @type {Record<string, number>} */
     const totals = {};
+    if (model.grouping !== "state") return totals; // the counters know states: of other groups the loaded tasks are counted
     for (const { name, states } of GROUPS)
       totals[name] = place.q ? model.order[name].length : Math.max(model.order[name].length, countOf(states.join(",")));
     if (place.q) totals.finished = Math.max(totals.finished, this.total - totals.needs - totals.running - totals.queued);
@@ -182,7 +190,20 @@ class ListPage extends PageElement {
       <span class="second">${words}${asOf}</span>
       <span class="spring"></span>
       ${this.pill()}
+      <label class="group-by"
+        >Group
+        <select @change=${(/** @type {Event} */ event) => this.groupBy(/** @type {HTMLSelectElement} */ (event.target).value)}>
+          ${GROUPINGS.map((name) => html`<option value=${name} .selected=${name === model.grouping}>${name}</option>`)}
+        </select>
+      </label>
+      ${button("Save view", { key: "V", press: askAndSave })}
     </div>`;
+  }
+
+  /** @param {string} name */
+  groupBy(name) {
+    go({ group: name === "state" ? "" : name }, true);
+    say(`Grouped by ${name}.`);
   }
 
   pill() {

@@ -6,6 +6,7 @@ import { icon } from "../core/icons.js";
 import { address, onPlace, place } from "../core/router.js";
 import { valueOf, withTerm } from "../core/search-query.js";
 import { store } from "../core/store.js";
+import { remove, views } from "./saved-views.js";
 import { html, nothing } from "../vendor/lit.js";
 
 /** @typedef {import("../core/types.js").ThreadCounts} ThreadCounts */
@@ -33,7 +34,7 @@ export function countOf(status) {
 
 class Rail extends PageElement {
   listen() {
-    return [store.subscribe(() => this.requestUpdate()), onPlace(() => this.requestUpdate())];
+    return [store.subscribeTo(() => [store.overview, views()], () => this.requestUpdate()), onPlace(() => this.requestUpdate())];
   }
 
   /** @param {typeof FILTERS[number]} filter */
@@ -83,12 +84,34 @@ class Rail extends PageElement {
     </li>`;
   }
 
+  /** @param {import("./saved-views.js").View} view */
+  viewView(view) {
+    const open = !place.thread && !place.task && !place.answer && place.q === view.q && place.group === view.group;
+    return html`<li class="rail-view">
+      <a class="rail-item" href=${address({ q: view.q, group: view.group })} aria-current=${open ? "page" : nothing}>
+        ${icon("search")}<span class="rail-name" dir="auto" title=${view.q || "all tasks"}>${view.name}</span>
+      </a>
+      <button class="icon-button" aria-label="Delete the view ${view.name}" title="Delete" @click=${() => remove(view.name)}>
+        ${icon("trash")}
+      </button>
+    </li>`;
+  }
+
   render() {
+    const saved = views();
     const { threads = [], batches = [] } = store.overview ?? {};
     return html`<nav class="rail" aria-label="Filters, conversations and batches">
       <ul class="rail-filters">
         ${FILTERS.map((filter) => this.filterView(filter))}
       </ul>
+      ${
+        saved.length
+          ? html`<h2 class="rail-head" id="rail-views">Views</h2>
+              <ul class="rail-list" aria-labelledby="rail-views">
+                ${saved.map((view) => this.viewView(view))}
+              </ul>`
+          : nothing
+      }
       <h2 class="rail-head" id="rail-conversations">
         Conversations <span class="quiet">${threads.length ? "active · unread" : nothing}</span>
       </h2>

@@ -88,7 +88,7 @@ function queueText(row) {
 /** @param {Row} row @param {number} now @param {boolean} stopped @returns {Progress} */
 function waitingProgress(row, now, stopped) {
   const deadline = ms(row.question?.deadlineAt);
-  if (!deadline) return { look: "none", part: 0, text: "no deadline" };
+  if (!deadline) return { look: "none", part: 0, text: `since ${time(row.lastEventAt)}` };
   if (stopped) return { look: "none", part: 0, text: `until ${time(deadline)}` };
   const whole = Math.max(1, deadline - ms(row.lastEventAt));
   return {

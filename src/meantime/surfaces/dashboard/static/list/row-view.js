@@ -31,9 +31,12 @@ export function deliveryMark(row) {
     ${row.thread}`;
 }
 
-/** Unless the words beside it say the same. @param {Row} row */
-const exitMark = (row) =>
-  row.state === "failed" && row.exitCode && !row.now.includes("exit") ? html`<span class="bad">exit ${row.exitCode}</span> · ` : nothing;
+/** What it does or did last; the exit code of a command that failed is red. @param {Row} row @param {number} now */
+function nowMark(row, now) {
+  const exit = `exit ${row.exitCode} · `;
+  if (row.state !== "failed" || !row.now.startsWith(exit)) return nowOf(row, now);
+  return html`<span class="bad">exit ${row.exitCode}</span> · ${row.now.slice(exit.length)}`;
+}
 
 /**
  * @param {Row} row
@@ -65,7 +68,7 @@ export function rowView(row, { now, stopped, current, selected, index }) {
       ><a href=${address({ task: row.id })} tabindex="-1" dir="auto" title=${row.title}>${row.title}</a></span
     >
     <span class="row-kind" role="gridcell">${icon(kindIcon(row))}<span>${kindOf(row)}</span></span>
-    <span class="row-now" role="gridcell" dir="auto">${exitMark(row)}${nowOf(row, now)}</span>
+    <span class="row-now" role="gridcell" dir="auto">${nowMark(row, now)}</span>
     <span class="row-progress" role="gridcell">${progressMark(progressOf(row, now, stopped))}</span>
     <span class="row-thread" role="gridcell">${deliveryMark(row)}</span>
     <span class="row-time" role="gridcell">${clock ? icon("pause", "clock stopped") : nothing}${timeOf(row, now)}</span>

@@ -11,7 +11,6 @@ import { hasEnded } from "./row-groups.js";
 import { rowView } from "./row-view.js";
 
 /** @typedef {import("./list-model.js").ListModel} ListModel */
-/** @typedef {import("./row-groups.js").GroupName} GroupName */
 
 const AHEAD = 8; // rows beyond the window, so that a quick scroll does not show blanks
 const NARROW = matchMedia("(max-width: 719px)");
@@ -39,7 +38,7 @@ export class TaskList extends PageElement {
     this.selection = new Set();
     /** @type {Record<string, number>} how many tasks each group has, with those that are not loaded */
     this.totals = {};
-    /** @type {Set<GroupName>} */
+    /** @type {Set<string>} names of groups */
     this.folded = new Set();
     this.scrolled = 0;
     this.tall = 800;
@@ -129,7 +128,7 @@ export class TaskList extends PageElement {
     this.tell("hold", this.pointed || (by === "focus" ? inside : this.viewport === document.activeElement));
   }
 
-  /** @param {GroupName} group */
+  /** @param {string} group */
   fold(group) {
     const folded = new Set(this.folded);
     folded.delete(group) || folded.add(group);
@@ -142,10 +141,10 @@ export class TaskList extends PageElement {
     return html`<div class="group" role="row" aria-rowindex=${index + 2}>
       <span role="gridcell" aria-colspan="9">
         <button class="group-button" tabindex="-1" aria-expanded=${open} @click=${() => this.fold(section.group)}>
-          ${icon(open ? "down" : "right")}<b>${section.title}</b>
+          ${icon(open ? "down" : "right")}<b dir="auto">${section.title}</b>
           <span class="quiet">${count(this.totals[section.group] ?? section.ids.length)}</span>
         </button>
-        ${section.group === "finished" ? html`<span class="group-note">newest first</span>` : nothing}
+        ${this.model?.grouping === "state" && section.group === "finished" ? html`<span class="group-note">newest first</span>` : nothing}
       </span>
     </div>`;
   }
@@ -196,7 +195,7 @@ export class TaskList extends PageElement {
         <div class="list-window" role="presentation" ${styles({ transform: `translateY(${top}px)` })}>
           ${repeat(
             lines,
-            (line) => line.id || line.section.group,
+            (line) => line.id || `group ${line.section.group}`,
             (line) => this.lineView(line),
           )}
         </div>

@@ -33,6 +33,7 @@ export function marked(spans, stretches) {
 
 /** @param {Span & {hit: boolean}} span */
 function spanView(span) {
+  if (!span.hit && !span.names && !span.link) return span.text;
   const text = span.hit ? html`<mark>${span.text}</mark>` : span.text;
   const inner = span.names ? html`<span class=${span.names}>${text}</span>` : text;
   if (!span.link) return inner;
@@ -46,10 +47,11 @@ function spanView(span) {
  */
 export function lineView(line, parts, current) {
   const number = line.counted ? count(line.number) : `+${count(line.number)}`;
-  return html`<div class="log-line" ?data-current=${current}>
-    <span class="log-number" title=${line.counted ? nothing : "counted from the gap"}>${number}</span>
-    <span class="log-text">${parts.map((part) => html`<span class="log-part">${part.map(spanView)}</span>`)}</span>
-  </div>`;
+  const title = line.counted ? nothing : "counted from the gap";
+  // As flat as can be: a log that grows quickly renders every row in every frame.
+  const whole = parts.length === 1 ? parts[0].map(spanView) : parts.map((part) => html`<span class="log-part">${part.map(spanView)}</span>`);
+  const text = whole.length === 1 ? whole[0] : whole;
+  return html`<div class="log-line" ?data-current=${current}><span class="log-number" title=${title}>${number}</span>${text}</div>`;
 }
 
 /** @param {number} lost bytes */

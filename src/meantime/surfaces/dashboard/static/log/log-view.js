@@ -16,6 +16,7 @@ import { LogSearch } from "./log-search.js";
 import { LogStream } from "./log-stream.js";
 
 const ROW = 20; // px
+const PACE = 100; // ms between two drawings of a log that grows
 const AHEAD = 10; // rows beyond the window
 const FAILURE = /\b(FAILED|FAIL|ERROR|FATAL|panic:|Traceback|error(\[\w+\])?:)/;
 const COPIED = 2_000_000; // characters
@@ -49,6 +50,7 @@ export class LogView extends PageElement {
     this.tall = 400;
     this.wide = 80; // columns
     this.drawing = false;
+    this.drawn = 0; // ms, by the browser's clock
     /** @type {LogStream|null} */
     this.source = null;
     this.buffer = new LogBuffer();
@@ -97,19 +99,22 @@ export class LogView extends PageElement {
     void this.source.run();
   }
 
-  /** Once a frame, however many pieces come; a hidden page draws nothing. */
+  /** Ten times a second, however many pieces come: nobody reads more, and a hidden page draws nothing. */
   redraw() {
     if (this.drawing) return;
     this.drawing = true;
-    requestAnimationFrame(() => {
-      this.drawing = false;
-      this.requestUpdate();
-    });
+    setTimeout(() => requestAnimationFrame(() => this.draw()), Math.max(0, this.drawn + PACE - performance.now()));
+  }
+
+  draw() {
+    this.drawing = false;
+    this.drawn = performance.now();
+    this.requestUpdate();
   }
 
   updated() {
     const view = this.view;
-    if (view && this.follow && !this.ended) view.scrollTop = view.scrollHeight;
+    if (view && this.follow && view.scrollTop !== this.scrolled) view.scrollTop = this.scrolled;
   }
 
   /** @param {{width: number, height: number}} size */
@@ -124,6 +129,7 @@ export class LogView extends PageElement {
   /** @param {Event} event */
   onScroll(event) {
     const view = /** @type {HTMLElement} */ (event.currentTarget);
+    if (view.scrollTop === this.scrolled) return; // we scrolled it ourselves
     const up = view.scrollTop < this.scrolled;
     this.scrolled = view.scrollTop;
     const atEnd = view.scrollTop + view.clientHeight >= view.scrollHeight - ROW;
@@ -266,7 +272,9 @@ export class LogView extends PageElement {
     const { buffer, layout } = this;
     layout.wrap(this.wrap ? this.wide : 0);
     layout.update();
-    const from = layout.lineAt(Math.max(0, Math.floor(this.scrolled / ROW) - AHEAD));
+    // The end is computed: to ask the page for it would lay it out, and then the rows would be rendered once more.
+    if (this.follow) this.scrolled = Math.max(0, layout.rows * ROW - this.tall);
+    const from = layout.lineAt(Math.max(0, Math.floor(this.scrolled / ROW) - (this.follow ? 1 : AHEAD)));
     const upTo = Math.min(buffer.lines.length, layout.lineAt(Math.ceil((this.scrolled + this.tall) / ROW) + AHEAD) + 1);
     const rows = [];
     for (let at = from; at < upTo; at++) rows.push(this.rowView(at));

@@ -14,7 +14,7 @@ import { rankOf } from "../list/row-groups.js";
 import { kindOf } from "../list/row-texts.js";
 import { html, nothing } from "../vendor/lit.js";
 import { obstacle } from "./actions.js";
-import { answerText, answeredBefore, choiceNote, deadlineView, subjectView } from "./question-parts.js";
+import { answerText, answeredBefore, choiceNote, deadlineView, rulesView, subjectView } from "./question-parts.js";
 
 /** @typedef {import("../core/types.js").Task} Task */
 /** @typedef {import("../core/types.js").Row} Row */
@@ -242,6 +242,7 @@ class AnswerPage extends PageElement {
     if (!this.data || !question) return nothing;
     const cli = this.data.actions?.find((action) => action.name === "answer")?.cli;
     return html`<aside class="inspector" aria-label="About this question">
+      ${question.kind === "permission" ? rulesView(this.data, question, (text) => copy(text, "the rule")) : nothing}
       <section>
         <h2>If nobody answers</h2>
         <p class="second">

@@ -1,13 +1,14 @@
 // @ts-check
 /** Parts of a question: what it asks for, whole; what each answer means; its deadline; the answer as it is sent. */
 import { isStopped, now } from "../core/clock.js";
-import { countdown, ms, time } from "../core/format.js";
+import { countdown, duration, ms, time } from "../core/format.js";
 import { bar, button } from "../core/parts.js";
 import { html, nothing } from "../vendor/lit.js";
 
 /** @typedef {import("../core/types.js").Question} Question */
 /** @typedef {import("../core/types.js").Choice} Choice */
 /** @typedef {import("../core/types.js").Row} Row */
+/** @typedef {import("../core/types.js").Task} Task */
 
 const COMMANDS = ["command", "cmd", "script"]; // arguments that hold what will run
 
@@ -60,10 +61,40 @@ export function answerText(question, chosen, words) {
   return words && names.length === 1 ? `${names[0]}: ${words}` : names.join(",");
 }
 
-/** @param {Row} row */
+/** A rule as it stands in config.toml. @param {string} name @param {string[]} patterns */
+const ruleText = (name, patterns) => `${name} = [${patterns.map((pattern) => JSON.stringify(pattern)).join(", ")}]`;
+
+/**
+ * Why a person was asked, and the rule that would answer from now on. Rules name tools, not their arguments.
+ * @param {Task} data @param {Question} question @param {(text: string) => void} onCopy
+ */
+export function rulesView(data, { subject }, onCopy) {
+  const rules = data.rules;
+  if (!rules || !subject) return nothing;
+  const known = [
+    rules.deny.length ? ruleText("deny", rules.deny) : "",
+    rules.allow.length ? ruleText("allow", rules.allow) : "",
+    `otherwise = ${JSON.stringify(rules.otherwise)}`,
+  ].filter(Boolean);
+  const wanted = ruleText("allow", [...rules.allow, subject]);
+  const agent = /^[\w-]+$/.test(data.row.agent) ? data.row.agent : JSON.stringify(data.row.agent);
+  return html`<section>
+      <h2>Rules that asked</h2>
+      <pre class="rule" tabindex="0">[agents.${agent}]\n${known.join("\n")}</pre>
+      <p class="second">No rule names <code>${subject}</code>, so ${rules.otherwise === "ask" ? "a person is asked" : "its host asks"}.</p>
+    </section>
+    <section>
+      <h2>Rule that would answer it</h2>
+      <pre class="rule" tabindex="0">${wanted}</pre>
+      ${button("Copy", { icon: "copy", press: () => onCopy(wanted) })}
+      <p class="second">In the configuration, and for every use of that tool. It holds after <code>meantime down</code> and <code>up</code>.</p>
+    </section>`;
+}
+
+/** How long there is left to answer; without a deadline, how long the question has waited. @param {Row} row */
 export function deadlineView(row) {
   const deadline = ms(row.question?.deadlineAt);
-  if (!deadline) return nothing;
+  if (!deadline) return html`<span class="ask-time second">waits for ${duration(now() - ms(row.lastEventAt))}, no deadline</span>`;
   if (isStopped()) return html`<span class="ask-time warn">until ${time(deadline)}</span>`;
   const part = (deadline - now()) / Math.max(1, deadline - ms(row.lastEventAt));
   return html`<span class="ask-time"

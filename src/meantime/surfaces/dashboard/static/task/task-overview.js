@@ -42,6 +42,7 @@ export function overviewTab(task, row) {
         : nothing
     }
     ${textView("Result", asText(task.result))} ${textView("Error", task.errorDetail || task.error, "bad")}
+    ${row.kind === "shell" && task.error ? html`<p><a class="button" href=${address({ task: row.id, tab: "log" })}>See what it printed<kbd>3</kbd></a></p>` : nothing}
     ${textView("Order", task.prompt || task.description)} ${textView("Follow-up, its next run", task.followUp)}
     <section>
       <h2>Facts</h2>

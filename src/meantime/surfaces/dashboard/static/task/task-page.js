@@ -167,7 +167,7 @@ class TaskPage extends PageElement {
   }
 
   tabsView() {
-    const notes = { runs: this.row && this.row.run > 1 ? this.row.run : nothing };
+    const notes = { runs: this.row && this.row.run > 1 ? this.row.run : 0 };
     const list = TABS.map((name) => ({
       name,
       label: name[0].toUpperCase() + name.slice(1),
