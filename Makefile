@@ -122,6 +122,13 @@ faketime:
 	@ls /usr/lib*/*/faketime/libfaketimeMT.so.1 >/dev/null 2>&1 || { command -v apt-get >/dev/null && apt-get update -q && apt-get install -qy libfaketime; } || \
 	echo "libfaketime is missing: jumps of a daemon's clock are skipped"
 
+# The carrier on PostgreSQL is tested with Debian's server, installed in the same way. Without it its tests are
+# skipped, but not where CI=true.
+.PHONY: postgres
+postgres:
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { command -v apt-get >/dev/null && apt-get update -q && apt-get install -qy postgresql; } || \
+	echo "PostgreSQL is missing: its carrier is not tested"
+
 # Command queues that the benchmarks compare with, where Debian has them and that is allowed.
 .PHONY: peers
 peers:

@@ -30,6 +30,7 @@ NAMES = (
     "dashboard",
     "dashboard_feed",
     "claude_code",
+    "carriers",
 )
 
 

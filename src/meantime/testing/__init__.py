@@ -1,7 +1,8 @@
-"""For the tests of those who use Meantime, or write a store, an engine, a client or a host for it."""
+"""For the tests of those who use Meantime, or write a store, an engine, a carrier or a host for it."""
 
 from __future__ import annotations
 
+from .carrier import CARRIER_CHECKS, CarrierSite, exercise_carrier
 from .dialect import DIALECT_CHECKS, exercise_dialect
 from .engine import ENGINE_CHECKS, engine_runners, exercise_engine
 from .fake_clock import FakeClock
@@ -13,11 +14,13 @@ from .store import STORE_CHECKS, exercise_store
 from .tasks import TASKS_CHECKS, exercise_tasks
 
 __all__ = [
+    "CARRIER_CHECKS",
     "DIALECT_CHECKS",
     "ENGINE_CHECKS",
     "SESSION_HOST_CHECKS",
     "STORE_CHECKS",
     "TASKS_CHECKS",
+    "CarrierSite",
     "FakeClock",
     "FakeHost",
     "FakeSessionRunner",
@@ -28,6 +31,7 @@ __all__ = [
     "ScriptedHost",
     "Session",
     "engine_runners",
+    "exercise_carrier",
     "exercise_dialect",
     "exercise_engine",
     "exercise_session_host",

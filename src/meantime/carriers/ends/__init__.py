@@ -1,0 +1,1 @@
+"""The part that ends of every carrier share: connecting, buffers, callbacks."""
