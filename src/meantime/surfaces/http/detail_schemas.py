@@ -106,5 +106,5 @@ class WireTaskDetail(
     budget: list[BudgetLine]
     family: Family
     usual: WireUsual | None
-    rules: Annotated[WireRules | None, described("Of an agent; null if its settings are gone.")]
+    rules: Annotated[WireRules | None, described("Rules of an agent; null if its settings are gone.")]
     queue_position: Annotated[int | None, described("1 is next.")]
