@@ -70,7 +70,7 @@ class Assets:
 
     @cached_property
     def version(self) -> str:
-        """The version of all files together. A path with it is of one version only, so a browser may keep its answer."""
+        """One for all files. A path with it is of one version only, so a browser may keep its answer."""
         return hashlib.sha256("".join(one.tag for one in self.files.values()).encode()).hexdigest()[:16]
 
     @cached_property
