@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from meantime.kernel.estimates import Estimates, Usual
+from meantime.kernel.estimates import MAX_ARGUMENTS, MOST, Estimates, Usual, alike, command_head
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Run, Task, Work
 
@@ -54,3 +54,31 @@ def test_only_completed_runs_count():
 def test_a_ratio_says_how_much_slower_it_is():
     assert Usual(20, 3).ratio(60) == 3.0
     assert Usual(0, 3).ratio(60) is None
+
+
+def test_calls_with_the_same_command_head_or_the_same_arguments_are_alike():
+    assert alike({"command": "npm install x"}) == alike({"command": "npm install y"}) == "npm install"
+    assert alike({"a": 1, "b": 2}) == alike({"b": 2, "a": 1})
+    assert alike({"a": 1}) != alike({"a": 2})
+    long = alike({"text": "x" * 1_000})
+    assert long is not None
+    assert len(long) == 32, "a digest, since keys are kept"
+
+
+def test_calls_whose_arguments_are_too_big_or_not_json_are_like_no_other():
+    assert alike({"text": "x" * (MAX_ARGUMENTS + 1)}) is None
+    assert alike({"numbers": list(range(MAX_ARGUMENTS))}) is None
+    assert alike({"thing": object()}) is None
+
+
+def test_a_command_without_words_has_no_head():
+    assert command_head("CI=1 ") == ""
+    assert command_head("cd app && npm install x") == "npm install"
+
+
+def test_descriptions_that_were_not_seen_for_longest_are_forgotten():
+    estimates = Estimates()
+    for number in range(MOST + 1):
+        estimates.learn(("call", str(number)), 1.0)
+    assert len(estimates) == MOST
+    assert estimates.of(("call", "0")) is None

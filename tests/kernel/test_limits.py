@@ -359,3 +359,20 @@ def test_a_queued_task_that_is_cancelled_is_not_looked_for_among_the_others():
         assert slots.forget(lane, task)
     assert Compared.times < 2 * len(tasks)
     assert slots.waiting == 0
+
+
+# The limit that a queued task waits for
+
+
+def test_a_queued_task_waits_for_the_limit_of_its_kind_first():
+    slots = fill(Slots(Limits(per_thread=2, total=2)), A, 2)
+    assert slots.full_limit(A) == (2, 2, "call")
+
+
+def test_otherwise_it_waits_for_the_limit_of_all():
+    slots = fill(Slots(Limits(per_thread=10, total=2)), A, 2)
+    assert slots.full_limit(B) == (2, 2, "")
+
+
+def test_a_queue_without_a_full_limit_waits_for_none():
+    assert Slots(Limits(per_thread=NO_LIMIT, total=NO_LIMIT)).full_limit(A) == (0, 0, "")

@@ -18,7 +18,7 @@ from meantime.kernel.model import Failed
 from meantime.kernel.payloads import Jsonable
 from meantime.kernel.questions import Question, Reply
 
-from .agent_settings import AgentSettings
+from .agent_settings import AgentSettings as AgentSettings  # users import it from here
 
 
 class SessionAbilities(Struct, frozen=True):

@@ -15,6 +15,8 @@ from meantime.kernel.payloads import clean, fenced, one_line
 from meantime.kernel.reminder import SHOWN
 from meantime.ports.dialect import Said
 
+flat = one_line  # by which dialects of others know it: docs/guides/dialects.md
+
 
 def line(task: Task, now: float) -> str:
     """One task in one line."""

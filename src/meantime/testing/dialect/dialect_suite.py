@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from meantime.conversation.dialect_lookup import Wording, dialect_of
 from meantime.ports.dialect import Dialect
-from meantime.testing.failed_check import named_after
+from meantime.testing.suite.failed_check import named_after
 
 from . import text_checks, tool_call_checks, tool_schema_checks
 

@@ -8,8 +8,8 @@ from typing import TypeAlias
 from meantime.ports.engine import Engine
 from meantime.ports.runner import Runner
 from meantime.runners.function import FunctionRunner
-from meantime.testing.failed_check import named_after
 from meantime.testing.fake_session_runner import FakeSessionRunner
+from meantime.testing.suite.failed_check import named_after
 
 from . import ending_checks, stop_checks
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from meantime.ports.session import AgentSettings, SessionHost
-from meantime.testing.failed_check import named_after, title_of
+from meantime.testing.suite.failed_check import named_after, title_of
 
 from . import ability_checks, turn_checks
 from .host_fixture import HostFixture, Middle, Script

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from meantime.ports.store import Store
-from meantime.testing.failed_check import named_after
+from meantime.testing.suite.failed_check import named_after
 
 from . import (
     commit_checks,

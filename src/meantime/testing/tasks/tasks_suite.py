@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 
 from meantime.ports.tasks import Tasks
-from meantime.testing.failed_check import named_after
+from meantime.testing.suite.failed_check import named_after
 
 from . import call_checks, cancel_checks, command_checks, delivery_checks, query_checks, start_checks
 from .sample_work import Check
