@@ -46,11 +46,11 @@ class Rows:
             if task is None:
                 found.append(RowFacts(id=id, delivery=deliveries.get(id), children=children.get(id, 0)))
             else:
-                found.append(self._of_live(task, places.get(id), children.get(id, 0)))
+                found.append(await self._of_live(task, places.get(id), children.get(id, 0)))
         return found
 
-    def _of_live(self, task: Task, position: int | None, children: int) -> RowFacts:
-        said, said_at = ("", None) if task.status is Status.QUEUED else self._last_line(task)
+    async def _of_live(self, task: Task, position: int | None, children: int) -> RowFacts:
+        said, said_at = ("", None) if task.status is Status.QUEUED else await self._last_line(task)
         used, total, kind = 0, 0, ""
         usual = self._usual.estimates.usual(task)
         if task.status is Status.QUEUED:
@@ -68,12 +68,12 @@ class Rows:
             usual_runs=0 if usual is None else usual.runs,
         )
 
-    def _last_line(self, task: Task) -> tuple[str, float | None]:
+    async def _last_line(self, task: Task) -> tuple[str, float | None]:
         runner = self._engine.runner(task.work.kind)
         if not runner.abilities.output:
             return "", None
         try:
-            chunk = cast("SpeakingRunner", runner).tail(task, "both", 1, TAIL)
+            chunk = await cast("SpeakingRunner", runner).tail(task, "both", 1, TAIL)
         except Exception:  # of one runner: a list must not fail for one of its rows
             return "", None
         return one_line(chunk.text.strip(), LINE), chunk.at
