@@ -7,6 +7,7 @@ from typing import cast
 
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.lifecycle import Status
+from meantime.kernel.limits import lane_of
 from meantime.kernel.model import Task
 from meantime.kernel.payloads import one_line
 from meantime.kernel.row_facts import COUNTED_CHILDREN, LINE, MOST_FACTS, RowFacts
@@ -36,9 +37,7 @@ class Rows:
         deliveries = await store.deliveries_of([id for id in ids if id not in live])
         children = await store.children_of(ids, COUNTED_CHILDREN)
         places = self._admission.slots.places(
-            (task.thread, task.work.kind)
-            for id in ids
-            if (task := live.get(id)) is not None and task.status is Status.QUEUED
+            lane_of(task) for id in ids if (task := live.get(id)) is not None and task.status is Status.QUEUED
         )
         found: list[RowFacts] = []
         for id in ids:
@@ -54,7 +53,7 @@ class Rows:
         used, total, kind = 0, 0, ""
         usual = self._usual.estimates.usual(task)
         if task.status is Status.QUEUED:
-            used, total, kind = self._admission.slots.full_limit((task.thread, task.work.kind))
+            used, total, kind = self._admission.slots.full_limit(lane_of(task))
         return RowFacts(
             id=task.id,
             said=said,
@@ -70,7 +69,7 @@ class Rows:
 
     async def _last_line(self, task: Task) -> tuple[str, float | None]:
         runner = self._engine.runner(task.work.kind)
-        if not runner.abilities.output:
+        if not runner.abilities.output or task.place:  # a list does not wait for another machine
             return "", None
         try:
             chunk = await cast("SpeakingRunner", runner).tail(task, "both", 1, TAIL)
