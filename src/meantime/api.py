@@ -87,6 +87,7 @@ class Thread:
         resume: str | None = None,
         session: str | None = None,
         meta: dict[str, Json] | None = None,
+        place: str | None = None,
     ) -> Handle[T]:
         """Hands the work off. When this returns, the task survives a crash, and its id is yours.
 
@@ -109,6 +110,8 @@ class Thread:
         resume: for agents: an ended task to resume, instead of a new one.
         session: for agents: the session to work in or, with `fork`, to copy.
         meta: a JSON object of yours, kept with the task; at most 16 KB.
+        place: "pool:NAME" runs it at a worker of that pool, "here" at the owner of the ledger; None is what
+            the settings say.
 
         Raises InvalidInput, Duplicate, LimitReached, Degraded, and NotResumable with `resume`.
         """
@@ -130,6 +133,7 @@ class Thread:
             context=tuple(lines),
             session=session,
             meta={} if meta is None else meta,
+            place=place,
         )
         if resume is not None:
             prompt = work.prompt if isinstance(work, Agent) else ""

@@ -16,6 +16,7 @@ from meantime.kernel.lines import Line
 from meantime.kernel.model import BatchCount, Chunk, Event, InlineLimits, Json, Output, Task
 from meantime.kernel.notices import Message, Notice, NoticePage, Renderer
 from meantime.kernel.work import Orderable, ToolInfo
+from meantime.ports.carrier import OwnerCarrier
 from meantime.ports.clock import Clock
 from meantime.ports.dialect import Command, Dialect, Said, Tool
 from meantime.ports.host import Host
@@ -50,6 +51,7 @@ class Meantime:
         store: Store | None = None,
         salvage: bool = False,
         link: str | os.PathLike[str] | None = None,
+        carrier: OwnerCarrier | None = None,
     ) -> Meantime:
         """Opens a ledger, which this process then owns. Use it with `with`, or close it yourself.
 
@@ -64,6 +66,7 @@ class Meantime:
         store: another store instead of the one that `path` names, for tests.
         salvage: True goes on with what can be read of a damaged ledger that was set aside.
         link: a unix socket at which other processes of the same user can `connect`.
+        carrier: what carries work to workers on other machines; None has no workers.
 
         Raises LedgerBusy where another process owns the ledger, LedgerDamaged and LedgerTooNew."""
 
@@ -265,6 +268,7 @@ class Thread:
         resume: str | None = None,
         session: str | None = None,
         meta: dict[str, Json] | None = None,
+        place: str | None = None,
     ) -> Handle[T]:
         """Hands the work off. When this returns, the task survives a crash, and its id is yours.
 
@@ -287,6 +291,8 @@ class Thread:
         resume: for agents: an ended task to resume, instead of a new one.
         session: for agents: the session to work in or, with `fork`, to copy.
         meta: a JSON object of yours, kept with the task; at most 16 KB.
+        place: "pool:NAME" runs it at a worker of that pool, "here" at the owner of the ledger; None is what
+            the settings say.
 
         Raises InvalidInput, Duplicate, LimitReached, Degraded, and NotResumable with `resume`."""
 

@@ -86,6 +86,8 @@ def _other(default: Any, must: str) -> str:
             return '{ files = { command = ["serve"] } }'
         if "table of settings" in must:
             return '{ explore = { runner = "opencode" } }'
+        if "pool:NAME" in must or "of texts" in must:
+            return '{ shell = "pool:other" }'
         return "{ crawl = { max_lines = 5 } }" if "max_lines" in must else "{ shell = 3 }"
     return str(default + 1) if default != -1 else "7"
 

@@ -14,8 +14,8 @@ from meantime.kernel.constraints import check_fields
 from meantime.kernel.errors import InvalidInput, LimitReached
 from meantime.kernel.limits import NO_LIMIT, Lane, Limits, Slots
 
-A, B = ("thread-a", "call"), ("thread-b", "call")
-AGENT = ("thread-a", "agent")
+A, B = Lane("thread-a", "call"), Lane("thread-b", "call")
+AGENT = Lane("thread-a", "agent")
 
 
 def fill(slots: Slots, lane: Lane, count: int) -> Slots:
@@ -59,7 +59,7 @@ def test_the_total_counts_every_thread_and_kind():
     for lane in (A, B, AGENT):
         assert slots.fits(lane)
         slots.take(lane)
-    assert not slots.fits(("thread-c", "shell"))
+    assert not slots.fits(Lane("thread-c", "shell"))
 
 
 @pytest.mark.behaviour("M1")
@@ -228,19 +228,19 @@ def test_a_full_lane_does_not_hold_up_the_others():
 def test_with_one_slot_every_waiting_lane_comes_once_a_round(lengths):
     slots = Slots(Limits(per_thread=NO_LIMIT, total=1))
     for number, length in enumerate(lengths):
-        queue(slots, (f"thread-{number}", "call"), *(f"{number}.{at}" for at in range(length)))
+        queue(slots, Lane(f"thread-{number}", "call"), *(f"{number}.{at}" for at in range(length)))
     order: list[str] = []
     while slots.waiting:
         (task,) = slots.admit()
         thread = task.partition(".")[0]
         order.append(thread)
-        slots.give_back((f"thread-{thread}", "call"))
+        slots.give_back(Lane(f"thread-{thread}", "call"))
     assert len(set(order[: len(lengths)])) == len(lengths)
 
 
 # Whatever comes and goes
 
-LANES = [(thread, kind) for thread in ("a", "b", "c") for kind in ("call", "agent")]
+LANES = [Lane(thread, kind) for thread in ("a", "b", "c") for kind in ("call", "agent")]
 some_limit = st.sampled_from([NO_LIMIT, 1, 2, 3])
 some_limits = st.builds(
     lambda thread, total, agent: Limits(per_thread=thread, total=total, per_kind={"agent": agent}),
@@ -351,7 +351,7 @@ class Compared(str):
 
 def test_a_queued_task_that_is_cancelled_is_not_looked_for_among_the_others():
     slots = Slots(Limits(per_thread=1, total=1))
-    lane = ("a", "call")
+    lane = Lane("a", "call")
     tasks = [Compared(f"t{number}") for number in range(500)]
     queue(slots, lane, *tasks)
     Compared.times = 0
@@ -376,3 +376,57 @@ def test_otherwise_it_waits_for_the_limit_of_all():
 
 def test_a_queue_without_a_full_limit_waits_for_none():
     assert Slots(Limits(per_thread=NO_LIMIT, total=NO_LIMIT)).full_limit(A) == (0, 0, "")
+
+
+# -- pools of workers
+
+GPU = Lane("thread-a", "call", "pool:gpu")
+
+
+def pooled(slots: Slots, count: int) -> Slots:
+    slots.pool(GPU.place).slots = count
+    return slots
+
+
+def test_a_pool_is_offered_twice_its_free_slots():
+    slots = queue(pooled(Slots(Limits(per_thread=NO_LIMIT)), 2), GPU, *"abcdefgh")
+    assert list(slots.admit()) == list("abcd")
+    slots.claim(GPU)
+    assert list(slots.admit()) == []  # one slot is free, and three are offered
+    slots.give_back(GPU)
+    assert list(slots.admit()) == ["e"]
+
+
+def test_a_pool_without_workers_is_offered_nothing():
+    slots = queue(Slots(Limits()), GPU, "a")
+    assert list(slots.admit()) == []
+    assert not slots.fits(GPU)
+
+
+def test_work_of_a_pool_does_not_count_against_the_total():
+    slots = fill(pooled(Slots(Limits(total=1)), 5), GPU, 3)
+    assert slots.fits(B)
+    assert slots.running == 0
+
+
+def test_a_full_machine_does_not_hold_up_a_pool():
+    slots = queue(fill(pooled(Slots(Limits(total=1)), 1), B, 1), A, "here")
+    assert list(queue(slots, GPU, "there").admit()) == ["there"]
+
+
+def test_work_of_a_pool_counts_against_its_thread():
+    slots = fill(pooled(Slots(Limits(per_thread=2)), 9), GPU, 2)
+    assert not slots.fits(A)
+    assert "2 of at most 2 call tasks" in str(slots.refusal(GPU))
+
+
+def test_an_offer_that_nobody_claimed_gives_its_place_back():
+    slots = fill(pooled(Slots(Limits()), 1), GPU, 2)
+    slots.give_back(GPU, claimed=False)
+    assert (slots.pool(GPU.place).offered, slots.pool(GPU.place).claimed) == (1, 0)
+
+
+def test_a_full_pool_says_so():
+    slots = fill(pooled(Slots(Limits()), 1), GPU, 1)
+    slots.claim(GPU)
+    assert "1 of the 1 slots of pool:gpu are in use" in str(slots.refusal(GPU))

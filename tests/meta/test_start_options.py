@@ -57,6 +57,7 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         "notify": "a model that starts something is told",
         "retry": "a model cannot know what may run twice",
         "fork_of": "a model forks its own conversation",
+        "place": "the configuration places work: a model does not know the machines",
     },
 }
 

@@ -16,13 +16,16 @@ from meantime.integrations.mcp.servers import HttpServer, StdioServer
 from meantime.kernel.argument_checks import check_all, check_map, check_path, check_text, has_methods, shown
 from meantime.kernel.constraints import check_choice, check_fields, check_flag
 from meantime.kernel.errors import InvalidInput
+from meantime.ports.carrier import OwnerCarrier
 from meantime.ports.clock import Clock
 from meantime.ports.executors import NOBODY
 from meantime.ports.owner import About, AgentAbout, HostCount
 from meantime.ports.runner import Runner
 from meantime.ports.store import Store
+from meantime.ports.worker_pools import HERE
 from meantime.runners.agent.runner import AgentRunner
 from meantime.runners.function import FunctionRunner
+from meantime.runners.placed import PlacedRunner
 from meantime.runners.shell.lasting_commands import LastingCommands
 from meantime.runners.shell.runner import ShellRunner
 from meantime.runtime.runtime import Runtime
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from meantime.client.client import Client
     from meantime.surfaces.socket.executor_table import ExecutorTable
     from meantime.surfaces.socket.link_server import LinkServer
+    from meantime.workers.pools import WorkerPools
 
 TURN_HEAD, TURN_RING = 16 << 20, 64 << 20  # bytes that are kept of one turn of a command-line agent
 
@@ -51,6 +55,7 @@ class Joined(NamedTuple):
     owner: LedgerOwner | None = None
     folder: Path | None = None  # for what lies beside the ledger
     link: LinkServer | None = None
+    pools: WorkerPools | None = None
 
 
 def joined(
@@ -65,6 +70,7 @@ def joined(
     clock: Clock | None = None,
     store: Store | None = None,
     salvage: bool = False,
+    carrier: OwnerCarrier | None = None,
 ) -> Joined:
     """The arguments of `Meantime.open`, checked, and the components made from it. Nothing is opened."""
     settings = check_settings(settings)
@@ -85,9 +91,16 @@ def joined(
     agent_runners = agents_of(path, store, known, clock, settings)
     commands = commands_of(path, store, settings)
     peers = {} if servers is None else check_map(servers, "servers")
-    every = [own, commands, McpRunner(peers, clock), *agent_runners, *more]
+    placed: list[Runner] = [own, commands]
+    pools = None
+    if carrier is not None:
+        from .worker_parts import pools_of
+
+        pools = pools_of(carrier, None if isinstance(store, MemoryStore) else path, clock, settings)
+        placed = [PlacedRunner(runner, pools) for runner in placed]
+    every = [*placed, McpRunner(peers, clock), *agent_runners, *more]
     executors = None if shared is None else shared.executors
-    runtime = Runtime(store, LocalEngine(every), clock, settings, executors or NOBODY)
+    runtime = Runtime(store, LocalEngine(every), clock, settings, executors or NOBODY, pools or HERE)
     standing, folder = About(runners=tuple(sorted(runner.kind for runner in every))), None
     standing = replace(standing, agents=about_agents(agent_runners))
     if not isinstance(store, MemoryStore):
@@ -99,7 +112,7 @@ def joined(
     listener = None
     if shared is not None and link is not None:
         listener = shared.link_server(runtime, OwnerCatalog(runtime, owner), link)
-    return Joined(runtime, owner, folder, listener)
+    return Joined(runtime, owner, folder, listener, pools)
 
 
 def about_now(standing: About, runtime: Runtime, executors: ExecutorTable | None) -> About:
@@ -109,7 +122,14 @@ def about_now(standing: About, runtime: Runtime, executors: ExecutorTable | None
     linked = () if executors is None else executors.about()
     hosts += [] if executors is None else executors.hosts()
     counted = tuple(HostCount(*host) for host in hosts)
-    return replace(standing, executors=linked, clients=len(linked), hosts=counted)
+    return replace(
+        standing,
+        executors=linked,
+        clients=len(linked),
+        hosts=counted,
+        workers=runtime.placing.about(),
+        owner_key=runtime.placing.public_key,
+    )
 
 
 def check_settings(given: object) -> Settings:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any, cast
 
 from meantime.integrations.mcp.servers import checked
-from meantime.kernel.constraints import LIMIT, SIZE, Constraint, seconds, table_of
+from meantime.kernel.constraints import LIMIT, SIZE, TEXT, Constraint, seconds, table_of
 from meantime.kernel.errors import InvalidInput
+from meantime.kernel.placement import check_place
 
 DAY = 86_400.0
+MOST_TEXT = 4_000  # characters
 
 
 def _is_inline(value: Any) -> bool:
@@ -28,6 +30,20 @@ def _are_tables(value: Any) -> bool:
     )
 
 
+def _is_place(value: Any) -> bool:
+    try:
+        return bool(check_place(value))
+    except InvalidInput:
+        return False
+
+
+def _is_short(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= MOST_TEXT
+
+
+OPTIONAL_TEXT = Constraint("a text, which may be empty", _is_short)
+PLACES = table_of(Constraint("", _is_place), 'a table of kinds or names, each with "pool:NAME" or "here"')
+LABELS = table_of(TEXT, "a table of texts")
 LIMITS = table_of(LIMIT, "a table of kinds, each with a whole number above 0, or -1 for no limit")
 PAUSE = seconds(0.01, DAY)  # between two times that something is done: never none
 STOP = seconds(0, DAY - 1)

@@ -31,7 +31,17 @@ from meantime.kernel.wake_budget import WakeBudget
 from meantime.runtime.settings import Settings
 from meantime.surfaces.http.http_settings import HttpSettings
 
-from .config_constraints import AGENTS, INLINE_BY_NAME, LIMITS, PAUSE, SERVERS, STOP
+from .config_constraints import (
+    AGENTS,
+    INLINE_BY_NAME,
+    LABELS,
+    LIMITS,
+    OPTIONAL_TEXT,
+    PAUSE,
+    PLACES,
+    SERVERS,
+    STOP,
+)
 
 
 class LimitsSection(Struct, frozen=True):
@@ -185,6 +195,41 @@ class PluginsSection(Struct, frozen=True):
     ] = 10.0
 
 
+class EngineSection(Struct, frozen=True):
+    """Workers on other machines, and the work that they get."""
+
+    carrier: Annotated[
+        str,
+        OPTIONAL_TEXT,
+        "nats://…, tls://… or postgres://… with the owner's login, or local; empty: no workers",
+    ] = ""
+    place: Annotated[
+        dict[str, str],
+        PLACES,
+        'where kinds or names run, such as { shell = "pool:default", "call:training:*" = "pool:gpu" }',
+    ] = {}
+    lease: Annotated[float, PAUSE, "seconds of silence after which a worker counts as lost"] = 30.0
+    grace: Annotated[float, STOP, "seconds that a lost one has to come back, before its runs are lost"] = 30.0
+
+
+class WorkerSection(Struct, frozen=True):
+    """This machine as a worker of another: `meantime worker`."""
+
+    carrier: Annotated[
+        str,
+        OPTIONAL_TEXT,
+        "the address of the carrier, with this worker's login; empty: that of the daemon here",
+    ] = ""
+    name: Annotated[str, OPTIONAL_TEXT, "its name; empty: that of the machine"] = ""
+    owner_key: Annotated[str, OPTIONAL_TEXT, "the owner's public key, as `meantime workers` prints it"] = ""
+    pool: Annotated[str, TEXT, "the pool whose work it takes"] = "default"
+    slots: Annotated[int, whole(1, 10_000), "how much it runs at once"] = 32
+    labels: Annotated[dict[str, str], LABELS, 'its labels, such as { gpu = "a100" }'] = {}
+    tools: Annotated[list[str], TEXTS, "modules whose functions it performs"] = []
+    shell: Annotated[bool, FLAG, "whether it performs commands"] = False
+    drain: Annotated[float, STOP, "seconds that running work has to end after SIGTERM"] = 30.0
+
+
 class Config(Struct, frozen=True):
     tools: Annotated[list[str], TEXTS, "modules whose @background functions can be started by name"] = []
     limits: LimitsSection = LimitsSection()
@@ -198,6 +243,8 @@ class Config(Struct, frozen=True):
     wakes: WakesSection = WakesSection()
     http: HttpSection = HttpSection()
     executors: ExecutorsSection = ExecutorsSection()
+    engine: EngineSection = EngineSection()
+    worker: WorkerSection = WorkerSection()
     mcp: McpSection = McpSection()
     plugins: PluginsSection = PluginsSection()
 
@@ -228,6 +275,9 @@ def settings_of(config: Config) -> Settings:
         max_wait=config.timeouts.max_wait,
         executor_lease=config.executors.lease,
         executor_grace=config.executors.grace,
+        worker_lease=config.engine.lease,
+        worker_grace=config.engine.grace,
+        place=config.engine.place,
         wakes=WakeBudget(**_fields(config.wakes)),
         plugins=PluginDefaults(**_fields(config.plugins)),
         output_head=config.output.head,

@@ -27,6 +27,7 @@ from .config_sources import load
 from .daemon_log import Logbook, begin, to_stderr
 from .heap import limit_heap
 from .meantime import Meantime
+from .worker_addresses import owner_carrier_of
 
 TRIES = 50
 LOOK_AGAIN = 1.0  # seconds between two looks whether our home is still there
@@ -102,6 +103,7 @@ async def _opened(home: Home, config: Config, umask: int) -> Meantime | str:
                 link=home.link_socket,
                 servers=checked(config.mcp.servers),
                 agents=agent_hosts.checked(config.agents.named),
+                carrier=owner_carrier_of(home, config),
             )
         except LedgerBusy:
             found = await asyncio.to_thread(served_by_another, home)

@@ -25,6 +25,7 @@ from meantime.kernel.model import Event, Output, Task
 from meantime.kernel.notices import NoticePage
 from meantime.kernel.timeouts import check_age
 from meantime.kernel.work import ToolInfo
+from meantime.ports.carrier import OwnerCarrier
 from meantime.ports.clock import Clock
 from meantime.ports.host import Host
 from meantime.ports.runner import Runner
@@ -45,7 +46,7 @@ class Meantime:
     def __init__(self, runtime: Any = None) -> None:
         if not isinstance(runtime, Joined):
             raise InvalidInput("Meantime(...) is not how to open one.", hint="Use Meantime.open(path).")
-        self._runtime, self._owner, self._folder, self._link = runtime
+        self._runtime, self._owner, self._folder, self._link, self._pools = runtime
         self._transcripts = Transcripts(self._runtime)
         self._doors: list[HttpDoor] = []
 
@@ -63,6 +64,7 @@ class Meantime:
         store: Store | None = None,
         salvage: bool = False,
         link: str | os.PathLike[str] | None = None,
+        carrier: OwnerCarrier | None = None,
     ) -> Opening:
         """Opens a ledger, which this process then owns. Use it with `async with`, or await it and close it.
 
@@ -77,12 +79,13 @@ class Meantime:
         store: another store instead of the one that `path` names, for tests.
         salvage: True goes on with what can be read of a damaged ledger that was set aside.
         link: a unix socket at which other processes of the same user can `connect`.
+        carrier: what carries work to workers on other machines; None has no workers.
 
         Raises LedgerBusy where another process owns the ledger, LedgerDamaged and LedgerTooNew.
         """
         parts = joined(
             path, link, durability=durability, settings=settings, runners=runners, servers=servers,
-            agents=agents, clock=clock, store=store, salvage=salvage,
+            agents=agents, clock=clock, store=store, salvage=salvage, carrier=carrier,
         )  # fmt: skip
         return Opening(cls(parts))
 
@@ -119,17 +122,21 @@ class Meantime:
                 self._link.pause()
         finally:
             await self._runtime.close(on_close)
+            if self._pools is not None:
+                await self._pools.close()
             if self._link is not None:  # until now it heard what executors made of being stopped
                 await self._link.close()
 
     async def _open(self) -> None:
         await self._runtime.open()
-        if self._link is not None:
-            try:
+        try:
+            if self._link is not None:
                 await self._link.open()
-            except BaseException:
-                await self._runtime.close()
-                raise
+            if self._pools is not None:
+                await self._pools.open()
+        except BaseException:
+            await self._runtime.close()
+            raise
 
     def serve(
         self,

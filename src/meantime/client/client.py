@@ -19,6 +19,7 @@ from meantime.kernel.ids import ENTROPY, check_id, crockford, task_id
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.limits import Limits, PluginDefaults
 from meantime.kernel.model import Json, Run, Task
+from meantime.kernel.placement import HERE
 from meantime.kernel.plain_text import is_unicode
 from meantime.kernel.timeouts import check_age
 from meantime.kernel.work import Order
@@ -161,11 +162,12 @@ class Client(Tasks, Catalog):
         """With an id of our own: what is asked again after a lost answer is known by it."""
         id = _id_of(options)
         options = self._ours(replace(options, id=id))
-        if order.target is not None:
+        is_ours = order.target is not None and options.place in (None, HERE)
+        if is_ours:
             options = replace(options, executor=self.id)
         order = _for_owner(order, options)
         arguments = VERBS[verb].encode(thread, order, options, *more)
-        if order.target is not None:
+        if is_ours:
             self._hold(id, thread, order, *map(check_age, more))
         return await self._handed_over(VERBS[verb], arguments, id, thread)
 
@@ -365,7 +367,7 @@ def _is_own(asked: PendingRequest, id: str, problem: BaseException) -> bool:
 def _for_owner(order: Order, options: Options) -> Order:
     """A command gets the environment of the process that hands it off, wherever it is started. One that
     may be run again does not: values of variables are never stored, so they could not be given again."""
-    if order.work.kind != "shell" or options.retry:
+    if order.work.kind != "shell" or options.retry or options.place not in (None, HERE):
         return order
     own = {name: value for name, value in os.environ.items() if is_unicode(name) and is_unicode(value)}
     return order.with_environment(own)

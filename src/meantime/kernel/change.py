@@ -12,6 +12,7 @@ from .lifecycle import ENDED, Move, Status, after
 from .model import (
     Cancelled,
     CancelRequest,
+    Claim,
     Completed,
     Event,
     Failed,
@@ -55,6 +56,7 @@ class Facts(Struct, frozen=True, gc=False):
     next_run: Run | None = None  # for RESUME and RETRY
     question: Question | None = None  # for ASK
     reply: Reply | None = None  # for ANSWER
+    claim: Claim | None = None  # for START: the worker that performs it
 
 
 NOTHING = Facts()
@@ -143,7 +145,7 @@ def amend(task: Task, now: float, *, event: str = "", durable: bool = False, **f
 def _go_on(task: Task, move: Move, status: Status, facts: Facts, now: float) -> Change:
     run = task.run
     if move is Move.START:
-        run = replace(run, started_at=now)
+        run = replace(run, started_at=now, claim=facts.claim)
     elif move is Move.CANCEL:
         run = replace(run, cancel=CancelRequest(facts.by, now, facts.reason))
     new = replace(task, status=status, version=task.version + 1, updated_at=now, run=run)

@@ -5,18 +5,31 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from msgspec import Struct, field
 
 from .argument_checks import check_map, shown
 from .constraints import DEPTH, LIMIT, check_fields, one_of
 from .errors import LimitReached
+from .model import Task
 
 NO_LIMIT = -1
 ON_LIMIT = one_of("queue", "reject")
 FIRST_PLACES = 1_000  # of a queue, that a list shows
-Lane = tuple[str, str]  # a thread and a kind of work
+POOL = "pool:"  # a place that names a pool of workers begins with it
+
+
+class Lane(NamedTuple):
+    """Tasks that are first in, first out: of one thread, one kind of work and one place."""
+
+    thread: str
+    kind: str
+    place: str = ""
+
+
+def lane_of(task: Task) -> Lane:
+    return Lane(task.thread, task.work.kind, task.place)
 
 
 class PluginDefaults(Struct, frozen=True):
@@ -58,59 +71,104 @@ class Retention(Struct, frozen=True):
     unclaimed_seconds: float = 7 * 86_400.0  # after this, an unclaimed thread's notices are parked
 
 
+class PoolSlots:
+    """A pool of workers: its slots, what was offered to it, and what its workers have claimed."""
+
+    __slots__ = ("claimed", "offered", "slots")
+
+    def __init__(self) -> None:
+        self.slots = 0
+        self.offered = 0
+        self.claimed = 0
+
+    @property
+    def fits(self) -> bool:
+        """Offers are twice the free slots, so that no worker waits for us; more would only leave the fair
+        queue too early."""
+        return self.offered < 2 * max(0, self.slots - self.claimed)
+
+
 class Slots:
-    """The running and the waiting tasks. First in first out within a lane, round robin between lanes."""
+    """The running and the waiting tasks. First in first out within a lane, round robin between lanes.
+
+    `total` is for the work of this machine. Work of a pool counts against the pool and `per_thread`.
+    """
 
     def __init__(self, limits: Limits) -> None:
         self.limits = check_fields(limits)
         self.running = 0
         self.waiting = 0
-        self._running: dict[Lane, int] = {}
-        self._queues: OrderedDict[Lane, OrderedDict[str, None]] = OrderedDict()
+        self.pools: dict[str, PoolSlots] = {}
+        self._running: dict[tuple[str, str], int] = {}  # by thread and kind, wherever it runs
+        self._queues: dict[str, OrderedDict[Lane, OrderedDict[str, None]]] = {}  # by place
 
     def fits(self, lane: Lane) -> bool:
-        total, own = self.limits.total, self.limits.for_kind(lane[1])
-        if total != NO_LIMIT and self.running >= total:
-            return False
-        return own == NO_LIMIT or self._running.get(lane, 0) < own
+        own = self.limits.for_kind(lane.kind)
+        return self._has_room(lane.place) and (own == NO_LIMIT or self.running_in(lane) < own)
+
+    def _has_room(self, place: str) -> bool:
+        if place:
+            return self.pool(place).fits
+        return self.limits.total == NO_LIMIT or self.running < self.limits.total
+
+    def pool(self, place: str) -> PoolSlots:
+        return self.pools.setdefault(place, PoolSlots())
 
     def running_in(self, lane: Lane) -> int:
-        return self._running.get(lane, 0)
+        return self._running.get(lane[:2], 0)
 
     def take(self, lane: Lane) -> None:
-        self.running += 1
-        self._running[lane] = self._running.get(lane, 0) + 1
-
-    def give_back(self, lane: Lane) -> None:
-        left = self._running[lane] - 1
-        self.running -= 1
-        if left:
-            self._running[lane] = left
+        """To a pool it is offered: `claim` follows, when a worker has it."""
+        if lane.place:
+            self.pool(lane.place).offered += 1
         else:
-            del self._running[lane]
+            self.running += 1
+        self._running[lane[:2]] = self._running.get(lane[:2], 0) + 1
+
+    def claim(self, lane: Lane) -> None:
+        pool = self.pool(lane.place)
+        pool.offered -= 1
+        pool.claimed += 1
+
+    def give_back(self, lane: Lane, *, claimed: bool = True) -> None:
+        """`claimed`: a worker had it; otherwise it was only offered."""
+        left = self._running[lane[:2]] - 1
+        if lane.place:
+            pool = self.pool(lane.place)
+            pool.claimed, pool.offered = pool.claimed - claimed, pool.offered - (not claimed)
+        else:
+            self.running -= 1
+        if left:
+            self._running[lane[:2]] = left
+        else:
+            del self._running[lane[:2]]
+
+    def _queue(self, lane: Lane) -> OrderedDict[str, None] | None:
+        return self._queues.get(lane.place, _NO_LANES).get(lane)
 
     def is_open(self, lane: Lane) -> bool:
         """A newcomer may start only where nobody of its own lane waits before it."""
-        return lane not in self._queues and self.fits(lane)
+        return self._queue(lane) is None and self.fits(lane)
 
     def wait(self, lane: Lane, task: str) -> None:
         self.waiting += 1
-        self._queues.setdefault(lane, OrderedDict())[task] = None
+        lanes = self._queues.setdefault(lane.place, OrderedDict())
+        lanes.setdefault(lane, OrderedDict())[task] = None
 
     def forget(self, lane: Lane, task: str) -> bool:
         """A queued task that is cancelled leaves its place."""
-        queue = self._queues.get(lane)
+        queue = self._queue(lane)
         if queue is None or task not in queue:
             return False
         del queue[task]
         self.waiting -= 1
         if not queue:
-            del self._queues[lane]
+            del self._queues[lane.place][lane]
         return True
 
     def position(self, lane: Lane, task: str) -> int | None:
         """1 is next of its lane; None is not queued."""
-        queue = self._queues.get(lane)
+        queue = self._queue(lane)
         return next(at for at, one in enumerate(queue, 1) if one == task) if queue and task in queue else None
 
     def places(self, lanes: Iterable[Lane]) -> dict[str, int]:
@@ -118,46 +176,56 @@ class Slots:
         return {
             task: at
             for lane in set(lanes)
-            for at, task in enumerate(islice(self._queues.get(lane, ()), FIRST_PLACES), 1)
+            for at, task in enumerate(islice(self._queue(lane) or (), FIRST_PLACES), 1)
         }
 
     def full_limit(self, lane: Lane) -> tuple[int, int, str]:
         """The limit that a task of this lane waits for: how much runs, of how much, and of which kind of
         work, empty for all of it. Zeros if nothing is full."""
-        own, total = self.limits.for_kind(lane[1]), self.limits.total
+        own, total = self.limits.for_kind(lane.kind), self.limits.total
         if own != NO_LIMIT and self.running_in(lane) >= own:
-            return self.running_in(lane), own, lane[1]
+            return self.running_in(lane), own, lane.kind
+        if lane.place:
+            pool = self.pool(lane.place)
+            return (0, 0, "") if pool.fits else (pool.claimed, pool.slots, lane.place)
         if total != NO_LIMIT and self.running >= total:
             return self.running, total, ""
         return 0, 0, ""
 
     def admit(self) -> Iterator[str]:
         """Takes a slot for each task that may start now, and names it."""
-        while (lane := self._next()) is not None:
-            queue = self._queues[lane]
+        for place in list(self._queues):
+            yield from self._admit_to(place, self._queues[place])
+
+    def _admit_to(self, place: str, lanes: OrderedDict[Lane, OrderedDict[str, None]]) -> Iterator[str]:
+        while (lane := self._next(place, lanes)) is not None:
+            queue = lanes[lane]
             task, _ = queue.popitem(last=False)
             self.waiting -= 1
             if queue:
-                self._queues.move_to_end(lane)
+                lanes.move_to_end(lane)
             else:
-                del self._queues[lane]
+                del lanes[lane]
             self.take(lane)
             yield task
 
-    def _next(self) -> Lane | None:
-        if self.limits.total != NO_LIMIT and self.running >= self.limits.total:
+    def _next(self, place: str, lanes: OrderedDict[Lane, OrderedDict[str, None]]) -> Lane | None:
+        if not self._has_room(place):
             return None
-        return next((lane for lane in self._queues if self.fits(lane)), None)
+        return next((lane for lane in lanes if self.fits(lane)), None)
 
     def refusal(self, lane: Lane) -> LimitReached:
-        own, total = self.limits.for_kind(lane[1]), self.limits.total
-        if own != NO_LIMIT and self.running_in(lane) >= own:
-            running, limit = self.running_in(lane), own
-            text = f"{running} of at most {own} {lane[1]} tasks are running in this thread."
-        elif total != NO_LIMIT and self.running >= total:
-            running, limit = self.running, total
-            text = f"{running} of at most {total} tasks are running in all."
+        running, limit, of = self.full_limit(lane)
+        if of and of == lane.kind:
+            text = f"{running} of at most {limit} {of} tasks are running in this thread."
+        elif of:
+            text = f"{running} of the {limit} slots of {of} are in use."
+        elif limit:
+            text = f"{running} of at most {limit} tasks are running in all."
         else:
-            running, limit = self.running_in(lane), own
-            text = f"{len(self._queues.get(lane, ()))} {lane[1]} tasks of this thread wait already."
+            running, limit = self.running_in(lane), self.limits.for_kind(lane.kind)
+            text = f"{len(self._queue(lane) or ())} {lane.kind} tasks of this thread wait already."
         return LimitReached(text, running=running, limit=limit)
+
+
+_NO_LANES: OrderedDict[Lane, OrderedDict[str, None]] = OrderedDict()

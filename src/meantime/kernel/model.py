@@ -126,6 +126,15 @@ class CancelRequest(Struct, frozen=True, omit_defaults=True, gc=False):
     reason: str = ""
 
 
+class Claim(Struct, frozen=True, omit_defaults=True, gc=False):
+    """The claim of a worker that performs a run: what the owner of the ledger, or a later one, asks for."""
+
+    worker: str  # its name
+    home: str  # the id of the folder that has its journal
+    boot: str  # of its machine: a run that the journal of this boot does not have was never begun
+    nonce: str  # of this claim, and of no other
+
+
 class Run(Struct, frozen=True, omit_defaults=True, gc=False):
     """One attempt of a task: the first, or a resume."""
 
@@ -141,6 +150,8 @@ class Run(Struct, frozen=True, omit_defaults=True, gc=False):
     cancel: CancelRequest | None = None
     retrieved_at: float | None = None  # when an agent first read the ending
     emitted: dict[str, Json] = {}
+    claim: Claim | None = None  # where it is not this machine that performs it
+    losses: int = 0  # attempts that ended with their worker
 
 
 def fence_of(run: Run) -> tuple[int, int]:
@@ -185,6 +196,7 @@ class Task(Struct, frozen=True, omit_defaults=True, gc=False, kw_only=True):
     late_result: Json = None  # what came after the ending; it never changes it
     meta: dict[str, Json] = {}  # what the caller keeps with it: a plugin, a tool, a permission
     executor: str | None = None  # the process that runs it, where that is not the ledger's owner
+    place: str = ""  # the pool of workers that it is for; empty is the ledger's owner
     question: Question | None = None  # what it waits for
     answers: tuple[Reply, ...] = ()  # what it was answered: those for all of this task, and the last ones
     follow_up: str = ""  # said to it while it ran, and its next run's prompt

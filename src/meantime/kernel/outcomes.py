@@ -32,6 +32,7 @@ class Report(Struct, frozen=True):
     spill: Spill | None = None  # the output is in this file already, in place of the result or the partial
     reprs: tuple[str, ...] = ()  # types in the result of which only the repr is kept
     detached: bool = False  # it goes on without us, and nothing is to be recorded
+    unbegun: bool = False  # a worker had claimed it and never began it: it may be offered again
 
 
 class JudgedOutcome(NamedTuple):

@@ -67,7 +67,7 @@ def now_line(task: Task, facts: RowFacts) -> str:
     """One line: why it is queued, what it asks, does or said last; of an ended task, how it ended."""
     match task.status:
         case Status.QUEUED:
-            return _queued(facts)
+            return _queued(task, facts)
         case Status.WAITING if task.question is not None:
             return _asking(task.question)
         case Status.CANCELLING:
@@ -76,7 +76,10 @@ def now_line(task: Task, facts: RowFacts) -> str:
         case _ if task.outcome is not None:
             return _line_of(task)
         case _:
-            return one_line(_doing(task.progress) or facts.said, LINE)
+            doing = _doing(task.progress) or facts.said
+            if task.run.claim is not None:
+                doing = " · ".join([f"on {task.run.claim.worker}", *([doing] if doing else [])])
+            return one_line(doing, LINE)
 
 
 def _asking(question: Question) -> str:
@@ -85,7 +88,9 @@ def _asking(question: Question) -> str:
     return one_line(f"Allow {question.subject}: {what}" if what else question.text[: 4 * LINE], LINE)
 
 
-def _queued(facts: RowFacts) -> str:
+def _queued(task: Task, facts: RowFacts) -> str:
+    if task.place and not facts.slots_total:
+        return f"waits for a worker of {task.place}"
     if not facts.slots_total:
         return "waits for a slot"
     slots = f"{facts.slots_used} of {facts.slots_total}"

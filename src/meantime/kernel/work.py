@@ -39,6 +39,14 @@ class Order(NamedTuple):
         kwargs = {**self.kwargs, "environment": environment}
         return self._replace(work=replace(self.work, faithful=False), kwargs=kwargs)
 
+    def for_worker(self) -> Order:
+        """A command for another machine: it starts from the environment there, with the variables that were
+        named. So it can be started again, unless it has such variables or its stdin is not text."""
+        given = cast("dict[str, Any]", self.work.input or {})
+        kwargs = {name: value for name, value in self.kwargs.items() if name != "environment"}
+        faithful = not given.get("env") and "stdin_bytes" not in given
+        return self._replace(work=replace(self.work, faithful=faithful), kwargs=kwargs)
+
 
 class OrderOf(Order, Generic[T_co]):
     """An order whose result has this type, for type checkers: `Handle.result()` gives it back."""

@@ -50,7 +50,7 @@ class FollowedCommand(Protocol):
 
     async def ending(self) -> CommandEnd: ...
 
-    def stderr(self, most: int) -> str:
+    async def stderr(self, most: int) -> str:
         """The last of it, so far."""
         ...
 

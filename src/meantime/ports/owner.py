@@ -14,6 +14,7 @@ from meantime.kernel.model import Json, Task
 from meantime.kernel.work import Order
 
 from .tasks import Options
+from .worker_pools import WorkerAbout
 
 
 class HostCount(Struct, frozen=True):
@@ -42,6 +43,8 @@ class About(Struct, frozen=True, kw_only=True):
     agents: tuple[AgentAbout, ...] = ()
     hosts: tuple[HostCount, ...] = ()
     executors: tuple[dict[str, Json], ...] = ()  # id, pid and runs of each process that runs work for it
+    workers: tuple[WorkerAbout, ...] = ()  # on other machines
+    owner_key: str = ""  # which they pin
     clients: int = 0  # programs that are linked to it
 
 

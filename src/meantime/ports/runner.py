@@ -294,17 +294,18 @@ class ServedRunner(Runner, Protocol):
 
 
 class SpeakingRunner(Runner, Protocol):
-    """A runner whose work can be read while it runs, and afterwards, by absolute offset."""
+    """A runner whose work can be read while it runs, and afterwards, by absolute offset. The work may run on
+    another machine, so every read is awaited."""
 
-    def read(self, task: Task, stream: str, offset: int, most: int) -> Chunk: ...
+    async def read(self, task: Task, stream: str, offset: int, most: int) -> Chunk: ...
 
-    def tail(self, task: Task, stream: str, lines: int, most: int) -> Chunk: ...
+    async def tail(self, task: Task, stream: str, lines: int, most: int) -> Chunk: ...
 
     async def changed(self, task: Task, stream: str, seen: int) -> bool:
         """Returns True when there is more than `seen` bytes, False when there will be no more."""
         ...
 
-    def whole(self, path: str) -> bytes:
+    async def whole(self, path: str) -> bytes:
         """The output of an ended task, if it is in a file of its own."""
         ...
 

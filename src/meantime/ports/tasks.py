@@ -23,6 +23,7 @@ from meantime.kernel.lines import Line, LinePage, check_lines
 from meantime.kernel.model import BatchCount, Chunk, Ending, Event, InlineLimits, Json, Output, Task
 from meantime.kernel.notices import LEFT_RUNNING, Notice
 from meantime.kernel.overview import Overview
+from meantime.kernel.placement import check_place
 from meantime.kernel.row_facts import RowFacts
 from meantime.kernel.stats import Statistics
 from meantime.kernel.work import Order, ToolInfo, check_meta
@@ -70,6 +71,8 @@ class Options(Struct, frozen=True, kw_only=True):
     meta: Annotated[dict[str, Json], check_meta] = {}  # a JSON object that is kept with the task
     # The connected process that runs it; None is the ledger's owner.
     executor: Annotated[str | None, check_id] = None
+    # Where it runs: "pool:NAME", or "here"; None is what the configuration says.
+    place: Annotated[str | None, check_place] = None
     # The task for which another program asks; work that runs here is its own.
     parent: Annotated[str | None, check_id] = None
 

@@ -10,11 +10,14 @@ from meantime.kernel.change import Change, Disposition, Facts
 from meantime.kernel.constraints import check_fields
 from meantime.kernel.errors import Closed, LimitReached
 from meantime.kernel.lifecycle import Move
-from meantime.kernel.limits import NO_LIMIT, Limits, Slots
-from meantime.kernel.model import Task
+from meantime.kernel.limits import NO_LIMIT, Lane, Limits, Slots, lane_of
+from meantime.kernel.model import Claim, Task, fence_of
+from meantime.kernel.outcomes import Report, is_unheard
+from meantime.kernel.payloads import short
 from meantime.ports.event_loop import BackgroundTasks
 from meantime.ports.runner import Assignment
 from meantime.ports.store import Committed
+from meantime.ports.worker_pools import HERE, Placing
 
 from .record import DRAIN, Record, Then
 
@@ -23,7 +26,12 @@ Launch = Callable[[Assignment], None]
 
 class Admission:
     def __init__(
-        self, record: Record, limits: Limits, launch: Launch, limits_changed: Callable[[Limits], object]
+        self,
+        record: Record,
+        limits: Limits,
+        launch: Launch,
+        limits_changed: Callable[[Limits], object],
+        placing: Placing = HERE,
     ) -> None:
         self._record = record
         self._launch = launch
@@ -31,13 +39,14 @@ class Admission:
         self._limits_changed = limits_changed
         self._queued: dict[str, Assignment] = {}
         self._held: set[str] = set()  # who has a slot
+        self._offered: dict[str, Assignment] = {}  # of those, who waits for a worker
+        self._placing = placing
         self._starting = BackgroundTasks()
         self.coming = 0  # on their way to the queue: their commit has not landed
         self.closed = False
 
-    def is_open(self, thread: str, kind: str, *, on_limit: str | None) -> bool:
+    def is_open(self, lane: Lane, *, on_limit: str | None) -> bool:
         """True if work may start now; False if it must queue; raises where the answer is no."""
-        lane = (thread, kind)
         policy = on_limit or self.slots.limits.on_limit
         if self.slots.is_open(lane):
             return True
@@ -63,7 +72,7 @@ class Admission:
     def reserve(self, assignment: Assignment, launch: Launch | None = None) -> Then:
         """Takes the slot before the commit, so that nobody else can. The commit launches the work,
         or, if it fails, gives the slot back."""
-        lane = (assignment.task.thread, assignment.task.work.kind)
+        lane = lane_of(assignment.task)
         self.slots.take(lane)
 
         def created(task: Task, done: bool) -> None:
@@ -79,7 +88,9 @@ class Admission:
     def take_up(self, assignment: Assignment) -> None:
         """For work that went on while it had no owner: it has its slot, whatever the limits say."""
         task = assignment.task
-        self.slots.take((task.thread, task.work.kind))
+        self.slots.take(lane_of(task))
+        if task.place:
+            self.slots.claim(lane_of(task))
         self._held.add(task.id)
         self._launch(assignment)
 
@@ -87,13 +98,13 @@ class Admission:
         """Its run is over and it is to be queued again."""
         if task.id in self._held:
             self._held.discard(task.id)
-            self.slots.give_back((task.thread, task.work.kind))
+            self.slots.give_back(lane_of(task))
 
     def enqueue(self, assignment: Assignment) -> None:
         """For a queued task whose commit has landed."""
         task = assignment.task
         self._queued[task.id] = assignment
-        self.slots.wait((task.thread, task.work.kind), task.id)
+        self.slots.wait(lane_of(task), task.id)
         self.admit()
 
     def admit(self) -> None:
@@ -102,7 +113,38 @@ class Admission:
         for id in self.slots.admit():
             assignment = self._queued.pop(id)
             self._held.add(id)
-            self._starting.start(self._start(assignment))
+            if assignment.task.place:  # it is still queued, until a worker has claimed it
+                self._offered[id] = assignment
+                self._placing.offer(assignment.task)
+            else:
+                self._starting.start(self._start(assignment))
+
+    async def claimed(self, id: str, fence: tuple[int, int], claim: Claim) -> bool:
+        """The commit of the claim starts the run. Nobody may begin it before."""
+        assignment = self._offered.get(id)
+        if self.closed or assignment is None or fence_of(assignment.task.run) != fence:
+            return False
+
+        def started(task: Task, done: bool) -> None:
+            if done and self._offered.pop(id, None) is not None:
+                self.slots.claim(lane_of(task))
+                self._launch(replace(assignment, task=task))
+
+        facts = Facts(run=fence, claim=claim)
+        return (await self._record.move(id, Move.START, facts, started)).disposition is Disposition.APPLIED
+
+    async def keep_late(self, id: str, fence: tuple[int, int], report: Report) -> None:
+        """A worker's report about a run that was given up: the ending stays as it is."""
+        task = await self._record.current(id)
+        if report.result is not None and is_unheard(task.outcome):
+            late = short(report.result.value)
+            await self._record.insist(id, Move.COMPLETE, Facts(run=fence, late=late))
+
+    def set_slots(self, place: str, slots: int) -> None:
+        pool = self.slots.pool(place)
+        grows, pool.slots = slots > pool.slots, slots
+        if grows:
+            self.admit()
 
     async def _start(self, assignment: Assignment) -> None:
         try:
@@ -114,13 +156,16 @@ class Admission:
 
     def on_commit(self, change: Change, committed: Committed) -> None:
         """A task that ended gives its slot, or its place in the queue, to the next."""
+        task = change.task
+        if task.place:
+            self._placing.recorded(task)
         if not change.ends:
             return
-        task = change.task
-        lane = (task.thread, task.work.kind)
+        lane = lane_of(task)
         if task.id in self._held:
             self._held.discard(task.id)
-            self.slots.give_back(lane)
+            offered = self._offered.pop(task.id, None)
+            self.slots.give_back(lane, claimed=offered is None)
         elif self.slots.forget(lane, task.id):
             self._queued.pop(task.id, None)
         self.admit()
@@ -135,4 +180,4 @@ class Admission:
         await self._starting.wait(DRAIN)  # not for ever: the disk may be failing
 
     def position(self, task: Task) -> int | None:
-        return self.slots.position((task.thread, task.work.kind), task.id)
+        return self.slots.position(lane_of(task), task.id)

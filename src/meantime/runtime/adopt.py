@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from meantime.execution.context import WorkContext
 from meantime.kernel.constraints import check_fields
 from meantime.kernel.errors import InvalidInput
+from meantime.kernel.limits import Lane
 from meantime.kernel.model import Task
 from meantime.kernel.outcomes import Report
 from meantime.kernel.timeouts import check_age
@@ -55,7 +56,7 @@ class Adoption:
                 hint="Leave retry out, or hand over the function itself with start(Call(fn, …)).",
             )
         if options.on_limit is not None:
-            self._admission.is_open(thread, order.work.kind, on_limit=options.on_limit)
+            self._admission.is_open(Lane(thread, order.work.kind), on_limit=options.on_limit)
         parent = await parent_of(options, self._record)
         batch = await self._batches.choose(thread, options.batch)
         runner = self._engine.runner(order.work.kind)

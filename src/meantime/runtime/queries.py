@@ -166,9 +166,9 @@ class Looking:
             task = await self.get(task.id, thread)
         if task.ended and thread is not None and task.run.retrieved_at is None:
             task = await self._retrieve(task)
-        return output_of(task) if task.ended else self._so_far(task)
+        return output_of(task) if task.ended else await self._so_far(task)
 
-    def _so_far(self, task: Task) -> Output:
+    async def _so_far(self, task: Task) -> Output:
         """The output of running work until now: as much of its end as would be shown of the whole."""
         output = output_of(task)
         runner = self._engine.runner(task.work.kind)
@@ -176,7 +176,8 @@ class Looking:
             return output
         most = task.inline or self._settings.inline
         lines, size = max(1, most.max_lines), max(1, most.max_bytes)
-        return replace(output, value=cast("SpeakingRunner", runner).tail(task, "both", lines, size).text)
+        said = await cast("SpeakingRunner", runner).tail(task, "both", lines, size)
+        return replace(output, value=said.text)
 
     async def _retrieve(self, task: Task) -> Task:
         """The time at which an agent first read the ending (I16)."""
@@ -206,7 +207,7 @@ class Looking:
         runner = self._engine.runner(task.work.kind)
         try:
             if spill.of_runner:
-                payload = await asyncio.to_thread(cast("SpeakingRunner", runner).whole, spill.path)
+                payload = await cast("SpeakingRunner", runner).whole(spill.path)
             else:
                 payload = await self._record.store.unspill(spill.path)
         except OSError as problem:

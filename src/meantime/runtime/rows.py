@@ -7,6 +7,7 @@ from typing import cast
 
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.lifecycle import Status
+from meantime.kernel.limits import lane_of
 from meantime.kernel.model import Task
 from meantime.kernel.payloads import one_line
 from meantime.kernel.row_facts import COUNTED_CHILDREN, LINE, MOST_FACTS, RowFacts
@@ -36,9 +37,7 @@ class Rows:
         deliveries = await store.deliveries_of([id for id in ids if id not in live])
         children = await store.children_of(ids, COUNTED_CHILDREN)
         places = self._admission.slots.places(
-            (task.thread, task.work.kind)
-            for id in ids
-            if (task := live.get(id)) is not None and task.status is Status.QUEUED
+            lane_of(task) for id in ids if (task := live.get(id)) is not None and task.status is Status.QUEUED
         )
         found: list[RowFacts] = []
         for id in ids:
@@ -46,15 +45,15 @@ class Rows:
             if task is None:
                 found.append(RowFacts(id=id, delivery=deliveries.get(id), children=children.get(id, 0)))
             else:
-                found.append(self._of_live(task, places.get(id), children.get(id, 0)))
+                found.append(await self._of_live(task, places.get(id), children.get(id, 0)))
         return found
 
-    def _of_live(self, task: Task, position: int | None, children: int) -> RowFacts:
-        said, said_at = ("", None) if task.status is Status.QUEUED else self._last_line(task)
+    async def _of_live(self, task: Task, position: int | None, children: int) -> RowFacts:
+        said, said_at = ("", None) if task.status is Status.QUEUED else await self._last_line(task)
         used, total, kind = 0, 0, ""
         usual = self._usual.estimates.usual(task)
         if task.status is Status.QUEUED:
-            used, total, kind = self._admission.slots.full_limit((task.thread, task.work.kind))
+            used, total, kind = self._admission.slots.full_limit(lane_of(task))
         return RowFacts(
             id=task.id,
             said=said,
@@ -68,12 +67,12 @@ class Rows:
             usual_runs=0 if usual is None else usual.runs,
         )
 
-    def _last_line(self, task: Task) -> tuple[str, float | None]:
+    async def _last_line(self, task: Task) -> tuple[str, float | None]:
         runner = self._engine.runner(task.work.kind)
-        if not runner.abilities.output:
+        if not runner.abilities.output or task.place:  # a list does not wait for another machine
             return "", None
         try:
-            chunk = cast("SpeakingRunner", runner).tail(task, "both", 1, TAIL)
+            chunk = await cast("SpeakingRunner", runner).tail(task, "both", 1, TAIL)
         except Exception:  # of one runner: a list must not fail for one of its rows
             return "", None
         return one_line(chunk.text.strip(), LINE), chunk.at

@@ -15,7 +15,7 @@ from meantime.kernel.bounds import bounded, filed, unfiled
 from meantime.kernel.change import Disposition, Facts, ending
 from meantime.kernel.errors import Closed, MeantimeError, NotFound
 from meantime.kernel.lifecycle import Move, Status
-from meantime.kernel.model import Failed, Lost, Outcome, Task, fence_of
+from meantime.kernel.model import Failed, Lost, Outcome, Run, Task, fence_of
 from meantime.kernel.outcomes import TIMEOUT, Report, abandon, is_unheard, judge, sound
 from meantime.kernel.payloads import short
 from meantime.kernel.questions import Question, Reply
@@ -27,6 +27,9 @@ from meantime.ports.runner import CURRENT, Assignment, LastingRunner
 from .open_questions import OpenQuestions
 from .record import Moved, Record
 from .settings import Settings
+
+UNTOLD = "Its worker had not begun it when the owner of the ledger ended, and what it needs was not stored."
+MOST_LOSSES = 3  # attempts of a task that end with their worker, before it is lost: it may be what ends them
 
 
 class Live:
@@ -73,7 +76,7 @@ class Runs:
         engine: Engine,
         settings: Settings,
         asking: OpenQuestions,
-        requeue: Callable[[Task], None],
+        requeue: Callable[[Assignment], None],
     ) -> None:
         self._record = record
         self._engine = engine
@@ -141,7 +144,30 @@ class Runs:
     async def _run(self, assignment: Assignment, live: Live) -> None:
         CURRENT.set(live.context)
         report = await self._engine.perform(assignment, live.context)
+        if report.unbegun:
+            report = await self._offer_again(assignment, live)
         await self._finish(assignment.task.id, live, report)
+
+    async def _offer_again(self, assignment: Assignment, live: Live) -> Report:
+        """A worker claimed it and never began it, so it can be begun elsewhere, whatever it is. A later owner
+        does not have the values of its variables."""
+        task = self._record.live.get(assignment.task.id)
+        if task is None or task.status is Status.CANCELLING:
+            return Report(stopped=True)
+        if assignment.again and not self._engine.runner(task.work.kind).can_run(task):
+            return Report(lost=UNTOLD)
+        live.quiet()
+        self.live.pop(task.id, None)
+        run = replace(task.run, attempt=task.run.attempt + 1, started_at=None, claim=None)
+        if await self._queue_again(replace(assignment, again=False), run):
+            return Report(detached=True)
+        return Report(stopped=True)  # it was cancelled meanwhile
+
+    async def _queue_again(self, assignment: Assignment, run: Run) -> bool:
+        moved = await self._record.insist(assignment.task.id, Move.RETRY, Facts(next_run=run))
+        if moved.disposition is Disposition.APPLIED:
+            self._requeue(replace(assignment, task=moved.task))
+        return moved.disposition is Disposition.APPLIED
 
     async def _finish_with(self, id: str, live: Live, report: Awaitable[Report]) -> None:
         await self._finish(id, live, await report)
@@ -151,7 +177,8 @@ class Runs:
         elapsed = self._record.clock.monotonic() - live.began if live.is_aged else None
         live.quiet()
         if report.detached:  # it goes on, and the next owner adopts it
-            self.live.pop(id, None)
+            if self.live.get(id) is live:
+                del self.live[id]
             return
         try:
             await self._record_ending(id, live, report, elapsed)
@@ -197,12 +224,19 @@ class Runs:
         runner = self._engine.runner(task.work.kind)
         if task.status is Status.CANCELLING or not runner.abilities.adopt or not runner.can_run(task):
             return False
-        run = replace(task.run, attempt=task.run.attempt + 1, started_at=None, cancel=None)
+        losses = task.run.losses + 1
+        if task.place and losses >= MOST_LOSSES:
+            return False
+        run = replace(
+            task.run,
+            attempt=task.run.attempt + 1,
+            started_at=None,
+            cancel=None,
+            claim=None,
+            losses=losses if task.place else 0,
+        )
         self._lasting(task).prepare(replace(task, run=run))
-        moved = await self._record.insist(task.id, Move.RETRY, Facts(next_run=run))
-        if moved.disposition is Disposition.APPLIED:
-            self._requeue(moved.task)
-        return moved.disposition is Disposition.APPLIED
+        return await self._queue_again(Assignment(task), run)
 
     def _lasting(self, task: Task) -> LastingRunner:
         return cast("LastingRunner", self._engine.runner(task.work.kind))
@@ -223,6 +257,8 @@ class Runs:
 
     async def detach(self, task: Task) -> bool:
         """Whether the run continues without us."""
+        if task.place and task.id not in self.live:
+            return True  # nobody here follows it: it is at its worker
         if not self._engine.runner(task.work.kind).abilities.adopt or task.status is Status.CANCELLING:
             return False
         return await self._lasting(task).detach(task)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import cast
 
-from meantime.conversation.push import Pushing
 from meantime.kernel.argument_checks import check_all, check_scope
 from meantime.kernel.constraints import check_count, check_flag
 from meantime.kernel.errors import Closed, InvalidInput, NotFound, RetryNotSupported
@@ -20,28 +19,18 @@ from meantime.kernel.overview import Overview
 from meantime.kernel.row_facts import RowFacts
 from meantime.kernel.stats import Statistics
 from meantime.kernel.work import Order, ToolInfo
-from meantime.ports.clock import Clock
-from meantime.ports.engine import Engine
 from meantime.ports.event_loop import check_loop
-from meantime.ports.executors import NOBODY, LinkedProcesses
 from meantime.ports.host import Host
 from meantime.ports.runner import ServedRunner
-from meantime.ports.store import Entry, Query, Settled, Store, check_entry
+from meantime.ports.store import Entry, Query, Settled, check_entry
 from meantime.ports.task_details import Attendance, TaskDetails
 from meantime.ports.tasks import Answer, CancelAnswer, OpenTurn, Options, Page, ThreadCount
 
 from .foreground_call import is_a_task
-from .settings import Settings
 from .stages import Stages
 
 
 class Runtime(Stages):
-    def __init__(
-        self, store: Store, engine: Engine, clock: Clock, settings: Settings, linked: LinkedProcesses = NOBODY
-    ) -> None:
-        super().__init__(store, engine, clock, settings, linked)
-        self.pushing = Pushing(self, self.record.sleep)
-
     def _check_open(self) -> None:
         if not self._open:
             raise Closed
@@ -377,6 +366,7 @@ class Runtime(Stages):
             "slots.running": slots.running,
             "slots.waiting": slots.waiting,
             "threads.resting": len(self.waking.resting()),
+            **self.placing.counters(),
         }
 
     async def tools(self, server: str | None) -> Sequence[ToolInfo]:

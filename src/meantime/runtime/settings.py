@@ -10,6 +10,7 @@ from msgspec import Struct
 from meantime.kernel.constraints import one_of, seconds, whole
 from meantime.kernel.limits import Limits, PluginDefaults, Retention
 from meantime.kernel.model import InlineLimits
+from meantime.kernel.placement import check_places
 from meantime.kernel.wake_budget import WakeBudget
 
 ON_CLOSE = one_of("keep", "stop")
@@ -42,5 +43,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     max_threads: int = 256  # worker threads for sync functions, those left behind included
     executor_lease: float = 60.0  # seconds of silence after which a connected process counts as lost
     executor_grace: float = 30.0  # seconds that a lost one has to come back, before its runs are lost
+    worker_lease: float = 30.0  # seconds of silence after which a worker counts as lost
+    worker_grace: float = 30.0  # seconds that a lost one has to come back, before its runs are lost
+    place: Annotated[dict[str, str], check_places] = {}  # where kinds of work, or names, run; default "here"
     plugins: PluginDefaults = PluginDefaults()  # for registries that are given no config
     max_wait: float = 600.0  # the longest that `output(wait=…)` waits

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from typing import cast
 
 from meantime.conversation.push import Pushing
-from meantime.kernel.model import Task
 from meantime.ports.clock import Clock
 from meantime.ports.engine import Engine
 from meantime.ports.event_loop import check_loop
 from meantime.ports.executors import NOBODY, LinkedProcesses
 from meantime.ports.runner import Assignment
 from meantime.ports.store import Store
+from meantime.ports.tasks import Tasks
+from meantime.ports.worker_pools import HERE, Placing
 
 from .admit import Admission
 from .adopt import Adoption
@@ -41,10 +43,14 @@ from .work_io import WorkIO
 class Stages:
     """Every stage with the neighbours that it needs. Opens and closes them in their order."""
 
-    pushing: Pushing  # through the verbs: whoever has them gives it
-
     def __init__(
-        self, store: Store, engine: Engine, clock: Clock, settings: Settings, linked: LinkedProcesses = NOBODY
+        self,
+        store: Store,
+        engine: Engine,
+        clock: Clock,
+        settings: Settings,
+        linked: LinkedProcesses = NOBODY,
+        placing: Placing = HERE,
     ) -> None:
         self.store = store
         self.engine = engine
@@ -52,9 +58,13 @@ class Stages:
         self.record = Record(store, clock)
         self.asking = OpenQuestions(self.record)
         self.runs = Runs(self.record, engine, settings, self.asking, self._requeue)
-        self.admission = Admission(self.record, settings.limits, self.runs.launch, linked.limits_changed)
+        self.placing = placing
+        self.admission = Admission(
+            self.record, settings.limits, self.runs.launch, linked.limits_changed, placing
+        )
+        placing.join(self.admission, self.record)
         self.batches = Batches(self.record)
-        self.submission = Submission(self.record, self.admission, self.batches, engine, settings)
+        self.submission = Submission(self.record, self.admission, self.batches, engine, settings, placing)
         self.looking = Looking(self.record, self.runs, engine, settings)
         self.following = FollowUps(self.record, self.submission, engine)
         self.work_io = WorkIO(self.looking, self.following, engine)
@@ -85,9 +95,11 @@ class Stages:
             engine,
             settings,
             self.sessions,
+            bool(placing.public_key),
             self.runs.stop,
             self.following.recover,
         )
+        self.pushing = Pushing(cast("Tasks", self), self.record.sleep)  # the runtime has the verbs
         every = (self.batches, self.waking, self.observing)
         changes = (self.admission, self.asking, self.looking, self.following, self.usual)
         self.record.listeners += [stage.on_commit for stage in every]
@@ -95,9 +107,9 @@ class Stages:
         self._open = False
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def _requeue(self, task: Task) -> None:
-        self.admission.give_up(task)
-        self.admission.enqueue(Assignment(task))
+    def _requeue(self, assignment: Assignment) -> None:
+        self.admission.give_up(assignment.task)
+        self.admission.enqueue(assignment)
 
     async def open(self) -> None:
         await self.store.open()

@@ -16,14 +16,18 @@ from meantime.kernel.errors import Duplicate, InvalidInput, NotFound, NotResumab
 from meantime.kernel.fork_context import seed
 from meantime.kernel.ids import ENTROPY, task_id
 from meantime.kernel.lifecycle import Move, Status
+from meantime.kernel.limits import Lane, lane_of
 from meantime.kernel.lines import ROLES, Line
 from meantime.kernel.model import Run, Task
+from meantime.kernel.placement import HERE, place_of
 from meantime.kernel.timeouts import resolve
 from meantime.kernel.work import Order, check_input
 from meantime.ports.engine import Engine
 from meantime.ports.runner import Assignment, LastingRunner, Runner, Standing, TalkingRunner
 from meantime.ports.store import Entry
 from meantime.ports.tasks import Options
+from meantime.ports.worker_pools import HERE as NO_WORKERS
+from meantime.ports.worker_pools import Placing
 
 from .admit import Admission
 from .batches import Batches
@@ -33,17 +37,25 @@ from .record import Record, Then
 from .settings import Settings
 
 MAX_PROMPT = 1_000_000  # characters
+PLACED = ("call", "shell")  # kinds of work that workers perform
 
 
 class Submission:
     def __init__(
-        self, record: Record, admission: Admission, batches: Batches, engine: Engine, settings: Settings
+        self,
+        record: Record,
+        admission: Admission,
+        batches: Batches,
+        engine: Engine,
+        settings: Settings,
+        placing: Placing = NO_WORKERS,
     ) -> None:
         self._record = record
         self._admission = admission
         self._engine = engine
         self._settings = settings
         self._batches = batches
+        self._placing = placing
         self._preparing: set[str] = set()  # on their way to the ledger
 
     async def start(self, thread: str, order: Order, options: Options) -> Task:
@@ -51,15 +63,20 @@ class Submission:
         runner = self._engine.runner(order.work.kind)
         parent = await parent_of(options, self._record)
         batch = await self._batches.choose(thread, options.batch)
-        # With a free slot the task is created running: one commit, and the work starts after it.
-        starts = self._admission.is_open(thread, order.work.kind, on_limit=options.on_limit)
+        place = self._place_of(order, options)
+        if place and order.work.kind == "shell":
+            order = order.for_worker()
+        # With a free slot the task is created running: one commit, and the work starts after it. Work of a
+        # pool is queued until a worker has claimed it.
+        lane = Lane(thread, order.work.kind, place)
+        starts = self._admission.is_open(lane, on_limit=options.on_limit) and not place
         if options.fork:
             if not runner.abilities.talk:
                 raise InvalidInput(
                     f"{order.work.kind} tasks have no conversation to fork.", code="nothing_to_fork"
                 )
             order = await self._forking(thread, order, options)
-        task = self.new_task(thread, order, options, runner, batch, parent, running=starts)
+        task = self.new_task(thread, order, options, runner, batch, parent, running=starts, place=place)
         assignment = Assignment(task, order.target, order.args, order.kwargs)
         runner.check(task, assignment)
         if task.retry and not runner.can_run(task):
@@ -72,6 +89,22 @@ class Submission:
         then = self._admission.reserve(assignment) if starts else self._enqueue(assignment)
         await self._record.create(task, prepared(then) if prepared else then)
         return task
+
+    def _place_of(self, order: Order, options: Options) -> str:
+        """The pool that the work is for; empty is here. A function of a connected process is its own."""
+        wanted = options.place
+        if wanted is None and not self._settings.place:
+            return ""
+        if wanted is None:
+            wanted = HERE if options.executor else place_of(order.work, self._settings.place)
+        place = self._placing.check(wanted)
+        if place and (order.work.kind not in PLACED or options.executor):
+            raise InvalidInput(
+                f"{order.work.kind} tasks run at the owner of the ledger, not at {place!r}.",
+                hint="Place functions and commands; leave place out for all else.",
+                code="not_placeable",
+            )
+        return place
 
     async def _forking(self, thread: str, order: Order, options: Options) -> Order:
         """The conversation that it goes on from, kept with the order: a fork never starts blank."""
@@ -164,7 +197,7 @@ class Submission:
             raise NotResumable(
                 "The session of this task is gone.", code="session_gone", hint="Start a new task instead."
             )
-        self._admission.is_open(task.thread, task.work.kind, on_limit=options.on_limit)  # or raises
+        self._admission.is_open(lane_of(task), on_limit=options.on_limit)  # or raises
         run = Run(
             number=task.run.number + 1,
             queued_at=self._record.clock.now(),
@@ -204,7 +237,15 @@ class Submission:
         parent: Parent | None,
         *,
         running: bool,
+        place: str | None = None,
     ) -> Task:
+        """`place`: None is here, whatever the options say; one that names a pool is then refused."""
+        if place is None and options.place not in (None, HERE):
+            raise InvalidInput(
+                "Work that somebody waits for, or that runs already, runs here.",
+                hint="Leave place out, or hand the work off with start().",
+                code="not_placeable",
+            )
         now = self._record.clock.now()
         standing = _standing(runner, order.work.name)
         wanted = standing.timeout if options.timeout is None else options.timeout
@@ -237,6 +278,7 @@ class Submission:
             inline=options.inline,
             meta=options.meta,
             executor=options.executor,
+            place=place or "",
             children=allowed_below(parent, standing.depth),
             above=None if parent is None else parent.agent,
         )

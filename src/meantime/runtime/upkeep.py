@@ -45,6 +45,7 @@ class Upkeep:
         engine: Engine,
         settings: Settings,
         sessions: SessionCleanup,
+        has_carrier: bool,
         stop: Callable[[Task], None],
         follow: Callable[[], Coroutine[Any, Any, None]],
     ) -> None:
@@ -54,6 +55,7 @@ class Upkeep:
         self._follow = follow
         self._lasting = {runner.kind: runner for runner in engine.lasting()}
         self._is_copy = False
+        self._has_carrier = has_carrier
         self._batches = batches
         self._admission = admission
         self._announcing = announcing
@@ -89,6 +91,8 @@ class Upkeep:
 
     def _take_up(self, task: Task) -> bool:
         """Work that outlives us is followed again: its runner finds out what has become of it."""
+        if self._is_out_of_reach(task):
+            return True
         runner = self._lasting.get(task.work.kind)
         if task.status is Status.QUEUED or runner is None or (self._is_copy and not runner.knows_whose(task)):
             return False
@@ -96,6 +100,17 @@ class Upkeep:
         if task.status is Status.CANCELLING:
             # Not before its run has begun, which is next: there would be nobody to hear it.
             asyncio.get_running_loop().call_soon(self._stop, task)
+        return True
+
+    def _is_out_of_reach(self, task: Task) -> bool:
+        """Without a carrier nothing is known of a run at a worker. It is left to an owner that has one."""
+        if not task.place or task.status is Status.QUEUED or self._is_copy or self._has_carrier:
+            return False
+        logger.warning(
+            "Task %s runs at a worker, and no carrier is configured: it is left as it is. Set [engine] "
+            "carrier to follow it.",
+            task.id,
+        )
         return True
 
     async def _sweep(self, older_than: float) -> None:
@@ -116,7 +131,7 @@ class Upkeep:
             self._prepare(task)
             self._admission.enqueue(Assignment(task))
         elif task.status in (Status.RUNNING, Status.WAITING) and again:
-            run = replace(task.run, attempt=task.run.attempt + 1, started_at=None, cancel=None)
+            run = replace(task.run, attempt=task.run.attempt + 1, started_at=None, cancel=None, claim=None)
             self._prepare(replace(task, run=run))
             moved = await self._record.move(task.id, Move.RETRY, Facts(next_run=run))
             self._admission.enqueue(Assignment(moved.task))

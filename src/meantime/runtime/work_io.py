@@ -36,7 +36,7 @@ class WorkIO:
         check_count(limit, "limit", 1, MOST)
         stream = check_choice(stream, "stream", STREAMS)
         task = await self._looking.find(ref, thread)
-        chunk = self._runner(task).read(task, stream, offset, limit)
+        chunk = await self._runner(task).read(task, stream, offset, limit)
         return replace(chunk, ended=task.ended and chunk.next >= chunk.total)
 
     async def tail(self, ref: str, thread: str | None, stream: str, lines: int, limit: int) -> Chunk:
@@ -44,7 +44,8 @@ class WorkIO:
         check_count(limit, "limit", 1, MOST)
         stream = check_choice(stream, "stream", STREAMS)
         task = await self._looking.find(ref, thread)
-        return replace(self._runner(task).tail(task, stream, lines, limit), ended=task.ended)
+        chunk = await self._runner(task).tail(task, stream, lines, limit)
+        return replace(chunk, ended=task.ended)
 
     async def wait_output(self, ref: str, thread: str | None, stream: str, seen: int) -> None:
         """Returns when there is more than `seen` bytes, when the task has ended, or after a while."""

@@ -69,6 +69,7 @@ def _rows(home: Home, health: Any, info: Any, stats: Any) -> list[tuple[str, str
         ("limits", _limits(info.get("limits"))),
         ("agents", ", ".join(one["name"] for one in info.get("agents", []))),
         ("clients", _clients(info)),
+        ("workers", _workers(info, stats.get("workers") or {})),
     ]  # fmt: skip
 
 
@@ -82,6 +83,18 @@ def _limits(limits: dict[str, Any] | None) -> str:
         return ""
     own, total = ("no limit" if limits[name] < 0 else str(limits[name]) for name in ("perThread", "total"))
     return f"{own} per thread and kind · {total} in all, then {limits['onLimit']}"
+
+
+def _workers(info: dict[str, Any], counts: dict[str, int]) -> str:
+    if not counts:
+        return ""
+    up = "carrier up" if counts.get("carrier_up") else "the carrier is down: see `meantime doctor`"
+    versions = sorted(
+        {one["version"] for one in info.get("workers", []) if one["version"] != info["version"]}
+    )
+    other = [f"of other versions: {', '.join(versions)}"] if versions else []
+    there = f"{len(info.get('workers', []))} workers"
+    return " · ".join([there, f"{counts.get('unclaimed', 0)} offers unclaimed", up, *other])
 
 
 def _clients(info: dict[str, Any]) -> str:

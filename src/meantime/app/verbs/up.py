@@ -16,12 +16,17 @@ from meantime.surfaces.terminal.std_streams import echo
 @verb("up", starts=False)
 @option("--foreground", is_flag=True, help="Stay here and log to stderr, for a service manager.")
 @option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="For this daemon: http.port=6000.")
+@option("--carrier", metavar="URL", help="Have workers: nats://…, tls://…, postgres://… or local.")
 @option("--wait", type=Number(0.1, 3600), default=30.0, show_default=True, metavar="SECONDS")
 @as_json
-def command(foreground: bool, settings: tuple[str, ...], wait: float, as_json: bool) -> None:
+def command(
+    foreground: bool, settings: tuple[str, ...], carrier: str | None, wait: float, as_json: bool
+) -> None:
     """Start the daemon. Every other verb does this when it needs to."""
     with_daemon = daemon()
     home = with_daemon.home
+    if carrier is not None:
+        settings = (*settings, f"engine.carrier={carrier}")
     variables = dict(map(_variable, settings))
     was_up = answers(home)
     if settings and was_up:

@@ -145,7 +145,7 @@ class CliSessionHost:
             self._left.discard(session.id)
         output.end()
         self._learn(session, output)
-        return judge(adapter, output, ending, following.stderr(STDERR))
+        return judge(adapter, output, ending, await following.stderr(STDERR))
 
     def _command(self, session: CliSession, prompt: Prompt, brief: Brief) -> Command:
         settings = brief.settings

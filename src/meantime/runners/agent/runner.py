@@ -290,10 +290,10 @@ class AgentRunner:
 
     # -- what it says
 
-    def read(self, task: Task, stream: str, offset: int, most: int) -> Chunk:
+    async def read(self, task: Task, stream: str, offset: int, most: int) -> Chunk:
         return Segments(self._folder(task.id), "text").read(offset, most)
 
-    def tail(self, task: Task, stream: str, lines: int, most: int) -> Chunk:
+    async def tail(self, task: Task, stream: str, lines: int, most: int) -> Chunk:
         return Segments(self._folder(task.id), "text").tail(lines, most)
 
     async def changed(self, task: Task, stream: str, seen: int) -> bool:
@@ -304,7 +304,7 @@ class AgentRunner:
             await journal.changed.wait()
         return journal is not None
 
-    def whole(self, path: str) -> bytes:
+    async def whole(self, path: str) -> bytes:
         raise NotFound(f"{path} is not the output of an agent.")
 
     async def write(self, task: Task, data: bytes, *, eof: bool) -> None:

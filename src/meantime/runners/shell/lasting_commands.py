@@ -75,7 +75,7 @@ class LastingCommand:
         while True:
             ended = ended or self._running.done()
             task = replace(self._task, status=Status.COMPLETED) if ended else self._task
-            chunk = self._runner.read(task, OUT, offset, MOST)
+            chunk = await self._runner.read(task, OUT, offset, MOST)
             if chunk.data:
                 yield Piece(chunk.offset, chunk.data)
                 offset = chunk.next
@@ -88,8 +88,8 @@ class LastingCommand:
         await asyncio.wait({self._running})
         return self._ended()
 
-    def stderr(self, most: int) -> str:
-        return as_text(self._runner.tail(self._task, ERR, most, most).data)
+    async def stderr(self, most: int) -> str:
+        return as_text((await self._runner.tail(self._task, ERR, most, most)).data)
 
     async def stop(self) -> CommandEnd:
         hard = False

@@ -35,6 +35,7 @@ QUICK = 1 << 16  # bytes of output that are read on the event loop
 UNANSWERED = 4.0
 UNLIMITS, UNLIMIT_AGAIN = 50, 0.1  # tries, and seconds between them, to remove a limit that is still in use
 STEPS = 10  # of the event loop
+OUTPUT_FILES = (cells.STATE_FILE, cells.OUT_FILE, cells.ERR_FILE, cells.WHOLE_FILE)
 OPENS, OPEN_AGAIN = 30, 1.0  # tries to open the files of a command that may be running, and seconds between
 
 
@@ -307,20 +308,25 @@ class ShellRunner:
 
     # -- what it says, and what it is told
 
-    def read(self, task: Task, stream: str, offset: int, most: int) -> Chunk:
+    async def read(self, task: Task, stream: str, offset: int, most: int) -> Chunk:
         return output_ring.read(self._places.of(task), stream, offset, most, ended=task.ended)
 
-    def tail(self, task: Task, stream: str, lines: int, most: int) -> Chunk:
+    async def tail(self, task: Task, stream: str, lines: int, most: int) -> Chunk:
         return output_ring.tail(self._places.of(task), stream, lines, most, ended=task.ended)
 
     async def changed(self, task: Task, stream: str, seen: int) -> bool:
         watch = self._watches.get(task.id)
         return watch is not None and await watch.changed(stream, seen)
 
-    def whole(self, path: str) -> bytes:
+    async def whole(self, path: str) -> bytes:
         if not self._places.holds(Path(path)):
             raise NotFound(f"{path} is not the output of a command here.")
-        return Path(path).read_bytes()
+        return await asyncio.to_thread(Path(path).read_bytes)
+
+    def output_files(self, task: Task) -> dict[str, Path]:
+        """The files that hold its output, by their endings: a copy of them elsewhere can be read as these."""
+        base = self._places.of(task)
+        return {ending: Path(f"{base}{ending}") for ending in OUTPUT_FILES}
 
     def interrupt(self, task: Task) -> bool:
         """As Ctrl-C at its terminal would. False if nothing can receive it."""

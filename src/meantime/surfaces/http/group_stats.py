@@ -34,6 +34,11 @@ def wire_stats(found: Statistics, counts: Mapping[str, int]) -> Stats:
             for name, count in sorted(counts.items())
             if name.startswith("notices.")
         },
+        workers={
+            name.removeprefix("workers."): count
+            for name, count in sorted(counts.items())
+            if name.startswith("workers.")
+        },
     )
 
 

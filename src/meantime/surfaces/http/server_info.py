@@ -6,7 +6,7 @@ import asyncio
 import os
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 from starlette.responses import Response
 
 from meantime.kernel.durations import iso
@@ -19,7 +19,17 @@ from meantime.toolset.toolset import Toolset
 from .dependencies import Dependencies
 from .group_stats import wire_stats
 from .routing import RequestContext
-from .server_schemas import AgentName, Health, Info, OfferedTool, PushedHost, Stats, WireLimits, WireToolset
+from .server_schemas import (
+    AgentName,
+    Health,
+    Info,
+    OfferedTool,
+    PushedHost,
+    Stats,
+    WireLimits,
+    WireToolset,
+    WireWorker,
+)
 from .task_requests import LimitsBody
 from .thread_requests import ToolsetChoice
 
@@ -69,6 +79,8 @@ async def get_info(deps: Dependencies, asked: RequestContext[None, None]) -> Inf
         delivery=DELIVERY,
         hosts=[PushedHost(thread=host.thread, grade=host.grade, kind=host.kind) for host in hosts],
         executors=about.executors if asked.thread is None else (),
+        workers=[WireWorker(**asdict(one)) for one in about.workers] if asked.thread is None else [],
+        owner_key=about.owner_key,
         clients=about.clients + deps.feed.clients,
     )
 

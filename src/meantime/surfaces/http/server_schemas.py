@@ -50,6 +50,10 @@ class Stats(Answer):
         dict[str, Count],
         described("Beyond the seed: how many notices are in each state; empty for a thread's token."),
     ]
+    workers: Annotated[
+        dict[str, Count],
+        described("Beyond the seed: counters of work on other machines; empty without a carrier."),
+    ]
 
 
 class WireLimits(Answer):
@@ -73,6 +77,18 @@ class AgentName(Answer):
     description: str
 
 
+class WireWorker(Answer):
+    name: str
+    host: str
+    pool: str
+    slots: Count
+    running: Count
+    version: str
+    silent: Annotated[float, described("Seconds since its last message.")]
+    labels: dict[str, str]
+    draining: bool
+
+
 class Info(Answer):
     name: Literal["meantime"]
     version: str
@@ -90,6 +106,8 @@ class Info(Answer):
     delivery: dict[str, str]
     hosts: Annotated[list[PushedHost], described("A thread's token sees its own host only.")]
     executors: tuple[dict[str, Any], ...]
+    workers: Annotated[list[WireWorker], described("Workers on other machines; empty for a thread's token.")]
+    owner_key: Annotated[str, described("The public key that workers pin; empty without a carrier.")]
     clients: Count
 
 

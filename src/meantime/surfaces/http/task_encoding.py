@@ -57,6 +57,8 @@ def wire_task(task: Task, *, whole: bool = False) -> WireTask:
         exit_code=exit_code(task),
         restartable=task.work.faithful or task.executor is not None,
         question=wire_question(task.question, whole=whole),
+        worker=None if run.claim is None else run.claim.worker,
+        place=task.place or None,
         follow_up=(task.follow_up if whole else preview(task.follow_up)) or None,
     )
 

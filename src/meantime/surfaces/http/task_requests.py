@@ -171,6 +171,9 @@ class StartBody(Body):
     retry: Annotated[str, one_of("", "idempotent")] = ""
     on_limit: OnLimit | None = None
     meta: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+    place: Annotated[
+        str | None, described('"pool:NAME" runs it at a worker of that pool, "here" at the owner.')
+    ] = None
     older_tool_call_id: Annotated[
         Id | None, documented("The older spelling of toolCallID.", deprecated=True)
     ] = msgspec.field(default=None, name="toolCallId")

@@ -113,6 +113,8 @@ class WireTask(
     ]
     question: WireQuestion | None
     follow_up: Annotated[str | None, described("Said to an agent while it ran: its next run.")]
+    worker: Annotated[str | None, described("The worker that performs the run, on another machine.")]
+    place: Annotated[str | None, described("The pool of workers that it is for, as pool:NAME.")]
 
 
 class Error(Answer):

@@ -105,6 +105,9 @@ BAD_OPTIONS: tuple[tuple[str, Any], ...] = (
     ("session", "\ud800"),
     ("meta", {"x": object()}),
     ("parent", "../x"),
+    ("place", "gpu"),
+    ("place", "pool:../x"),
+    ("place", "pool:gpu"),  # there are no workers
 )
 
 

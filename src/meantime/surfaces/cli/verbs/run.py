@@ -50,6 +50,7 @@ LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"  # 32 of them
 @option("--no-env", is_flag=True, help="Do not hand over your environment, only what -e says.")
 @option("--id", metavar="ID", help="An id of your own: a second start with it is refused.")
 @option("--retry", is_flag=True, help="It may run again if it is unknown how it ended; needs --no-env.")
+@option("--place", metavar="PLACE", help="Run it at a worker: pool:NAME.")
 @option("--pty", is_flag=True, help="Give it a terminal.")
 @option("--stdin-open", is_flag=True, help="Keep its stdin open for `meantime send`.")
 @option("-w", "--wait", is_flag=True, help="Show its output, and end with its exit code.")
@@ -89,7 +90,8 @@ AGENT_HINT = "For example: meantime run --agent NAME -- Find out why the tests f
 
 def _order(what: str | list[str], given: dict[str, Any]) -> Wire:
     env = _text_only(_named(given["variables"]))
-    own = None if given["no_env"] else _text_only(dict(os.environ))
+    # Another machine has an environment of its own.
+    own = None if given["no_env"] or given["place"] else _text_only(dict(os.environ))
     if given["retry"] and (env or own):
         problem = "A command with --retry cannot have variables: their values are not kept."
         raise CliError(problem, "Use --retry with --no-env: it gets the daemon's environment.", USAGE)
@@ -107,6 +109,7 @@ def _order(what: str | list[str], given: dict[str, Any]) -> Wire:
         "timeout": NONE if given["timeout"] == 0 else given["timeout"],
         "retry": "idempotent" if given["retry"] else None,
         "pty": given["pty"] or None,
+        "place": given["place"],
         "openStdin": given["stdin_open"] or None,
         "notify": None if _is_conversation(given["thread"]) else False,
     }

@@ -51,6 +51,7 @@ def _facts(task: Wire) -> dict[str, str]:
         "next": plain_lines(task.get("followUp") or ""),
         "agent" if task["agent"] != task["kind"] else "kind": plain(task["agent"]),
         "command" if task["kind"] == "shell" else "prompt": plain_lines(task.get("prompt") or ""),
+        "on": plain(task.get("worker") or task.get("place") or ""),
         "thread": plain(task["parentSessionID"]),
         "batch": plain(task.get("batchId") or ""),
         "parent": plain(task.get("parentTaskID") or ""),

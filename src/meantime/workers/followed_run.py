@@ -1,0 +1,119 @@
+"""A run that a worker has claimed, as the owner follows it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from meantime.kernel.errors import MeantimeError
+from meantime.kernel.model import Claim, Task
+from meantime.kernel.outcomes import Report
+from meantime.link import wire_errors
+from meantime.link.frames import WorkState
+from meantime.ports.executors import Relay
+from meantime.ports.runner import Assignment, Stopped
+
+from .messages import AskedMessage, FromOwner, GrantedMessage, RepliedMessage, SayingMessage
+from .worker_requests import WorkerRequests
+
+TellWorker = Callable[[str, FromOwner], None]
+
+
+class FollowedRun:
+    def __init__(self, assignment: Assignment, context: Relay, files: Mapping[str, Path]) -> None:
+        assert assignment.task.run.claim is not None
+        self.assignment = assignment
+        self.context = context
+        self.files = files
+        self.claim: Claim = assignment.task.run.claim
+        self._ended: asyncio.Future[Report] = asyncio.get_running_loop().create_future()
+        self._number = 0  # of the newest `saying`
+        self._asking: set[str] = set()
+        self._replies: dict[str, RepliedMessage] = {}  # a worker that did not get one asks again
+        self._writing = asyncio.Lock()
+
+    @property
+    def task(self) -> Task:
+        return self.assignment.task
+
+    @property
+    def fence(self) -> tuple[int, int]:
+        return self.assignment.fence
+
+    def granted(self) -> GrantedMessage:
+        """Everything that the worker needs, and nothing else of the task."""
+        given = self.assignment.kwargs if self.task.work.kind == "shell" else {}
+        stdin = given.get("stdin")
+        plain = Task(
+            id=self.task.id,
+            thread=self.task.thread,
+            work=self.task.work,
+            status=self.task.status,
+            run=replace(self.task.run, emitted={}, prompt=""),
+            depth=self.task.depth,
+            inline=self.task.inline,
+            children=self.task.children,
+            above=self.task.above,
+        )
+        return GrantedMessage(
+            nonce=self.claim.nonce, task=plain, env=dict(given.get("env") or {}), stdin=stdin
+        )
+
+    def end(self, report: Report) -> None:
+        if not self._ended.done():
+            self._ended.set_result(report)
+
+    async def outlast(self, cancel: Callable[[FollowedRun], None]) -> Report:
+        """A stop is passed on, and what the work makes of it is waited for."""
+        me = asyncio.current_task()
+        assert me is not None
+        while True:
+            try:
+                return await asyncio.shield(self._ended)
+            except asyncio.CancelledError:
+                if self._ended.done():
+                    return self._ended.result()
+                if me.cancelling() > self.context.stops:
+                    return Report(detached=True)  # our loop is going down; the run is not ours to end
+                cancel(self)
+
+    # -- what the worker says of it
+
+    def said(self, message: SayingMessage) -> None:
+        if message.number > self._number:
+            self._number = message.number
+            self.relay(message.said, message.age)
+            self.context.relay_deaf(message.is_deaf)
+
+    def relay(self, said: WorkState, age: float) -> None:
+        self.context.relay(said.progress, said.emitted, said.session)
+        if self.assignment.again:  # what was begun under us, we have timed ourselves
+            self.context.running_for(max(0.0, age))
+
+    async def ask(self, message: AskedMessage, tell: TellWorker) -> None:
+        """Once for each question. The reply is repeated for a worker that asks again."""
+        question = message.question
+        if question.id in self._asking:
+            return
+        if question.id not in self._replies:
+            self._asking.add(question.id)
+            try:
+                reply = await self.context.ask(question)
+                replied = RepliedMessage(nonce=self.claim.nonce, question=question.id, reply=reply)
+            except MeantimeError as problem:
+                error = wire_errors.to_wire(problem)
+                replied = RepliedMessage(nonce=self.claim.nonce, question=question.id, error=error)
+            except Stopped:
+                return  # which it is told by a cancel
+            finally:
+                self._asking.discard(question.id)
+            self._replies[question.id] = replied
+        tell(self.claim.worker, self._replies[question.id])
+
+    async def write(self, requests: WorkerRequests, data: bytes, *, eof: bool) -> None:
+        """One after the other: the worker writes each number once, in their order."""
+        async with self._writing:
+            await requests.send(self.claim, data, eof=eof)

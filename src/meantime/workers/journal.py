@@ -1,0 +1,78 @@
+"""The worker's journal: the claims that it has begun, and the endings that nobody has acknowledged.
+
+One file for each claim, there whole or not at all and synced, so that it survives a power cut. Values of
+variables and stdin are never in it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+from pathlib import Path
+
+import msgspec
+
+from meantime.kernel.errors import LedgerBusy
+from meantime.system.atomic_file import NEW_FILE, PRIVATE, replace_file, sync_folder
+
+from .worker_state import JournalEntry
+
+ENDING = ".json"
+
+
+class ClaimJournal:
+    """The folder of one worker: its id, its lock and its claims."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lock: int | None = None
+        self.home = ""
+
+    def open(self) -> dict[str, JournalEntry]:
+        """The claims of earlier lives, by nonce. Raises LedgerBusy if another worker has this folder."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self.close()
+            raise LedgerBusy(
+                f"Another worker uses {self._folder}.", hint="Give this one a home of its own."
+            ) from None
+        self.home = self._id()
+        found: dict[str, JournalEntry] = {}
+        for path in sorted(self._folder.glob(f"*{ENDING}")):
+            with contextlib.suppress(msgspec.MsgspecError):
+                entry = msgspec.json.decode(path.read_bytes(), type=JournalEntry)
+                found[entry.granted.nonce] = entry
+        return found
+
+    def _id(self) -> str:
+        path = self._folder / "id"
+        with contextlib.suppress(FileExistsError):
+            fd = os.open(path, NEW_FILE, PRIVATE)
+            with open(fd, "w") as file:
+                file.write(os.urandom(8).hex())
+                file.flush()
+                os.fsync(fd)
+            sync_folder(self._folder)
+        return path.read_text().strip()
+
+    def keep(self, entry: JournalEntry) -> None:
+        """Raises OSError: a claim that cannot be written down must not be begun."""
+        path = self._path(entry.granted.nonce)
+        replace_file(path, msgspec.json.encode(entry), durable=True, draft=f".{path.name}")
+
+    def drop(self, nonce: str) -> None:
+        self._path(nonce).unlink(missing_ok=True)
+
+    def _path(self, nonce: str) -> Path:
+        """No nonce is a part of a path: the owner, or whoever wrote to the broker, chose its text."""
+        return self._folder / f"{hashlib.sha256(nonce.encode()).hexdigest()[:32]}{ENDING}"
+
+    def close(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None

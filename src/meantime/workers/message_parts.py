@@ -1,0 +1,52 @@
+"""Messages that are bigger than a carrier takes travel in parts. A message that is sent again fills the gaps
+of the first time."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import struct
+from collections import OrderedDict
+
+PIECE = 256 * 1024  # bytes of one part
+MOST_MESSAGE = 64 << 20  # bytes of a message
+MOST_OPEN = 16  # messages of one sender that are incomplete; the oldest is forgotten
+WHOLE, PART = b"w", b"p"
+_HEAD = struct.Struct("!16sII")  # digest of the message, number of the part, count of parts
+
+
+def cut(data: bytes) -> list[bytes]:
+    if len(data) <= PIECE:
+        return [WHOLE + data]
+    digest = hashlib.sha256(data).digest()[:16]
+    count = math.ceil(len(data) / PIECE)
+    return [
+        PART + _HEAD.pack(digest, number, count) + data[number * PIECE : (number + 1) * PIECE]
+        for number in range(count)
+    ]
+
+
+class PartAssembly:
+    """The parts of one sender."""
+
+    def __init__(self) -> None:
+        self._open: OrderedDict[bytes, dict[int, bytes]] = OrderedDict()
+
+    def joined(self, frame: bytes) -> bytes | None:
+        """The message that this frame completes, if it does."""
+        if frame[:1] == WHOLE:
+            return frame[1:]
+        if frame[:1] != PART or len(frame) <= 1 + _HEAD.size:
+            return None
+        digest, number, count = _HEAD.unpack_from(frame, 1)
+        if not number < count <= math.ceil(MOST_MESSAGE / PIECE):
+            return None
+        parts = self._open.setdefault(digest, {})
+        parts[number] = frame[1 + _HEAD.size :][:PIECE]
+        if len(self._open) > MOST_OPEN:
+            self._open.popitem(last=False)
+        if len(parts) < count:
+            return None
+        self._open.pop(digest, None)
+        data = b"".join(parts[at] for at in sorted(parts))
+        return data if hashlib.sha256(data).digest()[:16] == digest else None

@@ -1,0 +1,275 @@
+"""The owner's part of the protocol, as pure decisions: what was offered, who claimed it, who is silent.
+
+It has no clock and sends nothing. Time comes in by `tick`, messages by the other methods; each returns the
+effects to carry out. The ledger is the truth: a claim counts once `committed` says that it is on record, and
+an ending is acknowledged once `recorded` says so.
+"""
+
+from __future__ import annotations
+
+from meantime.kernel.model import Claim as ClaimOnRecord
+from meantime.ports.worker_pools import WorkerAbout
+
+from .effects import Commit, Conclude, Lose, OwnerEffect, Publish, SendGrant, Settle, Tell, Unbegun
+from .messages import (
+    AliveMessage,
+    ClaimMessage,
+    DeniedMessage,
+    EndedMessage,
+    Fence,
+    HaveMessage,
+    HeardMessage,
+    UnknownMessage,
+)
+
+LEASE, GRACE = 30.0, 30.0  # seconds of silence after which the runs of a worker are lost, all in all
+ASK_AFTER = 2  # `alive`s that do not list a claim, before it is asked for: one may be older than its grant
+ASK_AGAIN = 1.0  # seconds between two questions for the same claim
+REPUBLISH = 1.0  # seconds for which the queue must be empty before what is unclaimed is offered again
+LONGEST_STEP = 2.0  # seconds that one tick counts for: while we were frozen, nobody was silent
+SILENT = "Its worker {worker} sent nothing for {seconds:.0f} s; how far it got is not known."
+RESTARTED = "The machine of its worker {worker} was restarted; how far it got is not known."
+
+
+class OfferState:
+    __slots__ = ("empty_for", "fence", "nonce", "pool")
+
+    def __init__(self, fence: Fence, pool: str) -> None:
+        self.fence = fence
+        self.pool = pool
+        self.nonce = ""  # of the claim that is being committed
+        self.empty_for = 0.0  # seconds that the queue was empty and nobody had claimed it
+
+
+class RunState:
+    __slots__ = ("asked", "claim", "fence", "is_begun", "is_concluding", "missing")
+
+    def __init__(self, fence: Fence, claim: ClaimOnRecord, *, asked: bool) -> None:
+        self.fence = fence
+        self.claim = claim
+        self.is_begun = False  # the worker has said something of it, so it has what it needs
+        self.is_concluding = False
+        self.missing = ASK_AFTER if asked else 0  # `alive`s in a row that do not list it
+        self.asked = ASK_AGAIN  # seconds since it was last asked for
+
+
+class WorkerState:
+    """A worker by its name and home, with its last message."""
+
+    __slots__ = ("alive", "runs", "silent")
+
+    def __init__(self) -> None:
+        self.alive: AliveMessage | None = None
+        self.silent = 0.0  # seconds
+        self.runs: set[str] = set()  # tasks
+
+
+class OwnerState:
+    def __init__(self, lease: float = LEASE, grace: float = GRACE) -> None:
+        self._patience = lease + grace
+        self.offers: dict[str, OfferState] = {}
+        self.runs: dict[str, RunState] = {}
+        self.workers: dict[tuple[str, str], WorkerState] = {}
+        self._by_nonce: dict[str, str] = {}
+
+    # -- what the ledger has
+
+    def offer(self, task: str, fence: Fence, pool: str) -> list[OwnerEffect]:
+        self.offers[task] = OfferState(fence, pool)
+        return [Publish(task, pool)]
+
+    def withdraw(self, task: str) -> None:
+        """It was cancelled, or is not to be claimed for another reason."""
+        self.offers.pop(task, None)
+
+    def follow(self, task: str, fence: Fence, claim: ClaimOnRecord) -> list[OwnerEffect]:
+        """A run that an earlier owner has granted: whether it was begun is asked."""
+        self._keep_run(task, RunState(fence, claim, asked=True))
+        return self._ask(self.runs[task])
+
+    def committed(self, task: str, claim: ClaimOnRecord, *, done: bool) -> list[OwnerEffect]:
+        """The result of a Commit. Not done: the run was cancelled, or the ledger took no write; the worker
+        claims again, or is denied then."""
+        offer = self.offers.get(task)
+        if offer is None or offer.nonce != claim.nonce:
+            return [Tell(claim.worker, DeniedMessage(nonce=claim.nonce))]
+        if not done:
+            offer.nonce = ""
+            return []
+        del self.offers[task]
+        self._keep_run(task, RunState(offer.fence, claim, asked=False))
+        return [SendGrant(task, claim)]
+
+    def recorded(self, task: str, worker: str, nonce: str) -> list[OwnerEffect]:
+        run = self.runs.get(task)
+        if run is not None and run.claim.nonce == nonce:
+            self.let_go(task)
+        return [Tell(worker, HeardMessage(nonce=nonce))]
+
+    def let_go(self, task: str) -> None:
+        """The run is not followed any more."""
+        run = self.runs.pop(task, None)
+        if run is not None:
+            del self._by_nonce[run.claim.nonce]
+            self._worker(run.claim.worker, run.claim.home).runs.discard(task)
+
+    def _keep_run(self, task: str, run: RunState) -> None:
+        self.runs[task] = run
+        self._by_nonce[run.claim.nonce] = task
+        self._worker(run.claim.worker, run.claim.home).runs.add(task)
+
+    def _worker(self, name: str, home: str) -> WorkerState:
+        return self.workers.setdefault((name, home), WorkerState())
+
+    def run_of(self, worker: str, nonce: str) -> str | None:
+        """The task whose run this worker has under this nonce."""
+        task = self._by_nonce.get(nonce)
+        return task if task is not None and self.runs[task].claim.worker == worker else None
+
+    # -- what workers say
+
+    def claim(self, worker: str, said: ClaimMessage) -> list[OwnerEffect]:
+        self._heard(worker, said.home)
+        if (task := self.run_of(worker, said.nonce)) is not None:
+            run = self.runs[task]
+            return [] if run.is_begun else [SendGrant(task, run.claim)]  # the grant was lost
+        offer = self.offers.get(said.task)
+        if offer is None or offer.fence != said.fence or offer.nonce not in ("", said.nonce):
+            return [Tell(worker, DeniedMessage(nonce=said.nonce))]
+        if offer.nonce == said.nonce:
+            return []  # its commit is under way
+        offer.nonce = said.nonce
+        return [Commit(said.task, said.fence, ClaimOnRecord(worker, said.home, said.boot, said.nonce))]
+
+    def alive(self, worker: str, said: AliveMessage) -> list[OwnerEffect]:
+        """A claim that is not listed is asked for. Nothing is concluded from it: this message may be older
+        than the grant."""
+        state = self._heard(worker, said.home)
+        state.alive = said
+        listed = set(said.runs)
+        effects: list[OwnerEffect] = []
+        for task in state.runs:
+            run = self.runs[task]
+            if run.claim.nonce in listed:
+                run.is_begun, run.missing = True, 0
+                continue
+            run.missing += 1
+            if run.missing >= ASK_AFTER:
+                effects += self._ask(run)
+        return effects
+
+    def saying(self, worker: str, nonce: str) -> str | None:
+        """The run of which this worker speaks, if it is followed."""
+        task = self.run_of(worker, nonce)
+        if task is not None:
+            run = self.runs[task]
+            run.is_begun, run.missing = True, 0
+            self._heard(worker, run.claim.home)
+        return task
+
+    def ended(self, worker: str, said: EndedMessage) -> list[OwnerEffect]:
+        task = self.saying(worker, said.nonce)
+        if task is None:
+            return [Settle(worker, said)]
+        run = self.runs[task]
+        if run.is_concluding:
+            return []
+        run.is_concluding = True
+        return [Conclude(task, worker, said)]
+
+    def not_concluded(self, task: str) -> None:
+        """A Conclude could not be carried out: the worker's next `ended` tries again."""
+        if task in self.runs:
+            self.runs[task].is_concluding = False
+
+    def unknown(self, worker: str, said: UnknownMessage) -> list[OwnerEffect]:
+        """A journal that does not have a claim of its own home and boot proves that the run never began."""
+        task = self.run_of(worker, said.nonce)
+        if task is None or self.runs[task].is_concluding:
+            return []
+        claim = self.runs[task].claim
+        if claim.home != said.home:
+            return []  # another worker of this name: the silence of the first one decides
+        self._heard(worker, said.home)
+        self.let_go(task)
+        if claim.boot and claim.boot == said.boot:
+            return [Unbegun(task)]
+        return [Lose(task, RESTARTED.format(worker=worker))]
+
+    def _heard(self, worker: str, home: str) -> WorkerState:
+        state = self._worker(worker, home)
+        state.silent = 0.0
+        return state
+
+    def _ask(self, run: RunState) -> list[OwnerEffect]:
+        if run.asked < ASK_AGAIN:
+            return []
+        run.asked = 0.0
+        return [Tell(run.claim.worker, HaveMessage(nonce=run.claim.nonce))]
+
+    # -- time
+
+    def tick(self, seconds: float, *, up: bool = True) -> list[OwnerEffect]:
+        """So many seconds have passed. While the carrier is down no message arrives, so nobody is silent."""
+        step = min(seconds, LONGEST_STEP)
+        effects: list[OwnerEffect] = []
+        for key, state in list(self.workers.items()):
+            state.silent += step if up else 0.0
+            if state.silent > self._patience:
+                effects += self._lose(key, state)
+                continue
+            for task in state.runs:
+                run = self.runs[task]
+                run.asked += step
+                if run.missing >= ASK_AFTER and not run.is_concluding:
+                    effects += self._ask(run)
+        return effects
+
+    def _lose(self, key: tuple[str, str], state: WorkerState) -> list[OwnerEffect]:
+        lost = sorted(task for task in state.runs if not self.runs[task].is_concluding)
+        for task in lost:
+            self.let_go(task)
+        if not state.runs:
+            del self.workers[key]
+        return [Lose(task, SILENT.format(worker=key[0], seconds=self._patience)) for task in lost]
+
+    def empty(self, pool: str, seconds: float) -> list[OwnerEffect]:
+        """The queue of the pool was empty during the last seconds, for certain: unclaimed offers are lost."""
+        effects: list[OwnerEffect] = []
+        for task, offer in self.offers.items():
+            if offer.pool != pool or offer.nonce:
+                continue
+            offer.empty_for += seconds
+            if offer.empty_for >= REPUBLISH:
+                offer.empty_for = 0.0
+                effects.append(Publish(task, pool))
+        return effects
+
+    def not_empty(self, pool: str) -> None:
+        for offer in self.offers.values():
+            if offer.pool == pool:
+                offer.empty_for = 0.0
+
+    # -- numbers
+
+    def slots(self, pool: str) -> int:
+        """The slots of the pool's workers that sent a message within the lease, and do not drain."""
+        alive = [state.alive for state in self.workers.values() if state.silent <= self._patience / 2]
+        return sum(one.slots for one in alive if one is not None and one.pool == pool and not one.draining)
+
+    def about(self) -> tuple[WorkerAbout, ...]:
+        return tuple(
+            WorkerAbout(
+                name,
+                one.alive.host,
+                one.alive.pool,
+                one.alive.slots,
+                one.alive.running,
+                one.alive.version,
+                round(one.silent, 1),
+                one.alive.labels,
+                one.alive.draining,
+            )
+            for (name, _), one in sorted(self.workers.items())
+            if one.alive is not None
+        )

@@ -1,0 +1,303 @@
+"""A worker: claims offers of its pool, performs them, and repeats each ending until it is acknowledged.
+
+`worker_state.py` decides; this carries out its effects. Everything that must survive is in the journal before
+it happens.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+
+from msgspec import Struct
+
+from meantime.kernel.errors import MeantimeError
+from meantime.ports.carrier import MOST_PULLED, CarrierState, Offered, WorkerCarrier
+from meantime.ports.clock import Alarm, Clock
+from meantime.ports.engine import Engine
+from meantime.ports.event_loop import BackgroundTasks
+
+from . import messages as say
+from .effects import Begin, Describe, Drop, Keep, Say, Taken, TakeUp, WorkerEffect
+from .journal import ClaimJournal
+from .message_parts import PartAssembly, cut
+from .owner_key import Verifier
+from .worker_run import PerformedRun
+from .worker_state import WorkerSideState
+
+logger = logging.getLogger("meantime")
+TICK = 0.5  # seconds
+PULL_WAIT = 5.0  # seconds that one pull waits for an offer
+RELEASED_WAIT = 1.0  # seconds after offers that it cannot perform
+FULL_WAIT = 0.2  # seconds between two looks for a free slot
+REST = 30.0  # seconds without claims after the journal could not be written
+
+
+class WorkerSettings(Struct, frozen=True, kw_only=True):
+    pool: str = "default"
+    slots: int = 32
+    labels: dict[str, str] = {}
+    kinds: tuple[str, ...] = ("call", "shell")
+    functions: tuple[str, ...] = ()  # names of the functions that it performs
+    version: str = ""
+    boot: str = ""
+
+
+class Worker:
+    def __init__(
+        self,
+        carrier: WorkerCarrier,
+        engine: Engine,
+        journal: ClaimJournal,
+        verifier: Verifier,
+        clock: Clock,
+        settings: WorkerSettings,
+    ) -> None:
+        self._carrier = carrier
+        self._engine = engine
+        self._journal = journal
+        self._verifier = verifier
+        self._clock = clock
+        self._settings = settings
+        self.state = WorkerSideState("", settings.boot)
+        self.runs: dict[str, PerformedRun] = {}
+        self._parts = PartAssembly()
+        self._beside = BackgroundTasks()
+        self._pulling: asyncio.Task[None] | None = None
+        self._alarm: Alarm | None = None
+        self._ticked = 0.0
+        self._taken: dict[tuple[str, tuple[int, int]], Offered] = {}
+        self.is_draining = False
+        self._closed = False
+        self._idle = asyncio.Event()
+        self._resting = 0.0  # until this moment nothing is claimed
+
+    # -- life
+
+    async def open(self) -> None:
+        """Takes up what an earlier life has left, then asks for more. Raises LedgerBusy."""
+        found = self._journal.open()
+        self.state = WorkerSideState(self._journal.home, self._settings.boot, found)
+        await self._engine.open()
+        await self._carrier.open(self._receive, self._state_changed)
+        self._do(self.state.recover())
+        self._ticked = self._clock.monotonic()
+        self._tick()
+        self._pulling = asyncio.get_running_loop().create_task(self._pull())
+
+    async def drain(self, seconds: float) -> None:
+        """Claims nothing more, and waits until nothing runs and every ending was acknowledged."""
+        self.is_draining = True
+        self._idle.clear()
+        alarm = self._clock.call_later(seconds, self._idle.set)
+        try:
+            await self._idle.wait()
+        finally:
+            alarm.cancel()
+
+    async def close(self) -> None:
+        """Commands keep running, and the next life follows them; functions end with us and are lost."""
+        self._closed = True
+        if self._alarm is not None:
+            self._alarm.cancel()
+        if self._pulling is not None:
+            self._pulling.cancel()
+            await asyncio.gather(self._pulling, return_exceptions=True)
+        for run in list(self.runs.values()):
+            await run.leave()
+        await self._beside.close()
+        await self._carrier.close()
+        await self._engine.close()
+        self._journal.close()
+
+    def _state_changed(self, state: CarrierState) -> None:
+        if not self._closed:
+            logger.info("The carrier is %s.", "connected" if state.up else f"down: {state.reason}")
+
+    # -- offers
+
+    async def _pull(self) -> None:
+        while True:
+            free = self._settings.slots - self.state.taken
+            if free <= 0 or self.is_draining or self._clock.monotonic() < self._resting:
+                await asyncio.sleep(FULL_WAIT)
+                continue
+            try:
+                found = await self._carrier.pull(self._settings.pool, min(free, MOST_PULLED), PULL_WAIT)
+            except MeantimeError as problem:
+                logger.warning("No offers could be pulled: %s", problem)
+                await asyncio.sleep(PULL_WAIT)
+                continue
+            claimed = [self._offered(offered) for offered in found]
+            if found and not any(claimed):  # they come back at once: others must have time to take them
+                await asyncio.sleep(RELEASED_WAIT)
+
+    def _offered(self, offered: Offered) -> bool:
+        """Whether it was claimed. One that the owner did not sign is removed; one that this worker cannot
+        perform is left to another."""
+        data = self._verifier.opened(offered.data)
+        offer = None if data is None else _read(data)
+        if not isinstance(offer, say.OfferMessage):
+            logger.warning("An offer was refused: the owner did not sign it, or it cannot be read.")
+            self._carrier.acknowledge(offered)
+        elif not self._can(offer):
+            self._carrier.release(offered)
+        else:
+            self._taken[offer.task, offer.fence] = offered
+            self._do(self.state.offered(offer, os.urandom(12).hex()))
+            return True
+        return False
+
+    def _can(self, offer: say.OfferMessage) -> bool:
+        settings = self._settings
+        if offer.work not in settings.kinds or offer.pool != settings.pool:
+            return False
+        if any(settings.labels.get(label) != value for label, value in offer.needs.items()):
+            return False
+        return offer.work != "call" or offer.name in settings.functions
+
+    # -- from the owner
+
+    def _receive(self, frame: bytes) -> None:
+        joined = self._parts.joined(frame)
+        data = None if joined is None else self._verifier.opened(joined)
+        said = None if data is None else _read(data)
+        if said is not None:
+            self._take(said)
+
+    def _take(self, said: say.FromOwner) -> None:
+        match said:
+            case say.GrantedMessage():
+                self._granted(said)
+            case say.DeniedMessage():
+                self._do(self.state.denied(said.nonce))
+            case say.HeardMessage():
+                self._do(self.state.heard(said.nonce))
+            case say.HaveMessage():
+                self._do(self.state.have(said.nonce))
+            case say.CancelMessage():
+                if run := self.runs.get(said.nonce):
+                    run.stop(said.times)
+            case say.RepliedMessage():
+                if run := self.runs.get(said.nonce):
+                    run.replied(said)
+            case say.ReadMessage() | say.WatchMessage() | say.SendMessage():
+                self._beside.start(self._answer(said))
+            case say.OfferMessage():
+                pass  # offers come from the queue
+
+    def _granted(self, said: say.GrantedMessage) -> None:
+        """The granted work is checked as the offered work was: work that is not allowed here is not begun."""
+        work = said.task.work
+        offer = say.OfferMessage(
+            task="", fence=(0, 0), pool=self._settings.pool, work=work.kind, name=work.name
+        )
+        if not self._can(offer):
+            self.state.denied(said.nonce)
+        self._do(self.state.granted(said))
+
+    async def _answer(self, asked: say.ReadMessage | say.WatchMessage | say.SendMessage) -> None:
+        entry = self.state.journal.get(asked.nonce)
+        if entry is None:
+            return  # it was never here, or is over and recorded
+        run = self.runs.get(asked.nonce) or self._performed(entry.granted, again=True)
+        self._say(await run.answer(asked))
+
+    # -- effects
+
+    def _do(self, effects: list[WorkerEffect]) -> None:
+        for effect in effects:
+            if not self._carry_out(effect):
+                return
+
+    def _carry_out(self, effect: WorkerEffect) -> bool:
+        """False: what follows must not happen."""
+        match effect:
+            case Say(message):
+                self._say(message)
+            case Keep(nonce):
+                return self._keep(nonce)
+            case Drop(granted):
+                self._performed(granted, again=True).forget()
+                self.runs.pop(granted.nonce, None)
+                self._journal.drop(granted.nonce)
+            case Begin(granted):
+                self._performed(granted, again=False).begin(self._ended)
+            case TakeUp(granted):
+                self._performed(granted, again=True).begin(self._ended)
+            case Describe(nonce):
+                if run := self.runs.get(nonce):
+                    self._say(run.saying())
+            case Taken(offer):
+                if offered := self._taken.pop((offer.task, offer.fence), None):
+                    self._carrier.acknowledge(offered)
+        return True
+
+    def _keep(self, nonce: str) -> bool:
+        """A run that cannot be written down is not begun, and is another worker's. An ending that cannot be
+        is sent all the same; only a crash before it is acknowledged would lose it."""
+        entry = self.state.journal[nonce]
+        try:
+            self._journal.keep(entry)
+        except OSError as problem:
+            logger.error("The journal could not be written: %s", problem)
+            if entry.ended is None:
+                del self.state.journal[nonce]
+                self._resting = self._clock.monotonic() + REST
+                self._say(say.UnknownMessage(nonce=nonce, home=self.state.home, boot=self.state.boot))
+                return False
+        return True
+
+    def _performed(self, granted: say.GrantedMessage, *, again: bool) -> PerformedRun:
+        run = self.runs.get(granted.nonce)
+        if run is None:
+            run = PerformedRun(granted, self._engine, self._clock, self._say, again=again)
+            self.runs[granted.nonce] = run
+        return run
+
+    def _ended(self, ended: say.EndedMessage) -> None:
+        if not self._closed:
+            self._do(self.state.finished(ended.nonce, ended))
+
+    def _say(self, message: say.FromWorker) -> None:
+        for part in cut(say.encode(message)):
+            self._carrier.to_owner(part)
+
+    # -- time
+
+    def _tick(self) -> None:
+        now = self._clock.monotonic()
+        passed, self._ticked = now - self._ticked, now
+        self._do(self.state.tick(passed))
+        for run in self.runs.values():
+            run.tick()
+        if not self.state.journal and not self.state.pending:
+            self._idle.set()
+        settings = self._settings
+        self._say(
+            say.AliveMessage(
+                home=self.state.home,
+                boot=self.state.boot,
+                pool=settings.pool,
+                slots=settings.slots,
+                running=self.state.running,
+                runs=tuple(self.state.journal),
+                host=socket.gethostname(),
+                version=settings.version,
+                labels=settings.labels,
+                kinds=settings.kinds,
+                draining=self.is_draining,
+            )
+        )
+        if not self._closed:
+            self._alarm = self._clock.call_later(TICK, self._tick)
+
+
+def _read(data: bytes) -> say.FromOwner | None:
+    try:
+        return say.from_owner(data)
+    except say.UnreadableMessage as problem:
+        logger.warning("A message of the owner was refused: %s", problem)
+        return None

@@ -1,0 +1,100 @@
+"""Requests of the owner to a worker, such as for a stretch of output, repeated until they are answered."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from meantime.kernel.errors import Closed, Refused
+from meantime.kernel.model import Chunk, Claim
+from meantime.link.wire_errors import from_wire
+from meantime.ports.clock import Clock
+
+from .messages import AnswerMessage, FromOwner, ReadMessage, SendMessage, WatchMessage
+
+ASK_AGAIN = 1.0  # seconds
+PATIENCE = 10.0  # seconds after which a worker that does not answer is unreachable
+Request = ReadMessage | WatchMessage | SendMessage
+
+
+class WorkerRequests:
+    def __init__(self, tell: Callable[[str, FromOwner], None], clock: Clock) -> None:
+        self._tell = tell
+        self._clock = clock
+        self._open: dict[str, asyncio.Future[AnswerMessage]] = {}
+        self._life = os.urandom(4).hex()  # an answer to an earlier owner is not ours
+        self._count = 0
+        self._sent = 0
+
+    async def read(
+        self,
+        claim: Claim,
+        *,
+        stream: str = "",
+        offset: int = 0,
+        most: int = 0,
+        lines: int = 0,
+        file: str = "",
+        patience: float = PATIENCE,
+    ) -> Chunk:
+        request = ReadMessage(
+            ask="", nonce=claim.nonce, stream=stream, offset=offset, most=most, lines=lines, file=file
+        )
+        answer = await self._ask(claim, request, patience)
+        return answer.chunk or Chunk(b"", offset, offset, offset)
+
+    async def watch(self, claim: Claim, stream: str, seen: int) -> bool:
+        request = WatchMessage(ask="", nonce=claim.nonce, stream=stream, seen=seen)
+        return (await self._ask(claim, request, PATIENCE)).changed
+
+    async def send(self, claim: Claim, data: bytes, *, eof: bool) -> None:
+        """Numbered by the time, so that those of a later owner are higher."""
+        self._sent = max(self._sent + 1, int(self._clock.now() * 1_000_000))
+        request = SendMessage(ask="", nonce=claim.nonce, number=self._sent, data=data, eof=eof)
+        await self._ask(claim, request, PATIENCE)
+
+    async def _ask(self, claim: Claim, request: Request, patience: float) -> AnswerMessage:
+        self._count += 1
+        key = f"{self._life}.{self._count}"
+        request = replace(request, ask=key)
+        answer: asyncio.Future[AnswerMessage] = asyncio.get_running_loop().create_future()
+        self._open[key] = answer
+        waited = 0.0
+        try:
+            while not answer.done():
+                if waited >= patience:
+                    raise Refused(
+                        f"Worker {claim.worker} does not answer.",
+                        code="worker_unreachable",
+                        hint="`meantime workers` shows the age of its last message.",
+                    )
+                self._tell(claim.worker, request)
+                await self._wait(answer)
+                waited += ASK_AGAIN
+            found = answer.result()
+        finally:
+            self._open.pop(key, None)
+        if found.error is not None:
+            raise from_wire(found.error)
+        return found
+
+    async def _wait(self, answer: asyncio.Future[AnswerMessage]) -> None:
+        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        alarm = self._clock.call_later(ASK_AGAIN, lambda: over.done() or over.set_result(None))
+        try:
+            await asyncio.wait([answer, over], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            alarm.cancel()
+
+    def answered(self, answer: AnswerMessage) -> None:
+        asked = self._open.get(answer.ask)
+        if asked is not None and not asked.done():
+            asked.set_result(answer)
+
+    def close(self) -> None:
+        for asked in self._open.values():
+            if not asked.done():
+                asked.set_exception(Closed())

@@ -1,0 +1,78 @@
+"""Functions that workers of the tests perform."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+from meantime import current
+from meantime.kernel.questions import Question
+
+
+def add(one: int, two: int) -> int:
+    return one + two
+
+
+def fail(text: str) -> None:
+    raise ValueError(text)
+
+
+def big(size: int) -> str:
+    return "x" * size
+
+
+async def forever() -> None:
+    current().progress(5, "waiting")
+    await asyncio.Event().wait()
+
+
+def patient() -> str:
+    """Looks whether it should stop, as a function on a thread must."""
+    work = current()
+    work.progress(10, "began")
+    for _ in range(600):
+        work.check()
+        time.sleep(0.05)
+    return "never"
+
+
+def emits() -> str:
+    work = current()
+    work.progress(50, "half")
+    work.emit("color", "blue")
+    return "emitted"
+
+
+async def asks() -> str:
+    reply = await current().ask(Question(id="q1", text="Which color?"))
+    return f"chose {reply.text}"
+
+
+async def waits_for(path: str) -> str:
+    while not Path(path).exists():  # noqa: ASYNC110  another process makes it
+        await asyncio.sleep(0.05)
+    return "found"
+
+
+async def once_then_quick(path: str) -> str:
+    if not Path(path).exists():
+        Path(path).touch()
+        await asyncio.Event().wait()
+    return "quick"
+
+
+def log_to(path: str, number: int) -> None:
+    with Path(path).open("a") as file:
+        file.write(f"{number}\n")
+
+
+def deaf(path: str) -> str:
+    """Never looks whether it should stop."""
+    while not Path(path).exists():
+        time.sleep(0.05)
+    return "at last"
+
+
+def any_value(value: object) -> str:
+    return str(value)

@@ -1,0 +1,261 @@
+"""Owners and workers that end and come back, and a carrier that loses, doubles, delays and forgets."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from meantime import Call, Shell, Status
+from meantime.app.system_clock import SystemClock
+from meantime.carriers.memory import MemoryBroker, MessageFaults
+from meantime.workers.messages import GrantedMessage, encode
+
+from . import jobs
+from .conftest import PLACE, Site, until
+
+pytestmark = pytest.mark.anyio
+FAULTS = MessageFaults(loss=0.2, doubling=0.2, reordering=0.3, delay=0.5)
+
+
+async def test_a_command_goes_on_when_its_worker_is_restarted(site: Site):
+    mt = await site.open()
+    await site.worker()
+    line = f"echo begun; while [ ! -e {site.folder}/go ]; do sleep 0.05; done; echo done"
+    handle = await mt.thread("a").start(Shell(line), place=PLACE)
+    await until(lambda: site.workers["w1"].runs)
+    while not (await handle.log.read()).text:  # noqa: ASYNC110
+        await asyncio.sleep(0.05)
+    await site.leave()
+    await site.worker()
+    (site.folder / "go").touch()
+    task = await handle.wait(20)
+    assert (task.status, task.run.attempt) == (Status.COMPLETED, 1)
+    assert (await handle.log.read()).text == "begun\ndone\n"
+
+
+async def test_a_function_is_lost_when_its_worker_is_restarted(site: Site):
+    mt = await site.open()
+    await site.worker()
+    handle = await mt.thread("a").start(Call(jobs.forever), place=PLACE)
+    await until(lambda: site.workers["w1"].runs)
+    await site.leave()
+    await site.worker()
+    task = await handle.wait(20)
+    assert task.status is Status.LOST
+    assert "restarted" in str(task.outcome)
+
+
+async def test_an_idempotent_function_runs_again_when_its_worker_is_restarted(site: Site):
+    mt = await site.open()
+    await site.worker()
+    work = Call(jobs.once_then_quick, str(site.folder / "first"))
+    handle = await mt.thread("a").start(work, place=PLACE, retry="idempotent")
+    await until((site.folder / "first").exists)
+    await site.leave()
+    await site.worker()
+    assert await handle.result(20) == "quick"
+    assert (await handle.get()).run.attempt == 2
+
+
+async def test_a_task_that_ends_its_workers_is_given_up_after_three_losses(site: Site):
+    mt = await site.open()
+    await site.worker()
+    handle = await mt.thread("a").start(Call(jobs.forever), place=PLACE, retry="idempotent")
+    for attempt in (1, 2, 3):
+        await until(
+            lambda attempt=attempt: any(
+                run.task.run.attempt == attempt for run in site.workers["w1"].runs.values()
+            )
+        )
+        await site.leave()
+        await site.worker()
+    task = await handle.wait(20)
+    assert (task.status, task.run.attempt) == (Status.LOST, 3)
+
+
+async def test_a_later_owner_follows_what_runs_at_a_worker(site: Site):
+    mt = await site.open()
+    worker = await site.worker()
+    thread = mt.thread("a")
+    command = await thread.start(Shell(f"while [ ! -e {site.folder}/go ]; do sleep 0.05; done"), place=PLACE)
+    function = await thread.start(Call(jobs.waits_for, str(site.folder / "go")), place=PLACE)
+    await until(lambda: worker.state.running == 2)
+    await site.close()
+    (site.folder / "go").touch()
+    await until(lambda: worker.state.running == 0)  # both end while nobody owns the ledger
+    mt = await site.open()
+    for id in (command.id, function.id):
+        async with asyncio.timeout(20):
+            while not (task := await mt.get(id)).ended:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        assert (task.status, task.run.attempt) == (Status.COMPLETED, 1)
+    async with mt.thread("a").turn() as turn:
+        assert len(turn.notices) == 2
+        await turn.ack()
+    await until(lambda: not worker.state.journal)
+
+
+async def test_a_worker_that_stays_away_leaves_its_runs_lost(site: Site):
+    mt = await site.open(worker_lease=0.5, worker_grace=0.5)
+    await site.worker()
+    handle = await mt.thread("a").start(Call(jobs.forever), place=PLACE)
+    await until(lambda: site.workers["w1"].runs)
+    await site.leave()
+    task = await handle.wait(20)
+    assert task.status is Status.LOST
+    assert "w1 sent nothing" in str(task.outcome)
+
+
+async def test_while_the_carrier_is_down_nobody_is_lost(site: Site):
+    mt = await site.open(worker_lease=0.5, worker_grace=0.5)
+    await site.worker()
+    handle = await mt.thread("a").start(Call(jobs.waits_for, str(site.folder / "go")), place=PLACE)
+    await until(lambda: site.workers["w1"].runs)
+    site.broker.stop()
+    await asyncio.sleep(2.0)  # longer than lease and grace
+    (site.folder / "go").touch()
+    site.broker.start()
+    assert (await handle.wait(20)).status is Status.COMPLETED
+
+
+async def test_what_the_broker_forgot_is_offered_again(site: Site):
+    mt = await site.open()
+    worker = await site.worker()
+    worker.is_draining = True  # it is there, and takes nothing
+    await until(lambda: site.pools.about())
+    handle = await mt.thread("a").start(Call(jobs.add, 1, 2), place=PLACE)
+    site.broker.forget()
+    worker.is_draining = False
+    assert await handle.result(20) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_a_carrier_that_loses_and_doubles_breaks_no_promise(tmp_path: Path, seed: int):
+    site = Site(tmp_path, MemoryBroker(SystemClock(), FAULTS, seed=seed, ack_wait=2.0))
+    try:
+        mt = await site.open()
+        for name in ("w1", "w2", "w3"):
+            await site.worker(name)
+        thread = mt.thread("a")
+        log = tmp_path / "log"
+        handles = [
+            await thread.start(
+                Shell(f"echo {n} >> {log}") if n % 2 else Call(jobs.log_to, str(log), n), place=PLACE
+            )
+            for n in range(40)
+        ]
+        async with asyncio.timeout(120):
+            for handle in handles:
+                await handle.wait()
+        assert {(await handle.get()).status for handle in handles} == {Status.COMPLETED}, f"seed {seed}"
+        assert sorted(map(int, log.read_text().split())) == list(range(40))  # each was begun once
+        told: list[str] = []
+        while True:
+            async with thread.turn() as turn:
+                if not turn.notices:
+                    break
+                told += [notice.task_id for notice in turn.notices]
+                await turn.ack()
+        assert sorted(told) == sorted(handle.id for handle in handles)
+    finally:
+        for name in list(site.workers):
+            await site.leave(name)
+        await site.close()
+
+
+async def test_what_the_owner_did_not_sign_is_not_begun(site: Site):
+    """Somebody who can write to the broker puts an offer into the queue, and grants a claim."""
+    await site.open()
+    worker = await site.worker()
+    await site.pools._carrier.add_pool("default")
+    forged = b"w" + bytes(64) + encode(GrantedMessage(nonce="n", task=_task()))
+    site.broker.put("default", "forged", bytes(64) + b'{"kind":"offer"}')
+    site.broker.tell_worker("w1", forged)
+    await until(lambda: site.broker.is_empty("default"))
+    assert not worker.state.pending
+    assert not worker.runs
+
+
+async def test_a_worker_performs_only_functions_of_its_modules(site: Site):
+    mt = await site.open()
+    worker = await site.worker(tools=[])
+    handle = await mt.thread("a").start(Call(jobs.add, 1, 2), place=PLACE)
+    await asyncio.sleep(1.0)  # it would have claimed it within milliseconds
+    assert not worker.state.pending
+    assert (await handle.get()).status is Status.QUEUED
+    await handle.cancel()
+
+
+async def test_commands_are_performed_only_where_they_are_allowed(site: Site):
+    mt = await site.open()
+    await site.worker("w1", shell=False)
+    handle = await mt.thread("a").start(Shell("true"), place=PLACE)
+    await asyncio.sleep(0.5)
+    assert (await handle.get()).status is Status.QUEUED
+    await site.worker("w2")
+    task = await handle.wait(20)
+    assert task.run.claim is not None
+    assert task.run.claim.worker == "w2"
+
+
+async def test_two_workers_cannot_share_a_home(site: Site):
+    from meantime import LedgerBusy
+
+    await site.open()
+    await site.worker("w1")
+    with pytest.raises(LedgerBusy, match="Another worker uses"):
+        await site.worker("w1")
+
+
+def _task():
+    from meantime.kernel.model import Run, Task, Work
+
+    return Task(id="t_x", thread="a", work=Work("shell", "x", {}), status=Status.RUNNING, run=Run())
+
+
+async def test_an_owner_without_a_carrier_leaves_placed_runs_to_one_that_has_it(site: Site):
+    from meantime import Meantime
+
+    mt = await site.open()
+    worker = await site.worker()
+    handle = await mt.thread("a").start(Call(jobs.waits_for, str(site.folder / "go")), place=PLACE)
+    await until(lambda: worker.state.running == 1)
+    await site.close()
+    async with Meantime.open(site.folder / "work.db", durability="fast") as without:
+        assert (await without.get(handle.id)).status is Status.RUNNING
+    (site.folder / "go").touch()
+    mt = await site.open()
+    async with asyncio.timeout(20):
+        while not (task := await mt.get(handle.id)).ended:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+    assert (task.status, task.run.attempt) == (Status.COMPLETED, 1)
+
+
+async def test_a_later_owner_can_send_to_a_command(site: Site):
+    mt = await site.open()
+    worker = await site.worker()
+    handle = await mt.thread("a").start(Shell("read x; read y; echo $x $y", open_stdin=True), place=PLACE)
+    await until(lambda: worker.state.running == 1)
+    await handle.send("one\n")
+    await site.close()
+    mt = await site.open()
+    await mt.send(handle.id, "two\n")
+    async with asyncio.timeout(20):
+        while not (await mt.get(handle.id)).ended:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+    assert (await mt.log(handle.id).read()).text == "one two\n"
+
+
+async def test_a_run_that_was_left_behind_is_acknowledged_when_it_ends(site: Site):
+    mt = await site.open(stop_grace=0.1, stop_deadline=0.3)
+    worker = await site.worker()
+    handle = await mt.thread("a").start(Call(jobs.deaf, str(site.folder / "go")), place=PLACE)
+    await until(lambda: worker.state.running == 1)
+    task = (await handle.cancel(wait=True)).task
+    assert "abandoned=True" in str(task.outcome)
+    (site.folder / "go").touch()
+    await until(lambda: not worker.state.journal)
+    assert (await handle.get()).late_result == "at last"
