@@ -11,12 +11,12 @@ from itertools import count
 from pathlib import Path
 
 from meantime import Meantime, Run, Shell, Status, Task
-from meantime.api import Thread
 from meantime.execution.context import WorkContext
 from meantime.ports.runner import Assignment
 from meantime.runners.shell.output_ring import look
 from meantime.runners.shell.runner import ShellRunner
 from meantime.runners.shell.shim import cells
+from meantime.thread import Thread
 
 from . import queues
 from .measure import UNLIMITED, Bare, folder, p50, peak, ratio, reset_peak, table, us, verdict

@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncGenerator
 
 from meantime import Call, Meantime
-from meantime.api import Thread
+from meantime.thread import Thread
 
 from .measure import UNLIMITED, Bare, folder, p50, ratio, table, us, verdict
 

@@ -11,7 +11,7 @@ python tools/measure_structure.py --write    and writes docs/internals/structure
 python tools/measure_structure.py --no-walk  reads the source only, which takes a second
 
 Rooms. A room is a folder, at most two levels deep (`surfaces/cli`, `runners/shell`, `kernel`). Between rooms
-a loose module of the top (`api.py`, `turn.py`) is a room of its own when cycles are looked for, because
+a loose module of the top (`thread.py`, `turn.py`) is a room of its own when cycles are looked for, because
 each of them is a layer. In the walk all of them are the one room `top`, because a reader finds them in one
 place.
 

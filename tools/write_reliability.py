@@ -69,8 +69,9 @@ def soak(report: dict[str, Any]) -> str:
         f"{found['conversations']} conversations; {kills.get('daemon', 0)} daemons and "
         f"{kills.get('client', 0)} clients killed: **{found['lost']} lost, {found['doubled']} doubled, "
         f"{found['misordered']} misordered**. "
-        f"Played in {found.get('parts', 1)} parts; {found.get('unanswered', 0)} connects went unanswered for "
-        f"10 seconds and were repeated. Seed {found['seed']}, version {', '.join(found['versions'])}."
+        f"Interrupted {found.get('parts', 1) - 1} times; {found.get('unanswered', 0)} connects went "
+        f"unanswered for 10 seconds and were repeated. Seed {found['seed']}, version "
+        f"{', '.join(found['versions'])}."
     )
     lines = [
         first,

@@ -6,7 +6,6 @@ TYPE_CHECKING = False  # to load `typing` takes 2 ms, and every verb of the comm
 if TYPE_CHECKING:
     from typing import Any
 
-    from .api import Batch, Thread
     from .app.meantime import Meantime
     from .conversation.handle import Handle
     from .conversation.log import Log
@@ -70,10 +69,11 @@ if TYPE_CHECKING:
     from .runners.shell.shell_work import ProcessLimits, Shell
     from .runtime.settings import Settings
     from .surfaces.http.http_door import HttpDoor
+    from .thread import Batch, Thread
     from .toolset.toolset import Toolset
 
 _HOMES = {
-    "api": "Batch Thread",
+    "thread": "Batch Thread",
     "app.meantime": "Meantime",
     "dialects": "dialect",
     "conversation.handle": "Handle",

@@ -16,7 +16,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any, TypeVar, cast
 
-from meantime import api
+from meantime import thread as async_thread
 from meantime.app import meantime as app
 from meantime.conversation import handle, log, loop, turn
 from meantime.execution.containment import run_on
@@ -295,7 +295,7 @@ class Meantime(Proxy, of=app.Meantime):
         self.close()
 
 
-class Thread(Proxy, of=api.Thread): ...
+class Thread(Proxy, of=async_thread.Thread): ...
 
 
 class Toolset(Proxy, of=toolset.Toolset): ...
@@ -307,7 +307,7 @@ class Turn(Proxy, of=turn.Turn): ...
 class Handle(Proxy, of=handle.Handle): ...
 
 
-class Batch(Proxy, of=api.Batch): ...
+class Batch(Proxy, of=async_thread.Batch): ...
 
 
 class Transcript(Proxy, of=turn.Transcript): ...

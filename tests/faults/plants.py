@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from meantime.api import Turn
 from meantime.kernel.notices import notice_id
 from meantime.runtime.runtime import Runtime
+from meantime.thread import Turn
 
 from .judge import Verdict
 from .lagging import LaggingStore

@@ -7,7 +7,7 @@ import inspect
 import pytest
 
 import meantime
-from meantime import api
+from meantime import thread as async_thread
 from meantime.conversation import turn
 from meantime.kernel import argument_checks
 
@@ -51,7 +51,9 @@ def test_a_seed_makes_the_same_calls_again():
 @pytest.mark.parametrize("plant", ["a wrong error", "a value's own error", "a text without an end"])
 def test_a_planted_fault_is_found(monkeypatch: pytest.MonkeyPatch, plant: str):
     if plant == "a wrong error":
-        monkeypatch.setattr(api, "check_choice", lambda value, what, choices: {"keep": "keep"}[value])
+        monkeypatch.setattr(
+            async_thread, "check_choice", lambda value, what, choices: {"keep": "keep"}[value]
+        )
     elif plant == "a value's own error":
         monkeypatch.setattr(turn, "check_all", lambda values, kind, what: list(map(str, values)))
     else:

@@ -54,7 +54,7 @@ def test_no_more_files_share_their_base_name(figures: dict[str, Any]):
 
 
 def test_the_figures_can_be_printed(figures: dict[str, Any], capsys: pytest.CaptureFixture[str]):
-    walk = [call("api.py", "start"), call("kernel/a.py", "check", ("api.py", "start"))]
+    walk = [call("thread.py", "start"), call("kernel/a.py", "check", ("thread.py", "start"))]
     text = measure.report(
         {**figures, "walk": {"start": walk_figures.walk_figures(walk)}}, files=True, gains=True
     )
@@ -199,9 +199,9 @@ def test_a_percentile_is_one_of_the_values(share: float, value: int):
 
 
 def test_changes_of_room_are_counted_along_each_path():
-    start = ("api.py", "start")
+    start = ("thread.py", "start")
     calls = [
-        call("api.py", "start"),
+        call("thread.py", "start"),
         call("runtime/a.py", "go", path="task 2"),
         call("kernel/b.py", "check", start),
         call("kernel/b.py", "text", ("kernel/b.py", "check")),

@@ -15,13 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from meantime import Call, Closed, InvalidInput, LedgerBusy, TaskFailed, api, current
+from meantime import Call, Closed, InvalidInput, LedgerBusy, TaskFailed, current
+from meantime import thread as async_thread
 from meantime.app import meantime as app
 from meantime.blocking import Batch, Handle, Meantime, Thread, Transcript, Turn
 from outcomes import completed, failed
 
 PAIRS = [(app.Meantime, Meantime)]
-PAIRS += [(getattr(api, kind.__name__), kind) for kind in (Thread, Turn, Handle, Batch, Transcript)]
+PAIRS += [(getattr(async_thread, kind.__name__), kind) for kind in (Thread, Turn, Handle, Batch, Transcript)]
 
 
 @pytest.fixture(params=["memory", "sqlite"])

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import aclosing
 
-from meantime.api import Thread
 from meantime.conversation.turn import Turn
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Task
 from meantime.kernel.notices import Notice
+from meantime.thread import Thread
 
 from .demo_screen import DemoScreen
 from .demo_work import DemoPiece

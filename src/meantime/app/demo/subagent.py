@@ -10,11 +10,11 @@ import asyncio
 import sys
 from pathlib import Path
 
-from meantime.api import Thread
 from meantime.kernel.notices import Notice
 from meantime.kernel.work import Call
 from meantime.ports.runner import current
 from meantime.runners.shell.shell_work import Shell
+from meantime.thread import Thread
 
 CHILDREN = 2
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from meantime.api import Thread
 from meantime.app.components import joined
 from meantime.app.connected_catalog import ConnectedWorks
 from meantime.app.link_ends import client
@@ -25,6 +24,7 @@ from meantime.ports.tasks import Tasks
 from meantime.runners.shell.shell_work import Shell
 from meantime.surfaces.caller.caller_thread import OURS
 from meantime.surfaces.terminal.errors import FAILED, NO_DAEMON, USAGE, CliError
+from meantime.thread import Thread
 from meantime.toolset.work_catalog import GivenWorks, Works
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ from pydantic_ai import ModelRequestNode
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 
-from meantime.api import Thread
 from meantime.conversation.turn import Turn
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.notices import Notice
 from meantime.kernel.work import Orderable
+from meantime.thread import Thread
 
 from .message_log import MessageLog
 from .task_tools import THRESHOLD, Function, tools

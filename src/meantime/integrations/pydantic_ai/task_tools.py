@@ -10,11 +10,11 @@ from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
 
-from meantime.api import Thread
 from meantime.conversation.turn import Turn
 from meantime.kernel.errors import InvalidInput, MeantimeError
 from meantime.kernel.payloads import as_text, jsonable
 from meantime.kernel.work import Orderable
+from meantime.thread import Thread
 
 THRESHOLD = 5.0  # seconds that a function may take before it goes on in the background
 SLOW = (

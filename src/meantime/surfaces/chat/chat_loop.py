@@ -8,7 +8,6 @@ from collections.abc import Coroutine
 from contextlib import aclosing, suppress
 from typing import Any, Protocol
 
-from meantime.api import Thread
 from meantime.conversation.turn import Turn
 from meantime.kernel.errors import InvalidInput, LeaseLost, NotFound
 from meantime.kernel.ids import display
@@ -17,6 +16,7 @@ from meantime.ports.store import Entry
 from meantime.ports.tasks import Tasks
 from meantime.surfaces.terminal.screen import Keys, Screen
 from meantime.surfaces.terminal.task_format import span
+from meantime.thread import Thread
 from meantime.toolset.work_catalog import Works
 
 from . import chat_format

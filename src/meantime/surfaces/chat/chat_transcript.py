@@ -8,13 +8,13 @@ from contextlib import suppress
 
 import msgspec
 
-from meantime.api import Thread
 from meantime.conversation.turn import Turn
 from meantime.kernel.errors import Disconnected, LeaseLost
 from meantime.kernel.ids import crockford
 from meantime.kernel.notices import Message, Notice, Part, Renderer
 from meantime.ports.store import Entry
 from meantime.system.process import Process, process
+from meantime.thread import Thread
 
 USER, ASSISTANT, TOOL, SETTING = "user", "assistant", "tool", "setting"
 TYPED = "typed"  # a line as it was typed, and hidden, by which process; in its turn it is said, by the person

@@ -6,11 +6,11 @@ import asyncio
 import codecs
 from collections.abc import Callable
 
-from meantime.api import Thread
 from meantime.kernel.errors import MeantimeError
 from meantime.kernel.ids import display
 from meantime.kernel.model import Task
 from meantime.surfaces.terminal.terminal_text import plain_lines
+from meantime.thread import Thread
 
 from . import chat_format
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from meantime.api import Thread
 from meantime.kernel.errors import InvalidInput, MeantimeError
 from meantime.kernel.ids import display, shorten
 from meantime.kernel.model import Task
 from meantime.ports.asks import Read, SetLimit
 from meantime.ports.dialect import Dialect
+from meantime.thread import Thread
 
 from . import chat_format
 from .chat_dialect import Speech

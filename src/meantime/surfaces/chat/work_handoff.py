@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from meantime.api import Thread
 from meantime.conversation.handle import Handle
 from meantime.kernel.errors import NotFound, Refused
 from meantime.ports.dialect import Said
 from meantime.ports.tasks import Tasks
+from meantime.thread import Thread
 from meantime.toolset.toolset import Toolset
 from meantime.toolset.work_catalog import Works
 

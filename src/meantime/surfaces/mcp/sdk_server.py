@@ -27,7 +27,7 @@ CODE = "meantime/code"  # in a result's _meta: an error's stable code
 NOTICES = "meantime/notices"  # and the ids of the notices that ride on it
 
 
-class Carrier(Protocol):
+class AnswerTransport(Protocol):
     """A transport, as the server needs it."""
 
     async def conversation(self, ctx: Context) -> ClientConversation: ...
@@ -51,11 +51,13 @@ class MeantimeServer(Server[Any]):
 
 
 class ToolServer:
-    def __init__(self, carrier: Carrier, version: str, instructions: str, *, more: bool = False) -> None:
-        """`more`: a call may have arguments that no schema names. The carrier takes them out."""
-        self._carrier = carrier
+    def __init__(
+        self, transport: AnswerTransport, version: str, instructions: str, *, more: bool = False
+    ) -> None:
+        """`more`: a call may have arguments that no schema names. The transport takes them out."""
+        self._transport = transport
         self._more = more
-        self.listening = Subscriptions(carrier.conversation)
+        self.listening = Subscriptions(transport.conversation)
         self.server = MeantimeServer(
             "meantime",
             version=version,
@@ -71,20 +73,20 @@ class ToolServer:
             on_subscriptions_listen=self.listening.listen,
         )
         self.server.extensions = {mcp_tasks.EXTENSION: {}}
-        methods = TaskMethods(carrier.conversation)
+        methods = TaskMethods(transport.conversation)
         methods.serve(self.server)
         self.server.middleware[:] = [methods.calls_of_2025]  # without telemetry: nobody collects it
 
     # -- tools
 
     async def _tools(self, ctx: Context, params: Any) -> types.ListToolsResult:
-        conversation = await self._carrier.conversation(ctx)
+        conversation = await self._transport.conversation(ctx)
         tools = await conversation.toolset.tools()
         found = [listed(tool, more=self._more) for tool in tools]
         return types.ListToolsResult(tools=[types.Tool.model_validate(one, by_name=False) for one in found])
 
     async def _call(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
-        conversation = await self._carrier.conversation(ctx)
+        conversation = await self._transport.conversation(ctx)
         modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS and declares(ctx)
         if modern and conversation.takes_tasks and await conversation.toolset.starts(params.name):
             made = await self._as_task(conversation, params)
@@ -94,7 +96,7 @@ class ToolServer:
             said = await conversation.toolset.call(params.name, params.arguments, _beat(ctx))
             ride = await inbox.ride(said.reads)
         if ride is not None:
-            self._carrier.carries(ctx, conversation, ride)
+            self._transport.carries(ctx, conversation, ride)
         return result(said, ride)
 
     async def _as_task(self, conversation: ClientConversation, params: types.CallToolRequestParams) -> Any:
@@ -107,7 +109,7 @@ class ToolServer:
     # -- resources
 
     async def _resources(self, ctx: Context, params: Any) -> types.ListResourcesResult:
-        found = await resources.listed(await self._carrier.conversation(ctx))
+        found = await resources.listed(await self._transport.conversation(ctx))
         return types.ListResourcesResult(
             resources=[
                 types.Resource(uri=uri, name=name, description=text, mime_type="text/plain")
@@ -125,7 +127,7 @@ class ToolServer:
         return types.ListResourceTemplatesResult(resource_templates=[template])
 
     async def _read(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        conversation = await self._carrier.conversation(ctx)
+        conversation = await self._transport.conversation(ctx)
         uri = str(params.uri)
         try:
             text = await resources.text(conversation, uri)
