@@ -15,12 +15,12 @@ import pytest
 from meantime.daemon import owner_process
 from meantime.daemon.home import Home
 from meantime.daemon.owner_process import OwnerProcess, listener, owner, served_by_another, terminate
-from meantime.stores.sqlite.side_files import Lock
+from meantime.stores.sqlite.ledger_lock import Lock
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from meantime.stores.sqlite.side_files import Lock
+from meantime.stores.sqlite.ledger_lock import Lock
 Lock(Path(sys.argv[1])).take()
 print("held", flush=True)
 sys.stdin.read()

@@ -9,7 +9,7 @@ import pytest
 
 from meantime import InvalidInput, LedgerError, Meantime
 from meantime.stores.sqlite import salvage, sql
-from meantime.stores.sqlite.side_files import Spills
+from meantime.stores.sqlite.spilled_files import Spills
 
 pytestmark = pytest.mark.anyio
 

@@ -19,7 +19,7 @@ from meantime.kernel.model import Spill, Task
 from meantime.stores.sqlite import salvage_report
 from meantime.stores.sqlite.checksums import BAD, decode_task
 from meantime.stores.sqlite.contents import find_all
-from meantime.stores.sqlite.side_files import MovedPayloads
+from meantime.stores.sqlite.spilled_files import MovedPayloads
 
 from .command_liveness import has_live_run, last_output
 from .read_only_ledger import check_schema, read_only

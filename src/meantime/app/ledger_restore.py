@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from meantime.kernel.errors import InvalidInput, LedgerBusy
-from meantime.stores.sqlite.side_files import Lock
+from meantime.stores.sqlite.ledger_lock import Lock
 from meantime.system.atomic_file import sync_folder
 
 from . import backup_archive

@@ -18,8 +18,8 @@ from meantime.daemon.owner_process import listener, owner
 from meantime.kernel.errors import LedgerTooNew, MeantimeError
 from meantime.stores.sqlite.checkpoints import number_in
 from meantime.stores.sqlite.contents import find_all
+from meantime.stores.sqlite.ledger_lock import checkpoints_seen, was_made
 from meantime.stores.sqlite.salvage import last_set_aside
-from meantime.stores.sqlite.side_files import checkpoints_seen, was_made
 from meantime.surfaces.daemon_client.daemon_client import Daemon
 
 from .check_row import BAD, OK, WARN, CheckRow, Patient

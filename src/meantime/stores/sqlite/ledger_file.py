@@ -8,7 +8,7 @@ from pathlib import Path
 from meantime.kernel.errors import LedgerDamaged, LedgerError, MeantimeError
 
 from . import checkpoints, salvage
-from .side_files import Lock, make_private
+from .ledger_lock import Lock, make_private
 from .sql import migrate, schema_lacks
 from .wal_mark import WalMark, has_frames
 from .writer import Writer, translate

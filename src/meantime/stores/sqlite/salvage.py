@@ -12,8 +12,8 @@ from meantime.kernel.model import Task
 
 from . import checkpoints, counters, salvage_report
 from .checksums import decode_task, of_notice
+from .ledger_lock import make_private
 from .salvaged_rows import Salvaged
-from .side_files import make_private
 from .sql import APPLICATION, migrate, queries
 
 SQL = queries()

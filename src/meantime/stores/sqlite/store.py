@@ -21,17 +21,19 @@ from meantime.kernel.notices import Notice
 from meantime.kernel.stats import Statistics
 from meantime.ports.store import Committed, Entry, Query, Settled
 
-from . import commit, counters, inbox_transactions, search_columns, side_files
+from . import commit, counters, inbox_transactions, search_columns
 from .checksums import BAD, decode_message, of_event, seal, verify
 from .commit import SQL, encode
 from .contents import Bad
 from .deletion import delete_tasks, spilled
+from .disk_reserve import Reserve
 from .examination import Examination
 from .inbox_reads import InboxReads
 from .ledger_file import LedgerFile
 from .pages import counting, counting_to, is_narrow, is_scan, page
 from .reader_pool import Readers
 from .row_reads import RowReads
+from .spilled_files import MovedPayloads, Spills
 from .unreadable_rows import Unreadable, park
 from .writer import Writer
 
@@ -49,9 +51,9 @@ class SqliteStore(InboxReads, RowReads):
         durability = check_choice(durability, "durability", ("full", "fast"))
         self.path = Path(path).resolve()  # the lock must be the same, whichever link one comes by
         self._file = LedgerFile(self.path, salvages=salvage)
-        self._reserve = side_files.Reserve(self.path)
-        self._spills = side_files.Spills(Path(f"{self.path}.files"))
-        self._beside_ledger = side_files.MovedPayloads(self.path)
+        self._reserve = Reserve(self.path)
+        self._spills = Spills(Path(f"{self.path}.files"))
+        self._beside_ledger = MovedPayloads(self.path)
         self._unreadable = Unreadable(self.path)
         self._changes = commit.Changes()
         doors = (self._file.translate, self._file.checkpointed)

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple, Protocol
 from meantime.kernel.errors import Closed, Degraded, LedgerDamaged, LedgerError, MeantimeError
 
 from . import checkpoints
+from .disk_reserve import Reserve
 from .salvage import is_damage, rescue, set_wal_aside
-from .side_files import Reserve
 from .sql import lenient_text
 from .wal_mark import WalMark
 

@@ -1,4 +1,4 @@
-"""The files around a ledger: its lock, its reserve, its spilled payloads. Private to their user."""
+"""The lock of a ledger, which names its owner, and the file of the ledger: both private to this user."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import contextlib
 import fcntl
 import json
 import os
-import secrets
 import socket
 import sys
 import threading
@@ -16,15 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
-from meantime.kernel.errors import LedgerBusy, LedgerError
-from meantime.kernel.model import Task
-from meantime.system.atomic_file import NEW_FILE, sync_folder
+from meantime.kernel.errors import LedgerBusy
 from meantime.system.origin import ELSEWHERE, Origin
 
 DAMAGE = 300  # characters that are kept of what is said of it
-_CREATE = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+CREATE = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class Lock:
@@ -48,7 +44,7 @@ class Lock:
 
     def take(self) -> None:
         is_new = not self.path.exists()
-        fd = os.open(self.path, _CREATE, 0o600)
+        fd = os.open(self.path, CREATE, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -201,90 +197,6 @@ def _owner(text: bytes) -> str:
     mine = " (this very process)" if owner.get("pid") == os.getpid() else ""
     who = f"process {owner.get('pid')}{mine} on {owner.get('host')}"
     return f"{who} since {owner.get('since')}: {owner.get('command')}"
-
-
-class Reserve:
-    """Some disk kept back, so that endings can still be recorded when the disk is full."""
-
-    SIZE = 1 << 20
-
-    def __init__(self, ledger: Path) -> None:
-        self._path = Path(f"{ledger}.reserve")
-        self.held = False
-        self.spent = False  # the disk was full, and is not known to be better
-
-    def keep(self) -> bool:
-        """Tries to lay the reserve (again); False while the disk has no room for it."""
-        try:
-            fd = os.open(self._path, _CREATE, 0o600)
-            try:
-                os.posix_fallocate(fd, 0, self.SIZE)
-            finally:
-                os.close(fd)
-        except OSError:
-            return False
-        self.held, self.spent = True, False
-        return True
-
-    def drop(self) -> None:
-        """At a clean close: nobody needs it until the next open."""
-        self.held = False
-        with contextlib.suppress(OSError):  # the disk takes nothing any more: the next owner finds it here
-            self._path.unlink(missing_ok=True)
-
-    def spend(self) -> bool:
-        """Gives the space back to the disk; False if that was done already."""
-        held, self.held, self.spent = self.held, False, True
-        with contextlib.suppress(OSError):
-            self._path.unlink()
-        return held
-
-
-class Spills:
-    """Payloads over the limits, one private file each. Names are random: no id ever forms a path."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def write(self, payload: bytes) -> str:
-        self.folder.mkdir(mode=0o700, exist_ok=True)
-        path = self.folder / f"{secrets.token_hex(12)}.txt"
-        fd = os.open(path, NEW_FILE, 0o600)
-        with os.fdopen(fd, "wb") as file:
-            file.write(payload)
-            file.flush()
-            os.fdatasync(file.fileno())
-        sync_folder(self.folder)  # otherwise a power cut could take its name, which the ending points to
-        return str(path)
-
-    def read(self, path: str) -> bytes:
-        if Path(path).parent != self.folder:
-            raise LedgerError(f"{path} is not a spilled payload of this ledger.")
-        return Path(path).read_bytes()
-
-    def remove(self, path: str) -> None:
-        if Path(path).parent == self.folder:
-            Path(path).unlink(missing_ok=True)
-
-
-class MovedPayloads:
-    """Payloads are beside their ledger. A task names them by their whole path: when the ledger was moved,
-    copied or restored, that path is the one of old."""
-
-    def __init__(self, ledger: Path) -> None:
-        self._ledger = str(ledger)
-
-    def found(self, task: Task) -> Task:
-        """The task, with the path at which its payload lies now."""
-        outcome = task.outcome
-        if outcome is None or outcome.spill is None:
-            return task
-        ending = ".commands" if outcome.spill.of_runner else ".files"
-        folder, _, name = outcome.spill.path.rpartition("/")
-        if folder == self._ledger + ending or not folder.endswith(ending):
-            return task
-        spill = replace(outcome.spill, path=f"{self._ledger}{ending}/{name}")
-        return replace(task, outcome=replace(outcome, spill=spill))
 
 
 def make_private(ledger: Path) -> None:
