@@ -104,6 +104,8 @@ up --wait 5 --set a=b --set c=d
 status --json
 doctor
 audit --json
+worker --pool gpu --slots 4
+workers --json
 """
 
 # What click has to judge: help, mistakes, and what could be either.

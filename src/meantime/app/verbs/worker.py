@@ -13,6 +13,7 @@ from meantime.app.worker_addresses import worker_address
 from meantime.app.worker_parts import make_worker
 from meantime.daemon.home import Home
 from meantime.kernel.errors import MeantimeError
+from meantime.surfaces.cli.parameter_types import Whole
 from meantime.surfaces.cli.verb import daemon, option, verb
 from meantime.surfaces.terminal.errors import CliError
 
@@ -21,7 +22,9 @@ LOG = logging.getLogger("meantime.worker")
 
 @verb("worker", starts=False)
 @option("--pool", metavar="NAME", help="The pool whose work it takes, in place of the configured one.")
-@option("--slots", type=int, metavar="N", help="How much it runs at once, in place of what is configured.")
+@option(
+    "--slots", type=Whole(1), metavar="N", help="How much it runs at once, in place of what is configured."
+)
 def command(pool: str | None, slots: int | None) -> int:
     """Perform work that a daemon offers over its carrier, until SIGTERM.
 
