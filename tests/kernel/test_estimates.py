@@ -56,6 +56,20 @@ def test_a_ratio_says_how_much_slower_it_is():
     assert Usual(0, 3).ratio(60) is None
 
 
+def test_a_loop_of_the_shell_says_nothing_about_another_loop():
+    """Their heads are alike; a script of an interpreter is a head of its own."""
+
+    def shell(command: str | list[str]) -> Work:
+        return Work("shell", str(command), {"command": command})
+
+    loops = [ended(seconds, shell(f"for n in $(seq {seconds}); do sleep 1; done")) for seconds in (5, 6)]
+    texts = [ended(seconds, shell(["sh", "-c", f"sleep {seconds}"])) for seconds in (5, 6)]
+    known = learned(*loops, *texts, ended(8, shell("python train.py")), ended(9, shell("python train.py")))
+    assert known.usual(make_task(work=shell("for file in *; do gzip $file; done"))) is None
+    assert known.usual(make_task(work=shell(["sh", "-c", "make"]))) is None
+    assert known.usual(make_task(work=shell("python train.py --fast"))) == Usual(8.5, 2)
+
+
 def test_calls_with_the_same_command_head_or_the_same_arguments_are_alike():
     assert alike({"command": "npm install x"}) == alike({"command": "npm install y"}) == "npm install"
     assert alike({"a": 1, "b": 2}) == alike({"b": 2, "a": 1})

@@ -29,6 +29,9 @@ _SHOWN = 100
 _CHANGES_FOLDER = re.compile(r"\s*cd\s+\S+\s*(?:&&|;)\s*")
 _ASSIGNMENT = re.compile(r"\w+=\S*\Z")
 _SUBCOMMAND = re.compile(r"[\w.:@-]+\Z")
+# Many unlike commands begin with the syntax of a shell, or with a program that runs a text.
+_SYNTAX = frozenset({"for", "while", "until", "if", "case", "select", "{", "(", "[", "[[", "!", "eval"})
+_INTERPRETERS = frozenset({"sh", "bash", "dash", "zsh", "python", "python3", "node", "perl", "ruby"})
 _PREFIXES = frozenset({"env", "exec", "nice", "nohup", "sudo", "time"})
 
 Key: TypeAlias = tuple[str, ...]
@@ -144,7 +147,10 @@ def _head(task: Task) -> str:
     if isinstance(command, list):
         words = [str(word) for word in cast("list[object]", command)[:8]]
         command = shlex.join(words)
-    return command_head(command) if isinstance(command, str) else ""
+    head = command_head(command) if isinstance(command, str) else ""
+    first, _, rest = head.partition(" ")
+    is_vague = first in _SYNTAX or (not rest and first in _INTERPRETERS)
+    return "" if is_vague else head
 
 
 def command_head(command: str) -> str:
