@@ -259,3 +259,22 @@ async def test_a_run_that_was_left_behind_is_acknowledged_when_it_ends(site: Sit
     (site.folder / "go").touch()
     await until(lambda: not worker.state.journal)
     assert (await handle.get()).late_result == "at last"
+
+
+async def test_a_command_that_was_cancelled_while_its_worker_was_away_is_stopped_when_it_returns(site: Site):
+    """The owner gives it up after the stop's deadline. Nobody may leave it running, even long afterwards."""
+    mt = await site.open(worker_lease=0.5, worker_grace=0.5, stop_grace=0.2, stop_deadline=0.5)
+    await site.worker()
+    ticks = site.folder / "ticks"
+    handle = await mt.thread("a").start(Shell(f"while :; do date >> {ticks}; sleep 0.05; done"), place=PLACE)
+    await until(ticks.exists)
+    await site.leave()
+    await handle.cancel()
+    assert (await handle.wait(20)).status is Status.CANCELLED
+    await until(lambda: not site.pools.state.workers)  # lease and grace are over, too
+    worker = await site.worker()
+    await until(lambda: not worker.state.journal)
+    size = ticks.stat().st_size
+    await asyncio.sleep(0.3)  # six rounds of it
+    assert ticks.stat().st_size == size
+    assert (await handle.get()).status is Status.CANCELLED

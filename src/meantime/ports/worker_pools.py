@@ -98,7 +98,8 @@ class _Here:
             return ""
         raise InvalidInput(
             f"There are no workers, so nothing can be placed at {place!r}.",
-            hint='Configure a carrier: [engine] carrier = "nats://…". Or leave place out.',
+            hint="Start the daemon with `meantime up --carrier local`, or configure [engine] carrier. "
+            "Or leave place out.",
             code="no_carrier",
         )
 

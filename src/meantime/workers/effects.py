@@ -65,7 +65,17 @@ class Unbegun(NamedTuple):
     task: str
 
 
-OwnerEffect: TypeAlias = Publish | Tell | SendGrant | Commit | Conclude | Settle | Lose | Unbegun
+class StopStray(NamedTuple):
+    """A worker has a run that is not followed here: stop it, if it is over because it was to be stopped.
+    `times` as in CancelMessage."""
+
+    worker: str
+    task: str
+    nonce: str
+    times: int
+
+
+OwnerEffect: TypeAlias = Publish | Tell | SendGrant | Commit | Conclude | Settle | Lose | Unbegun | StopStray
 
 
 # -- of a worker

@@ -32,7 +32,8 @@ class ClaimJournal:
 
     def open(self) -> dict[str, JournalEntry]:
         """The claims of earlier lives, by nonce. Raises LedgerBusy if another worker has this folder."""
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # the mode is of the last one only
+        self._folder.mkdir(mode=0o700, exist_ok=True)
         self._lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -7,6 +7,7 @@ everything that the owner asks.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from typing import TypeAlias, TypeVar
 
@@ -14,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from meantime.kernel.errors import MeantimeError
-from meantime.kernel.model import Chunk, Spill, Task
+from meantime.kernel.model import Chunk, Spill, Task, fence_of
 from meantime.kernel.questions import Question, Reply
 from meantime.link.frames import Fence, WireReport, WorkState
 from meantime.link.wire_errors import WireError
@@ -63,6 +64,7 @@ class AliveMessage(WorkerMessage, frozen=True, kw_only=True, tag="alive"):
     slots: int
     running: int = 0
     runs: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()  # of these runs, in the same order
     host: str = ""
     version: str = ""
     labels: dict[str, str] = {}
@@ -137,6 +139,18 @@ class OfferMessage(WorkerMessage, frozen=True, kw_only=True, tag="offer"):
     work: str  # its kind
     name: str = ""
     needs: dict[str, str] = {}  # labels
+
+
+def offer_of(task: Task, pool: str) -> OfferMessage:
+    """A function is found by its name. The name of a command is its text, which is nobody's business yet."""
+    name = task.work.name if task.work.kind == "call" else ""
+    return OfferMessage(task=task.id, fence=fence_of(task.run), pool=pool, work=task.work.kind, name=name)
+
+
+def offer_key(task: Task) -> str:
+    """The key of the offer of this attempt: ids may hold anything, and a key is a name."""
+    number, attempt = fence_of(task.run)
+    return hashlib.sha256(f"{task.id}\0{number}\0{attempt}".encode()).hexdigest()[:32]
 
 
 class GrantedMessage(WorkerMessage, frozen=True, kw_only=True, tag="granted"):

@@ -78,7 +78,8 @@ class Verifier:
             self._key: Ed25519PublicKey = Ed25519PublicKey.from_public_bytes(raw)
         except ValueError:
             raise InvalidInput(
-                f"{shown(public)} is not the key of an owner.", hint="Copy the one that `meantime up` prints."
+                f"{shown(public)} is not the key of an owner.",
+                hint="Copy the one that `meantime workers` prints at the owner.",
             ) from None
 
     def opened(self, data: bytes) -> bytes | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from meantime.kernel.model import Claim as ClaimOnRecord
 from meantime.ports.worker_pools import WorkerAbout
 
-from .effects import Commit, Conclude, Lose, OwnerEffect, Publish, SendGrant, Settle, Tell, Unbegun
+from .effects import Commit, Conclude, Lose, OwnerEffect, Publish, SendGrant, Settle, StopStray, Tell, Unbegun
 from .messages import (
     AliveMessage,
     ClaimMessage,
@@ -26,6 +26,7 @@ LEASE, GRACE = 30.0, 30.0  # seconds of silence after which the runs of a worker
 ASK_AFTER = 2  # `alive`s that do not list a claim, before it is asked for: one may be older than its grant
 ASK_AGAIN = 1.0  # seconds between two questions for the same claim
 REPUBLISH = 1.0  # seconds for which the queue must be empty before what is unclaimed is offered again
+STRAY_GRACE = 5.0  # seconds after which a run that was to be stopped long ago is stopped harder
 LONGEST_STEP = 2.0  # seconds that one tick counts for: while we were frozen, nobody was silent
 SILENT = "Its worker {worker} sent nothing for {seconds:.0f} s; how far it got is not known."
 RESTARTED = "The machine of its worker {worker} was restarted; how far it got is not known."
@@ -56,12 +57,13 @@ class RunState:
 class WorkerState:
     """A worker by its name and home, with its last message."""
 
-    __slots__ = ("alive", "runs", "silent")
+    __slots__ = ("alive", "runs", "silent", "strays")
 
     def __init__(self) -> None:
         self.alive: AliveMessage | None = None
         self.silent = 0.0  # seconds
         self.runs: set[str] = set()  # tasks
+        self.strays: dict[str, float] = {}  # claims that it lists and nobody follows, with their seconds
 
 
 class OwnerState:
@@ -156,7 +158,17 @@ class OwnerState:
             run.missing += 1
             if run.missing >= ASK_AFTER:
                 effects += self._ask(run)
-        return effects
+        return effects + self._strays(worker, state, said)
+
+    def _strays(self, worker: str, state: WorkerState, said: AliveMessage) -> list[OwnerEffect]:
+        """Runs that were given up here and go on there: a cancelled command whose worker was away."""
+        listed = zip(said.runs, said.tasks, strict=False)  # an older worker says no tasks
+        strays = {nonce: task for nonce, task in listed if nonce not in self._by_nonce}
+        state.strays = {nonce: state.strays.get(nonce, 0.0) for nonce in strays}
+        return [
+            StopStray(worker, task, nonce, 1 if state.strays[nonce] < STRAY_GRACE else 2)
+            for nonce, task in strays.items()
+        ]
 
     def saying(self, worker: str, nonce: str) -> str | None:
         """The run of which this worker speaks, if it is followed."""
@@ -218,6 +230,8 @@ class OwnerState:
             if state.silent > self._patience:
                 effects += self._lose(key, state)
                 continue
+            for nonce in state.strays:
+                state.strays[nonce] += step
             for task in state.runs:
                 run = self.runs[task]
                 run.asked += step

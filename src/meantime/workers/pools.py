@@ -6,16 +6,17 @@ runtime. Everything that is sent may be lost, so everything is repeated: by the 
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections import Counter
 from collections.abc import Coroutine, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
 from meantime.kernel.errors import Closed, LedgerError, MeantimeError, NotFound
+from meantime.kernel.lifecycle import Status
 from meantime.kernel.limits import POOL
 from meantime.kernel.model import Chunk, Claim, Task, fence_of
 from meantime.kernel.outcomes import Report
@@ -28,7 +29,7 @@ from meantime.ports.runner import Assignment
 from meantime.ports.worker_pools import CurrentTasks, PlacedTasks, WorkerAbout
 
 from . import messages as say
-from .effects import Commit, Conclude, Lose, OwnerEffect, Publish, SendGrant, Settle, Tell, Unbegun
+from .effects import Commit, Conclude, Lose, OwnerEffect, Publish, SendGrant, Settle, StopStray, Tell, Unbegun
 from .followed_run import FollowedRun
 from .message_parts import PartAssembly, cut
 from .output_copy import copy_files
@@ -115,7 +116,7 @@ class WorkerPools:
         if task.ended and task.id in self._offered:
             offered = self._offered.pop(task.id)
             self.state.withdraw(task.id)
-            self._carrier.withdraw(_pool(task.place), _key(offered))
+            self._carrier.withdraw(_pool(task.place), say.offer_key(offered))
         worker, nonce, fence = self._unheard.get(task.id, ("", "", (0, 0)))
         if nonce and (task.ended or fence_of(task.run) != fence):
             del self._unheard[task.id]
@@ -239,6 +240,8 @@ class WorkerPools:
                 self._start(self._conclude(task, worker, ended))
             case Settle(worker, ended):
                 self._start(self._settle(worker, ended))
+            case StopStray():
+                self._start(self._stop_stray(effect))
             case Lose(task, reason):
                 self._counts["lost"] += 1
                 self._end(task, Report(lost=reason))
@@ -258,12 +261,9 @@ class WorkerPools:
         if pool not in self._pools:
             await self._carrier.add_pool(pool)
             self._pools.add(pool)
-        work = task.work
-        offer = say.OfferMessage(
-            task=task.id, fence=fence_of(task.run), pool=pool, work=work.kind, name=_name(task)
-        )
         self._counts["offered"] += 1
-        self._carrier.offer(pool, _key(task), self._signer.signed(say.encode(offer)))
+        offer = self._signer.signed(say.encode(say.offer_of(task, pool)))
+        self._carrier.offer(pool, say.offer_key(task), offer)
 
     async def _commit(self, task: str, fence: Fence, claim: Claim) -> None:
         done = False
@@ -324,6 +324,16 @@ class WorkerPools:
             await self._ledger.keep_late(task.id, ended.fence, from_wire(ended.report))
         self._tell(worker, say.HeardMessage(nonce=ended.nonce))
 
+    async def _stop_stray(self, stray: StopStray) -> None:
+        """A run that is `lost` may go on: its late result is kept. One that was to be stopped may not."""
+        assert self._record is not None
+        with suppress(NotFound):
+            task = await self._record.current(stray.task)
+            claim = task.run.claim
+            is_the_run = claim is not None and (claim.worker, claim.nonce) == (stray.worker, stray.nonce)
+            if is_the_run and task.status in (Status.CANCELLED, Status.TIMED_OUT):
+                self._tell(stray.worker, say.CancelMessage(nonce=stray.nonce, times=stray.times))
+
     def _cancel(self, run: FollowedRun) -> None:
         if run.context.stops:
             self._tell(run.claim.worker, say.CancelMessage(nonce=run.claim.nonce, times=run.context.stops))
@@ -379,17 +389,6 @@ class WorkerPools:
 
 def _pool(place: str) -> str:
     return place.removeprefix(POOL)
-
-
-def _key(task: Task) -> str:
-    """Ids may hold anything; a key is a name."""
-    number, attempt = fence_of(task.run)
-    return hashlib.sha256(f"{task.id}\0{number}\0{attempt}".encode()).hexdigest()[:32]
-
-
-def _name(task: Task) -> str:
-    """A function is found by its name; a command's name is its text, which is nobody's business yet."""
-    return task.work.name if task.work.kind == "call" else ""
 
 
 def _claim(task: Task) -> Claim:

@@ -284,6 +284,7 @@ class Worker:
                 slots=settings.slots,
                 running=self.state.running,
                 runs=tuple(self.state.journal),
+                tasks=tuple(entry.granted.task.id for entry in self.state.journal.values()),
                 host=socket.gethostname(),
                 version=settings.version,
                 labels=settings.labels,
