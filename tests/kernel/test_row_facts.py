@@ -46,7 +46,7 @@ def test_a_task_that_is_being_cancelled_says_why():
         (Progress(), "last output"),
         (Progress(message="page 3", phase="reading"), "page 3"),
         (Progress(phase="reading"), "reading"),
-        (Progress(message="page 3", last_tools=("grep",)), "page 3"),
+        (Progress(message="page 3", last_tools=("grep",)), "grep · page 3"),
         (Progress(last_tools=("grep",), tool_calls={"grep": 1}), "grep"),
         (Progress(message="grep", last_tools=("grep",), tool_calls={"grep": 4}), "grep ×4"),
     ],

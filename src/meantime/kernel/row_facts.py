@@ -105,7 +105,7 @@ def _doing(progress: Progress | None) -> str:
     tool = progress.last_tools[-1]
     times = progress.tool_calls.get(tool, 1)
     used = f"{tool} ×{times}" if times > 1 else tool
-    return f"{used} · {progress.message}" if progress.message else used
+    return f"{used} · {progress.message}" if progress.message not in ("", tool) else used
 
 
 def _ended(task: Task) -> str:
