@@ -115,6 +115,7 @@ async def test_stats_count_by_status_and_agent_and_have_durations(
         "degraded": False,
         "restingThreads": 0,
         "notices": {"unread": 4},
+        "workers": {},
     }
 
 
