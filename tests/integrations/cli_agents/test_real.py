@@ -168,7 +168,8 @@ async def test_a_turn_survives_its_owner(real: Real, model: Model):
         assert task.outcome.result == "Done."
         kinds = [line.kind for line in await thread.lines(id)]
         assert kinds == ["text", "call", "result", "call", "result", "text"]
-        assert 1 <= task.progress.calls <= 2  # once; not all that was counted was stored before the kill
+        # Nothing counts twice. Progress is stored once a second: a kill takes the last second with it.
+        assert task.progress.calls <= 2
         assert 2 <= task.progress.tokens <= 6
         assert await told(thread) == [(id, "completed")]
         assert await told(thread) == []
