@@ -18,7 +18,7 @@ from meantime.testing.carrier.carrier_site import Ends, until
 
 from .nats_site import NatsSite, nats_site
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 
 @pytest.fixture

@@ -70,7 +70,7 @@ FAMILIES = (
     Family("link-executors", "kill of executors under load", links.executors, (4, 6), (1, 1)),
     Family("link-cuts", "connections cut with turns open", links.cuts, (4, 50), (1, 10)),
     Family("writes", "kill in each write over HTTP", posts.sweep, (48,), (2,), strace.missing),
-    Family("quiet", "kill around a hook's quiet file", quiet.sweep, (40,), (1,), strace.missing),
+    Family("quiet", "kill around a hook's quiet file", quiet.sweep, (40,), (1,), strace.missing, slow=True),
     Family("mcp-clients", "hostile clients of the MCP server", mcp_clients.run, (0,), (5,)),
     Family("mcp-servers", "hostile MCP servers", mcp_servers.run, (0,), (3,)),
     Family("scarce", "a daemon without descriptors", scarce.run, (8,), (2,)),

@@ -11,6 +11,7 @@ import pytest
 from . import links
 from .judge import Verdict
 
+pytestmark = pytest.mark.slow
 Play: TypeAlias = Callable[[Path, int, str], Verdict]
 SEEDS = range(3)  # the first is enough, nearly always
 

@@ -28,7 +28,7 @@ from ..agents.model import Model, script
 from .conftest import PATIENCE, asked, ended, in_phase, runs, until
 from .test_sessions import OWNER
 
-pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("acp-real")]
+pytestmark = [pytest.mark.slow, pytest.mark.anyio, pytest.mark.xdist_group("acp-real")]
 
 
 class Real:

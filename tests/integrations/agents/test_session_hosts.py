@@ -24,7 +24,7 @@ from ..opencode.serving import Running
 from .installed import CLAUDE, CODEX, GEMINI, GOOSE, OPENCODE, Agent, Gemini, Goose, OpenCode, needs
 from .model import Model, script
 
-pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("session-hosts")]
+pytestmark = [pytest.mark.slow, pytest.mark.anyio, pytest.mark.xdist_group("session-hosts")]
 SCRIPT = Script(
     say=script({"text": "{word}"}),
     recall=script({"recall": True}),
@@ -137,7 +137,6 @@ async def test_real_hosts_keep_the_contract(
     await exercise(made, check, request, tmp_path, model)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("made", SLOW)
 async def test_slow_hosts_keep_the_contract(
     made: Any, check: Check, request: pytest.FixtureRequest, tmp_path: Path, model: Model

@@ -20,7 +20,12 @@ from meantime.ports.session import AgentSettings
 
 from .serving import Running, soon
 
-pytestmark = [needs(OPENCODE), pytest.mark.xdist_group("opencode-sessions"), pytest.mark.anyio]
+pytestmark = [
+    pytest.mark.slow,
+    needs(OPENCODE),
+    pytest.mark.xdist_group("opencode-sessions"),
+    pytest.mark.anyio,
+]
 
 
 def bash(command: str) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from meantime.integrations.opencode.wire.api_client import ApiClient
 
 from .serving import PATIENCE, Running, eventually, soon
 
-pytestmark = [needs(OPENCODE), pytest.mark.xdist_group("opencode-told"), pytest.mark.anyio]
+pytestmark = [pytest.mark.slow, needs(OPENCODE), pytest.mark.xdist_group("opencode-told"), pytest.mark.anyio]
 OWNER = Path(__file__).with_name("telling.py")
 PLACES = [
     "note before",
