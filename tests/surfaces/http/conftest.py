@@ -31,9 +31,9 @@ def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def ledger() -> str:
+def place() -> str:
     """Most of these tests are about the wire; both stores pass the same checks elsewhere."""
-    return ":memory:"
+    return "memory"
 
 
 @pytest.fixture
