@@ -94,6 +94,21 @@ def test_the_journal_survives_and_holds_no_secret(tmp_path: Path):
     assert [path.name for path in tmp_path.rglob("*.json")] == ["cut.json"]
 
 
+def test_nobody_else_can_look_into_the_folders_that_the_journal_makes(tmp_path: Path):
+    """Its parent, the worker's home, too: mkdir gives its mode to the last folder only."""
+    before = os.umask(0)
+    try:
+        journal = ClaimJournal(tmp_path / "home" / "journal")
+        journal.open()
+        journal.close()
+    finally:
+        os.umask(before)
+    assert {path.name: path.stat().st_mode & 0o777 for path in tmp_path.rglob("*") if path.is_dir()} == {
+        "home": 0o700,
+        "journal": 0o700,
+    }
+
+
 @pytest.mark.parametrize("place", ["", "gpu", "pool:", "pool:a b", "pool:../x", "POOL:a", 5, None])
 def test_a_text_that_is_not_a_place_is_refused(place: object):
     with pytest.raises(InvalidInput, match="is not a place"):
