@@ -179,9 +179,14 @@ def test_psi_says_what_a_command_takes(arguments: dict[str, Any]):
 
 
 def test_jaato_says_that_a_folder_is_a_text():
-    start = {"plugin_name": "cli", "tool_name": "runCommand"}
     with pytest.raises(InvalidInput, match='"cwd" is the path of a folder, not int'):
-        asked("jaato", "startBackgroundTask", **start, arguments={"command": "ls", "cwd": 5})
+        asked(
+            "jaato",
+            "startBackgroundTask",
+            plugin_name="cli",
+            tool_name="runCommand",
+            arguments={"command": "ls", "cwd": 5},
+        )
 
 
 def test_without_background_jaato_waits_for_a_command_as_long_as_it_takes():
