@@ -21,7 +21,6 @@ REPR = 2_000  # characters kept of something that is not JSON
 PREVIEW = 2_000  # characters of a spilled payload shown in the message, 80 % of them from its head
 
 
-
 class Jsonable(NamedTuple):
     value: Json
     faithful: bool  # False: something in it is only kept as text
