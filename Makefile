@@ -27,11 +27,12 @@ check: $(VENV)/.tested .typescript/.ready
 
 # Branch coverage of the packages that hold the promises (pyproject.toml names them), with its floor for
 # branches alone. It takes a while.
-DAMAGE := salvage unreadable wal_damage gone failed_sync full_disk files
-COVERED := tests/kernel tests/conformance tests/toolset tests/fundamentals tests/seeds tests/runtime tests/agents \
+DAMAGE := salvage unreadable wal_damage gone failed_sync full_disk files older_copy row_checksums
+COVERED := tests/kernel tests/ports tests/conformance tests/toolset tests/fundamentals tests/seeds tests/runtime tests/agents \
 	tests/plugins tests/link tests/client tests/shell tests/app tests/integrations/loops \
 	tests/integrations/test_provider_errors.py tests/surfaces/http/test_writing.py \
-	tests/surfaces/http/test_turns.py $(DAMAGE:%=tests/faults/test_%.py)
+	tests/surfaces/http/test_turns.py tests/workers/test_placed_work.py tests/workers/test_restarts.py \
+	$(DAMAGE:%=tests/faults/test_%.py)
 coverage: $(VENV)/.tested
 	$(RUN) -m coverage erase
 	$(RUN) -m coverage run -m pytest -q -m "not slow" $(COVERED)
