@@ -165,7 +165,7 @@ def _with_message(outcome: AnyOutcome, text: str) -> AnyOutcome:
         return replace(outcome, final_message=text)
     if isinstance(outcome, Failed):
         return replace(outcome, message=text)
-    return outcome if isinstance(outcome, TimedOut) else replace(outcome, reason=text)  # it says nothing
+    return outcome if isinstance(outcome, TimedOut) else replace(outcome, reason=text)  # a timeout has none
 
 
 def _short_words(outcome: AnyOutcome) -> AnyOutcome:
