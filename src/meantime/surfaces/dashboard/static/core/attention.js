@@ -1,5 +1,6 @@
 // @ts-check
 /** What reaches a person who looks elsewhere: the tab's title and icon, and browser notifications if they want them. */
+import { whenIdle } from "./clock.js";
 import { go } from "./router.js";
 import { store } from "./store.js";
 
@@ -78,4 +79,5 @@ function mark(needs) {
 export function watchAttention(leads) {
   store.watch((before, after) => leads() && notifyOf(before, after));
   store.watchOverview((overview) => mark(overview.counts.waiting ?? 0));
+  whenIdle(() => mark(store.overview?.counts.waiting ?? 0)); // the snapshot may have come before
 }

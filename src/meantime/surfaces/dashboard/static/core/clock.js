@@ -29,6 +29,10 @@ export function onTick(listener) {
   return () => listeners.delete(listener);
 }
 
+/** After the first rows, which should wait for nothing else. @param {() => void} work */
+export const whenIdle = (work) =>
+  void ("requestIdleCallback" in window ? requestIdleCallback(work, { timeout: 1_000 }) : setTimeout(work, 300));
+
 setInterval(() => {
   if (document.hidden || stoppedAt) return;
   for (const listener of listeners) listener();

@@ -1,6 +1,7 @@
 // @ts-check
 /** The keys of the view, printed from keys.js, and which daemon this is. */
 import { get } from "./api.js";
+import { whenIdle } from "./clock.js";
 import { PageElement } from "./element.js";
 import { icon } from "./icons.js";
 import { footer, NEEDS_DAEMON } from "./keys.js";
@@ -18,9 +19,11 @@ class Footer extends PageElement {
   }
 
   listen() {
-    get("/v1/health").then(
-      (health) => (this.version = health.version),
-      () => {},
+    whenIdle(() =>
+      get("/v1/health").then(
+        (health) => (this.version = health.version),
+        () => {},
+      ),
     );
     return [store.subscribe(() => this.requestUpdate())];
   }

@@ -1,7 +1,6 @@
 // @ts-check
 /** Searches with a name, kept by this browser. */
-import { sayError } from "../core/announce.js";
-import { ask } from "../core/dialog.js";
+import { ask, sayError } from "../core/announce.js";
 import { place } from "../core/router.js";
 import { store } from "../core/store.js";
 

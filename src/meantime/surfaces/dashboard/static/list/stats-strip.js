@@ -3,13 +3,17 @@
 import { PageElement } from "../core/element.js";
 import { count, duration, percent } from "../core/format.js";
 import { store } from "../core/store.js";
-import { html, nothing, svg } from "../vendor/lit.js";
+import { html, nothing } from "../vendor/lit.js";
 
 /** @typedef {import("../core/types.js").Overview} Overview */
 
 /** Sixty bars; the last one is now. @param {number[]} values */
 function spark(values) {
   const peak = Math.max(1, ...values);
+  const bars = values.slice(-60).map((value, at) => {
+    const height = value ? Math.max(2, (24 * value) / peak) : 1;
+    return `M${at * 4} 24v${-height}h3v${height}z`;
+  });
   return html`<svg
     class="spark"
     viewBox="0 0 240 24"
@@ -17,10 +21,7 @@ function spark(values) {
     role="img"
     aria-label="Running tasks, minute by minute"
   >
-    ${values.slice(-60).map((value, i) => {
-      const height = value ? Math.max(2, (24 * value) / peak) : 1;
-      return svg`<rect x=${i * 4} y=${24 - height} width="3" height=${height} data-now=${i === values.length - 1 && value ? "" : nothing} />`;
-    })}
+    <path d=${bars.slice(0, -1).join("")} /><path d=${bars.at(-1) ?? ""} data-now=${values.at(-1) ? "" : nothing} />
   </svg>`;
 }
 
