@@ -9,6 +9,15 @@ import { address } from "./router.js";
 import { store } from "./store.js";
 import { html, nothing } from "../vendor/lit.js";
 
+/** @typedef {{label: string, keys: string[], commands: string[]}} FooterKey */
+
+/** It names all keys, so it is seen even where the others do not fit. @param {FooterKey} key */
+const isHelp = (key) => key.commands.includes("help");
+
+/** @param {FooterKey} key */
+const keyView = (key) =>
+  html`<span>${key.keys.map((name) => (name === "–" ? name : html`<kbd>${name}</kbd>`))}${key.label}</span>`;
+
 class Footer extends PageElement {
   static properties = { view: {}, version: { state: true } };
 
@@ -60,9 +69,10 @@ class Footer extends PageElement {
     return html`<footer class="footer">
       ${this.narrowView()}
       <div class="footer-keys">
-        ${keys.filter((key) => !away.includes(key)).map((key) => html`<span>${key.keys.map((name) => (name === "–" ? name : html`<kbd>${name}</kbd>`))}${key.label}</span>`)}
         ${cut ? html`<span><kbd>R</kbd>retry now</span>` : nothing}
+        ${keys.filter((key) => !away.includes(key) && !isHelp(key)).map(keyView)}
       </div>
+      <div class="footer-help">${keys.filter(isHelp).map(keyView)}</div>
       <span class="second" data-away=${away.length ? "" : nothing}>
         ${away.length ? html`${away.map((key) => `${key.keys.join(" ")} ${key.label}`).join(", ")}: not while disconnected` : html`${location.host} · meantime ${this.version}`}
       </span>

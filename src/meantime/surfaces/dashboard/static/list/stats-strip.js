@@ -25,9 +25,9 @@ function spark(values) {
   </svg>`;
 }
 
-/** @param {string} label @param {unknown} value @param {unknown} [note] */
-const stat = (label, value, note) =>
-  html`<div class="stat">
+/** @param {string} label @param {unknown} value @param {unknown} [note] @param {string} [title] what it counts, in full */
+const stat = (label, value, note, title) =>
+  html`<div class="stat" title=${title ?? nothing}>
     <span>${label}</span>
     <p><b>${value}</b> ${note ?? nothing}</p>
   </div>`;
@@ -61,7 +61,7 @@ class StatsStrip extends PageElement {
       </div>
       ${spark(running60)} ${stat("Duration p50", length(view.p50Ms))} ${stat("Duration p95", length(view.p95Ms))}
       ${stat("Failed, last hour", percent(failed.failed, failed.total), failed.total ? `${count(failed.failed)} of ${count(failed.total)}` : nothing)}
-      ${stat("Told late or parked", late.total ? count(late.lateOrParked) : "—", late.total ? `of ${count(late.total)}` : nothing)}
+      ${stat("Not told after 1 min", late.total ? count(late.lateOrParked) : "—", late.total ? `of ${count(late.total)} endings` : nothing, "Endings that no conversation was told of within a minute, and those that delivery gave up on (parked)")}
       ${stat("Slots", slots.total && slots.total > 0 ? `${count(slots.used)} of ${count(slots.total)}` : count(slots.used), slots.queued ? `${count(slots.queued)} queued` : nothing)}
     </section>`;
   }

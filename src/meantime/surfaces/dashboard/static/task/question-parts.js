@@ -98,7 +98,7 @@ export function deadlineView(row) {
   if (isStopped()) return html`<span class="ask-time warn">until ${time(deadline)}</span>`;
   const part = (deadline - now()) / Math.max(1, deadline - ms(row.lastEventAt));
   return html`<span class="ask-time"
-    >${bar(part, "deadline")}<b class="warn">${countdown(deadline - now())}</b><span class="second">then rejected</span></span
+    >${bar(part, "deadline")}<b class="warn">${countdown(deadline - now())}</b><span class="second">${row.question?.kind === "permission" ? "then rejected" : "then unanswered"}</span></span
   >`;
 }
 
