@@ -27,6 +27,7 @@ const REST = [
   () => import("./log/log-view.js"),
   () => import("./timeline/timeline-view.js"),
   () => import("./messages/messages-view.js"),
+  () => import("./workers/workers-page.js"),
 ];
 
 /** Views that could not be loaded are asked for again when the page is live the next time. */
@@ -67,7 +68,7 @@ class App extends PageElement {
     goTo(fragment.go);
     if (access.question) go({ answer: access.question }, true);
     this.opened = true;
-    if (place.task || place.thread || place.answer) loadRest();
+    if (place.task || place.thread || place.answer || place.workers) loadRest();
     watchAttention(() => stream?.leads ?? false);
   }
 
@@ -114,6 +115,7 @@ class App extends PageElement {
     } else if (name === "retry") stream?.retry();
     else if (name === "list" || name === "escape") go({});
     else if (name === "needs") go({ answer: "next" });
+    else if (name === "workers") go({ workers: "all" });
     else if (name === "notifications") toggleNotify(place.thread || undefined).then(say);
     else return false;
     return true;
@@ -151,12 +153,13 @@ class App extends PageElement {
   }
 
   pageView() {
-    const name = place.answer ? "mt-answer-page" : place.task ? "mt-task-page" : place.thread ? "mt-thread-page" : "";
+    const name = place.answer ? "mt-answer-page" : place.task ? "mt-task-page" : place.thread ? "mt-thread-page" : place.workers ? "mt-workers-page" : "";
     if (name && !customElements.get(name) && store.status.state === "disconnected")
       return html`<main id="page" class="page-note" tabindex="-1"><p role="status">This view comes with the connection.</p></main>`;
     if (place.answer) return html`<mt-answer-page data-page .task=${place.answer}></mt-answer-page>`;
     if (place.task) return html`<mt-task-page data-page .task=${place.task} .tab=${place.tab}></mt-task-page>`;
     if (place.thread) return html`<mt-thread-page data-page .thread=${place.thread} .tab=${place.tab}></mt-thread-page>`;
+    if (place.workers) return html`<mt-workers-page data-page></mt-workers-page>`;
     return html`<mt-list-page data-page></mt-list-page>`;
   }
 
