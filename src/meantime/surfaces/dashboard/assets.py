@@ -40,8 +40,11 @@ HEADERS: tuple[tuple[bytes, bytes], ...] = (
 _SMALL = 256  # bytes: below that gzip saves nothing
 _LINKED = re.compile(r"""(?:src|href)=["']/assets/([^"'?#]+)""")
 _STYLED = re.compile(r"""\s*<link rel="stylesheet" href="/assets/([^"'?#]+)" />""")
-# At the start of a line, so that a type in a comment, `import("./types.js").Row`, is not taken for an import.
-_IMPORTED = re.compile(r"""^(?:import|export)\b[^"';]*["'](\.{1,2}/[^"']+)["']""", re.MULTILINE)
+# At the start of a line, so that a type in a comment, `import("./types.js").Row`, is not taken for an import; and
+# without a parenthesis, because a module that is imported later by `import("./dialog.js")` is not loaded at once.
+_IMPORTED = re.compile(
+    r"""^(?:import|export)\b(?:[^"';()]*\bfrom)?\s*["'](\.{1,2}/[^"']+)["']""", re.MULTILINE
+)
 
 
 class Asset:
