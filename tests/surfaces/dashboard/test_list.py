@@ -318,7 +318,8 @@ def test_the_words_of_progress_end_before_the_next_column(loner: Desk, tabs: Tab
     row = page.locator(f"#row-{task}")
     expect(row.locator(".row-words")).to_contain_text("× usual")
     words, thread = row.locator(".row-words").bounding_box(), row.locator(".row-thread").bounding_box()
-    assert words is not None and thread is not None
+    assert words is not None
+    assert thread is not None
     assert words["x"] + words["width"] + 8 <= thread["x"]
     assert row.locator(".row-words").evaluate("it => it.scrollWidth <= it.clientWidth")
     expect(page.locator(".stats")).to_contain_text("Not told after 1 min")

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import expect
-
 from tests.cli.person import MEANTIME, eventually
 
 from .chromium import Tabs, needs_chromium, violations

@@ -189,9 +189,7 @@ def _all_ended(with_daemon: Daemon, thread: str) -> str:
         return f"{plain(thread)} has no tasks."
     states = [str(row["state"]) for row in rows]
     words = [
-        f"{states.count(state)} {state.replace('_', ' ')}"
-        for state in task_format.LOOKS
-        if state in states
+        f"{states.count(state)} {state.replace('_', ' ')}" for state in task_format.LOOKS if state in states
     ]
     last = max(rows, key=lambda row: row.get("endedAt") or "")
     newest = f"the newest {len(rows)}: " if page["total"] > len(rows) else ""

@@ -124,7 +124,7 @@ export const MAPS = {
 /** What needs the daemon; not possible while it is away. */
 export const NEEDS_DAEMON = new Set(["cancel", "answer", "resume", "fork", "send", "confirm", "deliver", "demo"]);
 
-const NAMES = /** @type {Record<string, string>} */ ({
+const KEY_NAMES = /** @type {Record<string, string>} */ ({
   Enter: "↵",
   Escape: "esc",
   ArrowDown: "↓",
@@ -135,7 +135,7 @@ const NAMES = /** @type {Record<string, string>} */ ({
 });
 
 /** @param {string} press */
-export const keyName = (press) => NAMES[press] ?? press;
+export const keyName = (press) => KEY_NAMES[press] ?? press;
 
 /**
  * The keys of a view by label, for its footer.

@@ -9,17 +9,17 @@ import { store } from "./store.js";
 const PACE = 10_000; // ms between two looks
 
 /** @type {Worker[]} the same array until the next look */
-let known = [];
+let heard = [];
 let isWatched = false;
 
-export const workers = () => known;
+export const workers = () => heard;
 
 async function look() {
   try {
     const info = await get("/v1/info");
     if (!info.ownerKey) return;
-    if (info.workers.length || known.length) {
-      known = info.workers;
+    if (info.workers.length || heard.length) {
+      heard = info.workers;
       store.changed();
     }
   } catch {

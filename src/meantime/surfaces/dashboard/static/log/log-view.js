@@ -56,9 +56,7 @@ export class LogView extends PageElement {
     this.seen = 0; // lines that had come when it was drawn
     /** @type {LogStream|null} */
     this.source = null;
-    this.buffer = new LogBuffer();
-    this.layout = new LogLayout(this.buffer);
-    this.search = new LogSearch(this.buffer, () => this.redraw());
+    this.#clear();
   }
 
   #clear() {

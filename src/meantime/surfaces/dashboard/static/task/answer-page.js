@@ -5,7 +5,7 @@ import { copy, say, sayError } from "../core/announce.js";
 import { ApiError, get, path, post } from "../core/api.js";
 import { now, onTick } from "../core/clock.js";
 import { PageElement } from "../core/element.js";
-import { cut, duration, ms, time } from "../core/format.js";
+import { duration, ms, time } from "../core/format.js";
 import { icon } from "../core/icons.js";
 import { button, commandLine } from "../core/parts.js";
 import { address, go } from "../core/router.js";
@@ -14,14 +14,11 @@ import { rankOf } from "../list/row-groups.js";
 import { kindOf } from "../list/row-texts.js";
 import { html, nothing } from "../vendor/lit.js";
 import { obstacle } from "./actions.js";
-import { inputWord } from "./task-overview.js";
-import { answerText, answeredBefore, choiceNote, deadlineView, rulesView, subjectView } from "./question-parts.js";
+import { answerText, answeredBefore, choiceNote, deadlineView, promptView, rulesView, subjectView } from "./question-parts.js";
 
 /** @typedef {import("../core/types.js").Task} Task */
 /** @typedef {import("../core/types.js").Row} Row */
 /** @typedef {import("../core/types.js").Question} Question */
-
-const PROMPT = 2_000; // characters that are shown beside a question; the task has all
 
 class AnswerPage extends PageElement {
   static properties = { task: {}, data: { state: true }, chosen: { state: true }, note: { state: true } };
@@ -262,14 +259,7 @@ class AnswerPage extends PageElement {
             </section>`
           : nothing
       }
-      ${
-        this.data.prompt
-          ? html`<section>
-              <h2>${inputWord(this.data.kind)} of the task</h2>
-              <pre class="text ask-prompt" dir="auto" tabindex="0">${cut(this.data.prompt, PROMPT)}</pre>
-            </section>`
-          : nothing
-      }
+      ${promptView(this.data)}
       ${
         cli
           ? html`<section>

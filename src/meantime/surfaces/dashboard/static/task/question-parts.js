@@ -1,15 +1,17 @@
 // @ts-check
 /** Parts of a question: what it asks for, whole; what each answer means; its deadline; the answer as it is sent. */
 import { isStopped, now } from "../core/clock.js";
-import { countdown, duration, ms, time } from "../core/format.js";
+import { countdown, cut, duration, ms, time } from "../core/format.js";
 import { bar, button } from "../core/parts.js";
 import { html, nothing } from "../vendor/lit.js";
+import { inputWord } from "./task-overview.js";
 
 /** @typedef {import("../core/types.js").Question} Question */
 /** @typedef {import("../core/types.js").Choice} Choice */
 /** @typedef {import("../core/types.js").Row} Row */
 /** @typedef {import("../core/types.js").Task} Task */
 
+const PROMPT = 2_000; // characters that are shown beside a question; the task has all
 const COMMANDS = ["command", "cmd", "script"]; // arguments that hold what will run
 
 /** @param {Choice} choice */
@@ -89,6 +91,15 @@ export function rulesView(data, { subject }, onCopy) {
       ${button("Copy", { icon: "copy", press: () => onCopy(wanted) })}
       <p class="second">In the configuration, and for every use of that tool. It holds after <code>meantime down</code> and <code>up</code>.</p>
     </section>`;
+}
+
+/** What the task was asked to do. @param {Task} data */
+export function promptView({ kind, prompt }) {
+  if (!prompt) return nothing;
+  return html`<section>
+    <h2>${inputWord(kind)} of the task</h2>
+    <pre class="text" dir="auto" tabindex="0">${cut(prompt, PROMPT)}</pre>
+  </section>`;
 }
 
 /** How long there is left to answer; without a deadline, how long the question has waited. @param {Row} row */
