@@ -152,6 +152,36 @@ def test_batch_counts_what_has_ended_and_failed(person: Person, works: dict[str,
     assert person("batch", "never").code == 3
 
 
+def test_a_batch_describes_its_tasks_as_ps_does(person: Person, works: dict[str, str]):
+    listed = {line.split()[0]: line.split() for line in person("ps", "-a").out.splitlines()}
+    failed = [line.split() for line in person("batch", "mixed").out.splitlines() if "failed" in line]
+    assert [line[-4:] for line in failed] == [["exit", "3", "·", "before"]]
+    assert failed == [listed[line[0]] for line in failed]
+
+
+def test_show_says_what_a_queued_task_waits_for_and_who_is_told(loner: Person):
+    (loner.folder / "config.toml").write_text("[limits]\nper_kind = { shell = 1 }\n")
+    told = loner.start("--thread", "conv", "-c", "exec sleep 600")
+    first, second = (loner.start("-c", "exec sleep 600") for _ in range(2))
+    [listed] = [line for line in loner("ps").out.splitlines() if second[2:10] in line]
+    shown = loner("show", second).out
+
+    assert "waits for a slot · 1 of 1 commands" in listed
+    assert "now      waits for a slot · 1 of 1 commands" in shown
+    assert "told     nobody" in shown
+    assert "told" not in loner("show", told).out
+    assert [loner.json("show", id)["row"]["notify"] for id in (told, first)] == [True, False]
+    loner("cancel", told, first, second)
+
+
+def test_a_qualifier_that_begins_with_a_dash_is_explained(person: Person):
+    done = person("ps", "-status:failed")
+    assert done.code == 2
+    assert "without the dash: `meantime ps status:failed`" in done.err
+    assert "`meantime ps -- -status:failed`" in done.err
+    assert person("ps", "-q", "--", "-status:active,ended") == (0, "", "")
+
+
 def test_threads_and_inbox(person: Person, works: dict[str, str]):
     head, *rows = person("threads").out.splitlines()
     assert head.split() == ["THREAD", "ACTIVE", "UNREAD", "PARKED", "LAST"]

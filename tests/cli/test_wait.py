@@ -124,6 +124,18 @@ def test_nothing_to_wait_for(person: Person, arguments: list[str]):
     assert len(done.err.splitlines()) == 2
 
 
+def test_a_conversation_whose_tasks_have_ended_is_said_so(person: Person):
+    id = person.start("--thread", "over", "-n", "last one", "-c", "echo oops; exit 3")
+    assert person("wait", id).code == 6
+    done = person("wait", "--thread", "over")
+
+    assert (done.code, done.out) == (0, "")
+    assert done.err.startswith("meantime: Nothing of over is active (1 failed). The last to end: ")
+    assert done.err.endswith("last one  exit 3 · oops\n")
+    assert person("wait", "--thread", "over", "-q") == (0, "", "")
+    assert person("wait", "--thread", "unheard-of") == (0, "", "meantime: unheard-of has no tasks.\n")
+
+
 def test_cancel_stops_a_task_and_is_harmless_twice(person: Person, gates: Gates):
     id = person.start("-n", "sleeper", "--", "sleep", "600")
     done = person("cancel", "-w", id[2:8], "--reason", "enough")

@@ -42,6 +42,19 @@ def test_a_choice_with_words_is_sent_by_keyboard_alone(person: Desk, tabs: Tabs)
 
 
 @pytest.mark.slow
+def test_a_plain_choice_shows_its_prompt_and_no_scope_of_permissions(person: Desk, tabs: Tabs) -> None:
+    task = person.ask_agent("paint", "Paint the fence, and nothing else.", "paint a fence")
+    person.until(task, "waiting")
+    page = question(person, tabs, task)
+    beside = page.locator(".inspector")
+    expect(beside).to_contain_text("Prompt of the task")
+    expect(beside).to_contain_text("Paint the fence, and nothing else.")
+    expect(beside).not_to_contain_text("How far it reaches")
+    expect(page.locator(".choice .second").first).to_have_text("")
+    person.post(f"/v1/tasks/{task}/answer", {"answer": "red"})
+
+
+@pytest.mark.slow
 def test_a_choice_is_sent_by_mouse(person: Desk, tabs: Tabs) -> None:
     task = asked(person, "paint", "paint by mouse")
     page = question(person, tabs, task)

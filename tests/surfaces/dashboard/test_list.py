@@ -304,3 +304,23 @@ def test_an_empty_ledger_hands_off_six_tasks_by_key(loner: Desk, tabs: Tabs) -> 
     expect(page.get_by_role("heading", name="No tasks yet")).to_be_visible()
     page.keyboard.press("d")
     expect(page.locator(".row")).to_have_count(6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1280, 1440])
+def test_the_words_of_progress_end_before_the_next_column(loner: Desk, tabs: Tabs, width: int) -> None:
+    """A command that usually takes 0.1 s, and this time longer: `9.9× usual 0.1s`."""
+    for _ in range(3):
+        loner.until(loner.hand_off("sleep 0.1", "build"), "completed")
+    task = loner.hand_off("sleep 600", "build")
+    page = tabs.enter(loner.link())
+    page.set_viewport_size({"width": width, "height": 800})
+    row = page.locator(f"#row-{task}")
+    expect(row.locator(".row-words")).to_contain_text("× usual")
+    words, thread = row.locator(".row-words").bounding_box(), row.locator(".row-thread").bounding_box()
+    assert words is not None
+    assert thread is not None
+    assert words["x"] + words["width"] + 8 <= thread["x"]
+    assert row.locator(".row-words").evaluate("it => it.scrollWidth <= it.clientWidth")
+    expect(page.locator(".stats")).to_contain_text("Not told after 1 min")
+    loner.post(f"/v1/tasks/{task}/cancel")

@@ -36,8 +36,8 @@ def page(browser: Browser, person: Person) -> Iterator[Page]:
 
 def run(page: Page, body: str, given: Any = None) -> Any:
     """With the modules that the page itself has loaded: their paths have its version."""
-    script = page.locator("script[src$='/app.js']").get_attribute("src") or ""
-    body = body.replace('"/assets/', f'"{script.removesuffix("app.js")}')
+    script = page.locator("script[src$='/opening.js']").get_attribute("src") or ""
+    body = body.replace('"/assets/', f'"{script.removesuffix("opening.js")}')
     return page.evaluate(f"async (given) => {{ {ROW} {body} }}", given)
 
 

@@ -41,6 +41,38 @@ def test_the_overview_says_how_it_went_and_whether_it_was_told(person: Desk, tab
     expect(page.locator(".inspector .command code").first).to_contain_text("meantime show")
 
 
+def test_a_task_that_nobody_is_told_of_says_so(person: Desk, tabs: Tabs) -> None:
+    told = person.hand_off("exec sleep 600", "told", thread="told")
+    alone = person.hand_off("exec sleep 600", "alone", thread="cli", notify=False)
+    page = opened(person, tabs, told)
+    expect(page.locator(".inspector")).to_contain_text("Will be told to told")
+    expect(page.locator(".overview h2").first).to_contain_text("Command")
+    page.goto(f"{person.info()['url']}/?task={alone}")
+
+    expect(page.locator(".inspector")).to_contain_text("Nobody will be told")
+    expect(page.locator(".inspector")).not_to_contain_text("Will be told")
+    for task in (told, alone):
+        person.post(f"/v1/tasks/{task}/cancel")
+
+
+@pytest.mark.slow
+def test_the_newest_line_of_a_log_is_seen_on_a_phone(person: Desk, tabs: Tabs) -> None:
+    task = person.hand_off("seq 1 400; exec sleep 600", "count")
+    page = opened(person, tabs, task, "Log")
+    for width, height in ((390, 844), (1280, 800)):
+        page.set_viewport_size({"width": width, "height": height})
+        expect(page.locator(".log-line", has_text=re.compile(r"^\s*400\s+400$"))).to_be_in_viewport(ratio=1)
+    keys = page.locator(".footer-keys > span")
+    foot = page.locator(".footer-keys").bounding_box()
+    assert foot is not None
+    for key in keys.all():  # whole, or not at all
+        box = key.bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= foot["x"] + foot["width"] or box["y"] >= foot["y"] + foot["height"]
+    expect(page.locator(".footer-help")).to_have_text("?all keys")
+    person.post(f"/v1/tasks/{task}/cancel")
+
+
 @pytest.mark.slow
 def test_tabs_are_reached_by_number(person: Desk, tabs: Tabs) -> None:
     task = person.ask_agent("look", "grep", "look around")

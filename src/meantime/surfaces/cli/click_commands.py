@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 from click.shell_completion import CompletionItem, shell_complete
 
+from meantime.kernel.search_query import QUALIFIERS
 from meantime.surfaces.terminal.errors import USAGE, CliError
 
 from .parameter_types import ChoiceType, Duration, FilePath, Number, TaskRef, Whole
@@ -26,11 +27,24 @@ def invoked(table: Table, arguments: Sequence[str], version: str) -> int:
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else _verb_in(table, arguments)
         what = " ".join(error.format_message().split())  # click lists choices below, a line for each
-        raise CliError(what, f"See `{path} --help`.", USAGE) from error
+        hint = _dashed_qualifier(arguments, path) or f"See `{path} --help`."
+        raise CliError(what, hint, USAGE) from error
     except click.ClickException as error:
         raise CliError(error.format_message(), "", error.exit_code) from error
     except click.Abort:
         raise KeyboardInterrupt from None
+
+
+def _dashed_qualifier(arguments: Sequence[str], path: str) -> str:
+    """A hint for `ps -status:failed`: a search may turn a qualifier round, and a dash begins an option."""
+    for argument in arguments:
+        name = argument[1:].partition(":")[0]
+        if argument.startswith("-") and ":" in argument and name in QUALIFIERS:
+            return (
+                f"Write the qualifier without the dash: `{path} {argument[1:]}`. "
+                f"To leave those tasks out: `{path} -- {argument}`."
+            )
+    return ""
 
 
 def as_click(verb: Verb) -> click.Command:

@@ -14,9 +14,13 @@ from collections.abc import Mapping
 from functools import cache, cached_property
 from pathlib import Path
 
+from .module_bundle import imported, in_order, joined, passed_on
+
 FOLDER = Path(__file__).parent / "static"
 INDEX = "index.html"
 SHEET = "styles.css"  # all style sheets in one; it is made when they are read
+BUNDLE = "opening.js"  # the modules of the first view in one (module_bundle.py)
+VENDORED = "vendor/"
 TYPES = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -40,8 +44,7 @@ HEADERS: tuple[tuple[bytes, bytes], ...] = (
 _SMALL = 256  # bytes: below that gzip saves nothing
 _LINKED = re.compile(r"""(?:src|href)=["']/assets/([^"'?#]+)""")
 _STYLED = re.compile(r"""\s*<link rel="stylesheet" href="/assets/([^"'?#]+)" />""")
-# At the start of a line, so that a type in a comment, `import("./types.js").Row`, is not taken for an import.
-_IMPORTED = re.compile(r"""^(?:import|export)\b[^"';]*["'](\.{1,2}/[^"']+)["']""", re.MULTILINE)
+_SCRIPT = re.compile(r"""\s*<script type="module" src="/assets/([^"'?#]+)"></script>""")
 
 
 class Asset:
@@ -64,9 +67,10 @@ class Assets:
 
     def __init__(self, folder: Path = FOLDER) -> None:
         self.folder = folder
-        self.files: Mapping[str, Asset] = _read(folder)
+        self._sources = _read(folder)
+        self.files: Mapping[str, Asset] = self._sources
         if not self.missing:
-            self.files = {**self.files, SHEET: Asset(SHEET, self._sheets())}
+            self.files = {**self._sources, SHEET: Asset(SHEET, self._sheets()), **self._bundle()}
 
     @cached_property
     def version(self) -> str:
@@ -76,20 +80,39 @@ class Assets:
 
     @cached_property
     def page(self) -> Asset:
-        """The index as it is served: with one style sheet, with links to all modules, which a browser then
-        loads at once and not one import after the other, and with the version in every link. Modules import
-        each other by relative paths, so their paths have the version, too."""
-        text = _STYLED.sub("", self.files[INDEX].data.decode("utf-8"))
-        sheet, *modules = self.opening
+        """The index as it is served: with one style sheet, one script, a link to each module that the script
+        imports, and the version in every link. Modules import each other by relative paths, so their paths
+        have the version, too."""
+        text = _SCRIPT.sub("", _STYLED.sub("", self.files[INDEX].data.decode("utf-8")))
+        sheet, script, *imported = self.opening
         links = [f'<link rel="stylesheet" href="/assets/{sheet}" />']
-        links += [f'<link rel="modulepreload" href="/assets/{name}" />' for name in modules]
-        text = text.replace('<script type="module"', "\n    ".join([*links, '<script type="module"']), 1)
+        links += [f'<link rel="modulepreload" href="/assets/{name}" />' for name in imported]
+        links.append(f'<script type="module" src="/assets/{script}"></script>')
+        text = text.replace("\n  </head>", "".join(f"\n    {link}" for link in links) + "\n  </head>", 1)
         return Asset(INDEX, text.replace('="/assets/', f'="/assets/{self.version}/').encode("utf-8"))
 
     @cached_property
     def opening(self) -> tuple[str, ...]:
-        """The files that the page loads at once: the style sheet, and its modules."""
-        return SHEET, *sorted(name for name in self._loaded() if name.endswith(".js"))
+        """The files that the page loads at once: the style sheet, the script, and what it imports."""
+        return SHEET, BUNDLE, *imported(BUNDLE, self.files[BUNDLE].data.decode("utf-8"))
+
+    @cached_property
+    def bundled(self) -> dict[str, str]:
+        """The modules of the first view, each behind those that it imports."""
+        modules = {
+            name: one.data.decode("utf-8") for name, one in self._sources.items() if name.endswith(".js")
+        }
+        own = {name: text for name, text in modules.items() if not name.startswith(VENDORED)}
+        scripts = _SCRIPT.findall(self._sources[INDEX].data.decode("utf-8"))
+        return {name: own[name] for name in in_order(scripts, own)}
+
+    def _bundle(self) -> dict[str, Asset]:
+        """One file with these modules, and in the place of each a line that passes on what it exports."""
+        texts = {name: passed_on(name, text, BUNDLE) for name, text in self.bundled.items()}
+        return {
+            name: Asset(name, text.encode("utf-8"))
+            for name, text in {**texts, BUNDLE: joined(self.bundled)}.items()
+        }
 
     def _sheets(self) -> bytes:
         """All style sheets of the index, in their order: a request for each costs more than its bytes."""
@@ -99,7 +122,7 @@ class Assets:
     @cached_property
     def missing(self) -> tuple[str, ...]:
         """Files that the page loads and that are not here: without one of them the page stays blank."""
-        return tuple(sorted(self._loaded() - self.files.keys()))
+        return tuple(sorted(self._loaded() - self._sources.keys()))
 
     def _loaded(self) -> set[str]:
         """The index, and all files that are loaded with it."""
@@ -108,7 +131,7 @@ class Assets:
             name = left.pop()
             if name not in found:
                 found.add(name)
-                left += _needed(name, self.files[name]) if name in self.files else ()
+                left += _needed(name, self._sources[name]) if name in self._sources else ()
         return found
 
 
@@ -129,7 +152,4 @@ def _needed(name: str, asset: Asset) -> list[str]:
     text = asset.data.decode("utf-8", "replace")
     if name.endswith(".html"):
         return _LINKED.findall(text)
-    if name.endswith(".js"):
-        beside = posixpath.dirname(name)
-        return [posixpath.normpath(posixpath.join(beside, other)) for other in _IMPORTED.findall(text)]
-    return []
+    return imported(name, text) if name.endswith(".js") else []

@@ -65,6 +65,7 @@ def wire_row(task: Task, facts: RowFacts) -> Row:
         question=_question(task),
         exit_code=exit_code(task),
         delivery=_delivery(task, facts),
+        notify=task.notify,
     )
 
 

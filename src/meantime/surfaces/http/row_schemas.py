@@ -56,6 +56,7 @@ class Row(Answer):
     question: RowQuestion | None
     exit_code: int | None
     delivery: Annotated[RowDelivery | None, described("Null while it has not ended.")]
+    notify: Annotated[bool, described("False: its ending is recorded, and nobody is told.")]
 
 
 class RowPage(Answer):

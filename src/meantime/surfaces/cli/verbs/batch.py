@@ -30,8 +30,7 @@ def command(id: str, as_json: bool) -> None:
         return
     failed = f"  ✗{count['failed']}" if count["failed"] else ""
     echo(f"{plain(id)}  {bar(count['ended'], count['total'])} {count['ended']}/{count['total']}{failed}")
-    tasks = list(
-        task_search.tasks(with_daemon, [*task_format.ACTIVE, *task_search.ENDED], batch=id, cleared="true")
-    )
-    for line in task_format.listing(tasks):
+    for line in task_format.listing(
+        list(task_search.searched(with_daemon, "", as_rows=True, batch=id, cleared="true"))
+    ):
         echo(line)

@@ -46,7 +46,7 @@ def _facts(task: Wire) -> dict[str, str]:
         "id": task["id"],
         "task": task_format.title(task),
         "status": task_format.paint(task_format.status(task), task),
-        "now": "" if ended else task_format.doing(task),
+        "now": "" if ended else task_format.doing(task.get("row") or task),
         "asks": _question(task.get("question")),
         "next": plain_lines(task.get("followUp") or ""),
         "agent" if task["agent"] != task["kind"] else "kind": plain(task["agent"]),
@@ -60,7 +60,7 @@ def _facts(task: Wire) -> dict[str, str]:
         "ended": _at(task.get("completedAt")),
         "took" if ended else "for": task_format.span(task_format.age(task)),
         "usual": task_format.usually(usual.get("ms"), task_format.age(task)),
-        "told": _told(task.get("delivery") or []),
+        "told": _told(task),
         "exit code": "" if task.get("exitCode") is None else str(task["exitCode"]),
         "error": plain_lines(task.get("error") or ""),
         "detail": plain_lines(task.get("errorDetail") or ""),
@@ -83,8 +83,12 @@ def _question(question: Wire | None) -> str:
     return "\n".join(lines)
 
 
-def _told(deliveries: list[Wire]) -> str:
-    """Whether the conversation was told of the last run; nothing where nobody is to be told."""
+def _told(task: Wire) -> str:
+    """Whether the conversation was told of the last run, or that nobody is told."""
+    row: Wire = task.get("row") or {}  # an older daemon has none
+    if not row.get("notify", True):
+        return "nobody"
+    deliveries: list[Wire] = task.get("delivery") or []
     last = deliveries[-1] if deliveries else None
     if last is None or last["state"] == "muted":
         return ""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 AT_ONCE = 1_000  # tasks that the daemon takes in one question; the others have their turn
 STEP = 30.0  # seconds that the daemon is asked to wait at once
+COUNTED = 200  # of those that ended before, how many are looked at
 NAMED = 5  # that are named when the time is over
 TICK = 0.5  # the same, where somebody looks at a bar
 
@@ -77,6 +78,8 @@ def command(
     if batch and not waiting.known:
         raise CliError(f"No batch {plain(batch)!r}.", "`meantime ps -a` lists tasks.", NOT_FOUND)
     silent = quiet or as_json
+    if thread and not (waiting.known or silent):
+        echo(f"meantime: {_all_ended(with_daemon, thread)}", err=True)
     try:
         done = waiting.wait(first, timeout, silent=silent)
     except KeyboardInterrupt:
@@ -176,6 +179,23 @@ class Waiting:
         failed = f"  ✗{bad}" if bad else ""
         name = f"{self._name}  " if self._name else ""
         return f"{name}{bar(len(ended), len(tasks))} {len(ended)}/{len(tasks)}{failed}  {took}"
+
+
+def _all_ended(with_daemon: Daemon, thread: str) -> str:
+    """Why there is nothing to wait for: how the tasks of a conversation ended."""
+    page = with_daemon.get("/v1/tasks", q="status:ended", thread=thread, format="rows", limit=COUNTED)
+    rows: list[Wire] = page["rows"]
+    if not rows:
+        return f"{plain(thread)} has no tasks."
+    states = [str(row["state"]) for row in rows]
+    words = [
+        f"{states.count(state)} {state.replace('_', ' ')}" for state in task_format.LOOKS if state in states
+    ]
+    last = max(rows, key=lambda row: row.get("endedAt") or "")
+    newest = f"the newest {len(rows)}: " if page["total"] > len(rows) else ""
+    return (
+        f"Nothing of {plain(thread)} is active ({newest}{', '.join(words)}). The last to end: {_ended(last)}"
+    )
 
 
 def _ended(task: Wire) -> str:

@@ -1,57 +1,58 @@
 // @ts-check
 /** The page: gets its right to ask, opens the stream, and shows the view that the address names. */
-import { access, forget } from "./core/access.js";
-import { say } from "./core/announce.js";
+import { access } from "./core/access.js";
+import { ask, say } from "./core/announce.js";
 import { toggleNotify, watchAttention } from "./core/attention.js";
-import { stopAt } from "./core/clock.js";
-import { ask } from "./core/dialog.js";
+import { stopAt, whenIdle } from "./core/clock.js";
 import { PageElement } from "./core/element.js";
-import { fragment, opening } from "./core/entry.js";
+import { fragment, opening, stream } from "./core/entry.js";
 import { MAPS, commandOf, keyName } from "./core/keys.js";
 import { commandLine } from "./core/parts.js";
 import { go, goTo, onPlace, place } from "./core/router.js";
 import { store } from "./core/store.js";
-import { Stream } from "./core/stream.js";
 import { applyTheme, nextTheme } from "./core/theme.js";
 import { html } from "./vendor/lit.js";
 import "./core/footer.js";
 import "./core/top-bar.js";
-import "./list/list-page.js";
+import { loadExtras } from "./list/list-page.js";
 import "./list/rail.js";
 
 // The list loads at once, the rest when the page is live or one of them is open: a daemon that is away serves no files.
 const REST = [
+  () => import("./core/dialog.js"),
+  loadExtras,
   () => import("./task/task-page.js"),
   () => import("./thread/thread-page.js"),
   () => import("./task/answer-page.js"),
   () => import("./log/log-view.js"),
   () => import("./timeline/timeline-view.js"),
   () => import("./messages/messages-view.js"),
+  () => import("./workers/workers-page.js"),
 ];
 
 /** Views that could not be loaded are asked for again when the page is live the next time. */
 const loadRest = () => Promise.allSettled(REST.map((view) => view()));
 
-/** After the first rows, which should not wait for views that nobody opened. @param {() => void} work */
-const whenIdle = (work) => ("requestIdleCallback" in window ? requestIdleCallback(work, { timeout: 1_000 }) : setTimeout(work, 300));
+const PATIENCE = 1_000; // ms: a page that has its rows by then is laid out once, with them
 
 class App extends PageElement {
-  static properties = { refused: { state: true }, ready: { state: true } };
+  static properties = { refused: { state: true }, opened: { state: true }, isLate: { state: true } };
 
   constructor() {
     super();
     this.refused = "";
-    this.ready = false;
-    /** @type {Stream|null} */
-    this.stream = null;
+    this.opened = false;
+    this.isLate = false;
   }
 
   listen() {
     this.start();
     const onKey = (/** @type {KeyboardEvent} */ event) => this.onKey(event);
     addEventListener("keydown", onKey);
+    setTimeout(() => (this.isLate = true), PATIENCE);
     return [
       onPlace(() => this.requestUpdate()),
+      store.subscribeTo(() => [store.status], () => this.onStatus()),
       store.subscribeTo(() => [store.status, store.isPaused, this.view], () => this.requestUpdate()),
       () => removeEventListener("keydown", onKey),
     ];
@@ -66,24 +67,18 @@ class App extends PageElement {
     }
     goTo(fragment.go);
     if (access.question) go({ answer: access.question }, true);
-    this.ready = true;
-    if (place.task || place.thread || place.answer) loadRest();
-    if (access.question) return; // the right to answer one question has no stream
-    this.stream = new Stream(access.thread ?? "", {
-      onSnapshot: (snapshot) => store.replace(snapshot),
-      onPatch: (patch) => store.patch(patch),
-      onStatus: (status) => this.onStatus(status),
-      current: () => store.current(),
-    });
-    watchAttention(() => this.stream?.leads ?? false);
-    this.stream.start();
+    this.opened = true;
+    if (place.task || place.thread || place.answer || place.workers) loadRest();
+    watchAttention(() => stream?.leads ?? false);
   }
 
-  /** @param {import("./core/stream.js").Status} status */
-  onStatus(status) {
-    store.setStatus(status);
-    if (status.state === "refused") forget();
-    if (status.state === "live") whenIdle(() => loadRest().then(() => this.requestUpdate()));
+  /** Whether there is something to draw. A page with its rows is laid out once, and not first without them. */
+  get ready() {
+    return this.opened && (this.isLate || store.overview !== null || store.status.state === "disconnected");
+  }
+
+  onStatus() {
+    if (store.status.state === "live") whenIdle(() => loadRest().then(() => this.requestUpdate()));
     this.setClock();
   }
 
@@ -117,9 +112,10 @@ class App extends PageElement {
     else if (name === "theme") {
       say(`Theme: ${nextTheme()}.`);
       store.changed(); // its button says which one it is
-    } else if (name === "retry") this.stream?.retry();
+    } else if (name === "retry") stream?.retry();
     else if (name === "list" || name === "escape") go({});
     else if (name === "needs") go({ answer: "next" });
+    else if (name === "workers") go({ workers: "all" });
     else if (name === "notifications") toggleNotify(place.thread || undefined).then(say);
     else return false;
     return true;
@@ -157,12 +153,13 @@ class App extends PageElement {
   }
 
   pageView() {
-    const name = place.answer ? "mt-answer-page" : place.task ? "mt-task-page" : place.thread ? "mt-thread-page" : "";
+    const name = place.answer ? "mt-answer-page" : place.task ? "mt-task-page" : place.thread ? "mt-thread-page" : place.workers ? "mt-workers-page" : "";
     if (name && !customElements.get(name) && store.status.state === "disconnected")
       return html`<main id="page" class="page-note" tabindex="-1"><p role="status">This view comes with the connection.</p></main>`;
     if (place.answer) return html`<mt-answer-page data-page .task=${place.answer}></mt-answer-page>`;
     if (place.task) return html`<mt-task-page data-page .task=${place.task} .tab=${place.tab}></mt-task-page>`;
     if (place.thread) return html`<mt-thread-page data-page .thread=${place.thread} .tab=${place.tab}></mt-thread-page>`;
+    if (place.workers) return html`<mt-workers-page data-page></mt-workers-page>`;
     return html`<mt-list-page data-page></mt-list-page>`;
   }
 

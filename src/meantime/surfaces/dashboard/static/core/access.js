@@ -7,7 +7,7 @@ import { ApiError, get, post, useToken } from "./api.js";
 
 /** @typedef {import("./types.js").Access} Access */
 
-const KEY = "meantime.token";
+const TOKEN_KEY = "meantime.token";
 const CHANNEL = "meantime.token";
 const OTHER_TABS = 250; // ms that another tab has to answer
 
@@ -35,7 +35,7 @@ export function takeFragment() {
  */
 export async function open(code) {
   const exchanged = code ? await post("/v1/codes/exchange", { code }) : null;
-  const token = exchanged?.token ?? sessionStorage.getItem(KEY) ?? (await fromAnotherTab());
+  const token = exchanged?.token ?? sessionStorage.getItem(TOKEN_KEY) ?? (await fromAnotherTab());
   useToken(token);
   try {
     access = exchanged ?? (await get("/v1/access"));
@@ -43,14 +43,14 @@ export async function open(code) {
     if (error instanceof ApiError && error.isFinal) forget();
     throw error;
   }
-  if (token) sessionStorage.setItem(KEY, token);
+  if (token) sessionStorage.setItem(TOKEN_KEY, token);
   answerOtherTabs(token);
   return access;
 }
 
 /** A token that is revoked or expired is not kept, and not handed on. */
 export function forget() {
-  sessionStorage.removeItem(KEY);
+  sessionStorage.removeItem(TOKEN_KEY);
   channel?.close();
   channel = null;
 }

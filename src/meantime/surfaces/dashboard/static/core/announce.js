@@ -1,5 +1,6 @@
 // @ts-check
-/** Sentences for people: shown for a while at the bottom of the page, and read out by screen readers. */
+/** Sentences for people: shown for a while at the bottom of the page, and read out by screen readers. Questions to them. */
+import { whenIdle } from "./clock.js";
 import { PageElement } from "./element.js";
 import { html, repeat } from "../vendor/lit.js";
 
@@ -37,14 +38,27 @@ class Messages extends PageElement {
 }
 
 customElements.define("mt-messages-shown", Messages);
-const shown = /** @type {Messages} */ (document.createElement("mt-messages-shown"));
-document.body.append(shown);
+/** @type {Messages|null} */
+let made = null;
+
+function shown() {
+  if (!made) document.body.append((made = /** @type {Messages} */ (document.createElement("mt-messages-shown"))));
+  return made;
+}
+whenIdle(shown); // screen readers tell of a region that was there before its text
 
 /** @param {string} text */
-export const say = (text) => shown.show(text, "plain");
+export const say = (text) => shown().show(text, "plain");
 
 /** @param {unknown} error */
-export const sayError = (error) => shown.show(error instanceof Error ? error.message : String(error), "bad");
+export const sayError = (error) => shown().show(error instanceof Error ? error.message : String(error), "bad");
+
+/**
+ * Asks the person at the page. The dialog is loaded after the first rows.
+ * @param {import("./dialog.js").Ask} asked
+ * @returns {Promise<Record<string, string>|null>} the fields, or null for "no"
+ */
+export const ask = async (asked) => (await import("./dialog.js")).ask(asked);
 
 /** @param {string} text @param {string} name what was copied */
 export async function copy(text, name) {

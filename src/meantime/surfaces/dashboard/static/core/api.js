@@ -44,7 +44,7 @@ export function authorization() {
 export function get(path, params = {}) {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(params)) if (value !== undefined) query.set(name, String(value));
-  return ask(query.size ? `${path}?${query}` : path, { headers: authorization() });
+  return answerTo(query.size ? `${path}?${query}` : path, { headers: authorization() });
 }
 
 /**
@@ -54,7 +54,7 @@ export function get(path, params = {}) {
  */
 export function post(path, body = {}) {
   const headers = { ...authorization(), "Content-Type": "application/json" };
-  return ask(path, { method: "POST", headers, body: JSON.stringify(body) });
+  return answerTo(path, { method: "POST", headers, body: JSON.stringify(body) });
 }
 
 /**
@@ -70,7 +70,7 @@ export function path(parts, ...names) {
  * @param {string} url
  * @param {RequestInit} request
  */
-async function ask(url, request) {
+async function answerTo(url, request) {
   let response;
   try {
     response = await fetch(url, { ...request, cache: "no-store", signal: AbortSignal.timeout(TIMEOUT) });

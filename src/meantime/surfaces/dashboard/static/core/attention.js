@@ -1,19 +1,20 @@
 // @ts-check
 /** What reaches a person who looks elsewhere: the tab's title and icon, and browser notifications if they want them. */
+import { whenIdle } from "./clock.js";
 import { go } from "./router.js";
 import { store } from "./store.js";
 
 /** @typedef {import("./types.js").Row} Row */
 
-const KEY = "meantime.notify";
+const NOTIFY_KEY = "meantime.notify";
 const ALL = "*";
 const MOST_CONVERSATIONS = 200;
-const ENDED = ["completed", "failed", "cancelled", "timed_out", "lost"];
+const OVER = ["completed", "failed", "cancelled", "timed_out", "lost"];
 
 /** @returns {string[]} conversations, or ["*"] */
 function wanted() {
   try {
-    const kept = JSON.parse(localStorage.getItem(KEY) ?? "[]");
+    const kept = JSON.parse(localStorage.getItem(NOTIFY_KEY) ?? "[]");
     return Array.isArray(kept) ? kept.filter((each) => typeof each === "string") : [];
   } catch {
     return [];
@@ -31,13 +32,13 @@ export async function toggleNotify(thread = ALL) {
   const name = thread === ALL ? "all conversations" : thread;
   const others = wanted().filter((each) => each !== thread);
   if (wanted().includes(thread)) {
-    localStorage.setItem(KEY, JSON.stringify(others));
+    localStorage.setItem(NOTIFY_KEY, JSON.stringify(others));
     return `Browser notifications for ${name} are off.`;
   }
   if (!("Notification" in window)) return "This browser has no notifications.";
   if ((await Notification.requestPermission()) !== "granted")
     return "The browser does not allow notifications for this page. Allow them beside its address.";
-  localStorage.setItem(KEY, JSON.stringify([thread, ...others].slice(0, MOST_CONVERSATIONS)));
+  localStorage.setItem(NOTIFY_KEY, JSON.stringify([thread, ...others].slice(0, MOST_CONVERSATIONS)));
   return `Browser notifications for ${name} are on.`;
 }
 
@@ -46,7 +47,7 @@ function notifyOf(before, after) {
   if (before?.state === after.state || !notifies(after.thread)) return;
   if (after.state === "waiting")
     show(`Needs you: ${after.title}`, after.question?.text ?? after.now, () => go({ answer: after.id }), after.id);
-  else if (before && ENDED.includes(after.state))
+  else if (before && OVER.includes(after.state))
     show(`${after.state.replace("_", " ")}: ${after.title}`, after.now, () => go({ task: after.id }), after.id);
 }
 
@@ -78,4 +79,5 @@ function mark(needs) {
 export function watchAttention(leads) {
   store.watch((before, after) => leads() && notifyOf(before, after));
   store.watchOverview((overview) => mark(overview.counts.waiting ?? 0));
+  whenIdle(() => mark(store.overview?.counts.waiting ?? 0)); // the snapshot may have come before
 }

@@ -5,7 +5,7 @@
  */
 
 /** @type {Set<() => void>} */
-const listeners = new Set();
+const tickers = new Set();
 let stoppedAt = 0;
 
 /** The time that durations are measured to, in ms. */
@@ -17,7 +17,7 @@ export const isStopped = () => stoppedAt > 0;
 export function stopAt(at) {
   if (stoppedAt === at) return;
   stoppedAt = at;
-  for (const listener of listeners) listener();
+  for (const listener of tickers) listener();
 }
 
 /**
@@ -25,11 +25,15 @@ export function stopAt(at) {
  * @returns {() => void} ends it
  */
 export function onTick(listener) {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
+  tickers.add(listener);
+  return () => tickers.delete(listener);
 }
+
+/** After the first rows, which should wait for nothing else. @param {() => void} work */
+export const whenIdle = (work) =>
+  void ("requestIdleCallback" in window ? requestIdleCallback(work, { timeout: 1_000 }) : setTimeout(work, 300));
 
 setInterval(() => {
   if (document.hidden || stoppedAt) return;
-  for (const listener of listeners) listener();
+  for (const listener of tickers) listener();
 }, 1_000);

@@ -1,7 +1,7 @@
 // @ts-check
 /** Server-sent events from a fetched stream. EventSource cannot send a token, and reconnects blindly. */
 
-const LONGEST = 64 << 20; // characters of one event; a bounded snapshot is far below
+const LONGEST_EVENT = 64 << 20; // characters of one event; a bounded snapshot is far below
 
 /** @typedef {{event: string, id: string, data: string}} ServerEvent */
 
@@ -20,7 +20,7 @@ export class EventParser {
   push(text) {
     const lines = (this.#rest + text).split("\n");
     this.#rest = lines.pop() ?? "";
-    if (this.#rest.length + this.#size > LONGEST) throw new Error(`An event is longer than ${LONGEST} characters.`);
+    if (this.#rest.length + this.#size > LONGEST_EVENT) throw new Error(`An event is longer than ${LONGEST_EVENT} characters.`);
     const events = [];
     for (const line of lines) {
       const event = this.#line(line.endsWith("\r") ? line.slice(0, -1) : line);

@@ -1,12 +1,22 @@
 // @ts-check
 /** The keys of the view, printed from keys.js, and which daemon this is. */
 import { get } from "./api.js";
+import { whenIdle } from "./clock.js";
 import { PageElement } from "./element.js";
 import { icon } from "./icons.js";
 import { footer, NEEDS_DAEMON } from "./keys.js";
 import { address } from "./router.js";
 import { store } from "./store.js";
 import { html, nothing } from "../vendor/lit.js";
+
+/** @typedef {{label: string, keys: string[], commands: string[]}} FooterKey */
+
+/** It names all keys, so it is seen even where the others do not fit. @param {FooterKey} key */
+const isHelp = (key) => key.commands.includes("help");
+
+/** @param {FooterKey} key */
+const keyView = (key) =>
+  html`<span>${key.keys.map((name) => (name === "–" ? name : html`<kbd>${name}</kbd>`))}${key.label}</span>`;
 
 class Footer extends PageElement {
   static properties = { view: {}, version: { state: true } };
@@ -18,9 +28,11 @@ class Footer extends PageElement {
   }
 
   listen() {
-    get("/v1/health").then(
-      (health) => (this.version = health.version),
-      () => {},
+    whenIdle(() =>
+      get("/v1/health").then(
+        (health) => (this.version = health.version),
+        () => {},
+      ),
     );
     return [store.subscribe(() => this.requestUpdate())];
   }
@@ -57,9 +69,10 @@ class Footer extends PageElement {
     return html`<footer class="footer">
       ${this.narrowView()}
       <div class="footer-keys">
-        ${keys.filter((key) => !away.includes(key)).map((key) => html`<span>${key.keys.map((name) => (name === "–" ? name : html`<kbd>${name}</kbd>`))}${key.label}</span>`)}
         ${cut ? html`<span><kbd>R</kbd>retry now</span>` : nothing}
+        ${keys.filter((key) => !away.includes(key) && !isHelp(key)).map(keyView)}
       </div>
+      <div class="footer-help">${keys.filter(isHelp).map(keyView)}</div>
       <span class="second" data-away=${away.length ? "" : nothing}>
         ${away.length ? html`${away.map((key) => `${key.keys.join(" ")} ${key.label}`).join(", ")}: not while disconnected` : html`${location.host} · meantime ${this.version}`}
       </span>

@@ -16,6 +16,7 @@ const EVERYWHERE = [
   { press: "?", command: "help", label: "all keys" },
   { press: "g", command: "list", help: "all tasks" },
   { press: "n", command: "needs", help: "what needs you" },
+  { press: "W", command: "workers", help: "workers on other machines" },
   { press: "t", command: "theme", help: "light, dark or as the system has it" },
   { press: "R", command: "retry", help: "connect again now" },
 ];
@@ -107,6 +108,7 @@ export const MAPS = {
     { press: "Escape", command: "escape", label: "back" },
     ...EVERYWHERE,
   ],
+  workers: [{ press: "Escape", command: "escape", label: "back" }, ...EVERYWHERE],
   answer: [
     { press: "j", command: "next", label: "question" },
     { press: "k", command: "previous", label: "question" },
@@ -122,7 +124,7 @@ export const MAPS = {
 /** What needs the daemon; not possible while it is away. */
 export const NEEDS_DAEMON = new Set(["cancel", "answer", "resume", "fork", "send", "confirm", "deliver", "demo"]);
 
-const NAMES = /** @type {Record<string, string>} */ ({
+const KEY_NAMES = /** @type {Record<string, string>} */ ({
   Enter: "↵",
   Escape: "esc",
   ArrowDown: "↓",
@@ -133,7 +135,7 @@ const NAMES = /** @type {Record<string, string>} */ ({
 });
 
 /** @param {string} press */
-export const keyName = (press) => NAMES[press] ?? press;
+export const keyName = (press) => KEY_NAMES[press] ?? press;
 
 /**
  * The keys of a view by label, for its footer.

@@ -8,10 +8,11 @@
  * @property {string} thread an open conversation
  * @property {string} answer a task whose question is open; "next" is the most urgent
  * @property {string} tab of a task or a conversation
+ * @property {string} workers "all" if the workers are shown
  * @property {string} group what the list is grouped by; "" is the state
  */
 
-const NAMES = /** @type {const} */ (["q", "task", "thread", "answer", "tab", "group"]);
+const NAMES = /** @type {const} */ (["q", "task", "thread", "answer", "tab", "group", "workers"]);
 
 /** @type {Set<() => void>} */
 const listeners = new Set();
@@ -22,8 +23,8 @@ export let place = read();
 /** @returns {Place} */
 function read() {
   const given = new URLSearchParams(location.search);
-  const [q, task, thread, answer, tab, group] = NAMES.map((name) => given.get(name) ?? "");
-  return { q, task, thread, answer, tab, group };
+  const [q, task, thread, answer, tab, group, workers] = NAMES.map((name) => given.get(name) ?? "");
+  return { q, task, thread, answer, tab, group, workers };
 }
 
 /**

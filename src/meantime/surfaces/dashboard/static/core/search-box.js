@@ -10,7 +10,7 @@ import { html, live, nothing } from "../vendor/lit.js";
 /** @typedef {{text: string, label: string, kind: string}} Item */
 /** @typedef {import("./search-query.js").Term} Term */
 
-const REST = 200; // ms after the last letter
+const AFTER_TYPING = 200; // ms after the last letter
 
 class SearchBox extends PageElement {
   static properties = { chips: { state: true }, text: { state: true }, items: { state: true }, at: { state: true } };
@@ -69,7 +69,7 @@ class SearchBox extends PageElement {
       this.text = rest && `${rest} `;
     }
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => (this.isComplete() && this.apply(), this.complete()), REST);
+    this.timer = setTimeout(() => (this.isComplete() && this.apply(), this.complete()), AFTER_TYPING);
   }
 
   /** A qualifier that is still being written is not searched for: the daemon would refuse half a word. */

@@ -1,12 +1,12 @@
 // @ts-check
 /** Light, dark, or as the system has it. */
 
-const KEY = "meantime.theme";
+const THEME_KEY = "meantime.theme";
 const THEMES = /** @type {const} */ (["auto", "light", "dark"]);
 
 /** @returns {"auto"|"light"|"dark"} */
 export function theme() {
-  const kept = localStorage.getItem(KEY);
+  const kept = localStorage.getItem(THEME_KEY);
   return THEMES.find((each) => each === kept) ?? "auto";
 }
 
@@ -17,7 +17,7 @@ export function applyTheme() {
 /** @returns {string} the next theme, which is now shown */
 export function nextTheme() {
   const next = THEMES[(THEMES.indexOf(theme()) + 1) % THEMES.length];
-  localStorage.setItem(KEY, next);
+  localStorage.setItem(THEME_KEY, next);
   applyTheme();
   return next;
 }

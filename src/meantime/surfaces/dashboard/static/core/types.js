@@ -44,6 +44,7 @@
  * @property {RowQuestion|null} question
  * @property {number|null} exitCode
  * @property {Delivery|null} delivery
+ * @property {boolean} notify false: nobody is told of its ending
  *
  * @typedef {object} ThreadCounts
  * @property {string} id
@@ -75,6 +76,16 @@
  *
  * @typedef {{rows: Row[], overview: Overview, seq: number}} Snapshot
  * @typedef {{rows: Row[], gone: string[], overview?: Overview, seq: number}} Patch
+ *
+ * @typedef {object} Worker A process on another machine that performs tasks.
+ * @property {string} name
+ * @property {string} host
+ * @property {string} pool
+ * @property {number} slots
+ * @property {number} running
+ * @property {string} version
+ * @property {number} silent seconds since its last message
+ * @property {boolean} draining
  *
  * @typedef {object} Access What the page's token may do.
  * @property {string|null} id

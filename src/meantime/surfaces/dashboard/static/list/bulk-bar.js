@@ -1,8 +1,7 @@
 // @ts-check
 /** What can be done with the selection, or with everything that matches. Every count is named before it is done. */
 import { ApiError, get, post } from "../core/api.js";
-import { ask } from "../core/dialog.js";
-import { say, sayError } from "../core/announce.js";
+import { ask, say, sayError } from "../core/announce.js";
 import { count, counted } from "../core/format.js";
 import { button } from "../core/parts.js";
 import { valueOf, withTerm } from "../core/search-query.js";

@@ -8,10 +8,7 @@ import { button } from "../core/parts.js";
 import { go, onPlace, place } from "../core/router.js";
 import { valueOf } from "../core/search-query.js";
 import { store } from "../core/store.js";
-import { actOn } from "../task/actions.js";
 import { html, nothing } from "../vendor/lit.js";
-import { bulk, bulkBar } from "./bulk-bar.js";
-import { emptyCommand, emptyView } from "./empty-view.js";
 import { GROUPINGS, groupingOf } from "./grouping.js";
 import { ListModel } from "./list-model.js";
 import { PageLoader } from "./page-loader.js";
@@ -27,6 +24,16 @@ import "./task-list.js";
 const model = new ListModel();
 let cursor = "";
 let epoch = -1;
+
+/** @type {typeof import("./list-extras.js")|null} */
+let extras = null;
+
+/** Loaded when the page is idle, or as soon as one of them is wanted. */
+export async function loadExtras() {
+  extras ??= await import("./list-extras.js");
+  store.changed(); // something may wait for them
+  return extras;
+}
 
 /** The task before or after another in the list, for moving on without going back. @param {string} id @param {number} by */
 export function neighbour(id, by) {
@@ -119,7 +126,7 @@ class ListPage extends PageElement {
   /** @param {string} name one of keys.js @returns {boolean} whether it is known here */
   command(name) {
     const list = this.list;
-    if (this.isEmpty) return emptyCommand(name);
+    if (this.isEmpty) return extras?.emptyCommand(name) ?? false;
     const moves = /** @type {Record<string, number>} */ ({
       next: 1,
       previous: -1,
@@ -139,8 +146,8 @@ class ListPage extends PageElement {
     else if (name === "group") this.groupBy(GROUPINGS[(GROUPINGS.indexOf(model.grouping) + 1) % GROUPINGS.length]);
     else if (name === "saveView") askAndSave();
     else if (name === "cancel" && this.selection.size)
-      bulk("cancel", this.selection, this.all).then((done) => done && this.clearSelection());
-    else if (["cancel", "answer", "resume", "fork", "send"].includes(name)) cursor && actOn(name, cursor);
+      loadExtras().then(async ({ bulk }) => (await bulk("cancel", this.selection, this.all)) && this.clearSelection());
+    else if (["cancel", "answer", "resume", "fork", "send"].includes(name)) cursor && loadExtras().then(({ actOn }) => actOn(name, cursor));
     else return false;
     return true;
   }
@@ -233,6 +240,7 @@ class ListPage extends PageElement {
   }
 
   render() {
+    if (!extras && (this.isEmpty || this.selection.size)) loadExtras();
     const row = store.rows.get(cursor);
     return html`<mt-stats></mt-stats>
       <div class="with-rail">
@@ -240,11 +248,11 @@ class ListPage extends PageElement {
         <main id="page" tabindex="-1" class="list-page" data-group=${row ? groupOf(row) : nothing}>
           <h1 class="unseen">${this.title}</h1>
           ${
-            this.selection.size || this.matching
-              ? bulkBar(this.selection, this.all, { clear: () => this.clearSelection(), all: () => (this.matching = true) })
+            extras && (this.selection.size || this.matching)
+              ? extras.bulkBar(this.selection, this.all, { clear: () => this.clearSelection(), all: () => (this.matching = true) })
               : this.headView()
           }
-          ${this.isEmpty ? emptyView() : this.listView()}
+          ${this.isEmpty ? (extras?.emptyView() ?? nothing) : this.listView()}
         </main>
       </div>`;
   }

@@ -1,11 +1,12 @@
 // @ts-check
 /** The rail: counts that are filters, conversations, and batches with bars. On narrow screens it is a row of chips. */
 import { PageElement, styles } from "../core/element.js";
-import { count } from "../core/format.js";
+import { count, counted } from "../core/format.js";
 import { icon } from "../core/icons.js";
 import { address, onPlace, place } from "../core/router.js";
 import { valueOf, withTerm } from "../core/search-query.js";
 import { store } from "../core/store.js";
+import { watchWorkers, workers } from "../core/workers.js";
 import { remove, views } from "./saved-views.js";
 import { html, nothing } from "../vendor/lit.js";
 
@@ -34,7 +35,8 @@ export function countOf(status) {
 
 class Rail extends PageElement {
   listen() {
-    return [store.subscribeTo(() => [store.overview, views()], () => this.requestUpdate()), onPlace(() => this.requestUpdate())];
+    watchWorkers();
+    return [store.subscribeTo(() => [store.overview, views(), workers()], () => this.requestUpdate()), onPlace(() => this.requestUpdate())];
   }
 
   /** @param {typeof FILTERS[number]} filter */
@@ -84,6 +86,22 @@ class Rail extends PageElement {
     </li>`;
   }
 
+  /** Where tasks run beside this machine: only where there are any. */
+  workersView() {
+    const all = workers();
+    if (!all.length) return nothing;
+    const [running, slots] = [all.reduce((sum, one) => sum + one.running, 0), all.reduce((sum, one) => sum + one.slots, 0)];
+    return html`<h2 class="rail-head" id="rail-workers">Workers <span class="quiet">running / slots</span></h2>
+      <ul class="rail-list" aria-labelledby="rail-workers">
+        <li>
+          <a class="rail-item" href=${address({ workers: "all" })}>
+            ${icon("mcp")}<span class="rail-name">${counted(all.length, "worker")}</span>
+            <span class="rail-count">${count(running)}/${count(slots)}</span>
+          </a>
+        </li>
+      </ul>`;
+  }
+
   /** @param {import("./saved-views.js").View} view */
   viewView(view) {
     const open = !place.thread && !place.task && !place.answer && place.q === view.q && place.group === view.group;
@@ -122,6 +140,7 @@ class Rail extends PageElement {
       <ul class="rail-list" aria-labelledby="rail-batches">
         ${batches.length ? batches.map((batch) => this.batchView(batch)) : html`<li class="rail-none">None yet</li>`}
       </ul>
+      ${this.workersView()}
     </nav>`;
   }
 }

@@ -1,13 +1,12 @@
 // @ts-check
 /** Searches with a name, kept by this browser. */
-import { sayError } from "../core/announce.js";
-import { ask } from "../core/dialog.js";
+import { ask, sayError } from "../core/announce.js";
 import { place } from "../core/router.js";
 import { store } from "../core/store.js";
 
 /** @typedef {{name: string, q: string, group: string}} View */
 
-const KEY = "meantime.views";
+const VIEWS_KEY = "meantime.views";
 export const MOST_VIEWS = 20;
 export const MOST_NAME = 40; // characters
 const MOST_QUERY = 1_000;
@@ -19,18 +18,18 @@ const isView = (given) =>
 /** @type {View[]|null} null: to be read again */
 let known = null;
 addEventListener("storage", ({ key }) => {
-  if (key !== KEY) return;
+  if (key !== VIEWS_KEY) return;
   known = null; // another tab wrote it
   store.changed();
 });
 
 /** The saved views: the same array until one is saved or deleted. */
-export const views = () => (known ??= read());
+export const views = () => (known ??= readViews());
 
 /** @returns {View[]} what is there may have been written by anybody: only whole views count */
-function read() {
+function readViews() {
   try {
-    const kept = JSON.parse(localStorage.getItem(KEY) ?? "[]");
+    const kept = JSON.parse(localStorage.getItem(VIEWS_KEY) ?? "[]");
     return Array.isArray(kept) ? kept.filter(isView).slice(0, MOST_VIEWS) : [];
   } catch {
     return [];
@@ -47,7 +46,7 @@ export function problemOf(name) {
 /** @param {View[]} all */
 function keep(all) {
   try {
-    localStorage.setItem(KEY, JSON.stringify(all));
+    localStorage.setItem(VIEWS_KEY, JSON.stringify(all));
   } catch {
     sayError("This browser keeps nothing for this page.");
   }

@@ -1,6 +1,6 @@
 // @ts-check
 /** The list of tasks: groups of rows, of which only those in the window are on the page. */
-import { isStopped, now, onTick } from "../core/clock.js";
+import { isStopped, now, onTick, whenIdle } from "../core/clock.js";
 import { PageElement, styles } from "../core/element.js";
 import { count } from "../core/format.js";
 import { icon } from "../core/icons.js";
@@ -13,6 +13,7 @@ import { rowView } from "./row-view.js";
 /** @typedef {import("./list-model.js").ListModel} ListModel */
 
 const AHEAD = 8; // rows beyond the window, so that a quick scroll does not show blanks
+const AROUND = 200; // px that the page has above and below the list
 const NARROW = matchMedia("(max-width: 719px)");
 const COLUMNS_HEIGHT = 28;
 const COLUMNS = ["Status", "Id", "Task", "Kind", "Now", "Progress", "Conversation", "Time"];
@@ -41,7 +42,8 @@ export class TaskList extends PageElement {
     /** @type {Set<string>} names of groups */
     this.folded = new Set();
     this.scrolled = 0;
-    this.tall = 800;
+    this.tall = Math.max(64, innerHeight - AROUND); // until it is measured
+    this.ahead = 0; // rows: the first view draws what is seen
     this.pointed = false;
   }
 
@@ -52,6 +54,7 @@ export class TaskList extends PageElement {
     });
     this.updateComplete.then(() => this.viewport && resized.observe(this.viewport));
     const redraw = () => this.requestUpdate();
+    whenIdle(() => ((this.ahead = AHEAD), redraw()));
     NARROW.addEventListener("change", redraw);
     return [
       onTick(redraw),
@@ -167,9 +170,9 @@ export class TaskList extends PageElement {
   render() {
     if (!this.model) return nothing;
     const layout = this.layout;
-    const ahead = AHEAD * layout.row;
+    const ahead = this.ahead * layout.row;
     const { top, lines } = layout.window(this.scrolled - ahead, this.scrolled + this.tall + ahead);
-    if (this.scrolled + this.tall + 4 * ahead > layout.height) queueMicrotask(() => this.tell("more", null));
+    if (this.scrolled + this.tall + 4 * AHEAD * layout.row > layout.height) queueMicrotask(() => this.tell("more", null));
     const cursorShown = lines.some((line) => line.id === this.cursor && line.id);
     return html`<div
       class="list-scroll"

@@ -6,6 +6,8 @@ import { html, nothing } from "../vendor/lit.js";
 
 /** @typedef {import("./ansi.js").Span} Span */
 
+const NUMBER = 7; // characters: lines begin at the same column
+
 /**
  * Spans, cut so that every stretch begins and ends with a span.
  * @param {Span[]} spans
@@ -46,7 +48,7 @@ function spanView(span) {
  * @param {boolean} current
  */
 export function lineView(line, parts, current) {
-  const number = line.counted ? count(line.number) : `+${count(line.number)}`;
+  const number = (line.counted ? count(line.number) : `+${count(line.number)}`).padStart(NUMBER).padEnd(NUMBER + 2);
   const title = line.counted ? nothing : "counted from the gap";
   // As flat as can be: a log that grows quickly renders every row in every frame.
   const whole = parts.length === 1 ? parts[0].map(spanView) : parts.map((part) => html`<span class="log-part">${part.map(spanView)}</span>`);

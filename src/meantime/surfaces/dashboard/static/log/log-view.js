@@ -17,6 +17,7 @@ import { LogStream } from "./log-stream.js";
 
 const ROW = 20; // px
 const PACE = 100; // ms between two drawings of a log that grows
+const RUSH = 150; // the same if more lines came than the window has: nobody can read them
 const AHEAD = 10; // rows beyond the window
 const FAILURE = /\b(FAILED|FAIL|ERROR|FATAL|panic:|Traceback|error(\[\w+\])?:)/;
 const COPIED = 2_000_000; // characters
@@ -51,11 +52,11 @@ export class LogView extends PageElement {
     this.wide = 80; // columns
     this.drawing = false;
     this.drawn = 0; // ms, by the browser's clock
+    this.pace = PACE;
+    this.seen = 0; // lines that had come when it was drawn
     /** @type {LogStream|null} */
     this.source = null;
-    this.buffer = new LogBuffer();
-    this.layout = new LogLayout(this.buffer);
-    this.search = new LogSearch(this.buffer, () => this.redraw());
+    this.#clear();
   }
 
   #clear() {
@@ -99,16 +100,19 @@ export class LogView extends PageElement {
     void this.source.run();
   }
 
-  /** Ten times a second, however many pieces come: nobody reads more, and a hidden page draws nothing. */
+  /** At most ten times a second, however many pieces come: nobody reads more, and a hidden page draws nothing. */
   redraw() {
     if (this.drawing) return;
     this.drawing = true;
-    setTimeout(() => requestAnimationFrame(() => this.draw()), Math.max(0, this.drawn + PACE - performance.now()));
+    setTimeout(() => requestAnimationFrame(() => this.draw()), Math.max(0, this.drawn + this.pace - performance.now()));
   }
 
   draw() {
     this.drawing = false;
     this.drawn = performance.now();
+    const come = this.buffer.dropped + this.buffer.lines.length;
+    this.pace = (come - this.seen) * ROW > this.tall ? RUSH : PACE;
+    this.seen = come;
     this.requestUpdate();
   }
 

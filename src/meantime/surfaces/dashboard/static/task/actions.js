@@ -1,9 +1,8 @@
 // @ts-check
 /** Everything that can be done with one task. The daemon says whether it is legal, and why not. */
 import { mayWrite } from "../core/access.js";
-import { say, sayError } from "../core/announce.js";
+import { ask, say, sayError } from "../core/announce.js";
 import { get, path, post } from "../core/api.js";
-import { ask } from "../core/dialog.js";
 import { go } from "../core/router.js";
 import { store } from "../core/store.js";
 

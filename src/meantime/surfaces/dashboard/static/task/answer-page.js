@@ -14,7 +14,7 @@ import { rankOf } from "../list/row-groups.js";
 import { kindOf } from "../list/row-texts.js";
 import { html, nothing } from "../vendor/lit.js";
 import { obstacle } from "./actions.js";
-import { answerText, answeredBefore, choiceNote, deadlineView, rulesView, subjectView } from "./question-parts.js";
+import { answerText, answeredBefore, choiceNote, deadlineView, promptView, rulesView, subjectView } from "./question-parts.js";
 
 /** @typedef {import("../core/types.js").Task} Task */
 /** @typedef {import("../core/types.js").Row} Row */
@@ -246,15 +246,20 @@ class AnswerPage extends PageElement {
       <section>
         <h2>If nobody answers</h2>
         <p class="second">
-          ${deadline ? `At ${time(deadline)} the question counts as rejected. The agent is told so; the task goes on.` : "It waits until somebody does, or until the task’s own time is over."}
+          ${deadline ? `At ${time(deadline)} the question counts as ${question.kind === "permission" ? "rejected" : "not answered"}. The agent is told so; the task goes on.` : "It waits until somebody does, or until the task’s own time is over."}
         </p>
       </section>
-      <section>
-        <h2>How far it reaches</h2>
-        <p class="second">
-          “Once” is this call alone. “For this task” is the same request until the task ends. No timer ever answers with “allow”.
-        </p>
-      </section>
+      ${
+        question.kind === "permission"
+          ? html`<section>
+              <h2>How far it reaches</h2>
+              <p class="second">
+                “Once” is this call alone. “For this task” is the same request until the task ends. No timer ever answers with “allow”.
+              </p>
+            </section>`
+          : nothing
+      }
+      ${promptView(this.data)}
       ${
         cli
           ? html`<section>

@@ -1,15 +1,17 @@
 // @ts-check
 /** Parts of a question: what it asks for, whole; what each answer means; its deadline; the answer as it is sent. */
 import { isStopped, now } from "../core/clock.js";
-import { countdown, duration, ms, time } from "../core/format.js";
+import { countdown, cut, duration, ms, time } from "../core/format.js";
 import { bar, button } from "../core/parts.js";
 import { html, nothing } from "../vendor/lit.js";
+import { inputWord } from "./task-overview.js";
 
 /** @typedef {import("../core/types.js").Question} Question */
 /** @typedef {import("../core/types.js").Choice} Choice */
 /** @typedef {import("../core/types.js").Row} Row */
 /** @typedef {import("../core/types.js").Task} Task */
 
+const PROMPT = 2_000; // characters that are shown beside a question; the task has all
 const COMMANDS = ["command", "cmd", "script"]; // arguments that hold what will run
 
 /** @param {Choice} choice */
@@ -91,6 +93,15 @@ export function rulesView(data, { subject }, onCopy) {
     </section>`;
 }
 
+/** What the task was asked to do. @param {Task} data */
+export function promptView({ kind, prompt }) {
+  if (!prompt) return nothing;
+  return html`<section>
+    <h2>${inputWord(kind)} of the task</h2>
+    <pre class="text" dir="auto" tabindex="0">${cut(prompt, PROMPT)}</pre>
+  </section>`;
+}
+
 /** How long there is left to answer; without a deadline, how long the question has waited. @param {Row} row */
 export function deadlineView(row) {
   const deadline = ms(row.question?.deadlineAt);
@@ -98,7 +109,7 @@ export function deadlineView(row) {
   if (isStopped()) return html`<span class="ask-time warn">until ${time(deadline)}</span>`;
   const part = (deadline - now()) / Math.max(1, deadline - ms(row.lastEventAt));
   return html`<span class="ask-time"
-    >${bar(part, "deadline")}<b class="warn">${countdown(deadline - now())}</b><span class="second">then rejected</span></span
+    >${bar(part, "deadline")}<b class="warn">${countdown(deadline - now())}</b><span class="second">${row.question?.kind === "permission" ? "then rejected" : "then unanswered"}</span></span
   >`;
 }
 

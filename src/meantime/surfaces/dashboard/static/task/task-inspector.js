@@ -41,8 +41,11 @@ function deliveryView(task, row) {
     ${
       hasEnded(row)
         ? nothing
-        : html`<p class="with-icon strong">${icon("mail")}Will be told to ${row.thread}</p>
-            <p class="second">Once, at the end of a turn, when this run has ended.</p>`
+        : row.notify
+          ? html`<p class="with-icon strong">${icon("mail")}Will be told to ${row.thread}</p>
+              <p class="second">Once, at the end of a turn, when this run has ended.</p>`
+          : html`<p class="with-icon strong">${icon("muted")}Nobody will be told</p>
+              <p class="second">Its ending is recorded here. It was started without a conversation to tell.</p>`
     }
     ${notices.map(
       (notice) =>

@@ -1,7 +1,7 @@
 // @ts-check
 /** The tabs "overview" and "raw" of a task. */
 import { copy } from "../core/announce.js";
-import { time } from "../core/format.js";
+import { count, time } from "../core/format.js";
 import { button } from "../core/parts.js";
 import { address } from "../core/router.js";
 import { html, nothing } from "../vendor/lit.js";
@@ -17,9 +17,12 @@ function textView(title, text, tone = "") {
   return html`<section>
     <h2>${title} <button class="link" @click=${() => copy(text, title.toLowerCase())}>copy</button></h2>
     <pre class="text" data-tone=${tone || nothing} dir="auto" tabindex="0">${text.slice(0, LONGEST)}</pre>
-    ${text.length > LONGEST ? html`<p class="warn">The first ${LONGEST.toLocaleString("en")} of ${text.length.toLocaleString("en")} characters.</p>` : nothing}
+    ${text.length > LONGEST ? html`<p class="warn">The first ${count(LONGEST)} of ${count(text.length)} characters.</p>` : nothing}
   </section>`;
 }
+
+/** What the input of such work is called. @param {string} kind */
+export const inputWord = (kind) => ({ shell: "Command", agent: "Prompt" })[kind] ?? "Input";
 
 /** @param {unknown} value */
 const asText = (value) =>
@@ -43,7 +46,7 @@ export function overviewTab(task, row) {
     }
     ${textView("Result", asText(task.result))} ${textView("Error", task.errorDetail || task.error, "bad")}
     ${row.kind === "shell" && task.error ? html`<p><a class="button" href=${address({ task: row.id, tab: "log" })}>See what it printed<kbd>3</kbd></a></p>` : nothing}
-    ${textView("Order", task.prompt || task.description)} ${textView("Follow-up, its next run", task.followUp)}
+    ${textView(inputWord(row.kind), task.prompt || task.description)} ${textView("Follow-up, its next run", task.followUp)}
     <section>
       <h2>Facts</h2>
       <dl class="facts">
@@ -51,6 +54,18 @@ export function overviewTab(task, row) {
         <dd class="mono">${task.id}</dd>
         <dt>Asked</dt>
         <dd>${time(task.createdAt)}</dd>
+        ${
+          task.worker
+            ? html`<dt>Runs on</dt>
+                <dd dir="auto">${task.worker}</dd>`
+            : nothing
+        }
+        ${
+          task.place
+            ? html`<dt>Workers of</dt>
+                <dd dir="auto">${task.place}</dd>`
+            : nothing
+        }
         ${
           task.startedAt && row.startedAt
             ? html`<dt>Started</dt>

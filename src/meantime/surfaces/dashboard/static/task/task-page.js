@@ -162,7 +162,7 @@ class TaskPage extends PageElement {
       ${stateMark(row, now())}<span>${kindOf(row)}</span><span>run ${row.run}</span><span>${times}</span
       ><span class="strong">${timeOf(row, now())}</span>
       ${ended ? nothing : html`<span>last event ${duration(now() - ms(row.lastEventAt))} ago</span>`}
-      <span class="task-now" dir="auto">${nowOf(row, now())}</span>
+      ${nowOf(row, now()) ? html`<span class="task-now" dir="auto">${nowOf(row, now())}</span>` : nothing}
     </p>`;
   }
 
