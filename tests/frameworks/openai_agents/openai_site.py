@@ -11,13 +11,11 @@ from agents.models.interface import Model
 from agents.testing import assistant_message, function_call
 from openai.types.responses import ResponseCompletedEvent
 
-from agents import Agent, ModelResponse, SQLiteSession, Usage, set_tracing_disabled
+from agents import Agent, ModelResponse, SQLiteSession, Usage
 from meantime import Thread
 from meantime.integrations.openai_agents import Talk
 from meantime.integrations.openai_agents.session_items import spoken
 from meantime.testing.talk import ModelRequest, ToolCall
-
-set_tracing_disabled(True)
 
 
 class ScriptedModel(Model):
