@@ -4,7 +4,7 @@ environment of their own: tests/frameworks."""
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from meantime import Thread
+from meantime import Meantime, Thread
 from meantime.integrations.pydantic_ai import Talk
 from meantime.testing import exercise_talk
 from meantime.testing.talk import TALK_CHECKS, Check, ModelRequest, TalkFixture, ToolCall
@@ -33,6 +33,9 @@ class PydanticSite:
         self._folder = folder
         self._steps: list[Any] = []
         self.requests: list[ModelRequest] = []
+
+    def opened(self) -> AbstractAsyncContextManager[Meantime]:
+        return Meantime.open(self._folder / "talk.db")
 
     def script(self, *steps: Any) -> None:
         self._steps += steps
@@ -61,7 +64,7 @@ class PydanticSite:
 
 @pytest.mark.parametrize("check", TALK_CHECKS, ids=lambda check: check.__name__)
 async def test_an_agent_of_pydantic_ai(check: Check, tmp_path: Path):
-    await check(TalkFixture(PydanticSite(tmp_path), tmp_path))
+    await check(TalkFixture(PydanticSite(tmp_path)))
 
 
 async def test_a_talk_that_forgets_to_ack_is_named_with_its_check(tmp_path: Path):

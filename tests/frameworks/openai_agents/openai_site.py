@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from agents.testing import assistant_message, function_call
 from openai.types.responses import ResponseCompletedEvent
 
 from agents import Agent, ModelResponse, SQLiteSession, Usage
-from meantime import Thread
+from meantime import Meantime, Thread
 from meantime.integrations.openai_agents import Talk
 from meantime.integrations.openai_agents.session_items import spoken
 from meantime.testing.talk import ModelRequest, ToolCall
@@ -65,6 +65,9 @@ class OpenAISite:
         self._model = ScriptedModel()
         self.requests = self._model.requests
 
+    def opened(self) -> AbstractAsyncContextManager[Meantime]:
+        return Meantime.open(self._folder / "talk.db")
+
     def script(self, *steps: Any) -> None:
         self._model.steps += steps
 
@@ -72,8 +75,3 @@ class OpenAISite:
         agent = Agent("agent", instructions="Be helpful.", model=self._model)
         session = SQLiteSession(thread.id, self._folder / "sessions.db")
         return Talk(agent, thread, *functions, session=session, **options)
-
-
-@asynccontextmanager
-async def openai_site(folder: Path) -> AsyncIterator[OpenAISite]:
-    yield OpenAISite(folder)

@@ -11,7 +11,7 @@ from .talk_site import TalkFixture, ToolCall, first, ids_in, until, within
 async def a_quick_function_answers_at_once(fixture: TalkFixture) -> None:
     site = fixture.site
     site.script(ToolCall("crawl", {"site": "a.org"}), "3 pages")
-    async with fixture.opened() as mt:
+    async with fixture.site.opened() as mt:
         talk = site.talk(mt.thread("t"), fixture.gates.crawl)
         assert await within(talk.say("how big is a.org?")) == "3 pages"
         assert "crawl" in site.requests[0].tools
@@ -23,7 +23,7 @@ async def a_slow_one_goes_on_and_the_agent_is_woken_and_told_once(fixture: TalkF
     site = fixture.site
     fixture.gates.shut("a.org")
     site.script(ToolCall("crawl", {"site": "a.org"}), "it takes a while", "3 pages", "as I said: 3")
-    async with fixture.opened() as mt:
+    async with fixture.site.opened() as mt:
         talk = site.talk(mt.thread("t"), fixture.gates.crawl, threshold=0.01)
         assert await within(talk.say("how big is a.org?")) == "it takes a while"
         assert "goes on in the background as task t_" in site.requests[1].results[0]
@@ -39,7 +39,7 @@ async def a_slow_one_goes_on_and_the_agent_is_woken_and_told_once(fixture: TalkF
 async def five_endings_are_told_in_one_turn_in_order_before_the_prompt(fixture: TalkFixture) -> None:
     site = fixture.site
     site.script("ok")
-    async with fixture.opened() as mt:
+    async with fixture.site.opened() as mt:
         thread = mt.thread("t")
         ended = [await fixture.ended(thread, f"{letter}.org") for letter in "cabed"]
         await within(site.talk(thread).say("hello"))
@@ -51,7 +51,7 @@ async def five_endings_are_told_in_one_turn_in_order_before_the_prompt(fixture: 
 async def what_ends_during_a_turn_is_told_with_the_next_request(fixture: TalkFixture) -> None:
     site, gates = fixture.site, fixture.gates
     site.script(ToolCall("crawl", {"site": "b.org"}), ToolCall("crawl", {"site": "c.org"}, "call-2"), "done")
-    async with fixture.opened() as mt:
+    async with fixture.site.opened() as mt:
         thread = mt.thread("t")
         gates.shut("b.org")
         talking = asyncio.ensure_future(site.talk(thread, gates.crawl, threshold=None).say("crawl both"))
@@ -70,7 +70,7 @@ async def what_ends_during_a_turn_is_told_with_the_next_request(fixture: TalkFix
 
 async def what_the_agent_read_itself_is_not_told_again(fixture: TalkFixture) -> None:
     site = fixture.site
-    async with fixture.opened() as mt:
+    async with fixture.site.opened() as mt:
         thread = mt.thread("t")
         fixture.gates.shut("a.org")
         task = await thread.start(fixture.gates.crawl.work("a.org"))
@@ -87,7 +87,7 @@ async def what_the_agent_read_itself_is_not_told_again(fixture: TalkFixture) -> 
 async def a_crash_between_the_answer_and_the_ack_tells_nothing_twice(fixture: TalkFixture) -> None:
     site = fixture.site
     site.script("3 pages", "as I said")
-    async with fixture.opened() as mt:
+    async with fixture.site.opened() as mt:
         thread = mt.thread("t")
         await fixture.ended(thread)
         talk = site.talk(thread)
@@ -99,7 +99,7 @@ async def a_crash_between_the_answer_and_the_ack_tells_nothing_twice(fixture: Ta
         with suppress(ConnectionError):
             await within(talk.say())
         assert len(site.requests) == 1
-    async with fixture.opened() as mt:
+    async with fixture.site.opened() as mt:
         assert len(await mt.notices()) == 1, "it was not acknowledged"
         talk = site.talk(mt.thread("t"))
         assert await within(talk.say()) is None, "it was told and answered; only the ack was missing"
@@ -111,7 +111,7 @@ async def a_crash_between_the_answer_and_the_ack_tells_nothing_twice(fixture: Ta
 async def an_error_of_the_model_loses_nothing_and_doubles_nothing(fixture: TalkFixture) -> None:
     site = fixture.site
     site.script(ConnectionError("the provider is away"), "3 pages")
-    async with fixture.opened() as mt:
+    async with fixture.site.opened() as mt:
         thread = mt.thread("t")
         await fixture.ended(thread)
         talk = site.talk(thread)
@@ -129,7 +129,7 @@ async def an_error_of_the_model_loses_nothing_and_doubles_nothing(fixture: TalkF
 async def wrong_arguments_are_answered_to_the_model(fixture: TalkFixture) -> None:
     site = fixture.site
     site.script(ToolCall("crawl", {"folder": 5}), "I see", ToolCall("crawl", "{not json"), "I see")
-    async with fixture.opened() as mt:
+    async with fixture.site.opened() as mt:
         talk = site.talk(mt.thread("t"), fixture.gates.crawl)
         assert await within(talk.say("do it wrongly")) == "I see"
         with suppress(Exception):  # some frameworks refuse such a call themselves
@@ -138,7 +138,7 @@ async def wrong_arguments_are_answered_to_the_model(fixture: TalkFixture) -> Non
 
 
 async def nothing_to_say_asks_no_model(fixture: TalkFixture) -> None:
-    async with fixture.opened() as mt:
+    async with fixture.site.opened() as mt:
         assert await within(fixture.site.talk(mt.thread("t")).say()) is None
         assert fixture.site.requests == []
 
@@ -147,7 +147,7 @@ async def a_reminder_of_what_runs_is_in_every_request(fixture: TalkFixture) -> N
     site = fixture.site
     site.script("nothing", "something")
     fixture.gates.shut("a.org")
-    async with fixture.opened() as mt:
+    async with fixture.site.opened() as mt:
         thread = mt.thread("t")
         talk = site.talk(thread)
         await within(talk.say("what runs?"))
@@ -161,7 +161,7 @@ async def a_reminder_of_what_runs_is_in_every_request(fixture: TalkFixture) -> N
 async def two_conversations_at_once_keep_apart(fixture: TalkFixture) -> None:
     site = fixture.site
     site.script("one", "two")
-    async with fixture.opened() as mt:
+    async with fixture.site.opened() as mt:
         tasks = [await fixture.ended(mt.thread(name)) for name in ("left", "right")]
         talks = [site.talk(mt.thread(name)) for name in ("left", "right")]
         await within(asyncio.gather(*(talk.say() for talk in talks)))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from pathlib import Path
+from contextlib import AbstractAsyncContextManager
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from meantime import Handle, Meantime, Thread, background
-from meantime.app.pending_open import Opening
+from meantime.conversation.handle import Handle
+from meantime.kernel.model import Task
+from meantime.kernel.notices import Notice
+from meantime.runners.background_function import background
+from meantime.thread import Thread
 
 PATIENCE = 30.0  # seconds that any one thing may take
 
@@ -45,8 +48,22 @@ class Talking(Protocol):
     def woken(self) -> AsyncIterator[Any]: ...
 
 
+class Ledger(Protocol):
+    """A Meantime that is open."""
+
+    def thread(self, id: str) -> Thread: ...
+
+    async def list(self) -> Sequence[Task]: ...
+
+    async def notices(self) -> Sequence[Notice]: ...
+
+
 class TalkSite(Protocol):
     requests: list[ModelRequest]
+
+    def opened(self) -> AbstractAsyncContextManager[Ledger]:
+        """`Meantime.open(…)` with the same file each time."""
+        ...
 
     def script(self, *steps: Step) -> None:
         """The next answers of the model: a text, a call, or an error of its provider."""
@@ -82,15 +99,11 @@ class Gates:
 
 
 class TalkFixture:
-    """A site, a ledger of its own, and work for it."""
+    """A site, and work for it."""
 
-    def __init__(self, site: TalkSite, folder: Path) -> None:
+    def __init__(self, site: TalkSite) -> None:
         self.site = site
         self.gates = Gates()
-        self._ledger = folder / "talk.db"
-
-    def opened(self) -> Opening:
-        return Meantime.open(self._ledger)
 
     async def ended(self, thread: Thread, site: str = "a.org") -> Handle[Any]:
         task = await thread.start(self.gates.crawl.work(site))

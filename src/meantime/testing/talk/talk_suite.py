@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from pathlib import Path
 from typing import TypeAlias
 
 from meantime.testing.suite.failed_check import named_after
@@ -22,9 +20,9 @@ async def exercise_talk(make: Callable[[], AbstractAsyncContextManager[TalkSite]
     """Runs every check on a fresh site; the first that fails is named in the AssertionError.
 
     Args:
-        make: An async context manager that gives a site: an agent with a scripted model.
+        make: An async context manager that gives a site: a ledger, and an agent with a scripted model.
     """
     for check in TALK_CHECKS:
-        with tempfile.TemporaryDirectory() as folder, named_after(check):
+        with named_after(check):
             async with make() as site:
-                await check(TalkFixture(site, Path(folder)))
+                await check(TalkFixture(site))
