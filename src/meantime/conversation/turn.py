@@ -90,8 +90,8 @@ class Turn:
     def fresh(self, known: Collection[str] = ()) -> list[Notice]:
         """The notices of this turn that the conversation does not hold yet.
 
-        known: ids of notices that it holds. One that is there has been told, and only its ack was lost. What
-        the agent read itself in this turn is left out, too.
+        known: ids of notices that it holds. One that is there has been told, and only its ack was lost.
+            Endings that the agent read itself in this turn are left out, too.
         """
         held = {*check_all(known, str, "known"), *self._reads}
         return [notice for notice in self.notices if notice.id not in held]

@@ -79,7 +79,7 @@ class Toolset:
     def begin(self, turn: Turn | None) -> None:
         """Endings that the model reads from now on count as told with the ack of this turn.
 
-        turn: the one that has just been opened; None is no turn.
+        turn: the one that has just been opened; None where there is none.
         """
         self._turn = None if turn is None else check_kind(turn, Turn, "turn")
 

@@ -20,8 +20,8 @@ class FrameworkTalk(ABC):
     """One conversation. The speaker waits for its answer, which `thread.loop()` cannot give: it hands out
     turns for a loop to take. So a turn is taken here where `say` is called.
 
-    What was told is what the framework's own conversation holds: it is looked into before anything is added
-    to it, so that a crash between the model's answer and the ack tells nothing twice.
+    The framework's own conversation says what was told: it is looked into before anything is added to it, so
+    that a crash between the model's answer and the ack tells nothing twice.
     """
 
     def __init__(self, tools: TalkTools) -> None:
@@ -33,7 +33,7 @@ class FrameworkTalk(ABC):
         """One turn: what ended meanwhile is told first, then the text. Gives the agent's output; None where
         there was nothing to say. `run` is passed on to the framework."""
         async with self._one, self._thread.turn() as turn:
-            self._tools.begin(turn)
+            self._tools.verbs.begin(turn)
             fresh = turn.fresh(await self._told())
             output = None
             if text is not None or fresh or await self._unanswered():

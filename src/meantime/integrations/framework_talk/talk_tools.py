@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, cast
 
 from meantime.conversation.dialect_lookup import OWN, Wording
-from meantime.conversation.turn import Turn
 from meantime.kernel.errors import InvalidInput, MeantimeError
 from meantime.kernel.payloads import as_text, jsonable
 from meantime.kernel.work import Orderable
@@ -63,14 +62,10 @@ class TalkTools:
         self.thread = thread
         self._functions = {function.name: function for function in functions}
         self._threshold = threshold
-        self._verbs = thread.toolset(dialect, agents=agents, commands=commands)
-
-    def begin(self, turn: Turn | None) -> None:
-        """Endings that the model reads from now on count as told with the ack of this turn."""
-        self._verbs.begin(turn)
+        self.verbs = thread.toolset(dialect, agents=agents, commands=commands)
 
     def declare(self) -> list[DeclaredTool]:
-        verbs = [DeclaredTool(tool.name, tool.description, tool.schema) for tool in self._verbs.declare()]
+        verbs = [DeclaredTool(tool.name, tool.description, tool.schema) for tool in self.verbs.declare()]
         return verbs + [
             DeclaredTool(name, one.description, one.schema) for name, one in self._functions.items()
         ]
@@ -78,7 +73,7 @@ class TalkTools:
     async def call(self, name: str, given: Mapping[str, Any] | str, tool_call_id: str | None) -> str:
         """The answer for the model. Raises MeantimeError for a function that it called wrongly."""
         if name not in self._functions:
-            return (await self._verbs.call(name, given, tool_call_id=tool_call_id)).text
+            return (await self.verbs.call(name, given, tool_call_id=tool_call_id)).text
         function, arguments = self._functions[name], _arguments(given)
         function.check((), arguments)
         answer = await self.thread.call(

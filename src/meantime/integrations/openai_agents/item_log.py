@@ -23,21 +23,21 @@ class ItemLog:
 
     def __init__(self, path: Path) -> None:
         self.session_id = path.stem
-        self._log = AppendLog(path)
-        self.items = _items(self._log)
+        self.log = AppendLog(path)
+        self.items = _items(self.log)
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         return list(self.items if limit is None else self.items[-limit:] if limit else ())
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         if items:
-            self._log.append(*map(_encode, items))
+            self.log.append(*map(_encode, items))
             self.items += items
 
     async def pop_item(self) -> TResponseInputItem | None:
         if not self.items:
             return None
-        self._log.append(POPPED)
+        self.log.append(POPPED)
         return self.items.pop()
 
     async def clear_session(self) -> None:
@@ -56,9 +56,6 @@ class ItemLog:
         await self.add_items(
             [{"type": "function_call_output", "call_id": call, "output": INTERRUPTED} for call in cut]
         )
-
-    def sync(self) -> None:
-        self._log.sync()
 
 
 def copied(path: Path, copy: Path) -> None:

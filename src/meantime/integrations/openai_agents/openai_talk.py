@@ -91,8 +91,8 @@ def _check(agent: object) -> None:
 
 
 class InjectedNotices:
-    """What comes in during a run. The SDK forgets an edit of its input after one request, so each is made
-    again; the session is given it once, at the same place.
+    """Notices that come in during a run. The SDK forgets an edit of its input after one request, so each is
+    made again; the session is given it once, at the same place.
     """
 
     def __init__(self, talk: Talk, turn: Turn, then: Callable[[CallModelData[Any]], Any] | None) -> None:

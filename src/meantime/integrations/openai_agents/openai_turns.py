@@ -70,7 +70,7 @@ class OpenAITurns:
             return await turn.run()
         finally:
             del self._running[session]
-            await asyncio.to_thread(turn.record.sync)
+            await asyncio.to_thread(turn.record.log.sync)
 
 
 class OpenAITurn(RunHooks[Any]):
@@ -230,7 +230,7 @@ def _restricted(agent: Agent[Any], tools: tuple[str, ...] | None) -> Agent[Any]:
 
 
 def _field(item: ToolCallItem | ToolCallOutputItem | ToolApprovalItem, name: str) -> Any:
-    """Of the provider's own item, which is a model or a mapping."""
+    """A field of the provider's own item, which is a model or a mapping."""
     raw = cast("object", item.raw_item)
     found = cast("dict[str, Any]", raw).get(name) if isinstance(raw, dict) else getattr(raw, name, None)
     return "" if found is None else found

@@ -1,4 +1,4 @@
-"""What the checks need of a framework: an agent whose model follows a script, and a look at its requests."""
+"""The site of the checks: a framework's agent whose model follows a script, and a look at its requests."""
 
 from __future__ import annotations
 
