@@ -14,7 +14,7 @@ test: $(VENV)/.tested .agents/.tested .foreign/.ready
 	$(RUN) -m pytest -q -n 3 --dist loadgroup -m "not slow"
 
 # All of it, with what takes long and with every agent that can be installed.
-test-all: $(VENV)/.tested .agents/.all .foreign/.ready .typescript/.ready
+test-all: $(VENV)/.tested .agents/.all .foreign/.ready .typescript/.ready .frameworks/.ready
 	$(RUN) -m pytest -q -n 3 --dist loadgroup
 
 check: $(VENV)/.tested .typescript/.ready
@@ -111,6 +111,14 @@ browsers: .browsers/.ready
 .foreign/.ready: tests/integrations/mcp/foreign.txt
 	@PYTHON=$(PYTHON) tests/integrations/mcp/install
 
+# Agent frameworks, in an environment of their own. Where they cannot be installed their tests are skipped, but
+# not where CI=true. `make frameworks` installs them; tests/integrations/test_frameworks.py runs their tests.
+.frameworks/.ready: tests/frameworks/frameworks.txt
+	@PYTHON=$(PYTHON) tests/frameworks/install
+
+.PHONY: frameworks
+frameworks: .frameworks/.ready
+
 # The fault suite injects errors with strace: a Debian package, installed where that is allowed.
 .PHONY: strace
 strace:
@@ -137,4 +145,4 @@ peers:
 	apt-get update -q && apt-get install -qy $${each#*:}; } || echo "$${each#*:} is missing: it is not compared with"; done
 
 clean:
-	rm -rf $(VENV) .foreign .browsers .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage
+	rm -rf $(VENV) .foreign .frameworks .browsers .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage
