@@ -203,6 +203,11 @@ class EngineSection(Struct, frozen=True):
         OPTIONAL_TEXT,
         "nats://…, tls://… or postgres://… with the owner's login, or local; empty: no workers",
     ] = ""
+    listen: Annotated[
+        str,
+        OPTIONAL_TEXT,
+        'address, or address:port, at which the server of "local" also serves other machines, with TLS',
+    ] = ""
     place: Annotated[
         dict[str, str],
         PLACES,

@@ -64,7 +64,7 @@ class Meantime:
         store: Store | None = None,
         salvage: bool = False,
         link: str | os.PathLike[str] | None = None,
-        carrier: OwnerCarrier | None = None,
+        carrier: OwnerCarrier | str | None = None,
     ) -> Opening:
         """Opens a ledger, which this process then owns. Use it with `async with`, or await it and close it.
 
@@ -79,7 +79,8 @@ class Meantime:
         store: another store instead of the one that `path` names, for tests.
         salvage: True goes on with what can be read of a damaged ledger that was set aside.
         link: a unix socket at which other processes of the same user can `connect`.
-        carrier: what carries work to workers on other machines; None has no workers.
+        carrier: what carries work to workers on other machines: "local" for a private server beside the
+            ledger, nats://…, tls://… or postgres://…, or an OwnerCarrier; None has no workers.
 
         Raises LedgerBusy where another process owns the ledger, LedgerDamaged and LedgerTooNew.
         """

@@ -40,7 +40,8 @@ class ClaimJournal:
         except OSError:
             self.close()
             raise LedgerBusy(
-                f"Another worker uses {self._folder}.", hint="Give this one a home of its own."
+                f"Another worker uses {self._folder}.",
+                hint="Give this one a name of its own: meantime worker --name NAME",
             ) from None
         self.home = self._id()
         found: dict[str, JournalEntry] = {}

@@ -45,6 +45,7 @@ class NatsClient(Protocol):
         ping_interval: int,
         max_outstanding_pings: int,
         tls: ssl.SSLContext | None,
+        tls_hostname: str | None,
         user: str | None,
         password: str | None,
     ) -> None: ...

@@ -11,7 +11,7 @@ from random import shuffle
 from msgspec import Struct
 
 from meantime.carriers.ends.carrier_end import CarrierEnd
-from meantime.kernel.errors import InvalidInput
+from meantime.kernel.errors import InvalidInput, Refused
 from meantime.ports.carrier import MOST_BYTES, StateChanged
 
 from .nats_address import NatsAddress
@@ -20,6 +20,7 @@ from .nats_subjects import NatsSubjects
 
 LOOK = 1.0  # seconds between looks at the client
 CLOSE_SECONDS = 1.0
+REFUSED = "The server refuses the login {user} (Authorization Violation): it was revoked, or is another's."
 HEADROOM = 4096  # bytes of a message besides its data
 
 
@@ -78,6 +79,7 @@ class NatsEnd(CarrierEnd[Publication]):
                 user=self._address.user or None,
                 password=self._address.password or None,
                 tls=self._tls,
+                tls_hostname=self._address.tls_name or None,
                 allow_reconnect=False,
                 connect_timeout=CONNECT_SECONDS,
                 ping_interval=PING_SECONDS,
@@ -92,9 +94,11 @@ class NatsEnd(CarrierEnd[Publication]):
                     hint=f"Set its max_payload to at least {MOST_BYTES + HEADROOM:,}.",
                 )
             await self._prepare(client)
-        except BaseException:
+        except BaseException as problem:
             with suppress(Exception):  # a client that was not connected fails to close
                 await client.close()
+            if "uthorization" in str(problem):
+                raise Refused(REFUSED.format(user=self._address.user or "nobody")) from None
             raise
         self._client, self._lost = client, lost
 
