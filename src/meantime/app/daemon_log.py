@@ -54,9 +54,3 @@ def begin(handler: logging.Handler) -> None:
     root.addHandler(handler)
     root.setLevel(logging.WARNING)
     logging.getLogger("meantime").setLevel(logging.INFO)
-    logging.getLogger("asyncio").addFilter(_is_news)
-
-
-def _is_news(record: logging.LogRecord) -> bool:
-    """asyncio before 3.12 warns of every TLS connection that the other side closes."""
-    return "eof_received() has no effect" not in record.getMessage()

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from meantime.carriers.carrier_url import owner_carrier, worker_carrier
 from meantime.carriers.nats.join_line import read_join_line
 from meantime.carriers.nats.nats_worker import NatsWorker
@@ -74,9 +76,12 @@ async def worker_address(home: Home, given: WorkerSection, name: str, pool: str)
     if given.carrier:
         return _configured(given, name or default_name())
     login = _stored(home, name)
-    if login is not None and (pool in login.pools or not login.is_own):
+    if login is not None and not login.is_own:
         return _joined(login, pool)
     local = read_local(join_file(home))
+    if login is not None and pool in login.pools:  # the daemon may listen elsewhere since
+        address = replace(local.address, user=login.address.user, password=login.address.password)
+        return _joined(replace(login, address=address), pool)
     if name in ("", LOCAL) and login is None and pool in local.pools:
         return WorkerAddress(NatsWorker(local.address, LOCAL), local.owner_key, is_own=True)
     line = GivenLine(read_join_line(local.line), is_own=True)

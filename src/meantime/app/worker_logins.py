@@ -114,8 +114,8 @@ async def join_owner(home: Home, given: GivenLine, name: str, pool: str) -> Work
         authority = await asyncio.to_thread(fetch_authority, line.server, line.fingerprint)
     home.make()
     folder = worker_folder(home, name)
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    folder.chmod(0o700)
+    for each in (folder.parent, folder):
+        each.mkdir(mode=0o700, exist_ok=True)
     password = _password(folder, line.id)
     request = JoinRequest(name=name, pool=pool, password=password)
     try:

@@ -19,7 +19,7 @@ from meantime.kernel.errors import Disconnected, InvalidInput, Refused
 
 from .join_line import ANOTHER, JoinLine
 from .nats_address import TLS_NAME
-from .nats_client import CONNECT_SECONDS, PING_SECONDS, NatsClient, NatsMessage, check_nats, nats_client
+from .nats_client import NatsClient, NatsMessage, check_nats, connect_once, nats_client
 from .nats_subjects import NatsSubjects
 
 PROTOCOL = 1
@@ -115,25 +115,21 @@ async def _connect(client: NatsClient, line: JoinLine, authority: str) -> None:
 
     context = ssl.create_default_context(cadata=authority) if authority else None
     try:
-        await client.connect(
-            [f"{'tls' if authority else 'nats'}://{line.server}"],
+        await connect_once(
+            client,
+            line.server,
             user=f"join-{line.id}",
             password=line.password,
             tls=context,
-            tls_hostname=TLS_NAME if authority else None,
-            allow_reconnect=False,
-            connect_timeout=CONNECT_SECONDS,
-            ping_interval=PING_SECONDS,
-            max_outstanding_pings=2,
-            error_cb=ignore,
-            closed_cb=ignore,
-            disconnected_cb=ignore,
+            tls_name=TLS_NAME if authority else "",
+            failed=ignore,
+            closed=ignore,
         )
-    except Exception as problem:  # the package has many
+    except ConnectionError as problem:
         if "uthorization" in str(problem):
             raise _unknown_line(line) from None
         raise Disconnected(
-            f"The server at {line.server} could not be logged in to: {problem or type(problem).__name__}.",
+            f"The server at {line.server} could not be logged in to: {problem}.",
             hint="Is the daemon up there (`meantime status`)? Its `meantime doctor` looks for the cause.",
         ) from None
 

@@ -15,7 +15,7 @@ from meantime.kernel.errors import InvalidInput, Refused
 from meantime.ports.carrier import MOST_BYTES, StateChanged
 
 from .nats_address import NatsAddress
-from .nats_client import CONNECT_SECONDS, PING_SECONDS, NatsClient, abort, check_nats, nats_client
+from .nats_client import NatsClient, abort, check_nats, connect_once, nats_client
 from .nats_subjects import NatsSubjects
 
 LOOK = 1.0  # seconds between looks at the client
@@ -74,19 +74,15 @@ class NatsEnd(CarrierEnd[Publication]):
             said = str(problem) or type(problem).__name__
 
         try:
-            await client.connect(
-                [f"{'tls' if self._tls else 'nats'}://{server}"],
-                user=self._address.user or None,
-                password=self._address.password or None,
+            await connect_once(
+                client,
+                server,
+                user=self._address.user,
+                password=self._address.password,
                 tls=self._tls,
-                tls_hostname=self._address.tls_name or None,
-                allow_reconnect=False,
-                connect_timeout=CONNECT_SECONDS,
-                ping_interval=PING_SECONDS,
-                max_outstanding_pings=2,
-                error_cb=failed,
-                closed_cb=closed,
-                disconnected_cb=closed,
+                tls_name=self._address.tls_name,
+                failed=failed,
+                closed=closed,
             )
             if client.max_payload < MOST_BYTES + HEADROOM:
                 raise InvalidInput(

@@ -59,6 +59,13 @@ def make_certificates(folder: Path, hosts: Sequence[str], now: datetime) -> Carr
     return CarrierCertificates(tls, str(folder / "ca.pem"), authority.fingerprint(hashes.SHA256()).hex())
 
 
+def valid_until(path: Path) -> datetime:
+    """The end of a certificate's life; the first one of a file counts."""
+    from cryptography import x509
+
+    return x509.load_pem_x509_certificate(path.read_bytes()).not_valid_after_utc
+
+
 def _authority(folder: Path, now: datetime) -> tuple[x509.Certificate, EllipticCurvePrivateKey]:
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric import ec
