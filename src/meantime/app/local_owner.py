@@ -66,10 +66,10 @@ def read_listen(text: str) -> ListenAddress:
 
 class LocalOwner:
     """Args:
-    folder: Of the server's files.
+    folder: The folder of the server's files.
     join_file: Where workers of the same machine and user find it.
     key: File of the owner's key.
-    pools: Those of the worker `local`.
+    pools: The pools of the worker `local`.
     listen: Where the server listens; for others, with TLS.
     """
 
