@@ -41,12 +41,16 @@ class WrappedServer(Protocol):
 class ServerEnd(Protocol):
     """The receiver of what a server says."""
 
-    def on_line(self, line: bytes) -> None:
-        """One message of the server, without its end."""
+    def on_line(self, line: bytes) -> bool:
+        """One message of the server, without its end. False: it is not a message."""
         ...
 
     def on_unreadable(self, answers: int | str | None, why: str) -> None:
-        """A message that was too long to keep; the id of the request that it answers, if it does."""
+        """A message that is too long to keep, or broken, and the id of the request that it answers."""
+        ...
+
+    def on_unanswered(self, id: int | str | None, why: str) -> None:
+        """This request will not be answered, and whether it was carried out is not known."""
         ...
 
     def on_gone(self, why: str) -> None:
@@ -71,5 +75,3 @@ class WrappedServers(Protocol):
     def threshold(self, server: str, tool: str) -> float | None:
         """Seconds after which a call goes to the background; None is never."""
         ...
-
-
