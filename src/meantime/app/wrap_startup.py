@@ -93,5 +93,5 @@ def _headers(path: str) -> dict[str, str]:
 
 
 def _bytes(text: str) -> str:
-    """Of the system's texts each byte is a character: they need not be UTF-8."""
+    """Texts of the system travel with a character for each byte: they need not be UTF-8."""
     return os.fsencode(text).decode("latin-1")

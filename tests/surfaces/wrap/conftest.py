@@ -16,6 +16,10 @@ from surfaces.mcp.speaking import Raw
 PEERS = Path(__file__).parents[2] / "integrations" / "mcp" / "peers"
 SLOW = ("gate", "hang", "elicits")  # tools that wait
 SOON, NEVER_SOON = 0.3, 60  # seconds: a threshold that a test waits for, and one that no test reaches
+SENTENCE = (
+    "A call that takes longer than {} s continues in the background: the answer then names a task, and you "
+    "are told the result when it ends."
+)
 CONFIG = f"""[http]
 port = 0
 [mcp]

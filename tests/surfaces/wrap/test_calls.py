@@ -8,12 +8,7 @@ from typing import Any
 
 from daemon.conftest import Place, eventually
 
-from .conftest import NEVER_SOON, SLOW, SOON, Host, Peer, Wrapped, task_of, texts
-
-SENTENCE = (
-    "A call that takes longer than {} s continues in the background: the answer then names a task, and you "
-    "are told the result when it ends."
-)
+from .conftest import NEVER_SOON, SENTENCE, SLOW, SOON, Host, Peer, Wrapped, task_of, texts
 
 
 def direct(peer: Peer, method: str, params: dict[str, Any]) -> bytes:

@@ -38,7 +38,7 @@ class Outgoing(Struct):
     params: Raw = Raw(b"{}")
 
     def headers(self) -> dict[str, str]:
-        """Of the protocol without a handshake, which repeats the envelope outside of the body."""
+        """Headers of the protocol without a handshake, which repeats the envelope outside of the body."""
         try:
             params = msgspec.json.decode(self.params, type=dict[str, Raw])
             meta = msgspec.json.decode(params.get("_meta", b"{}"), type=dict[str, Any])
@@ -153,7 +153,7 @@ class RawHttp:
                 self._session["mcp-protocol-version"] = version
 
     async def _stream(self, response: httpx2.Response, id: int | str | None) -> None:
-        """Until the answer to `id` is there; a stream that is cut before is taken up again, if it can be."""
+        """Reads until the answer to `id` is there. A stream that was cut is resumed, if it can be."""
         events = SseEvents(MOST_BYTES, IdScan)
         if await self._events(response, events, id):
             return

@@ -22,8 +22,8 @@ from meantime.surfaces.mcp.notice_delivery import NoticeDelivery
 
 from .elicited_answers import question_of, result_of
 from .open_requests import ToolCall
-from .raw_messages import Message, raw, value
-from .tool_listing import background_answer, with_notices
+from .raw_messages import RawMessage, raw, value
+from .tool_answers import background_answer, with_notices
 
 if TYPE_CHECKING:
     from .host_session import HostSession, WrapParts
@@ -75,7 +75,7 @@ class BackgroundCalls:
         self.drop(call)
         return True
 
-    def replied(self, call: ToolCall, message: Message) -> None:
+    def replied(self, call: ToolCall, message: RawMessage) -> None:
         if call.reply is not None:
             if not call.reply.done():
                 call.reply.set_result(message)
@@ -91,14 +91,14 @@ class BackgroundCalls:
         elif not call.reply.done():
             call.reply.set_result(why)
 
-    def _give(self, call: ToolCall, message: Message) -> None:
+    def _give(self, call: ToolCall, message: RawMessage) -> None:
         waits = message.result and self._shared.unread(call.thread) > 0
         if waits and not self._shared.has_hooks(call.thread):
             self._beside.start(self._give_with_notices(call, message))
         else:
             self._session.reply(call.host_id, message.result, message.error)
 
-    async def _give_with_notices(self, call: ToolCall, message: Message) -> None:
+    async def _give_with_notices(self, call: ToolCall, message: RawMessage) -> None:
         inbox, result = self._inbox(call.thread), message.result
         ride = await inbox.ride(())
         if ride is not None:
@@ -193,7 +193,7 @@ class BackgroundCalls:
 
     # -- questions
 
-    def asks(self, message: Message) -> bool:
+    def asks(self, message: RawMessage) -> bool:
         """Whether a background call asks this: then its task waits for the answer. While a call of the host
         is open the host is asked, as it always was; so it is where several calls could have asked."""
         running = [call for call in self._running.values() if call.context is not None]

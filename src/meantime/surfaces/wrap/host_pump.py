@@ -204,7 +204,7 @@ class HostPump:
 
 
 def _messages(line: bytes) -> list[dict[str, Any]]:
-    """Those of a line that may be a batch; none for a line that the daemon will refuse."""
+    """The messages of a line, which may be a batch; none for a line that the daemon will refuse."""
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):

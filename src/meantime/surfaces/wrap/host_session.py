@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 from msgspec import Raw, Struct
 
-from meantime.kernel.errors import MeantimeError
 from meantime.ports.event_loop import BackgroundTasks
 from meantime.ports.tasks import Tasks
-from meantime.ports.wrapped_server import ServerFull, WrapOrder, WrappedServer, WrappedServers
+from meantime.ports.wrapped_server import WrapOrder, WrappedServers
 from meantime.surfaces.caller.caller_thread import thread_of_session
 
 from .background_calls import BackgroundCalls
+from .held_server import INITIALIZED, HeldServer
 from .open_requests import OpenRequest, ToolCall, session_of_call
 from .raw_messages import (
     INTERNAL_ERROR,
@@ -23,7 +23,7 @@ from .raw_messages import (
     NOTHING,
     PARSE_ERROR,
     UNREADABLE,
-    Message,
+    RawMessage,
     answer,
     encoded,
     key,
@@ -36,21 +36,16 @@ from .raw_messages import (
     text,
     value,
 )
-from .tool_listing import listed
+from .tool_answers import listed
 
 LOG = logging.getLogger("meantime.wrap")
 MOST_OPEN = 10_000  # requests of a host without an answer
-FIRST_WAIT, LONGEST_WAIT = 0.2, 30.0  # seconds between an end of the server and its next start
 LAST_WORDS = 2.0  # seconds for what is still asked when the host closes its side
 UNKNOWN = "Whether the tool did its work is not known."
-CANCELLED, PROGRESS, INITIALIZED = (
-    "notifications/cancelled",
-    "notifications/progress",
-    "notifications/initialized",
-)
+CANCELLED, PROGRESS = "notifications/cancelled", "notifications/progress"
 
 
-class Hello(Struct, frozen=True, kw_only=True):
+class WrapHello(Struct, frozen=True, kw_only=True):
     """The first line of a wrap."""
 
     version: str
@@ -61,11 +56,11 @@ class Hello(Struct, frozen=True, kw_only=True):
     initialize: Raw = NOTHING  # the params of the host's handshake, if it was made with a former daemon
 
     def __repr__(self) -> str:
-        return f"Hello({self.order!r}, {self.thread!r})"
+        return f"WrapHello({self.order!r}, {self.thread!r})"
 
 
 class WrapParts(NamedTuple):
-    """What the sessions of one owner share. `unread` counts the notices of a thread; `has_hooks` says
+    """Parts that all sessions of an owner share. `unread` counts the notices of a thread; `has_hooks` says
     whether hooks tell it."""
 
     tasks: Tasks
@@ -78,24 +73,19 @@ class HostSession:
     """Implements ports.wrapped_server.ServerEnd. `send` passes a message on to the host, with the id of the
     request that it answers, or None."""
 
-    def __init__(self, shared: WrapParts, hello: Hello, send: Callable[[bytes, Raw | None], None]) -> None:
+    def __init__(
+        self, shared: WrapParts, hello: WrapHello, send: Callable[[bytes, Raw | None], None]
+    ) -> None:
         self._shared = shared
-        self._order = hello.order
         self._send = send
         self.thread = hello.thread
         self._said = hello.said
         self._threshold = hello.threshold
-        self._server: WrappedServer | None = None
         self._name = ""  # by the server itself
         self._open: dict[int, OpenRequest] = {}  # by their id at the server
         self._count = 0
         self._asked: dict[int, Raw] = {}  # the server's requests, by their id at the host
-        self._initialize = hello.initialize
-        self._initialized = bool(hello.initialize)
-        self._held: list[bytes] | None = None  # until a new server has the handshake
-        self._failures = 0
-        self._rests_until = 0.0
-        self._why = ""  # the server is not there
+        self._server = HeldServer(shared.servers, hello.order, self, hello.initialize, self._greet)
         self.host_left = False
         self._beside = BackgroundTasks()
         self.closed = asyncio.get_running_loop().create_future()
@@ -105,48 +95,19 @@ class HostSession:
 
     @property
     def server_name(self) -> str:
-        return (self._server.name if self._server else "") or self._name or "mcp"
+        return self._server.name or self._name or "mcp"
 
     def threshold(self, tool: str) -> float | None:
         if self._threshold is not None:
             return None if self._threshold < 0 else self._threshold
         return self._shared.servers.threshold(self.server_name, tool)
 
-    def _reached(self, method: str) -> WrappedServer | None:
-        """The server, started if need be; None while it rests after it ended."""
-        if self._server is not None:
-            return self._server
-        if asyncio.get_running_loop().time() < self._rests_until:
-            return None
-        try:
-            self._server = self._shared.servers.start(self._order, self)
-        except MeantimeError as problem:
-            self._why = f"{problem.message} {problem.hint}".strip()
-            return None
-        if self._initialize and method != "initialize":
-            self._held = []
-            greeting = self._new(NOTHING, "initialize")
-            self._server.send(request(b"%d" % greeting.number, "initialize", self._initialize))
-        return self._server
-
-    def _to_server(self, line: bytes, method: str = "") -> bool:
-        server = self._reached(method)
-        if server is None:
-            return False
-        if self._held is not None:
-            self._held.append(line)
-            return True
-        try:
-            server.send(line)
-        except ServerFull:
-            self._why = "It has not read what it was sent for long."
-            return False
-        return True
+    def _greet(self) -> int:
+        return self._new(NOTHING, "initialize").number
 
     def pause(self, paused: bool) -> None:
         """The host does not read what it is sent."""
-        if self._server is not None:
-            self._server.pause(paused)
+        self._server.pause(paused)
 
     # -- from the host
 
@@ -164,7 +125,7 @@ class HostSession:
             else:
                 self._notified_by_host(message)
 
-    def _requested_by_host(self, message: Message) -> None:
+    def _requested_by_host(self, message: RawMessage) -> None:
         if len(self._open) >= MOST_OPEN:
             self.refuse(message.id, f"{MOST_OPEN} requests are open.")
             return
@@ -181,12 +142,12 @@ class HostSession:
             opened = self._new(message.id, message.method)
             params = opened.with_token(params)
         if message.method == "initialize":
-            self._initialize = params
-        if not self._to_server(request(b"%d" % opened.number, message.method, params), message.method):
+            self._server.initialize = params
+        if not self._server.send(request(b"%d" % opened.number, message.method, params), message.method):
             self._open.pop(opened.number, None)
             if isinstance(opened, ToolCall):
                 self._calls.drop(opened)
-            self.refuse(message.id, f"The server is not there. {self._why}")
+            self.refuse(message.id, f"The server is not there. {self._server.why}")
 
     def _new(self, id: Raw, method: str) -> OpenRequest:
         self._count += 1
@@ -200,14 +161,14 @@ class HostSession:
         self._open[self._count] = call
         return call
 
-    def _notified_by_host(self, message: Message) -> None:
+    def _notified_by_host(self, message: RawMessage) -> None:
         if message.method == CANCELLED:
             self._cancelled_by_host(parts(message.params))
             return
         if message.method == INITIALIZED:
-            self._initialized = True
-        if self._server is not None:
-            self._to_server(notification(message.method, message.params))
+            self._server.is_initialized = True
+        if self._server.is_there:
+            self._server.send(notification(message.method, message.params))
 
     def _cancelled_by_host(self, params: dict[str, Raw]) -> None:
         wanted = key(params.get("requestId", NOTHING))
@@ -223,15 +184,15 @@ class HostSession:
 
     def cancel_at_server(self, opened: OpenRequest, params: dict[str, Raw] | None = None) -> None:
         self._open.pop(opened.number, None)
-        if self._server is not None:
+        if self._server.is_there:
             told = {**(params or {}), "requestId": raw(opened.number)}
-            self._to_server(notification(CANCELLED, encoded(told)))
+            self._server.send(notification(CANCELLED, encoded(told)))
 
-    def _answered_by_host(self, message: Message) -> None:
+    def _answered_by_host(self, message: RawMessage) -> None:
         number = key(message.id)
         asked = self._asked.pop(number, None) if isinstance(number, int) else None
-        if asked is not None and self._server is not None:
-            self._to_server(answer(asked, message.result, message.error))
+        if asked is not None and self._server.is_there:
+            self._server.send(answer(asked, message.result, message.error))
 
     def on_thread(self, thread: str) -> None:
         """The wrap has found out which conversation this is."""
@@ -254,12 +215,12 @@ class HostSession:
                 self._notified_by_server(message)
         return True
 
-    def _replied(self, message: Message) -> None:
+    def _replied(self, message: RawMessage) -> None:
         number = key(message.id) if message.id else None
         opened = self._open.pop(number, None) if isinstance(number, int) else None
         if opened is None:
             return  # to nobody, or a second time
-        self._failures = 0
+        self._server.answered()
         if isinstance(opened, ToolCall):
             self._calls.replied(opened, message)
             return
@@ -272,25 +233,21 @@ class HostSession:
             result = listed(result, self.threshold)
         self.reply(opened.host_id, result, message.error)
 
-    def _welcomed(self, message: Message, *, ours: bool) -> None:
+    def _welcomed(self, message: RawMessage, *, ours: bool) -> None:
         found = parts(message.result)
         self._name = self._name or _plain(text(parts(found.get("serverInfo", NOTHING)).get("name")))
         if not ours:
             return
-        held, self._held = self._held or [], None
         if message.error:
             said = text(parts(message.error).get("message"))
             self._fail(f"The server was started again and refused the handshake: {said}")
-            return
-        if self._initialized:
-            held.insert(0, notification(INITIALIZED))
-        for line in held:
-            self._to_server(line)
+        else:
+            self._server.greeted()
 
     def on_unreadable(self, answers: int | str | None, why: str) -> None:
         if answers in self._open:
             error = raw({"code": INTERNAL_ERROR, "message": f"The server's answer cannot be read. {why}"})
-            self._replied(Message(id=raw(answers), error=error))
+            self._replied(RawMessage(id=raw(answers), error=error))
 
     def on_unanswered(self, id: int | str | None, why: str) -> None:
         opened = self._open.pop(id, None) if isinstance(id, int) else None
@@ -299,16 +256,11 @@ class HostSession:
 
     def on_gone(self, why: str) -> None:
         LOG.info("The server %s is gone. %s", self.server_name, why)
-        self._server = None
-        self._held = None
-        self._failures += 1
-        wait = min(LONGEST_WAIT, FIRST_WAIT * 2 ** (self._failures - 1))
-        self._rests_until = asyncio.get_running_loop().time() + wait
+        self._server.ended(why)
         self._fail(why)
 
     def _fail(self, why: str) -> None:
         """Nothing that is open will be answered."""
-        self._why = why
         opened, self._open = list(self._open.values()), {}
         for one in opened:
             self._give_up(one, why)
@@ -323,7 +275,7 @@ class HostSession:
         elif opened.host_id:
             self.refuse(opened.host_id, f"The server was lost before it answered. {why}")
 
-    def _requested_by_server(self, message: Message) -> None:
+    def _requested_by_server(self, message: RawMessage) -> None:
         if message.method == "elicitation/create" and self._calls.asks(message):
             return
         if self.host_left or len(self._asked) >= MOST_OPEN:
@@ -333,17 +285,17 @@ class HostSession:
         self._asked[self._count] = message.id
         self._send(request(b"%d" % self._count, message.method, message.params), None)
 
-    def _refuse_server(self, message: Message) -> None:
+    def _refuse_server(self, message: RawMessage) -> None:
         if message.method == "ping":
             self.answer_server(message.id, raw({}))
         else:
-            self._to_server(refusal(message.id, INTERNAL_ERROR, "The client is not there any more."))
+            self._server.send(refusal(message.id, INTERNAL_ERROR, "The client is not there any more."))
 
     def answer_server(self, id: Raw, result: Raw) -> None:
-        if self._server is not None:
-            self._to_server(answer(id, result))
+        if self._server.is_there:
+            self._server.send(answer(id, result))
 
-    def _notified_by_server(self, message: Message) -> None:
+    def _notified_by_server(self, message: RawMessage) -> None:
         params = message.params
         if message.method == PROGRESS:
             self._progressed(parts(params))
@@ -398,7 +350,7 @@ class HostSession:
 
     @property
     def has_open_call(self) -> bool:
-        """Of a tool, for which the host waits."""
+        """Whether the host waits for a call of a tool."""
         return any(isinstance(one, ToolCall) and not one.is_task for one in self._open.values())
 
     def on_host_gone(self) -> None:
@@ -414,7 +366,7 @@ class HostSession:
                 self.cancel_at_server(one)
         asked, self._asked = list(self._asked.values()), {}
         for id in asked:
-            self._to_server(refusal(id, INTERNAL_ERROR, "The client is not there any more."))
+            self._server.send(refusal(id, INTERNAL_ERROR, "The client is not there any more."))
         self.look_around()
 
     def look_around(self) -> None:
@@ -425,9 +377,7 @@ class HostSession:
 
     async def _stop_server(self) -> None:
         await self._calls.close()
-        server, self._server = self._server, None
-        if server is not None:
-            await server.close()
+        await self._server.close()
 
     async def close(self) -> None:
         """The owner closes: the server ends with it."""

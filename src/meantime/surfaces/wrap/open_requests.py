@@ -9,7 +9,7 @@ from msgspec import Raw
 
 from meantime.ports.runner import Context
 
-from .raw_messages import ENVELOPE, Message, parts, raw, text, value
+from .raw_messages import ENVELOPE, RawMessage, parts, raw, text, value
 
 # How Codex names who calls, in a call's _meta (surfaces/mcp/client_sessions.py).
 CALLER, SESSION = "threadId", "sessionId"
@@ -54,7 +54,7 @@ class ToolCall(OpenRequest):
         self.enveloped = False
         self.timer: asyncio.TimerHandle | None = None
         self.seconds = 0.0  # its threshold
-        self.reply: asyncio.Future[Message | str] | None = None  # once it is to be recorded; a text: lost
+        self.reply: asyncio.Future[RawMessage | str] | None = None  # once it is to be recorded; a text: lost
         self.is_task = False
         self.left = False  # the host has cancelled it
         self.context: Context | None = None  # of its task

@@ -15,7 +15,7 @@ UNREADABLE = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
 ENVELOPE = "io.modelcontextprotocol/protocolVersion"
 
 
-class Message(Struct):
+class RawMessage(Struct):
     """A request, a notification or an answer. A part that is missing is empty."""
 
     id: Raw = NOTHING
@@ -29,14 +29,14 @@ class Message(Struct):
         return bool(self.id) and bytes(self.id) != b"null"
 
 
-_message = msgspec.json.Decoder(Message)
+_message = msgspec.json.Decoder(RawMessage)
 _batch = msgspec.json.Decoder(list[Raw])
 _parts = msgspec.json.Decoder(dict[str, Raw])
 _id = msgspec.json.Decoder(int | str)
 _encode = msgspec.json.Encoder().encode
 
 
-def read(line: bytes) -> list[Message]:
+def read(line: bytes) -> list[RawMessage]:
     """The messages of a line: one, or those of a batch of the protocol of 2025-03-26. Raises UNREADABLE."""
     if line.lstrip()[:1] != b"[":
         return [_message.decode(line)]
@@ -59,7 +59,7 @@ def encoded(members: dict[str, Raw]) -> Raw:
 
 
 def value(raw: Raw | None) -> Any:
-    """What it says; None for what is missing or cannot be read."""
+    """The value, decoded; None if it is missing or cannot be read."""
     try:
         return msgspec.json.decode(raw) if raw else None
     except UNREADABLE:

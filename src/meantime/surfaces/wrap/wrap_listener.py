@@ -17,14 +17,14 @@ from meantime.ports.wrapped_server import WrapOrder
 from meantime.surfaces.unix_socket import UnixSocket, bind_unix
 from meantime.system.line_splitter import LineSplitter, LineTooLong
 
-from .host_session import Hello, HostSession, WrapParts
+from .host_session import HostSession, WrapHello, WrapParts
 
 LOG = logging.getLogger("meantime.wrap")
 MOST_WRAPS = 500
 MOST_BYTES = 64 << 20  # of one line
 HIGH_WATER = 1 << 20  # bytes that a host may leave unread before its server is not read any more
 CONTROL = b"#thread "  # begins a line of the wrap itself: JSON never does
-_hello = msgspec.json.Decoder(Hello)
+_hello = msgspec.json.Decoder(WrapHello)
 
 
 class WrapListener:
@@ -53,7 +53,7 @@ class WrapListener:
     def discard(self, link: HostLink) -> None:
         self._links.discard(link)
 
-    def begin(self, hello: Hello, link: HostLink) -> HostSession:
+    def begin(self, hello: WrapHello, link: HostLink) -> HostSession:
         session = HostSession(self._shared, replace(hello, order=_native(hello.order)), link.send)
         self._sessions.add(session)
         session.closed.add_done_callback(lambda _: self._sessions.discard(session))
