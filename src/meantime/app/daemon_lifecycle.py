@@ -79,8 +79,9 @@ async def _live(home: Home, report: Callable[[str], None], umask: int, book: log
     if isinstance(book, Logbook):
         book.turns = True
     try:
+        # Before HTTP, whose answer is the sign that everything is served.
+        await mt._serve_wraps(home.wrap_socket, wrapped_servers(config))  # pyright: ignore[reportPrivateUsage]  not for others
         await _open_http(mt, home, config)
-        await mt._serve_wraps(home.wrap_socket, wrapped_servers(config))  # pyright: ignore[reportPrivateUsage]  no name for others
         LOG.info("Meantime %s serves %s, process %s.", __version__, home.folder, os.getpid())
         report(READY)
         on_close = await _wait_for_signal(home, asked, book)

@@ -6,11 +6,14 @@ import os
 import time
 
 from meantime import __version__
-from meantime.daemon.daemon_autostart import NoDaemon, ensure
 from meantime.daemon.home import BadHome, home
 from meantime.surfaces.mcp.standard_streams import own_streams
 from meantime.surfaces.terminal.errors import INTERRUPTED, NO_DAEMON, USAGE, CliError
 from meantime.surfaces.wrap.host_pump import HostPump
+
+TYPE_CHECKING = False  # to load `typing` takes time
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MOST_HEADERS = 65_536  # bytes of the file
 PATIENCE = 60.0  # seconds for a daemon to start; hosts wait as long as that
@@ -51,13 +54,15 @@ def _start() -> None:
     own = home()
     if os.environ.get("MEANTIME_NO_START", "") not in ("", "0"):
         return
+    from meantime.daemon.daemon_autostart import NoDaemon, ensure  # most of the time a daemon is there
+
     try:
         ensure(own, wait=PATIENCE)
     except NoDaemon as problem:
         raise OSError(f"{problem.message} {problem.hint}") from None
 
 
-def _session(said: bool):
+def _session(said: bool) -> Callable[[], str]:
     """Which conversation this is by now, as far as hooks have noted it."""
     last: list[float] = []
 

@@ -132,10 +132,8 @@ class HostPump:
                     daemon.sendall(b"#thread %b\n" % thread.encode())
 
     def _connect(self) -> socket.socket:
-        self._ensure()
-        daemon = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        daemon = self._reached()
         try:
-            reach(daemon, self._path)
             hello = dict(self._hello)
             if self._initialize is not None and self._reader is not None:
                 hello["initialize"] = self._initialize
@@ -147,6 +145,20 @@ class HostPump:
         self._reader = threading.Thread(target=self._receive, args=(daemon,), daemon=True)
         self._reader.start()
         return daemon
+
+    def _reached(self) -> socket.socket:
+        """A daemon that runs is not asked whether it does: its host waits."""
+        for last in (False, True):
+            daemon = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                reach(daemon, self._path)
+                return daemon
+            except OSError:
+                daemon.close()
+                if last:
+                    raise
+            self._ensure()
+        raise AssertionError("the last try returns or raises")
 
     # -- from the daemon
 

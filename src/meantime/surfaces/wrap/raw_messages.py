@@ -84,8 +84,8 @@ def key(id: Raw) -> int | str | None:
 
 
 def request(id: Raw | bytes, method: str, params: Raw) -> bytes:
-    head = b'{"jsonrpc":"2.0","id":' + bytes(id) + b',"method":' + _encode(method)
-    return head + (b',"params":' + bytes(params) + b"}" if params else b"}")
+    given = (b',"params":', params, b"}") if params else (b"}",)
+    return b"".join((b'{"jsonrpc":"2.0","id":', id, b',"method":', _encode(method), *given))
 
 
 def notification(method: str, params: Raw = NOTHING) -> bytes:
@@ -95,7 +95,7 @@ def notification(method: str, params: Raw = NOTHING) -> bytes:
 
 def answer(id: Raw | bytes, result: Raw = NOTHING, error: Raw = NOTHING) -> bytes:
     what, given = (b"error", error) if error else (b"result", result)
-    return b'{"jsonrpc":"2.0","id":' + bytes(id) + b',"' + what + b'":' + (bytes(given) or b"{}") + b"}"
+    return b"".join((b'{"jsonrpc":"2.0","id":', id, b',"', what, b'":', given or b"{}", b"}"))
 
 
 def refusal(id: Raw | bytes, code: int, said: str) -> bytes:

@@ -23,6 +23,7 @@ LOG = logging.getLogger("meantime.wrap")
 MOST_WRAPS = 500
 MOST_BYTES = 64 << 20  # of one line
 HIGH_WATER = 1 << 20  # bytes that a host may leave unread before its server is not read any more
+COPIED = 65_536  # bytes of a message that is put together with its head, for one write
 CONTROL = b"#thread "  # begins a line of the wrap itself: JSON never does
 _hello = msgspec.json.Decoder(WrapHello)
 
@@ -120,7 +121,12 @@ class HostLink(asyncio.Protocol):
         if b"\n" in message:  # a server over HTTP may write JSON over several lines
             message = bytes(msgspec.json.format(message, indent=0))
         head = b"%d %b\n" % (len(message) + 1, b"-" if answers is None else bytes(answers))
-        self._transport.write(head + message + b"\n")
+        if len(message) < COPIED:
+            self._transport.write(head + message + b"\n")
+            return
+        self._transport.write(head)
+        self._transport.write(message)
+        self._transport.write(b"\n")
 
     def pause_writing(self) -> None:
         if self._session is not None:
