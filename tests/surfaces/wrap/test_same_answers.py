@@ -22,7 +22,7 @@ from daemon.conftest import Place
 
 from .conftest import NEVER_SOON, SENTENCE
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 SERVER = Path(__file__).with_name("rich_server.py")
 PATIENCE = 60.0
 GREETING = types.PromptReference(type="ref/prompt", name="greet")

@@ -14,7 +14,7 @@ from meantime.ports.wrapped_server import ServerEnd, ServerFull, WrapOrder, Wrap
 from .raw_messages import notification, request
 
 FIRST_WAIT, LONGEST_WAIT = 0.2, 30.0  # seconds between an end of the server and its next start
-MOST_HELD = 10_000  # lines that wait for a handshake
+MOST_HELD = 64 << 20  # bytes that wait for a handshake
 INITIALIZED = "notifications/initialized"
 
 
@@ -35,6 +35,7 @@ class HeldServer:
         self._number = number
         self._server: WrappedServer | None = None
         self._held: list[bytes] | None = None  # until a new server has the handshake
+        self._held_bytes = 0
         self._failures = 0
         self._rests_until = 0.0
         self.initialize = initialize  # the params of the host's handshake; empty before it
@@ -54,7 +55,11 @@ class HeldServer:
         server = self._reached(method)
         if server is None:
             return False
-        if self._held is not None and len(self._held) < MOST_HELD:
+        if self._held is not None:
+            self._held_bytes += len(line)
+            if self._held_bytes > MOST_HELD:
+                self.why = "It has not answered the handshake, and no more is kept for it."
+                return False
             self._held.append(line)
             return True
         try:
@@ -76,7 +81,7 @@ class HeldServer:
             self.why = f"{problem.message} {problem.hint}".strip()
             return None
         if self.initialize and method != "initialize":
-            self._held = []
+            self._held, self._held_bytes = [], 0
             self._server.send(request(b"%d" % self._number(), "initialize", self.initialize))
         return self._server
 

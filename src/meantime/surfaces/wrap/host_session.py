@@ -172,14 +172,10 @@ class HostSession:
 
     def _cancelled_by_host(self, params: dict[str, Raw]) -> None:
         wanted = key(params.get("requestId", NOTHING))
-        for opened in self._open.values():
-            if wanted is not None and opened.host_id and key(opened.host_id) == wanted:
-                break
-        else:
+        waited = (one for one in self._open.values() if one.host_id and not one.is_task)
+        opened = next((one for one in waited if key(one.host_id) == wanted), None)
+        if opened is None or (isinstance(opened, ToolCall) and not self._calls.leave(opened)):
             return
-        if isinstance(opened, ToolCall) and not self._calls.leave(opened):
-            return
-        del self._open[opened.number]
         self.cancel_at_server(opened, params)
 
     def cancel_at_server(self, opened: OpenRequest, params: dict[str, Raw] | None = None) -> None:
@@ -344,9 +340,7 @@ class HostSession:
             await asyncio.sleep(0.01)
 
     def _is_waited_for(self) -> bool:
-        return any(
-            one.host_id and not (isinstance(one, ToolCall) and one.is_task) for one in self._open.values()
-        )
+        return any(one.host_id and not one.is_task for one in self._open.values())
 
     @property
     def has_open_call(self) -> bool:

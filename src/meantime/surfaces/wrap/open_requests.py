@@ -20,7 +20,7 @@ MOST_PROGRESS = 1e100  # beyond, and what is not a number at all, is nonsense
 class OpenRequest:
     """`host_id` is the host's own id, as it wrote it; empty for a request of ours."""
 
-    __slots__ = ("host_id", "method", "number", "token")
+    is_task = False  # the host has its answer, and the call continues
 
     def __init__(self, number: int, host_id: Raw, method: str) -> None:
         self.number = number  # its id at the server
@@ -55,7 +55,6 @@ class ToolCall(OpenRequest):
         self.timer: asyncio.TimerHandle | None = None
         self.seconds = 0.0  # its threshold
         self.reply: asyncio.Future[RawMessage | str] | None = None  # once it is to be recorded; a text: lost
-        self.is_task = False
         self.left = False  # the host has cancelled it
         self.context: Context | None = None  # of its task
         self._said: dict[str, Any] | None = None  # how far it is
