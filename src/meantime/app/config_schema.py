@@ -41,6 +41,8 @@ from .config_constraints import (
     PLACES,
     SERVERS,
     STOP,
+    THRESHOLD,
+    THRESHOLDS,
 )
 
 
@@ -181,6 +183,12 @@ class McpSection(Struct, frozen=True):
 
     servers: Annotated[
         dict[str, dict[str, Any]], SERVERS, 'by name, such as { files = { command = ["my-server"] } }'
+    ] = {}
+    wrap_threshold: Annotated[
+        float, THRESHOLD, "seconds after which a call of a wrapped server goes to the background; -1 never"
+    ] = 10.0
+    wrap_thresholds: Annotated[
+        dict[str, float], THRESHOLDS, 'the same by server or tool, such as { "files/search" = 30 }'
     ] = {}
 
 
