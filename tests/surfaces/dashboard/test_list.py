@@ -273,7 +273,7 @@ def test_a_view_is_saved_opened_and_deleted(page: Page) -> None:
     expect(saved).to_have_count(0)
 
 
-VIEWS = """const assets = document.querySelector("script[src$='/app.js']").src.replace("/app.js", "");
+VIEWS = """const assets = document.querySelector("script[src$='/opening.js']").src.replace("/opening.js", "");
 const { MOST_NAME, MOST_VIEWS, save, views } = await import(`${assets}/list/saved-views.js`);
 const view = (name) => ({ name, q: "status:failed", group: "" });
 const told = [save(view(" ")), save(view("x".repeat(MOST_NAME + 1))), save(view("a\\u202eb"))];

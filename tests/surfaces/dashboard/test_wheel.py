@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from meantime.surfaces.dashboard.assets import FOLDER, TYPES, installed
+from meantime.surfaces.dashboard.assets import BUNDLE, FOLDER, SHEET, TYPES, installed
 
 ROOT = Path(__file__).resolve().parents[3]
 FETCH = """
@@ -52,16 +52,18 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_file_of_the_page_is_served_from_the_wheel_without_node(clean: Path, tmp_path: Path):
+    files = installed().files
     names = [path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*") if path.suffix in TYPES]
+    assert files.keys() - set(names) == {SHEET, BUNDLE}  # made when the files are read
     environment = {"PATH": str(clean / "venv/bin"), "HOME": str(tmp_path), "LANG": os.environ.get("LANG", "")}
     script = tmp_path / "fetch.py"
     script.write_text(FETCH)
     python = clean / "venv/bin/python"
-    told = run(python, script, tmp_path / "work.db", json.dumps(names), env=environment, cwd=tmp_path)
+    told = run(python, script, tmp_path / "work.db", json.dumps(sorted(files)), env=environment, cwd=tmp_path)
     found = json.loads(told)
     assert found["from"].startswith(str(clean))
     assert found["page"] == installed().page.data.decode("utf-8")
-    assert found["sizes"] == {name: (FOLDER / name).stat().st_size for name in names}
+    assert found["sizes"] == {name: len(one.data) for name, one in files.items()}
 
 
 def test_nothing_in_the_folder_is_of_a_kind_that_is_not_served():

@@ -16,8 +16,7 @@ import { LogSearch } from "./log-search.js";
 import { LogStream } from "./log-stream.js";
 
 const ROW = 20; // px
-const PACE = 100; // ms between two drawings of a log that grows
-const RUSH = 150; // the same if more lines came than the window has: nobody can read them
+const [PACE, RUSH] = [100, 150]; // ms between two drawings; RUSH if more lines came than the window has
 const AHEAD = 10; // rows beyond the window
 const FAILURE = /\b(FAILED|FAIL|ERROR|FATAL|panic:|Traceback|error(\[\w+\])?:)/;
 const COPIED = 2_000_000; // characters
@@ -56,7 +55,9 @@ export class LogView extends PageElement {
     this.seen = 0; // lines that had come when it was drawn
     /** @type {LogStream|null} */
     this.source = null;
-    this.#clear();
+    this.buffer = new LogBuffer();
+    this.layout = new LogLayout(this.buffer);
+    this.search = new LogSearch(this.buffer, () => this.redraw());
   }
 
   #clear() {
