@@ -18,6 +18,7 @@ import msgspec
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Claim, Run, Task, Work, fence_of
 from meantime.kernel.payloads import Jsonable
+from meantime.kernel.pool_slots import Need
 from meantime.link.frames import WireReport, WorkState
 from meantime.workers import effects as do
 from meantime.workers import messages as say
@@ -134,7 +135,7 @@ class Owner:
         self.published: set[str] = set()
         for row in self.world.ledger.values():
             if row.status == "queued":
-                self.do(self.state.offer(row.id, row.fence, POOL))
+                self.do(self.state.offer(row.id, row.fence, Need("pool:" + POOL, row.kind)))
             elif row.status == "running":
                 assert row.claim is not None
                 self.do(self.state.follow(row.id, row.fence, row.claim))
@@ -238,7 +239,7 @@ class Owner:
 
     def _again(self, row: Row) -> None:
         row.attempt, row.status, row.claim = row.attempt + 1, "queued", None
-        self.do(self.state.offer(row.id, row.fence, POOL))
+        self.do(self.state.offer(row.id, row.fence, Need("pool:" + POOL, row.kind)))
 
     def tell(self, worker: str, message: say.FromOwner) -> None:
         data = say.encode(message)

@@ -16,7 +16,7 @@ from meantime.carriers.nats.nats_worker import NatsWorker
 from meantime.carriers.nats.private_server import PrivateNats
 from meantime.daemon.home import Home
 from meantime.kernel.errors import InvalidInput
-from meantime.kernel.limits import POOL
+from meantime.kernel.pool_slots import POOL
 from meantime.ports.carrier import CarrierState, FromWorker, OwnerCarrier, StateChanged, WorkerCarrier
 from meantime.system.atomic_file import replace_file
 from meantime.workers.owner_key import Signer

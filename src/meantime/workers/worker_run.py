@@ -14,7 +14,9 @@ from meantime.execution.context import LOOK, WorkContext
 from meantime.kernel.errors import MeantimeError, NotFound
 from meantime.kernel.model import Chunk, Failed, fence_of
 from meantime.kernel.outcomes import Report
+from meantime.kernel.payloads import one_line
 from meantime.kernel.questions import Question, Reply
+from meantime.kernel.row_facts import LINE
 from meantime.link import wire_errors
 from meantime.link.frames import WorkState, to_wire
 from meantime.ports.clock import Alarm, Clock
@@ -41,6 +43,7 @@ SAY_EVERY = 0.25  # seconds between two reports of progress
 STEP_IN = 5.0  # seconds over its timeout, after which a run is stopped though no owner has asked for it
 WATCH = 5.0  # seconds after which a watch is answered though nothing has changed
 ASK_AGAIN = 4  # ticks between two sends of the same question
+TAIL = 4 * LINE  # bytes of output that are looked at for its last line
 Tell = Callable[[FromWorker], None]
 
 
@@ -67,6 +70,7 @@ class PerformedRun:
         self._alarm: Alarm | None = None
         self._written = 0
         self._write = asyncio.Lock()
+        self._last: tuple[str, float | None] = ("", None)  # line of its output, and when it was written
         self.asked: dict[str, tuple[Question, asyncio.Future[Reply]]] = {}
         self._ticks = 0
 
@@ -183,9 +187,32 @@ class PerformedRun:
     def saying(self) -> SayingMessage:
         self._number += 1
         is_deaf = self._was_asked and self._context.is_deaf
+        line, at = self._last
+        quiet = None if at is None else max(0.0, self._clock.now() - at)
         return SayingMessage(
-            nonce=self.granted.nonce, number=self._number, said=self._state, age=self.age, is_deaf=is_deaf
+            nonce=self.granted.nonce,
+            number=self._number,
+            said=self._state,
+            age=self.age,
+            is_deaf=is_deaf,
+            line=line,
+            quiet=quiet,
         )
+
+    @property
+    def speaks(self) -> bool:
+        return self._runner.abilities.output and self._performing is not None and not self._performing.done()
+
+    async def look(self) -> None:
+        """Reports the last line of its output, if there is a new one."""
+        try:
+            chunk = await cast("FilingRunner", self._runner).tail(self.task, "both", 1, TAIL)
+        except (MeantimeError, OSError):
+            return
+        last = one_line(chunk.text.strip(), LINE), chunk.at
+        if chunk.at is not None and last != self._last:
+            self._last = last
+            self._tell()
 
     def _changed(self, id: str, now: bool) -> None:
         if now:

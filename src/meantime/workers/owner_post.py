@@ -1,0 +1,57 @@
+"""The owner's messages: signed, cut and sent; joined and read. Everything may be lost on its way."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+
+from meantime.kernel.model import Task
+from meantime.kernel.pool_slots import split_place
+from meantime.ports.carrier import OwnerCarrier
+
+from . import messages as say
+from .message_parts import PartAssembly, cut
+from .owner_key import Signer
+
+logger = logging.getLogger("meantime")
+MOST_LOGGED = 1_000  # workers of which a refused message is logged
+
+
+class OwnerPost:
+    def __init__(self, carrier: OwnerCarrier, signer: Signer, counts: Counter[str]) -> None:
+        self._carrier = carrier
+        self._signer = signer
+        self._counts = counts
+        self._parts: dict[str, PartAssembly] = {}
+        self._refused: set[str] = set()  # workers of which one was logged
+        self.pools: set[str] = set()  # that have a queue
+
+    def tell(self, worker: str, message: say.FromOwner) -> None:
+        for part in cut(self._signer.signed(say.encode(message))):
+            self._carrier.to_worker(worker, part)
+
+    async def publish(self, task: Task) -> None:
+        pool, _ = split_place(task.place)
+        if pool not in self.pools:
+            await self._carrier.add_pool(pool)
+            self.pools.add(pool)
+        self._counts["offered"] += 1
+        self._carrier.offer(pool, say.offer_key(task), self._signer.signed(say.encode(say.offer_of(task))))
+
+    def withdraw(self, task: Task) -> None:
+        pool, _ = split_place(task.place)
+        self._carrier.withdraw(pool, say.offer_key(task))
+
+    def read(self, worker: str, frame: bytes) -> say.FromWorker | None:
+        """The message, if this part completes one that can be read."""
+        data = self._parts.setdefault(worker, PartAssembly()).joined(frame)
+        if data is None:
+            return None
+        try:
+            return say.from_worker(data)
+        except say.UnreadableMessage as problem:
+            self._counts["refused_messages"] += 1
+            if worker not in self._refused and len(self._refused) < MOST_LOGGED:
+                self._refused.add(worker)
+                logger.warning("A message of worker %s was refused: %s", worker, problem)
+        return None
