@@ -72,8 +72,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _is_placed(item: pytest.Item) -> bool:
-    """Functions of a connected process are its own, so nothing of it is placed."""
-    return "connected" not in item.name and item.get_closest_marker("in_process") is None
+    """Functions of a connected process are its own, so nothing of it is placed; and one store is enough."""
+    calls = getattr(item, "callspec", None)
+    store = None if calls is None else calls.params.get("place")
+    is_own = item.get_closest_marker("in_process") is not None or "connected" in item.name
+    return store in (None, "sqlite") and not is_own
 
 
 @pytest.fixture(autouse=True)

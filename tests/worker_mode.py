@@ -8,7 +8,8 @@ real deployment, and tests/workers proves each of them:
   takes the function itself from the owner, in the same process.
 - A start returns when its task was claimed, or could not be at once. Without that it returns earlier, with a
   queued task.
-- A worker that is silent is never given up: tests turn the clock by hours.
+- Owner and worker look at each other every 37 s and never give the other up: nothing that crosses this
+  carrier is lost, and tests turn the clock by a day.
 """
 
 from __future__ import annotations
@@ -38,11 +39,13 @@ from meantime.runners.function import FunctionRunner
 from meantime.runners.placed import PlacedRunner
 from meantime.runtime.settings import Settings
 from meantime.runtime.submit import Submission
+from meantime.workers import pools, worker_process
 from meantime.workers.pools import WorkerPools
 from meantime.workers.worker_process import Worker
 
 PLACE = "pool:default"
 NEVER = 1e9  # seconds
+TICK = 37.0  # seconds: an alarm that no test waits for
 CLAIMED = 10.0  # seconds in which a task that was offered is claimed
 HANDED: dict[str, Assignment] = {}  # by task: what the owner has of its function
 
@@ -60,13 +63,13 @@ class HandedFunctions(FunctionRunner):
 class WorkerBeside:
     """The worker of one ledger: it opens and closes with it."""
 
-    def __init__(self, pools: WorkerPools, broker: MemoryBroker) -> None:
-        self._pools = pools
+    def __init__(self, owner: WorkerPools, broker: MemoryBroker) -> None:
+        self._pools = owner
         self._broker = broker
-        self._open, self._close = pools.open, pools.close
+        self._open, self._close = owner.open, owner.close
         self._home = Path()
         self._worker: Worker | None = None
-        pools.open, pools.close = self.open, self.close  # type: ignore[method-assign]
+        owner.open, owner.close = self.open, self.close  # type: ignore[method-assign]
 
     async def open(self) -> None:
         await self._open()
@@ -97,6 +100,9 @@ class WorkerBeside:
 
 def install(patch: pytest.MonkeyPatch) -> None:
     """Places whatever a test starts."""
+    for module in (pools, worker_process):
+        patch.setattr(module, "TICK", TICK)
+    patch.setattr(worker_process, "PULL_WAIT", TICK)
     patch.setattr(facade, "joined", _joined)
     patch.setattr(PlacedRunner, "check", _check)
     patch.setattr(Submission, "start", _start)
@@ -128,7 +134,7 @@ async def _start(submission: Submission, thread: str, order: Order, options: Opt
     task = await _submit(submission, thread, order, options)
     offered = submission._admission._offered
     async with asyncio.timeout(CLAIMED):
-        while task.place and task.id in offered:
+        while task.place and task.id in offered:  # noqa: ASYNC110
             await asyncio.sleep(0)
     known = submission._record.live.get(task.id)
     return known if known is not None and known.status is not Status.QUEUED else task

@@ -211,7 +211,9 @@ class EngineSection(Struct, frozen=True):
     lease: Annotated[float, PAUSE, "seconds of silence after which a worker counts as lost"] = 30.0
     grace: Annotated[float, STOP, "seconds that a lost one has to come back, before its runs are lost"] = 30.0
     wait: Annotated[
-        float, TIMEOUT, "seconds that a task waits for a worker that can perform it, before it fails: no_worker"
+        float,
+        TIMEOUT,
+        "seconds that a task waits for a worker that can perform it, before it fails: no_worker",
     ] = 600.0
 
 

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import os
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 
 from meantime import __version__
@@ -37,7 +38,7 @@ def pools_of(carrier: OwnerCarrier, path: str | None, clock: Clock, settings: Se
     key = None if path is None else key_path(Path(path))
     return WorkerPools(
         carrier,
-        Signer.load(key),
+        partial(Signer.load, key),
         clock,
         lease=settings.worker_lease,
         grace=settings.worker_grace,

@@ -64,8 +64,7 @@ def check_labels(value: object, name: str = "labels") -> dict[str, str]:
         if not all(isinstance(one, str) and _IS_LABEL.fullmatch(one) for one in (label, given)):
             raise InvalidInput(
                 f"{name}[{shown(label)}]={shown(given)} is not a label.",
-                hint="Names and values have up to 64 letters, digits, '-', '_' and '.'; they begin with a letter or a "
-                "digit.",
+                hint="Use up to 64 letters, digits, '-', '_' and '.', and begin with a letter or digit.",
             )
     if len(labels) > MOST_LABELS:
         raise InvalidInput(f"{name} has {len(labels)} labels.", hint=f"Give at most {MOST_LABELS}.")

@@ -10,11 +10,12 @@ from msgspec.structs import replace
 from meantime.kernel.change import Change, Disposition, Facts, ending
 from meantime.kernel.constraints import check_fields
 from meantime.kernel.errors import Closed, LimitReached
-from meantime.kernel.lifecycle import Move
+from meantime.kernel.lifecycle import Move, Status
 from meantime.kernel.limits import NO_LIMIT, Lane, Limits, Slots, lane_of
 from meantime.kernel.model import Claim, Failed, Task, fence_of
 from meantime.kernel.outcomes import Report, is_unheard
 from meantime.kernel.payloads import short
+from meantime.kernel.pool_slots import need_of
 from meantime.ports.event_loop import BackgroundTasks
 from meantime.ports.runner import Assignment
 from meantime.ports.store import Committed
@@ -161,7 +162,7 @@ class Admission:
         self.admit()
 
     def overdue(self, seconds: float, after: float, most: int) -> list[Task]:
-        """So many more seconds have passed: the tasks that have waited for `after` seconds for a worker, while
+        """So many more seconds have passed: the tasks that have waited `after` seconds for a worker, while
         there was none that could perform them. At most so many."""
         pools, now = self.slots.pools, self._record.clock.monotonic()
         unmet = [need for need in pools.pass_time(seconds) if 0 <= after <= pools[need].missing]
@@ -170,6 +171,11 @@ class Admission:
         found = [self._queued[id].task for id in islice(old, most)]
         pools.forget_unused(self.slots.waiting_for)
         return found
+
+    def missing(self, task: Task) -> str:
+        """For people: why no worker can perform a task that waits for one; empty otherwise."""
+        is_waiting = task.place and task.status is Status.QUEUED
+        return self._placing.missing(need_of(task)) if is_waiting else ""
 
     def unmet(self) -> tuple[UnmetNeed, ...]:
         """For people: work that waits, and that none of the workers there can perform."""

@@ -10,7 +10,6 @@ from meantime.kernel.lifecycle import Status
 from meantime.kernel.limits import lane_of
 from meantime.kernel.model import Task
 from meantime.kernel.payloads import one_line
-from meantime.kernel.pool_slots import need_of
 from meantime.kernel.row_facts import COUNTED_CHILDREN, LINE, MOST_FACTS, RowFacts
 from meantime.ports.engine import Engine
 from meantime.ports.runner import SpeakingRunner
@@ -64,7 +63,7 @@ class Rows:
         usual = self._usual.estimates.usual(task)
         if task.status is Status.QUEUED:
             used, total, kind = self._admission.slots.full_limit(lane_of(task))
-            missing = self._placing.missing(need_of(task)) if task.place else ""
+            missing = self._admission.missing(task)
         return RowFacts(
             id=task.id,
             said=said,

@@ -95,7 +95,7 @@ class Stages:
             engine,
             settings,
             self.sessions,
-            bool(placing.public_key),
+            placing is not HERE,
             self.runs.stop,
             self.following.recover,
         )

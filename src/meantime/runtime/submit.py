@@ -19,7 +19,7 @@ from meantime.kernel.lifecycle import Move, Status
 from meantime.kernel.limits import lane_for, lane_of
 from meantime.kernel.lines import ROLES, Line
 from meantime.kernel.model import Run, Task
-from meantime.kernel.placement import HERE, PLACED, place_of
+from meantime.kernel.placement import HERE, PLACED, check_place, place_of
 from meantime.kernel.timeouts import resolve
 from meantime.kernel.work import Order, check_input
 from meantime.ports.engine import Engine
@@ -96,7 +96,7 @@ class Submission:
             return ""
         if wanted is None:
             wanted = HERE if options.executor else place_of(order.work, self._settings.place)
-        place = self._placing.check(wanted)
+        place = self._placing.check(check_place(wanted))
         if place and (order.work.kind not in PLACED or options.executor):
             raise InvalidInput(
                 f"{order.work.kind} tasks run at the owner of the ledger, not at {place!r}.",

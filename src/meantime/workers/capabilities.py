@@ -43,7 +43,7 @@ class Capability(Struct, frozen=True):
     draining: bool
 
     def lacks(self, need: Need) -> str:
-        """What it misses, in words; empty if it can perform the need. Without a kind: any work of the pool."""
+        """What it misses, in words; empty if it can perform this. A need without a kind: any work."""
         pool, labels = split_place(need.place)
         if self.pool != pool:
             return f"is of pool {self.pool}"

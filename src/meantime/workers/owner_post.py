@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from collections.abc import Callable
+from functools import cached_property
 
 from meantime.kernel.model import Task
 from meantime.kernel.pool_slots import split_place
@@ -18,16 +20,27 @@ MOST_LOGGED = 1_000  # workers of which a refused message is logged
 
 
 class OwnerPost:
-    def __init__(self, carrier: OwnerCarrier, signer: Signer, counts: Counter[str]) -> None:
+    def __init__(
+        self, carrier: OwnerCarrier, load_signer: Callable[[], Signer], counts: Counter[str]
+    ) -> None:
         self._carrier = carrier
-        self._signer = signer
+        self._load_signer = load_signer
         self._counts = counts
         self._parts: dict[str, PartAssembly] = {}
         self._refused: set[str] = set()  # workers of which one was logged
         self.pools: set[str] = set()  # that have a queue
 
+    @cached_property
+    def signer(self) -> Signer:
+        """Not before it is needed: the key lies beside the ledger, which must be ours by then."""
+        return self._load_signer()
+
+    def load_key(self) -> None:
+        """Raises InvalidInput for a key that cannot be used: at the open, and not at the first offer."""
+        assert self.signer
+
     def tell(self, worker: str, message: say.FromOwner) -> None:
-        for part in cut(self._signer.signed(say.encode(message))):
+        for part in cut(self.signer.signed(say.encode(message))):
             self._carrier.to_worker(worker, part)
 
     async def publish(self, task: Task) -> None:
@@ -36,7 +49,7 @@ class OwnerPost:
             await self._carrier.add_pool(pool)
             self.pools.add(pool)
         self._counts["offered"] += 1
-        self._carrier.offer(pool, say.offer_key(task), self._signer.signed(say.encode(say.offer_of(task))))
+        self._carrier.offer(pool, say.offer_key(task), self.signer.signed(say.encode(say.offer_of(task))))
 
     def withdraw(self, task: Task) -> None:
         pool, _ = split_place(task.place)

@@ -20,8 +20,8 @@ AT_ONCE = 100  # tasks that are given up in one tick
 AGAIN = 0.1  # seconds between two looks at who can perform what: each is at all workers
 MOST_POOLS = 50  # that are counted by name
 COUNTED = (
-    "offered", "claimed", "denied", "offered_again", "unbegun", "late_endings", "no_worker", "refused_messages",
-    "lost_silent", "lost_restarted", "lost_at_worker",
+    "offered", "claimed", "denied", "offered_again", "unbegun", "late_endings", "no_worker",
+    "refused_messages", "lost_silent", "lost_restarted", "lost_at_worker",
 )  # fmt: skip
 
 

@@ -46,7 +46,7 @@ class WorkerPools:
     def __init__(
         self,
         carrier: OwnerCarrier,
-        signer: Signer,
+        load_signer: Callable[[], Signer],
         clock: Clock,
         *,
         lease: float = LEASE,
@@ -55,13 +55,12 @@ class WorkerPools:
     ) -> None:
         self._carrier = carrier
         self._clock = clock
-        self.public_key = signer.public  # which workers pin
         self.state = OwnerState(lease, grace)
         self._offered: dict[str, Task] = {}
         self._runs: dict[str, FollowedRun] = {}
         self._beside = BackgroundTasks()
         self._counts: Counter[str] = Counter()
-        self._post = OwnerPost(carrier, signer, self._counts)
+        self._post = OwnerPost(carrier, load_signer, self._counts)
         self._requests = WorkerRequests(self._post.tell, clock)
         self._endings = RunEndings(self.state, self._requests, self._post.tell, self._counts, lease + grace)
         self._watch = PoolWatch(self.state, carrier, clock, self._counts, wait)
@@ -71,9 +70,15 @@ class WorkerPools:
         self._is_looking = False  # at the queues
         self._closed = False
 
+    @property
+    def public_key(self) -> str:
+        """The key that workers pin."""
+        return self._post.signer.public
+
     # -- life
 
     async def open(self) -> None:
+        self._post.load_key()
         await self._carrier.open(self._receive, self._state_changed)
         self._ticked = self._clock.monotonic()
         self._arm()
@@ -184,7 +189,7 @@ class WorkerPools:
         if (silent is None and task.ended) or (silent is not None and silent > AWAY):
             since = task.run.ended_at or 0.0 if silent is None else self._clock.now() - silent
             raise Refused(
-                f"Worker {claim.worker} has been away since {_moment(since)}; the output of this task is there.",
+                f"Worker {claim.worker} has been away since {_moment(since)}; the output is there.",
                 code="worker_away",
                 hint="It is fetched when the worker is back; `meantime workers` shows who is there.",
             )

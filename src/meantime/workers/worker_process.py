@@ -42,6 +42,8 @@ LIST_EVERY, LIST_TIMES = 10, 2  # of so many messages so many list the functions
 LOOKS = 50  # commands whose last line is looked at in one tick
 REST = 30.0  # seconds without claims after the journal could not be written
 
+Request = say.ReadMessage | say.WatchMessage | say.SendMessage | say.EndLeftoversMessage
+
 
 class WorkerSettings(Struct, frozen=True, kw_only=True):
     pool: str = "default"
@@ -85,6 +87,7 @@ class Worker:
         self._ticks = 0
         self._looked = 0
         self._looking: asyncio.Task[None] | None = None
+        self._answering: set[str] = set()  # requests of the owner
 
     # -- life
 
@@ -200,10 +203,10 @@ class Worker:
             case say.RepliedMessage():
                 if run := self.runs.get(said.nonce):
                     run.replied(said)
-            case say.ReadMessage() | say.WatchMessage() | say.SendMessage():
-                self._beside.start(self._answer(said))
-            case say.EndLeftoversMessage():
-                self._beside.start(self._end_leftovers(said))
+            case say.ReadMessage() | say.WatchMessage() | say.SendMessage() | say.EndLeftoversMessage():
+                if said.ask not in self._answering:  # the owner repeats what was not answered yet
+                    self._answering.add(said.ask)
+                    self._beside.start(self._answer(said))
             case say.OfferMessage():
                 pass  # offers come from the queue
 
@@ -214,23 +217,33 @@ class Worker:
             self.state.denied(said.nonce)
         self._do(self.state.granted(said))
 
-    async def _answer(self, asked: say.ReadMessage | say.WatchMessage | say.SendMessage) -> None:
-        entry = self.state.journal.get(asked.nonce)
-        if entry is None:
-            if asked.nonce not in self.state.pending:  # otherwise its grant is on its way
-                gone = NotFound(f"Worker {self._carrier.worker} has nothing of this run, or not any more.")
-                self._say(say.AnswerMessage(ask=asked.ask, error=wire_errors.to_wire(gone)))
-            return
-        run = self.runs.get(asked.nonce) or self._performed(entry.granted, again=True)
-        self._say(await run.answer(asked))
+    async def _answer(self, asked: Request) -> None:
+        try:
+            answer = await self._answer_to(asked)
+        finally:
+            self._answering.discard(asked.ask)
+        if answer is not None:
+            self._say(answer)
 
-    async def _end_leftovers(self, asked: say.EndLeftoversMessage) -> None:
+    async def _answer_to(self, asked: Request) -> say.AnswerMessage | None:
+        if isinstance(asked, say.EndLeftoversMessage):
+            return await self._end_leftovers(asked)
+        entry = self.state.journal.get(asked.nonce)
+        if entry is not None:
+            run = self.runs.get(asked.nonce) or self._performed(entry.granted, again=True)
+            return await run.answer(asked)
+        if asked.nonce in self.state.pending:
+            return None  # its grant is on its way
+        gone = NotFound(f"Worker {self._carrier.worker} has nothing of this run, or not any more.")
+        return say.AnswerMessage(ask=asked.ask, error=wire_errors.to_wire(gone))
+
+    async def _end_leftovers(self, asked: say.EndLeftoversMessage) -> say.AnswerMessage:
         """By the same rule as at the owner: a second cancel ends what an ended command has left running."""
         runner = self._engine.runner(asked.task.work.kind)
         found = Leftovers()
         if runner.abilities.adopt:
             found = await cast("LastingRunner", runner).end_leftovers(asked.task)
-        self._say(say.AnswerMessage(ask=asked.ask, killed=found.killed, left=found.left))
+        return say.AnswerMessage(ask=asked.ask, killed=found.killed, left=found.left)
 
     # -- effects
 
@@ -326,7 +339,7 @@ class Worker:
             self._alarm = self._clock.call_later(TICK, self._tick)
 
     def _look_at_output(self) -> None:
-        """The last lines of commands, for lists at the owner: a few runs at each tick, one after the other."""
+        """The last lines of commands, for lists at the owner: of a few at each tick, one after the other."""
         if self._looking is not None and not self._looking.done():
             return
         speaking = [run for run in self.runs.values() if run.speaks]

@@ -58,7 +58,8 @@ class WorkerRequests:
         await self._ask(claim, request, PATIENCE)
 
     async def end_leftovers(self, claim: Claim, task: Task) -> Leftovers:
-        named = Task(task.id, task.thread, Work(task.work.kind, ""), task.status, run=task.run)
+        work = Work(task.work.kind, "")
+        named = Task(id=task.id, thread=task.thread, work=work, status=task.status, run=task.run)
         request = EndLeftoversMessage(ask="", nonce=claim.nonce, task=named)
         answer = await self._ask(claim, request, PATIENCE)
         return Leftovers(answer.killed, answer.left)

@@ -64,6 +64,7 @@ class PerformedRun:
         self._began = clock.monotonic()
         self._number = int(clock.now() * 1_000_000)  # those of a later life of the worker are higher
         self._is_saying = False
+        self._told = -SAY_EVERY  # when it last said something
         self._stops = 0  # of the owner's
         self._was_asked = False
         self._timed_out = False
@@ -215,14 +216,18 @@ class PerformedRun:
             self._tell()
 
     def _changed(self, id: str, now: bool) -> None:
+        """The first at once, those that follow soon after together: a flood of them is not a flood of
+        messages."""
         if now:
             self._tell()
         elif not self._is_saying:
             self._is_saying = True
-            self._clock.call_later(SAY_EVERY, self._tell)
+            left = self._told + SAY_EVERY - self._clock.monotonic()
+            self._clock.call_later(max(0.0, left), self._tell)
 
     def _tell(self) -> None:
         self._is_saying = False
+        self._told = self._clock.monotonic()
         if self._performing is not None and not self._performing.done():
             self._say(self.saying())
 
