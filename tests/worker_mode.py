@@ -117,6 +117,7 @@ def _joined(path: Any, link: Any, **given: Any) -> Any:
     places = {"call": PLACE, "shell": PLACE}
     given["settings"] = replace(settings or Settings(), place=places, worker_lease=NEVER, worker_grace=NEVER)
     found = components.joined(path, link, **given)
+    assert found.pools is not None
     WorkerBeside(found.pools, broker)
     return found
 

@@ -36,15 +36,13 @@ def left_out() -> Iterator[tuple[str, str, str]]:
 
 
 def _reason(mark: ast.expr) -> str | None:
-    is_ours = isinstance(mark, ast.Call) and ast.unparse(mark.func) == "pytest.mark.in_process"
-    return ast.literal_eval(mark.args[0]) if is_ours and mark.args else None
+    if not isinstance(mark, ast.Call) or ast.unparse(mark.func) != "pytest.mark.in_process":
+        return None
+    return ast.literal_eval(mark.args[0])
 
 
 def page() -> str:
-    rows = [
-        f"| `{file}`: {test.removeprefix('test_').replace('_', ' ')} | {reason} |"
-        for file, test, reason in left_out()
-    ]
+    rows = [f"| `{file}::{test}` | {reason} |" for file, test, reason in left_out()]
     return HEAD + "\n".join(rows) + "\n"
 
 

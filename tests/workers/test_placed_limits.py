@@ -108,7 +108,7 @@ async def test_an_idle_thread_is_woken_by_placed_work(site: Site):
     mt = await site.open()
     await site.worker()
     thread = mt.thread("a")
-    waiting = asyncio.create_task(anext(aiter(thread.wakeups())))
+    waiting = asyncio.ensure_future(anext(aiter(thread.wakeups())))
     await thread.start(Call(jobs.add, 1, 2), place=PLACE)
     await asyncio.wait_for(waiting, 20)
 

@@ -12,7 +12,7 @@ TWICE = 2  # offers for each free slot: no worker waits for us, and little leave
 
 
 class Need(NamedTuple):
-    """What a worker must have to perform a task: it is of the place, and knows the kind and the function.
+    """The worker that a task needs: it is of the place, and knows the kind of work and the function.
     Empty fields: work of the owner's machine."""
 
     place: str = ""

@@ -32,7 +32,7 @@ class PlacedRunner:
             workers.keep_output(own.kind, self._files)
 
     def check(self, task: Task, assignment: Assignment) -> None:
-        """What a command needs of its machine is for the worker to check."""
+        """The machine of a command is its worker's, so only that can check what the command needs."""
         if not task.place or assignment.target is not None:
             self._own.check(task, assignment)
         if task.place and task.work.kind == "call":

@@ -1,4 +1,4 @@
-"""What a worker can perform. It says so in `alive`, and the owner offers nothing that nobody can perform."""
+"""The abilities of workers: each lists its own in `alive`, and the owner offers only what one can perform."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Capability(Struct, frozen=True):
     draining: bool
 
     def lacks(self, need: Need) -> str:
-        """What it misses, in words; empty if it can perform this. A need without a kind: any work."""
+        """The missing ability, in words; empty if it can perform this. A need without a kind is any work."""
         pool, labels = split_place(need.place)
         if self.pool != pool:
             return f"is of pool {self.pool}"

@@ -32,7 +32,7 @@ class OwnerPost:
 
     @cached_property
     def signer(self) -> Signer:
-        """Not before it is needed: the key lies beside the ledger, which must be ours by then."""
+        """Loaded when it is first used: the key is beside the ledger, which must be ours by then."""
         return self._load_signer()
 
     def load_key(self) -> None:

@@ -1,5 +1,5 @@
-"""What the owner looks at again and again: queues that lost their offers, work that nobody can perform; and
-the numbers of it all."""
+"""Regular looks of the owner at its pools: queues that lost their offers, and work that nobody can perform;
+and the numbers of it all."""
 
 from __future__ import annotations
 

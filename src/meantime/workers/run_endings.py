@@ -83,7 +83,7 @@ class RunEndings:
         return known.ended or fence_of(known.run) != fence
 
     async def settle(self, worker: str, ended: say.EndedMessage) -> None:
-        """Of a run that is not followed here: it was given up, or is of an earlier attempt. Its output is
+        """For a run that is not followed here: it was given up, or is of an earlier attempt. Its output is
         fetched all the same, before the worker forgets it."""
         assert self._ledger is not None
         assert self._record is not None

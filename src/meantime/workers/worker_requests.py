@@ -18,6 +18,7 @@ from .messages import AnswerMessage, EndLeftoversMessage, FromOwner, ReadMessage
 
 ASK_AGAIN = 1.0  # seconds
 PATIENCE = 10.0  # seconds after which a worker that does not answer is unreachable
+KILL_PATIENCE = 60.0  # seconds: every process of a busy machine is looked at, several times
 Request = ReadMessage | WatchMessage | SendMessage | EndLeftoversMessage
 
 
@@ -61,7 +62,7 @@ class WorkerRequests:
         work = Work(task.work.kind, "")
         named = Task(id=task.id, thread=task.thread, work=work, status=task.status, run=task.run)
         request = EndLeftoversMessage(ask="", nonce=claim.nonce, task=named)
-        answer = await self._ask(claim, request, PATIENCE)
+        answer = await self._ask(claim, request, KILL_PATIENCE)
         return Leftovers(answer.killed, answer.left)
 
     async def _ask(self, claim: Claim, request: Request, patience: float) -> AnswerMessage:
