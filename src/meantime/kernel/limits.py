@@ -33,7 +33,7 @@ class Lane(NamedTuple):
 
 
 def lane_for(thread: str, work: Work, place: str) -> Lane:
-    return Lane(thread, work.kind, need_for(work, place))
+    return Lane(thread, work.kind, need_for(work, place)) if place else Lane(thread, work.kind)
 
 
 def lane_of(task: Task) -> Lane:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import NamedTuple
 
 from .model import Task, Work
@@ -24,8 +24,7 @@ HERE = Need()
 
 
 def need_for(work: Work, place: str) -> Need:
-    if not place:
-        return HERE
+    """For work of a pool."""
     return Need(place, work.kind, work.name if work.kind == "call" else "")
 
 
@@ -77,8 +76,9 @@ class PoolTable:
             found = self._slots[need] = PoolSlots(self._capacity(need))
         return found
 
-    def items(self) -> Iterable[tuple[Need, PoolSlots]]:
-        return self._slots.items()
+    def unmet(self) -> list[Need]:
+        """The needs that nobody can perform."""
+        return [need for need, slots in self._slots.items() if need.kind and not slots.slots]
 
     def fits(self, need: Need) -> bool:
         return self[need].fits and self[_whole(need)].fits
@@ -97,7 +97,7 @@ class PoolTable:
         """The needs that nobody can meet, each with `missing` counted on."""
         for slots in self._slots.values():
             slots.missing = 0.0 if slots.slots else slots.missing + seconds
-        return [need for need, slots in self._slots.items() if need.kind and not slots.slots]
+        return self.unmet()
 
     def forget_unused(self, waiting: Callable[[Need], object]) -> None:
         """Keeps no need that nothing waits for: places and names are given by callers."""

@@ -180,9 +180,9 @@ class Admission:
     def unmet(self) -> tuple[UnmetNeed, ...]:
         """For people: work that waits, and that none of the workers there can perform."""
         found: list[UnmetNeed] = []
-        for need, slots in self.slots.pools.items():
-            waiting = sum(len(queue) for queue in self.slots.waiting_for(need)) if need.kind else 0
-            if waiting and not slots.slots and len(found) < MOST_UNMET:
+        for need in self.slots.pools.unmet():
+            waiting = sum(len(queue) for queue in self.slots.waiting_for(need))
+            if waiting and len(found) < MOST_UNMET:
                 found.append(UnmetNeed(*need, waiting, self._placing.missing(need)))
         return tuple(found)
 

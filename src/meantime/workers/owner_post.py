@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable
-from functools import cached_property
 
 from meantime.kernel.model import Task
 from meantime.kernel.pool_slots import split_place
@@ -25,15 +24,18 @@ class OwnerPost:
     ) -> None:
         self._carrier = carrier
         self._load_signer = load_signer
+        self._signer: Signer | None = None
         self._counts = counts
         self._parts: dict[str, PartAssembly] = {}
         self._refused: set[str] = set()  # workers of which one was logged
         self.pools: set[str] = set()  # that have a queue
 
-    @cached_property
+    @property
     def signer(self) -> Signer:
         """Loaded when it is first used: the key is beside the ledger, which must be ours by then."""
-        return self._load_signer()
+        if self._signer is None:
+            self._signer = self._load_signer()
+        return self._signer
 
     def load_key(self) -> None:
         """Raises InvalidInput for a key that cannot be used: at the open, and not at the first offer."""

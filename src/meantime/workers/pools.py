@@ -16,7 +16,7 @@ from typing import Any
 from meantime.kernel.errors import Closed, LedgerError, MeantimeError, NotFound, Refused
 from meantime.kernel.model import Chunk, Claim, Task, fence_of
 from meantime.kernel.outcomes import Report
-from meantime.kernel.pool_slots import POOL, Need, need_of
+from meantime.kernel.pool_slots import POOL, need_of
 from meantime.link.frames import Fence
 from meantime.ports.carrier import CarrierState, OwnerCarrier
 from meantime.ports.clock import Alarm, Clock
@@ -56,6 +56,7 @@ class WorkerPools:
         self._carrier = carrier
         self._clock = clock
         self.state = OwnerState(lease, grace)
+        self.slots_for, self.missing = self.state.slots_for, self.state.missing
         self._offered: dict[str, Task] = {}
         self._runs: dict[str, FollowedRun] = {}
         self._beside = BackgroundTasks()
@@ -117,12 +118,6 @@ class WorkerPools:
     def _withdraw(self, id: str) -> None:
         self.state.withdraw(id)
         self._post.withdraw(self._offered.pop(id))
-
-    def slots_for(self, need: Need) -> int:
-        return self.state.slots_for(need)
-
-    def missing(self, need: Need) -> str:
-        return self.state.missing(need)
 
     def last_line(self, task: Task) -> tuple[str, float | None]:
         run = self._runs.get(task.id)
