@@ -232,7 +232,10 @@ class PerformedRun:
             self._say(self.saying())
 
     def tick(self) -> None:
-        """A question whose message was lost is asked again, and so is one whose answer was."""
+        """A question whose message was lost is asked again, and so is one whose answer was. A stop that came
+        before the run was under way reached nobody: it is requested again."""
+        if self._context.stops < self._stops:
+            self._engine.stop(self.task)
         self._ticks += 1
         if self._ticks % ASK_AGAIN == 0:
             for question, _ in list(self.asked.values()):
