@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+import worker_mode
 from meantime import Meantime, Thread
 from meantime.testing import FakeClock, FakeSessionRunner
 
@@ -40,6 +41,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="SEED",
         help="run the files in another order, and the tests of each file, too; the same seed, the same order",
     )
+    parser.addoption(
+        "--place",
+        choices=["here", "worker"],
+        default="here",
+        help="worker: the lessons and tests/runtime run with their work at a worker (tests/worker_mode.py)",
+    )
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
@@ -57,9 +64,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [
         item for item in items if "connected" not in item.name or not item.get_closest_marker("embedded")
     ]
+    if config.getoption("--place") == "worker":
+        items[:] = [item for item in items if _is_placed(item)]
     seed = config.getoption("--shuffle")
     if seed is not None:
         items[:] = _shuffled(items, seed)
+
+
+def _is_placed(item: pytest.Item) -> bool:
+    """Functions of a connected process are its own, so nothing of it is placed; and one store is enough."""
+    calls = getattr(item, "callspec", None)
+    store = None if calls is None else calls.params.get("place")
+    is_own = item.get_closest_marker("in_process") is not None or "connected" in item.name
+    return store in (None, "sqlite") and not is_own
+
+
+@pytest.fixture(autouse=True)
+def placed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.config.getoption("--place") == "worker":
+        worker_mode.install(monkeypatch)
 
 
 def _shuffled(items: list[pytest.Item], seed: int) -> list[pytest.Item]:

@@ -11,6 +11,7 @@ from meantime import Call, Thread, current
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.in_process("its progress arrives from another machine, a moment later")
 async def test_progress_and_emitted_values(thread: Thread):
     """Inside the work, `current()` is its context.
 

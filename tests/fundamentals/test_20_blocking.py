@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from meantime import Call
 from meantime.blocking import Meantime
 
 
+@pytest.mark.in_process("a placed start is two events: submitted, and started by the claim")
 def test_the_blocking_facade(tmp_path: Path):
     """`meantime.blocking` has the same objects and the same names; every call waits for its answer.
 

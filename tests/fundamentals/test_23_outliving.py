@@ -13,6 +13,7 @@ from meantime import Meantime, Shell
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.in_process("the worker of these tests ends with the ledger, before the command has begun")
 async def test_the_next_owner_takes_it_up_where_it_stands(tmp_path: Path):
     """Closed, crashed or killed: the command goes on. Whoever opens the ledger next has the same task,
     with its whole output, and its thread is told how it ended."""

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from meantime.kernel.constraints import check_fields
 from meantime.kernel.errors import InvalidInput, LimitReached
 from meantime.kernel.limits import NO_LIMIT, Lane, Limits, Slots
+from meantime.kernel.pool_slots import Need
 
 A, B = Lane("thread-a", "call"), Lane("thread-b", "call")
 AGENT = Lane("thread-a", "agent")
@@ -380,16 +381,15 @@ def test_a_queue_without_a_full_limit_waits_for_none():
 
 # -- pools of workers
 
-GPU = Lane("thread-a", "call", "pool:gpu")
+GPU = Lane("thread-a", "call", Need("pool:gpu", "call", "training:fit"))
 
 
-def pooled(slots: Slots, count: int) -> Slots:
-    slots.pool(GPU.place).slots = count
-    return slots
+def pooled(limits: Limits, count: int) -> Slots:
+    return Slots(limits, lambda need: count)
 
 
 def test_a_pool_is_offered_twice_its_free_slots():
-    slots = queue(pooled(Slots(Limits(per_thread=NO_LIMIT)), 2), GPU, *"abcdefgh")
+    slots = queue(pooled(Limits(per_thread=NO_LIMIT), 2), GPU, *"abcdefgh")
     assert list(slots.admit()) == list("abcd")
     slots.claim(GPU)
     assert list(slots.admit()) == []  # one slot is free, and three are offered
@@ -404,29 +404,29 @@ def test_a_pool_without_workers_is_offered_nothing():
 
 
 def test_work_of_a_pool_does_not_count_against_the_total():
-    slots = fill(pooled(Slots(Limits(total=1)), 5), GPU, 3)
+    slots = fill(pooled(Limits(total=1), 5), GPU, 3)
     assert slots.fits(B)
     assert slots.running == 0
 
 
 def test_a_full_machine_does_not_hold_up_a_pool():
-    slots = queue(fill(pooled(Slots(Limits(total=1)), 1), B, 1), A, "here")
+    slots = queue(fill(pooled(Limits(total=1), 1), B, 1), A, "here")
     assert list(queue(slots, GPU, "there").admit()) == ["there"]
 
 
 def test_work_of_a_pool_counts_against_its_thread():
-    slots = fill(pooled(Slots(Limits(per_thread=2)), 9), GPU, 2)
+    slots = fill(pooled(Limits(per_thread=2), 9), GPU, 2)
     assert not slots.fits(A)
     assert "2 of at most 2 call tasks" in str(slots.refusal(GPU))
 
 
 def test_an_offer_that_nobody_claimed_gives_its_place_back():
-    slots = fill(pooled(Slots(Limits()), 1), GPU, 2)
+    slots = fill(pooled(Limits(), 1), GPU, 2)
     slots.give_back(GPU, claimed=False)
-    assert (slots.pool(GPU.place).offered, slots.pool(GPU.place).claimed) == (1, 0)
+    assert (slots.pools[GPU.need].offered, slots.pools[GPU.need].claimed) == (1, 0)
 
 
 def test_a_full_pool_says_so():
-    slots = fill(pooled(Slots(Limits()), 1), GPU, 1)
+    slots = fill(pooled(Limits(), 1), GPU, 1)
     slots.claim(GPU)
     assert "1 of the 1 slots of pool:gpu are in use" in str(slots.refusal(GPU))

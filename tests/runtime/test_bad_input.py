@@ -409,6 +409,7 @@ async def test_somebody_elses_database_is_left_alone(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["app.db"]
 
 
+@pytest.mark.in_process("an owner with workers keeps its key beside the ledger")
 async def test_a_clean_close_leaves_little_behind(tmp_path):
     async with Meantime.open(tmp_path / "work.db") as mt:
         await (await mt.thread("conv-1").start(Call(noop))).wait()
@@ -425,6 +426,7 @@ async def test_current_outside_of_work_says_so():
         current()
 
 
+@pytest.mark.in_process("a closure is refused at once when it is placed, whether it is to be retried or not")
 async def test_a_retry_that_could_never_happen_is_refused(mt):
     with pytest.raises(InvalidInput, match="cannot be retried"):
         await mt.thread("conv-1").start(Call(lambda: 1), retry="idempotent")

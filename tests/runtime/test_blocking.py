@@ -226,6 +226,7 @@ def test_a_failed_open_leaves_no_thread(tmp_path: Path):
     assert portals() == before
 
 
+@pytest.mark.in_process("its progress arrives from another machine, a moment later")
 def test_progress_from_a_worker_thread_is_seen(mt: Meantime):
     said, may_finish = threading.Event(), threading.Event()
 

@@ -29,6 +29,7 @@ async def _statuses(*handles: object) -> list[str]:
     return [str((await handle.get()).status) for handle in handles]  # pyright: ignore
 
 
+@pytest.mark.in_process("work of a pool does not count against `total`")
 @pytest.mark.behaviour("M1", "R15")
 async def test_limits_hold_per_thread_per_kind_and_in_all(
     mt: Meantime, thread: Thread, agents: FakeSessionRunner
@@ -48,6 +49,7 @@ async def test_limits_hold_per_thread_per_kind_and_in_all(
         await mt.cancel(handle.id)
 
 
+@pytest.mark.in_process("work of a pool does not count against `total`")
 @pytest.mark.behaviour("M1", "R15")
 async def test_limits_change_at_run_time_and_minus_one_is_none(mt: Meantime, thread: Thread) -> None:
     """A higher limit starts what waits at once; a lower one stops nothing; -1 is none."""
@@ -189,6 +191,7 @@ async def test_a_full_queue_refuses(ledger: str, clock: FakeClock) -> None:
         await thread.wait()
 
 
+@pytest.mark.in_process("work of a pool does not count against `total`")
 @pytest.mark.behaviour("M4")
 async def test_a_thread_does_not_starve_another(mt: Meantime) -> None:
     """First come first served within a thread; threads take turns."""
@@ -204,6 +207,7 @@ async def test_a_thread_does_not_starve_another(mt: Meantime) -> None:
     assert [name for name in order if name != "modest"] == [f"greedy-{n}" for n in range(4)]
 
 
+@pytest.mark.in_process("work of a pool does not count against `total`")
 @pytest.mark.behaviour("M5")
 @pytest.mark.embedded
 async def test_the_foreground_is_never_starved(mt: Meantime, thread: Thread, clock: FakeClock) -> None:

@@ -23,6 +23,7 @@ PATIENCE = 60.0  # seconds: the machine may be busy
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.in_process("a program of its own opens the ledger")
 @pytest.mark.parametrize("how", ["async", pytest.param("blocking", marks=pytest.mark.slow)])
 def test_whatever_work_raises_the_program_goes_on(tmp_path: Path, how: str):
     program = [sys.executable, "-m", "tests.runtime.escaping", str(tmp_path / "work.db"), how]
@@ -169,6 +170,7 @@ else:
         pytest.param("busy", "loop", "function", marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.in_process("a program of its own opens the ledger")
 def test_a_real_interrupt_stops_the_program(tmp_path: Path, work: str, how: str, kind: str):
     program = [sys.executable, "-c", PROGRAM, work, str(tmp_path / "work.db"), how, kind]
     with subprocess.Popen(

@@ -79,6 +79,7 @@ async def test_a_thread_sees_its_own_numbers_only(mt: Meantime, runtime: Runtime
     assert [standing.id for standing in (await runtime.overview("b")).threads] == ["b"]
 
 
+@pytest.mark.in_process("the last line of output arrives from another machine, a moment later")
 async def test_a_row_says_where_its_task_stands(mt: Meantime, runtime: Runtime):
     await runtime.set_limits(Limits(per_thread=1))
     thread = mt.thread("a")

@@ -22,6 +22,7 @@ from runtimes import runtime_of
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.in_process("its progress arrives from another machine, a moment later")
 @pytest.mark.behaviour("I1")
 @pytest.mark.embedded
 async def test_progress_is_seen_while_work_runs(thread: Thread, clock: FakeClock) -> None:
@@ -69,6 +70,7 @@ async def test_a_thread_and_an_agent_report_progress_too(thread: Thread, agents:
     assert agent.progress.tool_calls == {"read": 2, "edit": 1}
 
 
+@pytest.mark.in_process("a placed start is two events: submitted, and started by the claim")
 @pytest.mark.behaviour("I1")
 @pytest.mark.embedded
 async def test_progress_reaches_the_ledger_now_and_then(
@@ -149,6 +151,7 @@ async def test_durations_are_shown_for_people(thread: Thread, clock: FakeClock) 
         await turn.ack()
 
 
+@pytest.mark.in_process("an owner with workers always has an alarm set, for its next look at them")
 @pytest.mark.behaviour("I15")
 @pytest.mark.embedded
 async def test_nothing_is_left_in_memory(mt: Meantime, clock: FakeClock) -> None:

@@ -96,6 +96,7 @@ async def test_a_caller_that_goes_away_stops_a_call_and_leaves_a_task(
     assert job.asked_to_stop.is_set() or await thread.list("all")
 
 
+@pytest.mark.in_process("work of a pool does not count against `total`")
 @pytest.mark.behaviour("F7")
 async def test_a_second_start_for_the_same_tool_call_is_refused(mt: Meantime, thread: Thread) -> None:
     """Of many starts at once for one tool call, one is accepted and the others name it."""

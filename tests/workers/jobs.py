@@ -76,3 +76,10 @@ def deaf(path: str) -> str:
 
 def any_value(value: object) -> str:
     return str(value)
+
+
+def floods(times: int) -> str:
+    work = current()
+    for number in range(times):
+        work.progress(None, str(number))
+    return "flooded"

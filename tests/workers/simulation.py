@@ -18,6 +18,7 @@ import msgspec
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Claim, Run, Task, Work, fence_of
 from meantime.kernel.payloads import Jsonable
+from meantime.kernel.pool_slots import Need
 from meantime.link.frames import WireReport, WorkState
 from meantime.workers import effects as do
 from meantime.workers import messages as say
@@ -45,6 +46,10 @@ class Row:
     @property
     def fence(self) -> tuple[int, int]:
         return (1, self.attempt)
+
+    @property
+    def need(self) -> Need:
+        return Need(f"pool:{POOL}", self.kind)
 
 
 class World:
@@ -107,6 +112,11 @@ class World:
         if self.random.random() >= self.loss:
             self.queue += [offer] * (2 if self.random.random() < self.double else 1)
 
+    def withdraw(self, task: str) -> None:
+        """It may be pulled nevertheless."""
+        if self.random.random() >= self.loss:
+            self.queue = [offer for offer in self.queue if f'"{task}"'.encode() not in offer]
+
     # -- faults
 
     def kill_owner(self) -> None:
@@ -132,10 +142,9 @@ class Owner:
         self.is_up = True
         self.state = self.world.owner_state(LEASE, GRACE)
         self.published: set[str] = set()
+        self.waiting = {row.id for row in self.world.ledger.values() if row.status == "queued"}
         for row in self.world.ledger.values():
-            if row.status == "queued":
-                self.do(self.state.offer(row.id, row.fence, POOL))
-            elif row.status == "running":
+            if row.status == "running":
                 assert row.claim is not None
                 self.do(self.state.follow(row.id, row.fence, row.claim))
         self._tick(self.life)
@@ -152,11 +161,24 @@ class Owner:
         if self.life != life:
             return
         self.do(self.state.tick(TICK))
+        self._offer()
         if self.world.queue:
             self.state.not_empty(POOL)
         else:
             self.do(self.state.empty(POOL, TICK))
         self.later(TICK, lambda: self._tick(life))
+
+    def _offer(self) -> None:
+        """What somebody can perform; offers that nobody is left to claim wait again."""
+        for task in self.state.unserved():
+            self.state.withdraw(task)
+            self.waiting.add(task)
+            self.published.discard(f"{task}.{self.world.ledger[task].attempt}")
+            self.world.withdraw(task)
+        for row in [self.world.ledger[task] for task in sorted(self.waiting)]:
+            if self.state.slots_for(row.need):
+                self.waiting.discard(row.id)
+                self.do(self.state.offer(row.id, row.fence, row.need))
 
     def receive(self, worker: str, data: bytes) -> None:
         if not self.is_up:
@@ -238,7 +260,7 @@ class Owner:
 
     def _again(self, row: Row) -> None:
         row.attempt, row.status, row.claim = row.attempt + 1, "queued", None
-        self.do(self.state.offer(row.id, row.fence, POOL))
+        self.waiting.add(row.id)
 
     def tell(self, worker: str, message: say.FromOwner) -> None:
         data = say.encode(message)
@@ -254,6 +276,9 @@ class Worker:
         self.journal: dict[str, bytes] = {}  # survives
         self.commands: dict[str, float] = {}  # survive: when each ends
         self.nonces = count()
+        self.kinds = (
+            ("call", "shell") if name == "w0" else ("call",)
+        )  # while it is gone, nobody runs commands
         self.life = 0
         self.start()
 
@@ -282,11 +307,20 @@ class Worker:
             return
         self.do(self.state.tick(TICK))
         runs = tuple(self.state.journal)
-        self.say(say.AliveMessage(home=self.state.home, boot="boot", pool=POOL, slots=self.slots, runs=runs))
-        while self.world.queue and self.state.taken < self.slots:
-            offer = say.from_owner(self.world.queue.pop(self.world.random.randrange(len(self.world.queue))))
+        home = self.state.home
+        self.say(
+            say.AliveMessage(home=home, boot="boot", pool=POOL, slots=self.slots, runs=runs, kinds=self.kinds)
+        )
+        for _ in range(len(self.world.queue)):
+            if self.state.taken >= self.slots:
+                break
+            data = self.world.queue.pop(self.world.random.randrange(len(self.world.queue)))
+            offer = say.from_owner(data)
             assert isinstance(offer, say.OfferMessage)
-            self.do(self.state.offered(offer, f"{self.name}-{next(self.nonces)}"))
+            if offer.work in self.kinds:
+                self.do(self.state.offered(offer, f"{self.name}-{next(self.nonces)}"))
+            else:
+                self.world.queue.append(data)  # another worker can perform it
         self.later(TICK, lambda: self._tick(life))
 
     def receive(self, data: bytes) -> None:

@@ -282,7 +282,7 @@ async def test_a_list_says_which_worker_performs_a_task_or_that_none_does(site: 
         (facts,) = await mt._runtime.row_facts([handle.id])
         return now_line(await handle.get(), facts)
 
-    assert await line() == "waits for a worker of pool:default"
+    assert await line() == "waits: there is no worker of pool default"
     await site.worker("w7")
     async with asyncio.timeout(20):
         while "waiting" not in await line():  # noqa: ASYNC110

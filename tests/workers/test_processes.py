@@ -72,7 +72,7 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
         machine.run("down", "--stop")
 
 
-def _placed(machine: Machine) -> str:
+def started(machine: Machine) -> str:
     line = f"echo begun; while [ ! -e {machine.folder}/go ]; do sleep 0.05; done; echo done"
     id = machine.run("run", "-q", "--place", "pool:default", "--thread", "conv", "-c", line).strip()
     until(lambda: machine.state(id) == "running")
@@ -84,7 +84,7 @@ def _placed(machine: Machine) -> str:
 def test_a_command_outlives_its_worker_and_its_owner(machine: Machine):
     """Both are killed with -9, one after the other; the command runs once, and its thread is told once."""
     worker = machine.worker()
-    id = _placed(machine)
+    id = started(machine)
     worker.kill()
     worker.wait(30)
     machine.worker()

@@ -278,3 +278,16 @@ async def test_a_command_that_was_cancelled_while_its_worker_was_away_is_stopped
     await asyncio.sleep(0.3)  # six rounds of it
     assert ticks.stat().st_size == size
     assert (await handle.get()).status is Status.CANCELLED
+
+
+async def test_a_stop_that_comes_before_the_run_is_under_way_stops_it(site: Site):
+    """A worker that returns reports its runs at once, and is told to stop one before it follows it again."""
+    mt = await site.open()
+    worker = await site.worker()
+    handle = await mt.thread("a").start(Shell("sleep 600"), place=PLACE)
+    await until(lambda: worker.runs)
+    nonce = next(iter(worker.runs))
+    await site.leave()
+    worker = await site.worker()
+    worker.runs[nonce].stop(1)  # in the same turn of the loop: nothing of it is followed yet
+    assert (await handle.wait(20)).ended

@@ -128,6 +128,7 @@ def about_now(standing: About, runtime: Runtime, executors: ExecutorTable | None
         clients=len(linked),
         hosts=counted,
         workers=runtime.placing.about(),
+        unmet=runtime.admission.unmet(),
         owner_key=runtime.placing.public_key,
     )
 

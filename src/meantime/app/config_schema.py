@@ -223,6 +223,11 @@ class EngineSection(Struct, frozen=True):
     ] = {}
     lease: Annotated[float, PAUSE, "seconds of silence after which a worker counts as lost"] = 30.0
     grace: Annotated[float, STOP, "seconds that a lost one has to come back, before its runs are lost"] = 30.0
+    wait: Annotated[
+        float,
+        TIMEOUT,
+        "seconds that a task waits for a worker that can perform it, before it fails: no_worker",
+    ] = 600.0
 
 
 class WorkerSection(Struct, frozen=True):
@@ -290,6 +295,7 @@ def settings_of(config: Config) -> Settings:
         executor_grace=config.executors.grace,
         worker_lease=config.engine.lease,
         worker_grace=config.engine.grace,
+        worker_wait=config.engine.wait,
         place=config.engine.place,
         wakes=WakeBudget(**_fields(config.wakes)),
         plugins=PluginDefaults(**_fields(config.plugins)),

@@ -13,7 +13,7 @@ from meantime.carriers.nats.join_line import read_join_line
 from meantime.carriers.nats.nats_worker import NatsWorker
 from meantime.daemon.home import Home
 from meantime.kernel.errors import InvalidInput
-from meantime.kernel.limits import POOL
+from meantime.kernel.pool_slots import POOL
 from meantime.ports.carrier import OwnerCarrier, WorkerCarrier
 
 from .config_schema import Config, WorkerSection

@@ -6,13 +6,15 @@ import importlib
 import inspect
 import os
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 
 from meantime import __version__
 from meantime.engines.local import LocalEngine
-from meantime.kernel.argument_checks import check_all, check_map
+from meantime.kernel.argument_checks import check_all
 from meantime.kernel.constraints import check_count, check_flag
 from meantime.kernel.errors import InvalidInput
+from meantime.kernel.placement import check_labels
 from meantime.ports.carrier import OwnerCarrier, WorkerCarrier, check_name
 from meantime.ports.clock import Clock
 from meantime.runners.background_function import REGISTRY
@@ -35,9 +37,14 @@ MOST_SLOTS = 10_000
 def pools_of(carrier: OwnerCarrier | str, path: str | None, clock: Clock, settings: Settings) -> WorkerPools:
     """`path`: of the ledger, beside which the key lies; None is a ledger that forgets."""
     key = None if path is None else key_path(Path(path))
-    lease, grace = settings.worker_lease, settings.worker_grace
-    end = _owner_end(carrier, path, settings)
-    return WorkerPools(end, Signer.load(key), clock, lease=lease, grace=grace)
+    return WorkerPools(
+        _owner_end(carrier, path, settings),
+        partial(Signer.load, key),
+        clock,
+        lease=settings.worker_lease,
+        grace=settings.worker_grace,
+        wait=settings.worker_wait,
+    )
 
 
 def _owner_end(carrier: OwnerCarrier | str, path: str | None, settings: Settings) -> OwnerCarrier:
@@ -78,12 +85,13 @@ def make_worker(
     """
     folder = Path(os.fsdecode(os.fspath(home)))
     modules = tuple(check_all(tools, str, "tools"))
+    functions = functions_of(modules)
     settings = WorkerSettings(
         pool=check_name("pool", pool),
         slots=check_count(slots, "slots", 1, MOST_SLOTS),
-        labels={} if labels is None else check_map(labels, "labels"),
-        kinds=("call", "shell") if check_flag(shell, "shell") else ("call",),
-        functions=functions_of(modules),
+        labels={} if labels is None else check_labels(labels),
+        kinds=(*(("call",) if functions else ()), *(("shell",) if check_flag(shell, "shell") else ())),
+        functions=functions,
         version=__version__,
         boot=boot(),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
 from typing import Annotated, NamedTuple
 
@@ -12,24 +12,32 @@ from msgspec import Struct, field
 from .argument_checks import check_map, shown
 from .constraints import DEPTH, LIMIT, check_fields, one_of
 from .errors import LimitReached
-from .model import Task
+from .model import Task, Work
+from .pool_slots import HERE, Need, PoolTable, need_for
 
 NO_LIMIT = -1
 ON_LIMIT = one_of("queue", "reject")
 FIRST_PLACES = 1_000  # of a queue, that a list shows
-POOL = "pool:"  # a place that names a pool of workers begins with it
 
 
 class Lane(NamedTuple):
-    """Tasks that are first in, first out: of one thread, one kind of work and one place."""
+    """Tasks that are first in, first out: of one thread, one kind of work and, at workers, one need."""
 
     thread: str
     kind: str
-    place: str = ""
+    need: Need = HERE
+
+    @property
+    def place(self) -> str:
+        return self.need.place
+
+
+def lane_for(thread: str, work: Work, place: str) -> Lane:
+    return Lane(thread, work.kind, need_for(work, place)) if place else Lane(thread, work.kind)
 
 
 def lane_of(task: Task) -> Lane:
-    return Lane(task.thread, task.work.kind, task.place)
+    return lane_for(task.thread, task.work, task.place)
 
 
 class PluginDefaults(Struct, frozen=True):
@@ -71,48 +79,31 @@ class Retention(Struct, frozen=True):
     unclaimed_seconds: float = 7 * 86_400.0  # after this, an unclaimed thread's notices are parked
 
 
-class PoolSlots:
-    """A pool of workers: its slots, what was offered to it, and what its workers have claimed."""
-
-    __slots__ = ("claimed", "offered", "slots")
-
-    def __init__(self) -> None:
-        self.slots = 0
-        self.offered = 0
-        self.claimed = 0
-
-    @property
-    def fits(self) -> bool:
-        """Offers are twice the free slots, so that no worker waits for us; more would only leave the fair
-        queue too early."""
-        return self.offered < 2 * max(0, self.slots - self.claimed)
-
-
 class Slots:
     """The running and the waiting tasks. First in first out within a lane, round robin between lanes.
 
-    `total` is for the work of this machine. Work of a pool counts against the pool and `per_thread`.
+    `total` is for the work of this machine. Work of a pool counts against the pool and `per_thread`; its
+    lanes are held apart by what they need of a worker, so that a need that nobody can meet holds up no other.
+
+    capacity: the slots of the workers that can perform a need.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, capacity: Callable[[Need], int] = lambda need: 0) -> None:
         self.limits = check_fields(limits)
         self.running = 0
         self.waiting = 0
-        self.pools: dict[str, PoolSlots] = {}
+        self.pools = PoolTable(capacity)
         self._running: dict[tuple[str, str], int] = {}  # by thread and kind, wherever it runs
-        self._queues: dict[str, OrderedDict[Lane, OrderedDict[str, None]]] = {}  # by place
+        self._queues: OrderedDict[Need, OrderedDict[Lane, OrderedDict[str, None]]] = OrderedDict()
 
     def fits(self, lane: Lane) -> bool:
         own = self.limits.for_kind(lane.kind)
-        return self._has_room(lane.place) and (own == NO_LIMIT or self.running_in(lane) < own)
+        return self._has_room(lane.need) and (own == NO_LIMIT or self.running_in(lane) < own)
 
-    def _has_room(self, place: str) -> bool:
-        if place:
-            return self.pool(place).fits
+    def _has_room(self, need: Need) -> bool:
+        if need.place:
+            return self.pools.fits(need)
         return self.limits.total == NO_LIMIT or self.running < self.limits.total
-
-    def pool(self, place: str) -> PoolSlots:
-        return self.pools.setdefault(place, PoolSlots())
 
     def running_in(self, lane: Lane) -> int:
         return self._running.get(lane[:2], 0)
@@ -120,22 +111,19 @@ class Slots:
     def take(self, lane: Lane) -> None:
         """To a pool it is offered: `claim` follows, when a worker has it."""
         if lane.place:
-            self.pool(lane.place).offered += 1
+            self.pools.count(lane.need, offered=1)
         else:
             self.running += 1
         self._running[lane[:2]] = self._running.get(lane[:2], 0) + 1
 
     def claim(self, lane: Lane) -> None:
-        pool = self.pool(lane.place)
-        pool.offered -= 1
-        pool.claimed += 1
+        self.pools.count(lane.need, offered=-1, claimed=1)
 
     def give_back(self, lane: Lane, *, claimed: bool = True) -> None:
         """`claimed`: a worker had it; otherwise it was only offered."""
         left = self._running[lane[:2]] - 1
         if lane.place:
-            pool = self.pool(lane.place)
-            pool.claimed, pool.offered = pool.claimed - claimed, pool.offered - (not claimed)
+            self.pools.count(lane.need, offered=-(not claimed), claimed=-claimed)
         else:
             self.running -= 1
         if left:
@@ -144,16 +132,23 @@ class Slots:
             del self._running[lane[:2]]
 
     def _queue(self, lane: Lane) -> OrderedDict[str, None] | None:
-        return self._queues.get(lane.place, _NO_LANES).get(lane)
+        return self._queues.get(lane.need, _NO_LANES).get(lane)
 
     def is_open(self, lane: Lane) -> bool:
         """A newcomer may start only where nobody of its own lane waits before it."""
         return self._queue(lane) is None and self.fits(lane)
 
-    def wait(self, lane: Lane, task: str) -> None:
+    def wait(self, lane: Lane, task: str, *, first: bool = False) -> None:
+        """`first`: it was next already, and was offered in vain."""
         self.waiting += 1
-        lanes = self._queues.setdefault(lane.place, OrderedDict())
-        lanes.setdefault(lane, OrderedDict())[task] = None
+        queue = self._queues.setdefault(lane.need, OrderedDict()).setdefault(lane, OrderedDict())
+        queue[task] = None
+        if first:
+            queue.move_to_end(task, last=False)
+
+    def waiting_for(self, need: Need) -> Collection[Collection[str]]:
+        """The queues of those who wait for a worker that can perform this."""
+        return self._queues.get(need, _NO_LANES).values()
 
     def forget(self, lane: Lane, task: str) -> bool:
         """A queued task that is cancelled leaves its place."""
@@ -163,8 +158,13 @@ class Slots:
         del queue[task]
         self.waiting -= 1
         if not queue:
-            del self._queues[lane.place][lane]
+            self._drop(lane)
         return True
+
+    def _drop(self, lane: Lane) -> None:
+        del self._queues[lane.need][lane]
+        if not self._queues[lane.need]:
+            del self._queues[lane.need]
 
     def position(self, lane: Lane, task: str) -> int | None:
         """1 is next of its lane; None is not queued."""
@@ -186,31 +186,40 @@ class Slots:
         if own != NO_LIMIT and self.running_in(lane) >= own:
             return self.running_in(lane), own, lane.kind
         if lane.place:
-            pool = self.pool(lane.place)
-            return (0, 0, "") if pool.fits else (pool.claimed, pool.slots, lane.place)
+            pool = self.pools[lane.need]
+            return (0, 0, "") if self.pools.fits(lane.need) else (pool.claimed, pool.slots, lane.place)
         if total != NO_LIMIT and self.running >= total:
             return self.running, total, ""
         return 0, 0, ""
 
     def admit(self) -> Iterator[str]:
-        """Takes a slot for each task that may start now, and names it."""
-        for place in list(self._queues):
-            yield from self._admit_to(place, self._queues[place])
+        """Takes a slot for each task that may start now, and names it. One of each need after the other, so
+        that no function takes all the slots of a pool."""
+        needs = list(self._queues)
+        while needs:
+            more: list[Need] = []
+            for need in needs:
+                lane = self._next(need)
+                if lane is not None:
+                    more.append(need)
+                    yield self._take_next(lane)
+            needs = more
 
-    def _admit_to(self, place: str, lanes: OrderedDict[Lane, OrderedDict[str, None]]) -> Iterator[str]:
-        while (lane := self._next(place, lanes)) is not None:
-            queue = lanes[lane]
-            task, _ = queue.popitem(last=False)
-            self.waiting -= 1
-            if queue:
-                lanes.move_to_end(lane)
-            else:
-                del lanes[lane]
-            self.take(lane)
-            yield task
+    def _take_next(self, lane: Lane) -> str:
+        lanes = self._queues[lane.need]
+        task, _ = lanes[lane].popitem(last=False)
+        self.waiting -= 1
+        if lanes[lane]:
+            lanes.move_to_end(lane)
+            self._queues.move_to_end(lane.need)
+        else:
+            self._drop(lane)
+        self.take(lane)
+        return task
 
-    def _next(self, place: str, lanes: OrderedDict[Lane, OrderedDict[str, None]]) -> Lane | None:
-        if not self._has_room(place):
+    def _next(self, need: Need) -> Lane | None:
+        lanes = self._queues.get(need)
+        if lanes is None or not self._has_room(need):
             return None
         return next((lane for lane in lanes if self.fits(lane)), None)
 

@@ -46,6 +46,7 @@ class RowFacts(Struct, frozen=True, omit_defaults=True, kw_only=True):
     slots_used: int = 0  # of the limit that a queued task waits for
     slots_total: int = 0
     slots_of: str = ""  # the kind of work that the limit is for; empty is all of it
+    missing: str = ""  # why no worker can perform a queued task
     children: int = 0
     usual_ms: int | None = None
     usual_runs: int = 0
@@ -91,6 +92,8 @@ def _asking(question: Question) -> str:
 
 
 def _queued(task: Task, facts: RowFacts) -> str:
+    if facts.missing:
+        return one_line(f"waits: {facts.missing}", LINE)
     if task.place and not facts.slots_total:
         return f"waits for a worker of {task.place}"
     if not facts.slots_total:

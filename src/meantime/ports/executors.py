@@ -14,6 +14,11 @@ from .runner import Assignment, Context
 class Relay(Context, Protocol):
     """A run's context on the owner's side: reports of its work elsewhere are repeated here."""
 
+    @property
+    def said(self) -> Progress | None:
+        """The progress that was relayed last."""
+        ...
+
     def relay(self, said: Progress | None, emitted: dict[str, Json], session: str | None) -> None:
         """The whole of what was said so far, in place of what was there."""
         ...

@@ -14,7 +14,7 @@ from meantime.kernel.model import Json, Task
 from meantime.kernel.work import Order
 
 from .tasks import Options
-from .worker_pools import WorkerAbout
+from .worker_pools import UnmetNeed, WorkerAbout
 
 
 class HostCount(Struct, frozen=True):
@@ -44,6 +44,7 @@ class About(Struct, frozen=True, kw_only=True):
     hosts: tuple[HostCount, ...] = ()
     executors: tuple[dict[str, Json], ...] = ()  # id, pid and runs of each process that runs work for it
     workers: tuple[WorkerAbout, ...] = ()  # on other machines
+    unmet: tuple[UnmetNeed, ...] = ()  # work that waits, and that none of them can perform
     owner_key: str = ""  # which they pin
     clients: int = 0  # programs that are linked to it
 

@@ -6,7 +6,7 @@ runner (`runners/placed.py`) has it performed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
@@ -15,9 +15,10 @@ from msgspec import Struct
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.model import Chunk, Claim, Task
 from meantime.kernel.outcomes import Report
+from meantime.kernel.pool_slots import Need
 
 from .executors import Relay
-from .runner import Assignment, SpeakingRunner
+from .runner import Assignment, Leftovers, SpeakingRunner
 
 Fence: TypeAlias = tuple[int, int]  # number and attempt of a run
 
@@ -34,8 +35,21 @@ class PlacedTasks(Protocol):
         """The report of a run that was given up: its ending stays as it is."""
         ...
 
-    def set_slots(self, place: str, slots: int) -> None:
-        """The slots that a pool has now."""
+    def workers_changed(self) -> None:
+        """Workers came or went, or can perform something else than before: `Placing.slots_for` says so."""
+        ...
+
+    def take_back(self, id: str) -> None:
+        """Nobody can claim this offer any more: it is queued, as before the offer."""
+        ...
+
+    def overdue(self, seconds: float, after: float, most: int) -> list[Task]:
+        """So many seconds have passed. The tasks that have waited `after` seconds, all the while without a
+        worker that could perform them; below 0 is never."""
+        ...
+
+    async def give_up_waiting(self, id: str, reason: str) -> None:
+        """The task has failed: no worker can perform it."""
         ...
 
 
@@ -69,6 +83,18 @@ class Placing(Protocol):
         """A change of a placed task is on record: it ended, or another attempt of it is queued."""
         ...
 
+    def slots_for(self, need: Need) -> int:
+        """The slots of the workers that can perform this."""
+        ...
+
+    def missing(self, need: Need) -> str:
+        """For people: why no worker can perform this; empty if one can."""
+        ...
+
+    def last_line(self, task: Task) -> tuple[str, float | None]:
+        """The last line of output that its worker reported, and when."""
+        ...
+
     def about(self) -> tuple[WorkerAbout, ...]:
         """For people: the workers that reported lately."""
         ...
@@ -87,6 +113,16 @@ class WorkerAbout(Struct, frozen=True):
     labels: dict[str, str] = {}
     draining: bool = False
     skew: float = 0.0  # seconds that its clock is ahead of ours
+
+
+class UnmetNeed(Struct, frozen=True):
+    """Work that waits for a worker, and that none of those who are there can perform."""
+
+    place: str
+    kind: str
+    name: str  # of a function
+    waiting: int  # tasks
+    reason: str
 
 
 class _Here:
@@ -111,6 +147,15 @@ class _Here:
 
     def recorded(self, task: Task) -> None: ...
 
+    def slots_for(self, need: Need) -> int:
+        return 0
+
+    def missing(self, need: Need) -> str:
+        return ""
+
+    def last_line(self, task: Task) -> tuple[str, float | None]:
+        return "", None
+
     def about(self) -> tuple[WorkerAbout, ...]:
         return ()
 
@@ -128,6 +173,11 @@ class PlacedWork(Protocol):
 
     async def close(self) -> None: ...
 
+    def keep_output(self, kind: str, files: Callable[[Task], Mapping[str, Path]]) -> None:
+        """Where the output of a task of this kind is put: see `perform`. For runs that were given up, and end
+        nevertheless."""
+        ...
+
     async def perform(self, assignment: Assignment, context: Relay, files: Mapping[str, Path]) -> Report:
         """Follows a claimed run to its end. Cancellation asks it to stop. `files`: where the files of its
         output are put, by the endings of their names, before the worker forgets them."""
@@ -144,6 +194,10 @@ class PlacedWork(Protocol):
     async def changed(self, task: Task, stream: str, seen: int) -> bool: ...
 
     async def write(self, task: Task, data: bytes, *, eof: bool) -> None: ...
+
+    async def end_leftovers(self, task: Task) -> Leftovers:
+        """Ends what the work of an ended task has left running at its worker."""
+        ...
 
 
 class FilingRunner(SpeakingRunner, Protocol):

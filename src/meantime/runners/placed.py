@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
@@ -10,8 +11,8 @@ from msgspec.structs import replace
 
 from meantime.kernel.errors import InvalidInput, NotFound
 from meantime.kernel.lifecycle import Status
-from meantime.kernel.model import Chunk, Task
-from meantime.kernel.outcomes import RESTARTED, Report
+from meantime.kernel.model import Chunk, Lost, Task
+from meantime.kernel.outcomes import RESTARTED, Report, is_unheard
 from meantime.ports.executors import Relay
 from meantime.ports.runner import Assignment, Context, LastingRunner, Leftovers, Runner, SpeakingRunner
 from meantime.ports.worker_pools import FilingRunner, PlacedWork
@@ -27,11 +28,14 @@ class PlacedRunner:
         self._own = own
         self._workers = workers
         self._lasting = cast("LastingRunner", own) if own.abilities.adopt else None
+        if own.abilities.output:
+            workers.keep_output(own.kind, self._files)
 
     def check(self, task: Task, assignment: Assignment) -> None:
-        if not task.place:
+        """The machine of a command is its worker's, so only that can check what the command needs."""
+        if not task.place or assignment.target is not None:
             self._own.check(task, assignment)
-        elif task.work.kind == "call":
+        if task.place and task.work.kind == "call":
             _check_function(task)
 
     def can_run(self, task: Task) -> bool:
@@ -83,9 +87,9 @@ class PlacedRunner:
             self._lasting.keep(task, kept)
 
     async def end_leftovers(self, task: Task) -> Leftovers:
-        if task.place or self._lasting is None:
-            return Leftovers()  # they are on another machine
-        return await self._lasting.end_leftovers(task)
+        if task.place and task.run.claim is not None:
+            return await self._workers.end_leftovers(task)
+        return Leftovers() if self._lasting is None else await self._lasting.end_leftovers(task)
 
     def forget(self, task: Task) -> None:
         if self._lasting is not None:
@@ -97,23 +101,29 @@ class PlacedRunner:
         if self._lasting is not None:
             await self._lasting.sweep(active, known, older_than)
 
-    # -- what it says: at the worker while it runs, here when it has ended
+    # -- what it says: at the worker while it runs, here when it has ended. Of what was given up, the output
+    # is at the worker until that reports the ending.
 
     @property
     def _speaking(self) -> SpeakingRunner:
         return cast("SpeakingRunner", self._own)
 
     def _is_elsewhere(self, task: Task) -> bool:
-        return bool(task.place) and not task.ended and task.run.claim is not None
+        if not task.place or task.run.claim is None:
+            return False
+        was_given_up = isinstance(task.outcome, Lost) or is_unheard(task.outcome)
+        return not task.ended or (was_given_up and not any(map(Path.exists, self._files(task).values())))
 
     async def read(self, task: Task, stream: str, offset: int, most: int) -> Chunk:
         if self._is_elsewhere(task):
-            return await self._workers.read(task, stream, offset, most)
+            with suppress(NotFound):  # its worker has nothing of it, and never will
+                return await self._workers.read(task, stream, offset, most)
         return await self._speaking.read(task, stream, offset, most)
 
     async def tail(self, task: Task, stream: str, lines: int, most: int) -> Chunk:
         if self._is_elsewhere(task):
-            return await self._workers.tail(task, stream, lines, most)
+            with suppress(NotFound):
+                return await self._workers.tail(task, stream, lines, most)
         return await self._speaking.tail(task, stream, lines, most)
 
     async def changed(self, task: Task, stream: str, seen: int) -> bool:

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice, takewhile
 
 from msgspec.structs import replace
 
-from meantime.kernel.change import Change, Disposition, Facts
+from meantime.kernel.change import Change, Disposition, Facts, ending
 from meantime.kernel.constraints import check_fields
 from meantime.kernel.errors import Closed, LimitReached
-from meantime.kernel.lifecycle import Move
+from meantime.kernel.lifecycle import Move, Status
 from meantime.kernel.limits import NO_LIMIT, Lane, Limits, Slots, lane_of
-from meantime.kernel.model import Claim, Task, fence_of
+from meantime.kernel.model import Claim, Failed, Task, fence_of
 from meantime.kernel.outcomes import Report, is_unheard
 from meantime.kernel.payloads import short
+from meantime.kernel.pool_slots import need_of
 from meantime.ports.event_loop import BackgroundTasks
 from meantime.ports.runner import Assignment
 from meantime.ports.store import Committed
-from meantime.ports.worker_pools import HERE, Placing
+from meantime.ports.worker_pools import HERE, Placing, UnmetNeed
 
 from .record import DRAIN, Record, Then
 
+MOST_UNMET = 20  # needs that people are told of at once
 Launch = Callable[[Assignment], None]
 
 
@@ -35,11 +38,12 @@ class Admission:
     ) -> None:
         self._record = record
         self._launch = launch
-        self.slots = Slots(limits)
+        self.slots = Slots(limits, placing.slots_for)
         self._limits_changed = limits_changed
         self._queued: dict[str, Assignment] = {}
         self._held: set[str] = set()  # who has a slot
         self._offered: dict[str, Assignment] = {}  # of those, who waits for a worker
+        self._since: dict[str, float] = {}  # monotonic: when placed work was queued here
         self._placing = placing
         self._starting = BackgroundTasks()
         self.coming = 0  # on their way to the queue: their commit has not landed
@@ -104,6 +108,8 @@ class Admission:
         """For a queued task whose commit has landed."""
         task = assignment.task
         self._queued[task.id] = assignment
+        if task.place:
+            self._since[task.id] = self._record.clock.monotonic()
         self.slots.wait(lane_of(task), task.id)
         self.admit()
 
@@ -127,6 +133,7 @@ class Admission:
 
         def started(task: Task, done: bool) -> None:
             if done and self._offered.pop(id, None) is not None:
+                self._since.pop(id, None)
                 self.slots.claim(lane_of(task))
                 self._launch(replace(assignment, task=task))
 
@@ -140,11 +147,49 @@ class Admission:
             late = short(report.result.value)
             await self._record.insist(id, Move.COMPLETE, Facts(run=fence, late=late))
 
-    def set_slots(self, place: str, slots: int) -> None:
-        pool = self.slots.pool(place)
-        grows, pool.slots = slots > pool.slots, slots
-        if grows:
-            self.admit()
+    def take_back(self, id: str) -> None:
+        """It was offered, and nobody is left who could claim it: it is next in its queue again."""
+        assignment = self._offered.pop(id, None)
+        if assignment is not None:
+            self._held.discard(id)
+            self._queued[id] = assignment
+            lane = lane_of(assignment.task)
+            self.slots.give_back(lane, claimed=False)
+            self.slots.wait(lane, id, first=True)
+
+    def workers_changed(self) -> None:
+        self.slots.pools.refresh()
+        self.admit()
+
+    def overdue(self, seconds: float, after: float, most: int) -> list[Task]:
+        """So many more seconds have passed: the tasks that have waited `after` seconds for a worker, while
+        there was none that could perform them. At most so many."""
+        pools, now = self.slots.pools, self._record.clock.monotonic()
+        unmet = [need for need in pools.pass_time(seconds) if 0 <= after <= pools[need].missing]
+        queues = (queue for need in unmet for queue in self.slots.waiting_for(need))
+        old = (id for queue in queues for id in takewhile(lambda id: now - self._since[id] >= after, queue))
+        found = [self._queued[id].task for id in islice(old, most)]
+        pools.forget_unused(self.slots.waiting_for)
+        return found
+
+    def missing(self, task: Task) -> str:
+        """For people: why no worker can perform a task that waits for one; empty otherwise."""
+        is_waiting = task.place and task.status is Status.QUEUED
+        return self._placing.missing(need_of(task)) if is_waiting else ""
+
+    def unmet(self) -> tuple[UnmetNeed, ...]:
+        """For people: work that waits, and that none of the workers there can perform."""
+        found: list[UnmetNeed] = []
+        for need in self.slots.pools.unmet():
+            waiting = sum(len(queue) for queue in self.slots.waiting_for(need))
+            if waiting and len(found) < MOST_UNMET:
+                found.append(UnmetNeed(*need, waiting, self._placing.missing(need)))
+        return tuple(found)
+
+    async def give_up_waiting(self, id: str, reason: str) -> None:
+        """A queued task that no worker can perform has failed."""
+        outcome = Failed(reason, "no_worker")
+        await self._record.insist(id, ending(outcome), Facts(outcome=outcome))
 
     async def _start(self, assignment: Assignment) -> None:
         try:
@@ -162,6 +207,7 @@ class Admission:
         if not change.ends:
             return
         lane = lane_of(task)
+        self._since.pop(task.id, None)
         if task.id in self._held:
             self._held.discard(task.id)
             offered = self._offered.pop(task.id, None)

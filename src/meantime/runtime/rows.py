@@ -13,6 +13,7 @@ from meantime.kernel.payloads import one_line
 from meantime.kernel.row_facts import COUNTED_CHILDREN, LINE, MOST_FACTS, RowFacts
 from meantime.ports.engine import Engine
 from meantime.ports.runner import SpeakingRunner
+from meantime.ports.worker_pools import HERE, Placing
 
 from .admit import Admission
 from .record import Record
@@ -22,8 +23,16 @@ TAIL = 4 * LINE  # bytes of output that are looked at for its last line
 
 
 class Rows:
-    def __init__(self, record: Record, admission: Admission, engine: Engine, usual: UsualDurations) -> None:
+    def __init__(
+        self,
+        record: Record,
+        admission: Admission,
+        engine: Engine,
+        usual: UsualDurations,
+        placing: Placing = HERE,
+    ) -> None:
         self._usual = usual
+        self._placing = placing
         self._record = record
         self._admission = admission
         self._engine = engine
@@ -50,10 +59,11 @@ class Rows:
 
     async def _of_live(self, task: Task, position: int | None, children: int) -> RowFacts:
         said, said_at = ("", None) if task.status is Status.QUEUED else await self._last_line(task)
-        used, total, kind = 0, 0, ""
+        used, total, kind, missing = 0, 0, "", ""
         usual = self._usual.estimates.usual(task)
         if task.status is Status.QUEUED:
             used, total, kind = self._admission.slots.full_limit(lane_of(task))
+            missing = self._admission.missing(task)
         return RowFacts(
             id=task.id,
             said=said,
@@ -62,14 +72,17 @@ class Rows:
             slots_used=used,
             slots_total=total,
             slots_of=kind,
+            missing=missing,
             children=children,
             usual_ms=None if usual is None else round(usual.seconds * 1_000),
             usual_runs=0 if usual is None else usual.runs,
         )
 
     async def _last_line(self, task: Task) -> tuple[str, float | None]:
+        if task.place:  # a list does not wait for another machine
+            return self._placing.last_line(task)
         runner = self._engine.runner(task.work.kind)
-        if not runner.abilities.output or task.place:  # a list does not wait for another machine
+        if not runner.abilities.output:
             return "", None
         try:
             chunk = await cast("SpeakingRunner", runner).tail(task, "both", 1, TAIL)

@@ -76,7 +76,7 @@ class Stages:
         self.observing = Observing(self.record)
         self.tally = Tally(self.record, self.admission, self.batches, self.waking)
         self.usual = UsualDurations(self.record)
-        self.rows = Rows(self.record, self.admission, engine, self.usual)
+        self.rows = Rows(self.record, self.admission, engine, self.usual, placing)
         self.details_of = Details(
             self.record, engine, self.admission, self.announcing, self.batches, self.usual
         )
@@ -95,7 +95,7 @@ class Stages:
             engine,
             settings,
             self.sessions,
-            bool(placing.public_key),
+            placing is not HERE,
             self.runs.stop,
             self.following.recover,
         )

@@ -16,10 +16,10 @@ from meantime.kernel.errors import Duplicate, InvalidInput, NotFound, NotResumab
 from meantime.kernel.fork_context import seed
 from meantime.kernel.ids import ENTROPY, task_id
 from meantime.kernel.lifecycle import Move, Status
-from meantime.kernel.limits import Lane, lane_of
+from meantime.kernel.limits import lane_for, lane_of
 from meantime.kernel.lines import ROLES, Line
 from meantime.kernel.model import Run, Task
-from meantime.kernel.placement import HERE, place_of
+from meantime.kernel.placement import HERE, PLACED, check_place, place_of
 from meantime.kernel.timeouts import resolve
 from meantime.kernel.work import Order, check_input
 from meantime.ports.engine import Engine
@@ -37,7 +37,6 @@ from .record import Record, Then
 from .settings import Settings
 
 MAX_PROMPT = 1_000_000  # characters
-PLACED = ("call", "shell")  # kinds of work that workers perform
 
 
 class Submission:
@@ -68,7 +67,7 @@ class Submission:
             order = order.for_worker()
         # With a free slot the task is created running: one commit, and the work starts after it. Work of a
         # pool is queued until a worker has claimed it.
-        lane = Lane(thread, order.work.kind, place)
+        lane = lane_for(thread, order.work, place)
         starts = self._admission.is_open(lane, on_limit=options.on_limit) and not place
         if options.fork:
             if not runner.abilities.talk:
@@ -97,7 +96,7 @@ class Submission:
             return ""
         if wanted is None:
             wanted = HERE if options.executor else place_of(order.work, self._settings.place)
-        place = self._placing.check(wanted)
+        place = self._placing.check(check_place(wanted))
         if place and (order.work.kind not in PLACED or options.executor):
             raise InvalidInput(
                 f"{order.work.kind} tasks run at the owner of the ledger, not at {place!r}.",

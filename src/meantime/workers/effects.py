@@ -57,6 +57,7 @@ class Settle(NamedTuple):
 class Lose(NamedTuple):
     task: str
     reason: str
+    why: str  # one word, to count it by
 
 
 class Unbegun(NamedTuple):

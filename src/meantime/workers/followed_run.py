@@ -9,8 +9,10 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from meantime.kernel.errors import MeantimeError
-from meantime.kernel.model import Claim, Task
+from meantime.kernel.model import Claim, Progress, Task
 from meantime.kernel.outcomes import Report
+from meantime.kernel.payloads import one_line
+from meantime.kernel.row_facts import LINE
 from meantime.link import wire_errors
 from meantime.link.frames import WorkState
 from meantime.ports.executors import Relay
@@ -23,7 +25,9 @@ TellWorker = Callable[[str, FromOwner], None]
 
 
 class FollowedRun:
-    def __init__(self, assignment: Assignment, context: Relay, files: Mapping[str, Path]) -> None:
+    def __init__(
+        self, assignment: Assignment, context: Relay, files: Mapping[str, Path], now: Callable[[], float]
+    ) -> None:
         assert assignment.task.run.claim is not None
         self.assignment = assignment
         self.context = context
@@ -34,6 +38,9 @@ class FollowedRun:
         self._asking: set[str] = set()
         self._replies: dict[str, RepliedMessage] = {}  # a worker that did not get one asks again
         self._writing = asyncio.Lock()
+        self._now = now
+        self._reported: Progress | None = None  # as the worker said it last
+        self.last_line: tuple[str, float | None] = ("", None)  # of its output, and when
 
     @property
     def task(self) -> Task:
@@ -55,6 +62,7 @@ class FollowedRun:
             run=replace(self.task.run, emitted={}, prompt=""),
             depth=self.task.depth,
             inline=self.task.inline,
+            place=self.task.place,
             children=self.task.children,
             above=self.task.above,
         )
@@ -87,9 +95,17 @@ class FollowedRun:
             self._number = message.number
             self.relay(message.said, message.age)
             self.context.relay_deaf(message.is_deaf)
+            if message.quiet is not None:
+                self.last_line = one_line(message.line, LINE), self._now() - max(0.0, message.quiet)
 
     def relay(self, said: WorkState, age: float) -> None:
-        self.context.relay(said.progress, said.emitted, said.session)
+        """The clock of the worker may be wrong by hours: progress is as old as its message here."""
+        progress = said.progress
+        if progress == self._reported and self.context.said is not None:
+            progress = self.context.said
+        elif progress is not None:
+            self._reported, progress = progress, replace(progress, updated_at=self._now())
+        self.context.relay(progress, said.emitted, said.session)
         if self.assignment.again:  # what was begun under us, we have timed ourselves
             self.context.running_for(max(0.0, age))
 

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from meantime.kernel.errors import MeantimeError
 from meantime.kernel.model import Chunk, Spill, Task, fence_of
+from meantime.kernel.pool_slots import need_of, split_place
 from meantime.kernel.questions import Question, Reply
 from meantime.link.frames import Fence, WireReport, WorkState
 from meantime.link.wire_errors import WireError
@@ -70,7 +71,7 @@ class AliveMessage(WorkerMessage, frozen=True, kw_only=True, tag="alive"):
     version: str = ""
     labels: dict[str, str] = {}
     kinds: tuple[str, ...] = ()
-    functions: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()  # now and then, as capabilities.advertised writes them; empty: as before
     draining: bool = False
     sent: float = 0.0  # by the worker's clock, in seconds since the epoch
 
@@ -83,6 +84,8 @@ class SayingMessage(WorkerMessage, frozen=True, kw_only=True, tag="saying"):
     said: WorkState
     age: float
     is_deaf: bool = False
+    line: str = ""  # the last one of its output
+    quiet: float | None = None  # seconds since that was written; None: it has written nothing
 
 
 class EndedMessage(WorkerMessage, frozen=True, kw_only=True, tag="ended"):
@@ -121,11 +124,13 @@ class WithdrawnMessage(WorkerMessage, frozen=True, kw_only=True, tag="withdrawn"
 
 
 class AnswerMessage(WorkerMessage, frozen=True, kw_only=True, tag="answer"):
-    """To a ReadMessage, a WatchMessage or a Send."""
+    """To a ReadMessage, a WatchMessage, a SendMessage or an EndLeftoversMessage."""
 
     ask: str
     chunk: Chunk | None = None
     changed: bool = False
+    killed: int = 0
+    left: tuple[int, ...] = ()
     error: WireError | None = None
 
 
@@ -143,10 +148,13 @@ class OfferMessage(WorkerMessage, frozen=True, kw_only=True, tag="offer"):
     needs: dict[str, str] = {}  # labels
 
 
-def offer_of(task: Task, pool: str) -> OfferMessage:
+def offer_of(task: Task) -> OfferMessage:
     """A function is found by its name. The name of a command is its text, which is nobody's business yet."""
-    name = task.work.name if task.work.kind == "call" else ""
-    return OfferMessage(task=task.id, fence=fence_of(task.run), pool=pool, work=task.work.kind, name=name)
+    need = need_of(task)
+    pool, labels = split_place(need.place)
+    return OfferMessage(
+        task=task.id, fence=fence_of(task.run), pool=pool, work=need.kind, name=need.name, needs=labels
+    )
 
 
 def offer_key(task: Task) -> str:
@@ -220,6 +228,14 @@ class WatchMessage(WorkerMessage, frozen=True, kw_only=True, tag="watch"):
     seen: int
 
 
+class EndLeftoversMessage(WorkerMessage, frozen=True, kw_only=True, tag="end_leftovers"):
+    """Ends the processes that a command of an ended task has left running, even if its claim is forgotten."""
+
+    ask: str
+    nonce: str
+    task: Task
+
+
 class RepliedMessage(WorkerMessage, frozen=True, kw_only=True, tag="replied"):
     nonce: str
     question: str
@@ -247,6 +263,7 @@ FromOwner: TypeAlias = (
     | SendMessage
     | ReadMessage
     | WatchMessage
+    | EndLeftoversMessage
     | RepliedMessage
 )
 _Side = TypeVar("_Side")

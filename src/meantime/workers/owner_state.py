@@ -8,8 +8,11 @@ an ending is acknowledged once `recorded` says so.
 from __future__ import annotations
 
 from meantime.kernel.model import Claim as ClaimOnRecord
+from meantime.kernel.pool_slots import Need, split_place
 from meantime.ports.worker_pools import WorkerAbout
 
+from . import capabilities
+from .capabilities import Capability
 from .effects import Commit, Conclude, Lose, OwnerEffect, Publish, SendGrant, Settle, StopStray, Tell, Unbegun
 from .messages import (
     PROTOCOL,
@@ -37,12 +40,14 @@ RESTARTED = "The machine of its worker {worker} was restarted; how far it got is
 
 
 class OfferState:
-    __slots__ = ("empty_for", "fence", "nonce", "pool")
+    __slots__ = ("empty_for", "fence", "need", "nonce", "pool", "since")
 
-    def __init__(self, fence: Fence, pool: str) -> None:
+    def __init__(self, fence: Fence, need: Need, since: float) -> None:
         self.fence = fence
-        self.pool = pool
+        self.need = need
+        self.pool, _ = split_place(need.place)
         self.nonce = ""  # of the claim that is being committed
+        self.since = since
         self.empty_for = 0.0  # seconds that the queue was empty and nobody had claimed it
 
 
@@ -61,10 +66,12 @@ class RunState:
 class WorkerState:
     """A worker by its name and home, with its last message."""
 
-    __slots__ = ("alive", "runs", "silent", "skew", "strays")
+    __slots__ = ("alive", "can", "is_away", "runs", "silent", "skew", "strays")
 
     def __init__(self) -> None:
         self.alive: AliveMessage | None = None
+        self.can: Capability | None = None
+        self.is_away = False  # beyond its lease
         self.silent = 0.0  # seconds
         self.skew = 0.0  # seconds that its clock is ahead of ours, and of the way here
         self.runs: set[str] = set()  # tasks
@@ -79,12 +86,15 @@ class OwnerState:
         self.workers: dict[tuple[str, str], WorkerState] = {}
         self._by_nonce: dict[str, str] = {}
         self._strangers: dict[str, int] = {}  # protocols of workers that speak another one
+        self.changes = 0  # of what the workers can perform
+        self._now = 0.0  # seconds, by our ticks
 
     # -- what the ledger has
 
-    def offer(self, task: str, fence: Fence, pool: str) -> list[OwnerEffect]:
-        self.offers[task] = OfferState(fence, pool)
-        return [Publish(task, pool)]
+    def offer(self, task: str, fence: Fence, need: Need) -> list[OwnerEffect]:
+        self.offers.pop(task, None)
+        self.offers[task] = offer = OfferState(fence, need, self._now)
+        return [Publish(task, offer.pool)]
 
     def withdraw(self, task: str) -> None:
         """It was cancelled, or is not to be claimed for another reason."""
@@ -141,6 +151,7 @@ class OwnerState:
         idle = [key for key in keys if not self.workers[key].runs]
         if idle:
             del self.workers[max(idle, key=lambda key: self.workers[key].silent)]
+            self.changes += 1
 
     def run_of(self, worker: str, nonce: str) -> str | None:
         """The task whose run this worker has under this nonce."""
@@ -172,6 +183,7 @@ class OwnerState:
         than the grant."""
         state = self._heard(worker, said.home)
         state.alive = said
+        self._note(worker, state, said)
         listed = set(said.runs)
         effects: list[OwnerEffect] = []
         for task in state.runs:
@@ -187,6 +199,14 @@ class OwnerState:
     def note_clock(self, worker: str, said: AliveMessage, now: float) -> None:
         """Only for people to see: nothing is decided by it."""
         self._worker(worker, said.home).skew = said.sent - now if said.sent else 0.0
+
+    def _note(self, worker: str, state: WorkerState, said: AliveMessage) -> None:
+        """Not every message lists the functions."""
+        functions = frozenset(said.functions) or (frozenset() if state.can is None else state.can.functions)
+        can = Capability(worker, said.pool, said.slots, said.labels, said.kinds, functions, said.draining)
+        if can != state.can:
+            state.can = can
+            self.changes += 1
 
     def _strays(self, worker: str, state: WorkerState, said: AliveMessage) -> list[OwnerEffect]:
         """Runs that were given up here and go on there: a cancelled command whose worker was away."""
@@ -234,11 +254,14 @@ class OwnerState:
         self.let_go(task)
         if claim.boot and claim.boot == said.boot:
             return [Unbegun(task)]
-        return [Lose(task, RESTARTED.format(worker=worker))]
+        return [Lose(task, RESTARTED.format(worker=worker), "restarted")]
 
     def _heard(self, worker: str, home: str) -> WorkerState:
         state = self._worker(worker, home)
         state.silent = 0.0
+        if state.is_away:
+            state.is_away = False
+            self.changes += 1
         return state
 
     def _ask(self, run: RunState) -> list[OwnerEffect]:
@@ -253,8 +276,12 @@ class OwnerState:
         """So many seconds have passed. While the carrier is down no message arrives, so nobody is silent."""
         step = min(seconds, LONGEST_STEP)
         effects: list[OwnerEffect] = []
+        self._now += step
         for key, state in list(self.workers.items()):
             state.silent += step if up else 0.0
+            if not state.is_away and state.silent > self._patience / 2:
+                state.is_away = True
+                self.changes += 1
             if state.silent > self._patience:
                 effects += self._lose(key, state)
                 continue
@@ -273,7 +300,9 @@ class OwnerState:
             self.let_go(task)
         if not state.runs:
             del self.workers[key]
-        return [Lose(task, SILENT.format(worker=key[0], seconds=self._patience)) for task in lost]
+            self.changes += 1
+        reason = SILENT.format(worker=key[0], seconds=self._patience)
+        return [Lose(task, reason, "silent") for task in lost]
 
     def empty(self, pool: str, seconds: float) -> list[OwnerEffect]:
         """The queue of the pool was empty during the last seconds, for certain: unclaimed offers are lost."""
@@ -292,12 +321,37 @@ class OwnerState:
             if offer.pool == pool:
                 offer.empty_for = 0.0
 
+    # -- who can perform what
+
+    def slots_for(self, need: Need) -> int:
+        """The slots of the workers that can perform this, sent a message within the lease, and do not
+        drain."""
+        able = (state.can for state in self.workers.values() if not state.is_away)
+        return sum(can.slots for can in able if can is not None and not can.draining and not can.lacks(need))
+
+    def missing(self, need: Need) -> str:
+        """Why nobody can perform this, in words; empty if somebody can."""
+        if self.slots_for(need):
+            return ""
+        known = [state.can for _, state in sorted(self.workers.items()) if state.can is not None]
+        return capabilities.missing(known, need)
+
+    def unserved(self) -> list[str]:
+        """Offers that nobody is left to claim."""
+        slots = {need: self.slots_for(need) for need in {offer.need for offer in self.offers.values()}}
+        return [task for task, offer in self.offers.items() if not offer.nonce and not slots[offer.need]]
+
     # -- numbers
 
-    def slots(self, pool: str) -> int:
-        """The slots of the pool's workers that sent a message within the lease, and do not drain."""
-        alive = [state.alive for state in self.workers.values() if state.silent <= self._patience / 2]
-        return sum(one.slots for one in alive if one is not None and one.pool == pool and not one.draining)
+    def silence(self, claim: ClaimOnRecord) -> float | None:
+        """Seconds since the last message of the worker that has this claim; None if it is not known."""
+        state = self.workers.get((claim.worker, claim.home))
+        return None if state is None or state.alive is None else state.silent
+
+    def oldest_offer(self) -> float:
+        """Seconds: offers are kept in their order."""
+        first = next(iter(self.offers.values()), None)
+        return 0.0 if first is None else self._now - first.since
 
     def about(self) -> tuple[WorkerAbout, ...]:
         return tuple(

@@ -7,39 +7,37 @@ runtime. Everything that is sent may be lost, so everything is repeated: by the 
 from __future__ import annotations
 
 import logging
+import time
 from collections import Counter
-from collections.abc import Coroutine, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import replace
-
-from meantime.kernel.errors import Closed, LedgerError, MeantimeError, NotFound
-from meantime.kernel.lifecycle import Status
-from meantime.kernel.limits import POOL
+from meantime.kernel.errors import Closed, LedgerError, MeantimeError, NotFound, Refused
 from meantime.kernel.model import Chunk, Claim, Task, fence_of
 from meantime.kernel.outcomes import Report
-from meantime.link.frames import Fence, from_wire
+from meantime.kernel.pool_slots import POOL, need_of
+from meantime.link.frames import Fence
 from meantime.ports.carrier import CarrierState, OwnerCarrier
 from meantime.ports.clock import Alarm, Clock
 from meantime.ports.event_loop import BackgroundTasks
 from meantime.ports.executors import Relay
-from meantime.ports.runner import Assignment
+from meantime.ports.runner import Assignment, Leftovers
 from meantime.ports.worker_pools import CurrentTasks, PlacedTasks, WorkerAbout
 
 from . import messages as say
 from .effects import Commit, Conclude, Lose, OwnerEffect, Publish, SendGrant, Settle, StopStray, Tell, Unbegun
 from .followed_run import FollowedRun
-from .message_parts import PartAssembly, cut
-from .output_copy import copy_files
 from .owner_key import Signer
+from .owner_post import OwnerPost
 from .owner_state import GRACE, LEASE, OwnerState
+from .pool_watch import WAIT, PoolWatch
+from .run_endings import RunEndings
 from .worker_requests import WorkerRequests
 
 logger = logging.getLogger("meantime")
 TICK = 0.5  # seconds
-CLOSING = "The owner of the ledger was closed."
+AWAY = 5.0  # seconds of silence after which a worker is not asked for output: nobody waits for it
 
 
 class WorkerPools:
@@ -48,41 +46,40 @@ class WorkerPools:
     def __init__(
         self,
         carrier: OwnerCarrier,
-        signer: Signer,
+        load_signer: Callable[[], Signer],
         clock: Clock,
         *,
         lease: float = LEASE,
         grace: float = GRACE,
+        wait: float = WAIT,
     ) -> None:
         self._carrier = carrier
-        self._signer = signer
         self._clock = clock
-        self._patience = lease + grace
         self.state = OwnerState(lease, grace)
+        self.slots_for, self.missing = self.state.slots_for, self.state.missing
         self._offered: dict[str, Task] = {}
         self._runs: dict[str, FollowedRun] = {}
-        self._unheard: dict[str, tuple[str, str, Fence]] = {}  # tasks whose ending is being recorded
-        self._pools: set[str] = set()
-        self._parts: dict[str, PartAssembly] = {}
-        self._requests = WorkerRequests(self._tell, clock)
         self._beside = BackgroundTasks()
         self._counts: Counter[str] = Counter()
+        self._post = OwnerPost(carrier, load_signer, self._counts, self.state.speaks_otherwise)
+        self._requests = WorkerRequests(self._post.tell, clock)
+        self._endings = RunEndings(self.state, self._requests, self._post.tell, self._counts, lease + grace)
+        self._watch = PoolWatch(self.state, carrier, clock, self._counts, wait)
         self._alarm: Alarm | None = None
         self._ticked = clock.monotonic()
         self._ledger: PlacedTasks | None = None
-        self._record: CurrentTasks | None = None
-        self._refused: set[str] = set()  # messages that were logged
         self._is_looking = False  # at the queues
         self._closed = False
 
     @property
     def public_key(self) -> str:
         """The key that workers pin."""
-        return self._signer.public
+        return self._post.signer.public
 
     # -- life
 
     async def open(self) -> None:
+        self._post.load_key()
         await self._carrier.open(self._receive, self._state_changed)
         self._ticked = self._clock.monotonic()
         self._arm()
@@ -105,41 +102,43 @@ class WorkerPools:
         return place if place.startswith(POOL) else ""
 
     def join(self, placed: PlacedTasks, record: CurrentTasks) -> None:
-        self._ledger, self._record = placed, record
+        self._ledger = placed
+        self._endings.join(placed, record)
 
     def offer(self, task: Task) -> None:
         self._offered[task.id] = task
-        self._do(self.state.offer(task.id, fence_of(task.run), task.place))
+        self._do(self.state.offer(task.id, fence_of(task.run), need_of(task)))
 
     def recorded(self, task: Task) -> None:
         """The ledger moved on: an ending that it has now is acknowledged, an offer of what ended is void."""
         if task.ended and task.id in self._offered:
-            offered = self._offered.pop(task.id)
-            self.state.withdraw(task.id)
-            self._carrier.withdraw(_pool(task.place), say.offer_key(offered))
-        worker, nonce, fence = self._unheard.get(task.id, ("", "", (0, 0)))
-        if nonce and (task.ended or fence_of(task.run) != fence):
-            del self._unheard[task.id]
-            self._do(self.state.recorded(task.id, worker, nonce))
+            self._withdraw(task.id)
+        self._do(self._endings.recorded(task))
+
+    def _withdraw(self, id: str) -> None:
+        self.state.withdraw(id)
+        self._post.withdraw(self._offered.pop(id))
+
+    def last_line(self, task: Task) -> tuple[str, float | None]:
+        run = self._runs.get(task.id)
+        return ("", None) if run is None else run.last_line
 
     def about(self) -> tuple[WorkerAbout, ...]:
         return self.state.about()
 
     def counters(self) -> Mapping[str, int]:
-        return {
-            "workers.carrier_up": int(self._carrier.state.up),
-            "workers.unclaimed": len(self.state.offers),
-            "workers.following": len(self._runs),
-            **{f"workers.{name}": number for name, number in sorted(self._counts.items())},
-        }
+        return self._watch.counters(len(self._runs))
 
     # -- ports.worker_pools.PlacedWork
+
+    def keep_output(self, kind: str, files: Callable[[Task], Mapping[str, Path]]) -> None:
+        self._endings.files[kind] = files
 
     async def perform(self, assignment: Assignment, context: Relay, files: Mapping[str, Path]) -> Report:
         task = assignment.task
         if task.run.claim is None:
             raise LedgerError(f"Task {task.id} was started without a claim.")
-        run = FollowedRun(assignment, context, files)
+        run = FollowedRun(assignment, context, files, self._clock.now)
         self._runs[task.id] = run
         if assignment.again:
             self._do(self.state.follow(task.id, run.fence, run.claim))
@@ -159,13 +158,13 @@ class WorkerPools:
         return run is not None
 
     async def read(self, task: Task, stream: str, offset: int, most: int) -> Chunk:
-        return await self._requests.read(_claim(task), stream=stream, offset=offset, most=most)
+        return await self._requests.read(self._reached(task), stream=stream, offset=offset, most=most)
 
     async def tail(self, task: Task, stream: str, lines: int, most: int) -> Chunk:
-        return await self._requests.read(_claim(task), stream=stream, lines=lines, most=most)
+        return await self._requests.read(self._reached(task), stream=stream, lines=lines, most=most)
 
     async def changed(self, task: Task, stream: str, seen: int) -> bool:
-        return await self._requests.watch(_claim(task), stream, seen)
+        return await self._requests.watch(self._reached(task), stream, seen)
 
     async def write(self, task: Task, data: bytes, *, eof: bool) -> None:
         run = self._runs.get(task.id)
@@ -173,22 +172,30 @@ class WorkerPools:
             raise NotFound(f"Task {task.id} is not followed here, so it cannot be sent anything.")
         await run.write(self._requests, data, eof=eof)
 
+    async def end_leftovers(self, task: Task) -> Leftovers:
+        return await self._requests.end_leftovers(self._reached(task), task)
+
+    def _reached(self, task: Task) -> Claim:
+        """The claim of a run whose worker can be asked. Raises Refused for one that has been away."""
+        claim = task.run.claim
+        if claim is None:
+            raise NotFound(f"Task {task.id} is not at a worker.")
+        silent = self.state.silence(claim)
+        if (silent is None and task.ended) or (silent is not None and silent > AWAY):
+            since = task.run.ended_at or 0.0 if silent is None else self._clock.now() - silent
+            raise Refused(
+                f"Worker {claim.worker} has been away since {_moment(since)}; the output is there.",
+                code="worker_away",
+                hint="It is fetched when the worker is back; `meantime workers` shows who is there.",
+            )
+        return claim
+
     # -- from workers
 
     def _receive(self, worker: str, frame: bytes) -> None:
-        data = self._parts.setdefault(worker, PartAssembly()).joined(frame)
-        if data is None:
-            return
-        try:
-            self._take(worker, say.from_worker(data))
-        except say.UnreadableMessage as problem:
-            self._counts["refused_messages"] += 1
-            if problem.code == "unknown_protocol":
-                self.state.speaks_otherwise(worker, problem.protocol)
-                self._tell(worker, say.DeniedMessage(nonce=""))  # which it refuses, and logs
-            if worker not in self._refused and len(self._refused) < 1_000:
-                self._refused.add(worker)
-                logger.warning("A message of worker %s was refused: %s", worker, problem)
+        said = self._post.read(worker, frame)
+        if said is not None:
+            self._take(worker, said)
 
     def _take(self, worker: str, said: say.FromWorker) -> None:
         match said:
@@ -197,7 +204,7 @@ class WorkerPools:
             case say.AliveMessage():
                 self._do(self.state.alive(worker, said))
                 self.state.note_clock(worker, said, self._clock.now())
-                self._set_slots(POOL + said.pool)
+                self._workers_changed()
             case say.EndedMessage():
                 self._do(self.state.ended(worker, said))
             case say.UnknownMessage():
@@ -209,7 +216,7 @@ class WorkerPools:
                     run.said(said)
             case say.AskedMessage():
                 if run := self._run_of(worker, said.nonce):
-                    self._start(run.ask(said, self._tell))
+                    self._start(run.ask(said, self._post.tell))
             case say.WithdrawnMessage():
                 if run := self._run_of(worker, said.nonce):
                     run.context.withdraw(said.question, said.reply)
@@ -218,9 +225,14 @@ class WorkerPools:
         task = self.state.saying(worker, nonce)
         return None if task is None else self._runs.get(task)
 
-    def _set_slots(self, place: str) -> None:
-        if self._ledger is not None:
-            self._ledger.set_slots(place, self.state.slots(_pool(place)))
+    def _workers_changed(self) -> None:
+        """Offers that nobody is left to claim are queued again: they would keep others from being offered."""
+        if self._ledger is None or not self._watch.has_changed():
+            return
+        for task in self.state.unserved():
+            self._withdraw(task)
+            self._ledger.take_back(task)
+        self._ledger.workers_changed()
 
     # -- effects
 
@@ -231,10 +243,11 @@ class WorkerPools:
     def _carry_out(self, effect: OwnerEffect) -> None:
         match effect:
             case Publish(task, _):
-                self._start(self._publish(task))
+                if offered := self._offered.get(task):
+                    self._start(self._publish(offered))
             case Tell(worker, message):
                 self._counts["denied"] += isinstance(message, say.DeniedMessage)
-                self._tell(worker, message)
+                self._post.tell(worker, message)
             case SendGrant(task, _):
                 if run := self._runs.get(task):
                     self._grant(run)
@@ -243,11 +256,11 @@ class WorkerPools:
             case Conclude(task, worker, ended):
                 self._start(self._conclude(task, worker, ended))
             case Settle(worker, ended):
-                self._start(self._settle(worker, ended))
+                self._start(self._endings.settle(worker, ended))
             case StopStray():
-                self._start(self._stop_stray(effect))
-            case Lose(task, reason):
-                self._counts["lost"] += 1
+                self._start(self._endings.stop_stray(effect))
+            case Lose(task, reason, why):
+                self._counts[f"lost_{why}"] += 1
                 self._end(task, Report(lost=reason))
             case Unbegun(task):
                 self._counts["unbegun"] += 1
@@ -257,17 +270,9 @@ class WorkerPools:
         if run := self._runs.get(task):
             run.end(report)
 
-    async def _publish(self, id: str) -> None:
-        task = self._offered.get(id)
-        if task is None:
-            return
-        pool = _pool(task.place)
-        if pool not in self._pools:
-            await self._carrier.add_pool(pool)
-            self._pools.add(pool)
-        self._counts["offered"] += 1
-        offer = self._signer.signed(say.encode(say.offer_of(task, pool)))
-        self._carrier.offer(pool, say.offer_key(task), offer)
+    async def _publish(self, task: Task) -> None:
+        if self._offered.get(task.id) is task:
+            await self._post.publish(task)
 
     async def _commit(self, task: str, fence: Fence, claim: Claim) -> None:
         done = False
@@ -280,71 +285,21 @@ class WorkerPools:
             self._offered.pop(task, None)
         self._do(self.state.committed(task, claim, done=done))
 
+    async def _conclude(self, task: str, worker: str, ended: say.EndedMessage) -> None:
+        self._do(await self._endings.conclude(self._runs.get(task), task, worker, ended))
+
     def _grant(self, run: FollowedRun) -> None:
         """Not by a later owner, which does not have the values of its variables: the run is then denied,
         found to have never begun, and offered again if it can be."""
         if run.assignment.again and not run.task.work.faithful:
-            self._tell(run.claim.worker, say.DeniedMessage(nonce=run.claim.nonce))
+            self._post.tell(run.claim.worker, say.DeniedMessage(nonce=run.claim.nonce))
         else:
-            self._tell(run.claim.worker, run.granted())
-
-    async def _conclude(self, task: str, worker: str, ended: say.EndedMessage) -> None:
-        """The output is here before the ending is recorded, and recorded before the worker forgets it."""
-        run = self._runs.get(task)
-        if run is None:
-            self.state.not_concluded(task)
-            return
-        was_over = await self._is_over(task, ended.fence)
-        spill = await copy_files(self._requests, run.claim, ended, run.files, self._patience)
-        run.relay(ended.said, ended.age)
-        if not was_over:
-            self._unheard[task] = (worker, ended.nonce, ended.fence)
-        run.end(replace(from_wire(ended.report), spill=spill))
-        if was_over:  # it was left behind: what it says now may not even be recorded
-            self._do(self.state.recorded(task, worker, ended.nonce))
-
-    async def _is_over(self, task: str, fence: Fence) -> bool:
-        """Whether the ledger has this run as over already."""
-        assert self._record is not None
-        try:
-            known = await self._record.current(task)
-        except NotFound:
-            return True
-        return known.ended or fence_of(known.run) != fence
-
-    async def _settle(self, worker: str, ended: say.EndedMessage) -> None:
-        assert self._ledger is not None
-        assert self._record is not None
-        try:
-            task = await self._record.current(ended.task)
-        except NotFound:
-            self._tell(worker, say.HeardMessage(nonce=ended.nonce))
-            return
-        is_same = fence_of(task.run) == ended.fence
-        if is_same and not task.ended:
-            return  # it is being recorded, or will be followed in a moment
-        if is_same:
-            self._counts["late_endings"] += 1
-            await self._ledger.keep_late(task.id, ended.fence, from_wire(ended.report))
-        self._tell(worker, say.HeardMessage(nonce=ended.nonce))
-
-    async def _stop_stray(self, stray: StopStray) -> None:
-        """A run that is `lost` may go on: its late result is kept. One that was to be stopped may not."""
-        assert self._record is not None
-        with suppress(NotFound):
-            task = await self._record.current(stray.task)
-            claim = task.run.claim
-            is_the_run = claim is not None and (claim.worker, claim.nonce) == (stray.worker, stray.nonce)
-            if is_the_run and task.status in (Status.CANCELLED, Status.TIMED_OUT):
-                self._tell(stray.worker, say.CancelMessage(nonce=stray.nonce, times=stray.times))
+            self._post.tell(run.claim.worker, run.granted())
 
     def _cancel(self, run: FollowedRun) -> None:
         if run.context.stops:
-            self._tell(run.claim.worker, say.CancelMessage(nonce=run.claim.nonce, times=run.context.stops))
-
-    def _tell(self, worker: str, message: say.FromOwner) -> None:
-        for part in cut(self._signer.signed(say.encode(message))):
-            self._carrier.to_worker(worker, part)
+            stop = say.CancelMessage(nonce=run.claim.nonce, times=run.context.stops)
+            self._post.tell(run.claim.worker, stop)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         async def quietly() -> None:
@@ -369,8 +324,12 @@ class WorkerPools:
         now = self._clock.monotonic()
         passed, self._ticked = now - self._ticked, now
         self._do(self.state.tick(passed, up=self._carrier.state.up))
+        self._workers_changed()
         for run in self._runs.values():
             self._cancel(run)
+        if self._ledger is not None:
+            for id, reason in self._watch.given_up(self._ledger, passed):
+                self._start(self._ledger.give_up_waiting(id, reason))
         if not self._is_looking:  # a server that does not answer is not asked by more and more
             self._is_looking = True
             self._start(self._look_at_queues(min(passed, 2 * TICK)))
@@ -379,23 +338,11 @@ class WorkerPools:
 
     async def _look_at_queues(self, passed: float) -> None:
         try:
-            for place in {POOL + pool for pool in self._pools}:
-                self._set_slots(place)
-                if await self._carrier.is_empty(_pool(place)):
-                    again = self.state.empty(place, passed)
-                    self._counts["offered_again"] += len(again)
-                    self._do(again)
-                else:
-                    self.state.not_empty(place)
+            for pool in list(self._post.pools):
+                self._do(await self._watch.look_at(pool, passed))
         finally:
             self._is_looking = False
 
 
-def _pool(place: str) -> str:
-    return place.removeprefix(POOL)
-
-
-def _claim(task: Task) -> Claim:
-    if task.run.claim is None:
-        raise NotFound(f"Task {task.id} is not at a worker.")
-    return task.run.claim
+def _moment(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(at))

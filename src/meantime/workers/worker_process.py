@@ -10,16 +10,22 @@ import asyncio
 import logging
 import os
 import socket
+from typing import cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from meantime.kernel.errors import MeantimeError
+from meantime.kernel.errors import MeantimeError, NotFound
+from meantime.kernel.pool_slots import POOL
+from meantime.link import wire_errors
 from meantime.ports.carrier import MOST_PULLED, CarrierState, Offered, WorkerCarrier
 from meantime.ports.clock import Alarm, Clock
 from meantime.ports.engine import Engine
 from meantime.ports.event_loop import BackgroundTasks
+from meantime.ports.runner import LastingRunner, Leftovers
 
 from . import messages as say
+from .capabilities import advertised, has_function
 from .effects import Begin, Describe, Drop, Keep, Say, Taken, TakeUp, WorkerEffect
 from .journal import ClaimJournal
 from .message_parts import PartAssembly, cut
@@ -32,7 +38,11 @@ TICK = 0.5  # seconds
 PULL_WAIT = 5.0  # seconds that one pull waits for an offer
 RELEASED_WAIT = 1.0  # seconds after offers that it cannot perform
 FULL_WAIT = 0.2  # seconds between two looks for a free slot
+LIST_EVERY, LIST_TIMES = 10, 2  # of so many messages so many list the functions: they seldom change
+LOOKS = 50  # commands whose last line is looked at in one tick
 REST = 30.0  # seconds without claims after the journal could not be written
+
+Request = say.ReadMessage | say.WatchMessage | say.SendMessage | say.EndLeftoversMessage
 
 
 class WorkerSettings(Struct, frozen=True, kw_only=True):
@@ -73,6 +83,11 @@ class Worker:
         self._closed = False
         self._idle = asyncio.Event()
         self._resting = 0.0  # until this moment nothing is claimed
+        self._advertised = advertised(settings.functions)
+        self._ticks = 0
+        self._looked = 0
+        self._looking: asyncio.Task[None] | None = None
+        self._answering: set[str] = set()  # requests of the owner
 
     # -- life
 
@@ -105,6 +120,9 @@ class Worker:
         if self._pulling is not None:
             self._pulling.cancel()
             await asyncio.gather(self._pulling, return_exceptions=True)
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.gather(self._looking, return_exceptions=True)
         for run in list(self.runs.values()):
             await run.leave()
         await self._beside.close()
@@ -156,7 +174,9 @@ class Worker:
             return False
         if any(settings.labels.get(label) != value for label, value in offer.needs.items()):
             return False
-        return offer.work != "call" or offer.name in settings.functions
+        return offer.work != "call" or (
+            bool(settings.functions) and has_function(settings.functions, offer.name)
+        )
 
     # -- from the owner
 
@@ -183,27 +203,47 @@ class Worker:
             case say.RepliedMessage():
                 if run := self.runs.get(said.nonce):
                     run.replied(said)
-            case say.ReadMessage() | say.WatchMessage() | say.SendMessage():
-                self._beside.start(self._answer(said))
+            case say.ReadMessage() | say.WatchMessage() | say.SendMessage() | say.EndLeftoversMessage():
+                if said.ask not in self._answering:  # the owner repeats what was not answered yet
+                    self._answering.add(said.ask)
+                    self._beside.start(self._answer(said))
             case say.OfferMessage():
                 pass  # offers come from the queue
 
     def _granted(self, said: say.GrantedMessage) -> None:
         """The granted work is checked as the offered work was: work that is not allowed here is not begun."""
-        work = said.task.work
-        offer = say.OfferMessage(
-            task="", fence=(0, 0), pool=self._settings.pool, work=work.kind, name=work.name
-        )
-        if not self._can(offer):
+        task = said.task if said.task.place else replace(said.task, place=POOL + self._settings.pool)
+        if not self._can(say.offer_of(task)):
             self.state.denied(said.nonce)
         self._do(self.state.granted(said))
 
-    async def _answer(self, asked: say.ReadMessage | say.WatchMessage | say.SendMessage) -> None:
+    async def _answer(self, asked: Request) -> None:
+        try:
+            answer = await self._answer_to(asked)
+        finally:
+            self._answering.discard(asked.ask)
+        if answer is not None:
+            self._say(answer)
+
+    async def _answer_to(self, asked: Request) -> say.AnswerMessage | None:
+        if isinstance(asked, say.EndLeftoversMessage):
+            return await self._end_leftovers(asked)
         entry = self.state.journal.get(asked.nonce)
-        if entry is None:
-            return  # it was never here, or is over and recorded
-        run = self.runs.get(asked.nonce) or self._performed(entry.granted, again=True)
-        self._say(await run.answer(asked))
+        if entry is not None:
+            run = self.runs.get(asked.nonce) or self._performed(entry.granted, again=True)
+            return await run.answer(asked)
+        if asked.nonce in self.state.pending:
+            return None  # its grant is on its way
+        gone = NotFound(f"Worker {self._carrier.worker} has nothing of this run, or not any more.")
+        return say.AnswerMessage(ask=asked.ask, error=wire_errors.to_wire(gone))
+
+    async def _end_leftovers(self, asked: say.EndLeftoversMessage) -> say.AnswerMessage:
+        """By the same rule as at the owner: a second cancel ends what an ended command has left running."""
+        runner = self._engine.runner(asked.task.work.kind)
+        found = Leftovers()
+        if runner.abilities.adopt:
+            found = await cast("LastingRunner", runner).end_leftovers(asked.task)
+        return say.AnswerMessage(ask=asked.ask, killed=found.killed, left=found.left)
 
     # -- effects
 
@@ -273,6 +313,7 @@ class Worker:
         self._do(self.state.tick(passed))
         for run in self.runs.values():
             run.tick()
+        self._look_at_output()
         if not self.state.journal and not self.state.pending:
             self._idle.set()
         settings = self._settings
@@ -289,12 +330,29 @@ class Worker:
                 version=settings.version,
                 labels=settings.labels,
                 kinds=settings.kinds,
+                functions=self._advertised if self._ticks % LIST_EVERY < LIST_TIMES else (),
                 draining=self.is_draining,
                 sent=self._clock.now(),
             )
         )
+        self._ticks += 1
         if not self._closed:
             self._alarm = self._clock.call_later(TICK, self._tick)
+
+    def _look_at_output(self) -> None:
+        """The last lines of commands, for lists at the owner: of a few at each tick, one after the other."""
+        if self._looking is not None and not self._looking.done():
+            return
+        speaking = [run for run in self.runs.values() if run.speaks]
+        if speaking and not self._closed:
+            at = self._looked % len(speaking)
+            chosen = (speaking[at:] + speaking[:at])[:LOOKS]
+            self._looked += len(chosen)
+            self._looking = asyncio.get_running_loop().create_task(self._look(chosen))
+
+    async def _look(self, runs: list[PerformedRun]) -> None:
+        for run in runs:
+            await run.look()
 
 
 def _read(data: bytes) -> say.FromOwner | None:

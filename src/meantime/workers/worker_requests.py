@@ -9,15 +9,17 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from meantime.kernel.errors import Closed, Refused
-from meantime.kernel.model import Chunk, Claim
+from meantime.kernel.model import Chunk, Claim, Task, Work
 from meantime.link.wire_errors import from_wire
 from meantime.ports.clock import Clock
+from meantime.ports.runner import Leftovers
 
-from .messages import AnswerMessage, FromOwner, ReadMessage, SendMessage, WatchMessage
+from .messages import AnswerMessage, EndLeftoversMessage, FromOwner, ReadMessage, SendMessage, WatchMessage
 
 ASK_AGAIN = 1.0  # seconds
 PATIENCE = 10.0  # seconds after which a worker that does not answer is unreachable
-Request = ReadMessage | WatchMessage | SendMessage
+KILL_PATIENCE = 60.0  # seconds: every process of a busy machine is looked at, several times
+Request = ReadMessage | WatchMessage | SendMessage | EndLeftoversMessage
 
 
 class WorkerRequests:
@@ -55,6 +57,13 @@ class WorkerRequests:
         self._sent = max(self._sent + 1, int(self._clock.now() * 1_000_000))
         request = SendMessage(ask="", nonce=claim.nonce, number=self._sent, data=data, eof=eof)
         await self._ask(claim, request, PATIENCE)
+
+    async def end_leftovers(self, claim: Claim, task: Task) -> Leftovers:
+        work = Work(task.work.kind, "")
+        named = Task(id=task.id, thread=task.thread, work=work, status=task.status, run=task.run)
+        request = EndLeftoversMessage(ask="", nonce=claim.nonce, task=named)
+        answer = await self._ask(claim, request, KILL_PATIENCE)
+        return Leftovers(answer.killed, answer.left)
 
     async def _ask(self, claim: Claim, request: Request, patience: float) -> AnswerMessage:
         self._count += 1

@@ -14,7 +14,9 @@ from meantime.execution.context import LOOK, WorkContext
 from meantime.kernel.errors import MeantimeError, NotFound
 from meantime.kernel.model import Chunk, Failed, fence_of
 from meantime.kernel.outcomes import Report
+from meantime.kernel.payloads import one_line
 from meantime.kernel.questions import Question, Reply
+from meantime.kernel.row_facts import LINE
 from meantime.link import wire_errors
 from meantime.link.frames import WorkState, to_wire
 from meantime.ports.clock import Alarm, Clock
@@ -41,6 +43,7 @@ SAY_EVERY = 0.25  # seconds between two reports of progress
 STEP_IN = 5.0  # seconds over its timeout, after which a run is stopped though no owner has asked for it
 WATCH = 5.0  # seconds after which a watch is answered though nothing has changed
 ASK_AGAIN = 4  # ticks between two sends of the same question
+TAIL = 4 * LINE  # bytes of output that are looked at for its last line
 Tell = Callable[[FromWorker], None]
 
 
@@ -61,12 +64,14 @@ class PerformedRun:
         self._began = clock.monotonic()
         self._number = int(clock.now() * 1_000_000)  # those of a later life of the worker are higher
         self._is_saying = False
+        self._told = -SAY_EVERY  # when it last said something
         self._stops = 0  # of the owner's
         self._was_asked = False
         self._timed_out = False
         self._alarm: Alarm | None = None
         self._written = 0
         self._write = asyncio.Lock()
+        self._last: tuple[str, float | None] = ("", None)  # line of its output, and when it was written
         self.asked: dict[str, tuple[Question, asyncio.Future[Reply]]] = {}
         self._ticks = 0
 
@@ -183,24 +188,54 @@ class PerformedRun:
     def saying(self) -> SayingMessage:
         self._number += 1
         is_deaf = self._was_asked and self._context.is_deaf
+        line, at = self._last
+        quiet = None if at is None else max(0.0, self._clock.now() - at)
         return SayingMessage(
-            nonce=self.granted.nonce, number=self._number, said=self._state, age=self.age, is_deaf=is_deaf
+            nonce=self.granted.nonce,
+            number=self._number,
+            said=self._state,
+            age=self.age,
+            is_deaf=is_deaf,
+            line=line,
+            quiet=quiet,
         )
 
+    @property
+    def speaks(self) -> bool:
+        return self._runner.abilities.output and self._performing is not None and not self._performing.done()
+
+    async def look(self) -> None:
+        """Reports the last line of its output, if there is a new one."""
+        try:
+            chunk = await cast("FilingRunner", self._runner).tail(self.task, "both", 1, TAIL)
+        except (MeantimeError, OSError):
+            return
+        last = one_line(chunk.text.strip(), LINE), chunk.at
+        if chunk.at is not None and last != self._last:
+            self._last = last
+            self._tell()
+
     def _changed(self, id: str, now: bool) -> None:
+        """The first at once, those that follow soon after together: a flood of them is not a flood of
+        messages."""
         if now:
             self._tell()
         elif not self._is_saying:
             self._is_saying = True
-            self._clock.call_later(SAY_EVERY, self._tell)
+            left = self._told + SAY_EVERY - self._clock.monotonic()
+            self._clock.call_later(max(0.0, left), self._tell)
 
     def _tell(self) -> None:
         self._is_saying = False
+        self._told = self._clock.monotonic()
         if self._performing is not None and not self._performing.done():
             self._say(self.saying())
 
     def tick(self) -> None:
-        """A question whose message was lost is asked again, and so is one whose answer was."""
+        """A question whose message was lost is asked again, and so is one whose answer was. A stop that came
+        before the run was under way reached nobody: it is requested again."""
+        if self._context.stops < self._stops:
+            self._engine.stop(self.task)
         self._ticks += 1
         if self._ticks % ASK_AGAIN == 0:
             for question, _ in list(self.asked.values()):

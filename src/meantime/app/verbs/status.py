@@ -14,6 +14,7 @@ from meantime.surfaces.daemon_client.daemon_client import Daemon
 from meantime.surfaces.terminal import task_format
 from meantime.surfaces.terminal.errors import NO_DAEMON, DaemonRefused
 from meantime.surfaces.terminal.std_streams import echo
+from meantime.surfaces.terminal.terminal_text import plain
 
 
 @verb("status", starts=False)
@@ -94,7 +95,15 @@ def _workers(info: dict[str, Any], counts: dict[str, int]) -> str:
     )
     other = [f"of other versions: {', '.join(versions)}"] if versions else []
     there = f"{len(info.get('workers', []))} workers"
-    return " · ".join([there, f"{counts.get('unclaimed', 0)} offers unclaimed", up, *other])
+    lost = sum(count for name, count in counts.items() if name.startswith("lost_"))
+    said = [
+        f"{counts.get('unclaimed', 0)} offers unclaimed",
+        *([f"the oldest for {task_format.span(age)}"] if (age := counts.get("unclaimed_age")) else []),
+        *([f"{lost} runs lost"] if lost else []),
+        up,
+    ]
+    unmet = [f"{one['waiting']} wait: {plain(one['reason'])}" for one in info.get("unmet", [])]
+    return "\n          ".join([" · ".join([there, *said, *other]), *unmet])
 
 
 def _clients(info: dict[str, Any]) -> str:

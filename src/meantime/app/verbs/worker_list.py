@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from meantime.carriers.nats.join_line import JoinLine
     from meantime.daemon.home import Home
 
-COLUMNS = ("WORKER", "HOST", "POOL", "SLOTS", "RUNNING", "VERSION", "HEARD")
+COLUMNS = ("WORKER", "HOST", "POOL", "LABELS", "SLOTS", "RUNNING", "VERSION", "HEARD")
 
 
 @verb("workers")
@@ -94,20 +94,26 @@ def _list(*, as_json: bool) -> None:
     info = daemon().get("/v1/info")
     workers, key = info.get("workers", []), info.get("ownerKey", "")
     if as_json:
-        say_json({"workers": workers, "ownerKey": key})
+        say_json({"workers": workers, "unmet": info.get("unmet", []), "ownerKey": key})
         return
     if not key:
         echo('no carrier\n  [engine] carrier = "local" in the configuration   start with one')
         return
     rows = [
         (
-            plain(one["name"]), plain(one["host"]), plain(one["pool"]), str(one["slots"]),
-            str(one["running"]), plain(one["version"]), _heard(one),
+            plain(one["name"]), plain(one["host"]), plain(one["pool"]), _labels(one),
+            str(one["slots"]), str(one["running"]), plain(one["version"]), _heard(one),
         )
         for one in workers
     ]  # fmt: skip
     echo("\n".join(task_format.table(COLUMNS, rows, shrink=1)) if rows else "no workers")
+    for need in info.get("unmet", []):
+        echo(f"{need['waiting']} wait: {plain(need['reason'])}")
     echo(f'owner_key = "{key}"')
+
+
+def _labels(one: task_format.Wire) -> str:
+    return plain(" ".join(f"{name}={value}" for name, value in sorted(one["labels"].items())))
 
 
 def _heard(one: task_format.Wire) -> str:

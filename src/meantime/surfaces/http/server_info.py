@@ -28,6 +28,7 @@ from .server_schemas import (
     Stats,
     WireLimits,
     WireToolset,
+    WireUnmetNeed,
     WireWorker,
 )
 from .task_requests import LimitsBody
@@ -80,6 +81,7 @@ async def get_info(deps: Dependencies, asked: RequestContext[None, None]) -> Inf
         hosts=[PushedHost(thread=host.thread, grade=host.grade, kind=host.kind) for host in hosts],
         executors=about.executors if asked.thread is None else (),
         workers=[WireWorker(**asdict(one)) for one in about.workers] if asked.thread is None else [],
+        unmet=[WireUnmetNeed(**asdict(one)) for one in about.unmet] if asked.thread is None else [],
         owner_key=about.owner_key,
         clients=about.clients + deps.feed.clients,
     )

@@ -90,6 +90,14 @@ class WireWorker(Answer):
     skew: Annotated[float, described("Seconds that its clock is ahead of the owner's.")]
 
 
+class WireUnmetNeed(Answer):
+    place: Annotated[str, described("pool:NAME, and the labels that it asks for.")]
+    kind: str
+    name: Annotated[str, described("The function; empty for a command.")]
+    waiting: Annotated[Count, described("Tasks that wait for it.")]
+    reason: str
+
+
 class Info(Answer):
     name: Literal["meantime"]
     version: str
@@ -108,6 +116,10 @@ class Info(Answer):
     hosts: Annotated[list[PushedHost], described("A thread's token sees its own host only.")]
     executors: tuple[dict[str, Any], ...]
     workers: Annotated[list[WireWorker], described("Workers on other machines; empty for a thread's token.")]
+    unmet: Annotated[
+        list[WireUnmetNeed],
+        described("Work that waits, and that no worker can perform; empty for a thread's token."),
+    ]
     owner_key: Annotated[str, described("The public key that workers pin; empty without a carrier.")]
     clients: Count
 

@@ -128,7 +128,7 @@ def doing(task: Wire) -> str:
     if task.get("error"):
         return plain(task["error"])
     if task.get("state") == "queued":
-        return "waits for a slot"
+        return plain(_waits_for(task))
     if task.get("question"):
         return "asks: " + plain(task["question"]["text"])
     progress: Wire = task.get("progress") or {}
@@ -141,7 +141,13 @@ def doing(task: Wire) -> str:
         said = plain(last) + (f" ×{times}" if times > 1 else "")
     if task.get("state") not in ACTIVE:
         return ""
-    return " ".join([*([f"{percent:.0f} %"] if percent is not None else []), *([said] if said else [])])
+    doing = " ".join([*([f"{percent:.0f} %"] if percent is not None else []), *([said] if said else [])])
+    worker = task.get("worker")
+    return " · ".join([*([f"on {plain(worker)}"] if worker else []), *([doing] if doing else [])])
+
+
+def _waits_for(task: Wire) -> str:
+    return f"waits for a worker of {task['place']}" if task.get("place") else "waits for a slot"
 
 
 def _of_row(row: Wire) -> str:
