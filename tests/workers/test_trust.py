@@ -190,7 +190,7 @@ async def test_an_offer_of_another_protocol_is_left_to_a_worker_that_knows_it(
 ):
     await site.open()
     worker = await site.worker()
-    offer = site.pools._signer.signed(_other_protocol(_offer()))
+    offer = site.pools._post.signer.signed(_other_protocol(_offer()))
     site.broker.put("default", "newer", offer)
     await until(lambda: "has protocol 2; this side speaks 1" in caplog.text)
     assert not worker.state.pending
@@ -201,8 +201,8 @@ async def test_an_offer_of_another_protocol_is_left_to_a_worker_that_knows_it(
 async def test_an_offer_with_unknown_work_is_left_to_a_worker_that_knows_it(site: Site):
     await site.open()
     worker = await site.worker()
-    site.broker.put("default", "newer", site.pools._signer.signed(_offer(work="quantum")))
-    site.broker.put("default", "missing", site.pools._signer.signed(_offer(work="call", name=f"{JOBS}:new")))
+    site.broker.put("default", "newer", site.pools._post.signer.signed(_offer(work="quantum")))
+    site.broker.put("default", "missing", site.pools._post.signer.signed(_offer(work="call", name=f"{JOBS}:new")))
     await until(lambda: not site.broker.is_empty("default"))
     assert not worker.state.pending
 
