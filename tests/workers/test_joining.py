@@ -123,6 +123,7 @@ class Owner:
         self.home = Home(folder / "owner", folder / "owner.toml")
         self.home.make()
         self.other = Home(folder / "elsewhere", folder / "elsewhere.toml")
+        self.other.make()
         self.files = AccountFiles(self.home.folder / "nats")
         self.carrier: LocalOwner | None = None
         self.received: list[tuple[str, bytes]] = []
