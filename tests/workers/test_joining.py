@@ -320,6 +320,15 @@ async def test_workers_of_the_owners_machine_have_names_of_their_own(owner: Owne
         await worker_address(owner.home, section, "w1", "default")
 
 
+async def test_a_worker_of_the_same_machine_joins_by_the_file_of_the_owner(owner: Owner):
+    """For a ledger that a program opened: it is in no home."""
+    given = read_given(str(join_file(owner.home)))
+    assert given.is_own
+    await join_owner(owner.other, given, "e1", "default")
+    found = await worker_address(owner.other, WorkerSection(), "e1", "default")
+    assert (found.carrier.worker, found.is_own) == ("e1", True)
+
+
 async def test_several_that_joined_must_be_named(owner: Owner):
     for name in ("w1", "w2"):
         await owner.join(owner.line(), name)
