@@ -22,7 +22,7 @@ from meantime.carriers.nats.join_answers import answer_join, make_line
 from meantime.carriers.nats.join_line import JoinLine, read_join_line
 from meantime.carriers.nats.nats_address import read_address
 from meantime.carriers.nats.nats_worker import NatsWorker
-from meantime.carriers.nats.server_accounts import AccountFiles, AccountRecord, new_login
+from meantime.carriers.nats.server_accounts import AccountFiles, PrivateServerRecord, new_login
 from meantime.carriers.nats.server_config import ServerTls
 from meantime.daemon.home import Home
 from meantime.kernel.errors import Disconnected, Refused
@@ -360,7 +360,9 @@ async def test_an_address_of_another_machine_is_refused(tmp_path: Path):
 def files(tmp_path: Path) -> AccountFiles:
     """Of a server that does not run."""
     files = AccountFiles(tmp_path / "nats")
-    with files.change(AccountRecord(4222, new_login(), {}, tls=ServerTls("c", "k"), fingerprint="00" * 32)):
+    with files.change(
+        PrivateServerRecord(4222, new_login(), {}, tls=ServerTls("c", "k"), fingerprint="00" * 32)
+    ):
         pass
     return files
 
