@@ -22,7 +22,7 @@ from meantime.carriers.nats.join_answers import answer_join, make_line
 from meantime.carriers.nats.join_line import JoinLine, read_join_line
 from meantime.carriers.nats.nats_address import read_address
 from meantime.carriers.nats.nats_worker import NatsWorker
-from meantime.carriers.nats.server_accounts import AccountFiles, AccountRecord, new_login
+from meantime.carriers.nats.server_accounts import AccountFiles, PrivateServerRecord, new_login
 from meantime.carriers.nats.server_config import ServerTls
 from meantime.daemon.home import Home
 from meantime.kernel.errors import Disconnected, Refused
@@ -123,6 +123,7 @@ class Owner:
         self.home = Home(folder / "owner", folder / "owner.toml")
         self.home.make()
         self.other = Home(folder / "elsewhere", folder / "elsewhere.toml")
+        self.other.make()
         self.files = AccountFiles(self.home.folder / "nats")
         self.carrier: LocalOwner | None = None
         self.received: list[tuple[str, bytes]] = []
@@ -319,6 +320,15 @@ async def test_workers_of_the_owners_machine_have_names_of_their_own(owner: Owne
         await worker_address(owner.home, section, "w1", "default")
 
 
+async def test_a_worker_of_the_same_machine_joins_by_the_file_of_the_owner(owner: Owner):
+    """For a ledger that a program opened: it is in no home."""
+    given = read_given(str(join_file(owner.home)))
+    assert given.is_own
+    await join_owner(owner.other, given, "e1", "default")
+    found = await worker_address(owner.other, WorkerSection(), "e1", "default")
+    assert (found.carrier.worker, found.is_own) == ("e1", True)
+
+
 async def test_several_that_joined_must_be_named(owner: Owner):
     for name in ("w1", "w2"):
         await owner.join(owner.line(), name)
@@ -350,7 +360,9 @@ async def test_an_address_of_another_machine_is_refused(tmp_path: Path):
 def files(tmp_path: Path) -> AccountFiles:
     """Of a server that does not run."""
     files = AccountFiles(tmp_path / "nats")
-    with files.change(AccountRecord(4222, new_login(), {}, tls=ServerTls("c", "k"), fingerprint="00" * 32)):
+    with files.change(
+        PrivateServerRecord(4222, new_login(), {}, tls=ServerTls("c", "k"), fingerprint="00" * 32)
+    ):
         pass
     return files
 

@@ -95,9 +95,8 @@ def revoke_login(home: Home, name: str) -> str:
         check_name("worker", name)
         database = _database(home)
         if database is not None:
-            if name not in dict(_done(list_workers(database))):
+            if not _done(remove_worker(database, name)):
                 raise _unknown(name)
-            _done(remove_worker(database, name))
         else:
             with _files(
                 home, f"Remove user worker-{name} from the configuration of the server."

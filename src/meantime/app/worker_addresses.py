@@ -76,9 +76,11 @@ async def worker_address(home: Home, given: WorkerSection, name: str, pool: str)
     if given.carrier:
         return _configured(given, name or default_name())
     login = _stored(home, name)
-    if login is not None and not login.is_own:
+    if login is not None and (not login.is_own or not join_file(home).exists()):
         return _joined(login, pool)
     local = read_local(join_file(home))
+    if login is not None and login.owner_key != local.owner_key:  # of another ledger on this machine
+        return _joined(login, pool)
     if login is not None and pool in login.pools:  # the daemon may listen elsewhere since
         address = replace(local.address, user=login.address.user, password=login.address.password)
         return _joined(replace(login, address=address), pool)

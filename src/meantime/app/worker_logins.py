@@ -112,7 +112,6 @@ async def join_owner(home: Home, given: GivenLine, name: str, pool: str) -> Work
     authority = ""
     if line.fingerprint:
         authority = await asyncio.to_thread(fetch_authority, line.server, line.fingerprint)
-    home.make()
     folder = worker_folder(home, name)
     for each in (folder.parent, folder):
         each.mkdir(mode=0o700, exist_ok=True)

@@ -16,7 +16,7 @@ from meantime.app.config_sources import load
 from meantime.app.local_owner import LOCAL
 from meantime.app.worker_logins import WorkerLogin, stored_logins, worker_folder
 from meantime.carriers.nats.nats_address import NatsAddress, read_address
-from meantime.carriers.nats.server_accounts import AccountFiles, AccountRecord
+from meantime.carriers.nats.server_accounts import AccountFiles, PrivateServerRecord
 from meantime.carriers.nats.server_probe import LEAST_PAYLOAD, ServerLook, look_at_server
 from meantime.carriers.nats.tls_certificates import valid_until
 from meantime.carriers.postgres.database_probe import look_at_database
@@ -97,7 +97,7 @@ def _permissions(name: str, look: ServerLook) -> Iterator[CheckRow]:
         yield CheckRow("login", OK, f"worker {name} can pull, acknowledge, speak and be told; no more")
 
 
-def _certificate(record: AccountRecord) -> Iterator[CheckRow]:
+def _certificate(record: PrivateServerRecord) -> Iterator[CheckRow]:
     if record.tls is None:
         return
     until = min(valid_until(Path(record.tls.certificate)), valid_until(Path(record.ca_file)))

@@ -14,7 +14,7 @@ from meantime.app.daemon_log import begin, to_stderr
 from meantime.app.worker_addresses import worker_address
 from meantime.app.worker_logins import default_name, join_owner, read_given, worker_folder
 from meantime.app.worker_parts import make_worker
-from meantime.daemon.home import Home
+from meantime.daemon.home import BadHome, Home
 from meantime.kernel.errors import InvalidInput, MeantimeError
 from meantime.surfaces.cli.parameter_types import Whole
 from meantime.surfaces.cli.verb import daemon, option, verb
@@ -43,10 +43,11 @@ def command(join: str | None, name: str | None, pool: str | None, slots: int | N
     home = daemon().home
     begin(to_stderr())
     try:
+        home.make()
         given = load(home).values.worker
         given = replace(given, name=name or given.name, pool=pool or given.pool, slots=slots or given.slots)
         asyncio.run(_live(home, given, join, no_run=no_run))
-    except MeantimeError as problem:
+    except (MeantimeError, BadHome) as problem:
         raise CliError(problem.message, problem.hint) from None
     return 0
 

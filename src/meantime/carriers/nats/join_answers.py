@@ -15,7 +15,7 @@ from meantime.ports.carrier import check_name
 
 from .join_line import ANOTHER, JoinLine
 from .join_request import PROTOCOL, JoinAnswer, JoinRequest
-from .server_accounts import WILDCARDS, AccountFiles, AccountRecord, bracketed
+from .server_accounts import WILDCARDS, AccountFiles, PrivateServerRecord, bracketed
 from .server_config import JoinCredential
 
 EXPIRES = 15 * 60.0  # seconds that a join line is good for
@@ -67,12 +67,12 @@ def own_line(files: AccountFiles) -> JoinLine:
         return _line(record, f"{bracketed(host)}:{record.port}", OWN_LINE, line)
 
 
-def _line(record: AccountRecord, server: str, id: str, line: JoinCredential) -> JoinLine:
+def _line(record: PrivateServerRecord, server: str, id: str, line: JoinCredential) -> JoinLine:
     pinned = bytes.fromhex(record.fingerprint)
     return JoinLine(server, record.space, pinned, record.owner_key, id, line.password, int(line.expires))
 
 
-def _server(record: AccountRecord, address: str) -> str:
+def _server(record: PrivateServerRecord, address: str) -> str:
     host, _, port = (
         address.rpartition(":") if re.search(r"[^:\]]:\d+$|\]:\d+$", address) else (address, "", "")
     )

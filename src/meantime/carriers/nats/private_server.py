@@ -22,7 +22,7 @@ from meantime.system.process import Process, process
 from meantime.system.program_search import find_program
 
 from .nats_address import LOOPBACK, NatsAddress, is_loopback
-from .server_accounts import AccountFiles, AccountRecord, free_port, new_login
+from .server_accounts import AccountFiles, PrivateServerRecord, free_port, new_login
 from .tls_certificates import CarrierCertificates
 
 logger = logging.getLogger("meantime")
@@ -65,7 +65,7 @@ class PrivateNats:
         self._port = port
         self._certificates = certificates
         self._owner_key = owner_key
-        self._record: AccountRecord | None = None
+        self._record: PrivateServerRecord | None = None
         self._child: subprocess.Popen[bytes] | None = None
         self._watching: asyncio.Task[None] | None = None
         self._looked = 0.0  # for join lines that expired
@@ -106,7 +106,7 @@ class PrivateNats:
         """Writes down how it is to listen. Returns the server of before if it listens otherwise."""
         made = self._certificates
         free_port(self._host)  # it is an address of this machine
-        with self.files.change(AccountRecord(0, new_login(), {})) as record:
+        with self.files.change(PrivateServerRecord(0, new_login(), {})) as record:
             before = (record.host, record.port, record.tls is None)
             record.host = self._host
             record.port = self._port or record.port
@@ -147,7 +147,7 @@ class PrivateNats:
         with self.files.change(self._known()) as self._record:
             self._record.workers.pop(worker, None)
 
-    def _known(self) -> AccountRecord:
+    def _known(self) -> PrivateServerRecord:
         if self._record is None:
             raise InvalidInput("The private NATS server was not started.", hint="Start it first.")
         return self._record

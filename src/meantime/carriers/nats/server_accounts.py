@@ -33,7 +33,7 @@ LOCK_WAIT = 10.0  # seconds
 WILDCARDS = {"0.0.0.0": LOOPBACK, "::": "::1"}  # listen on every address: we connect to loopback
 
 
-class AccountRecord(Struct):
+class PrivateServerRecord(Struct):
     """Contents of `server.json`."""
 
     port: int
@@ -108,9 +108,9 @@ class AccountFiles:
     def path(self) -> Path:
         return self.folder / "server.json"
 
-    def read(self) -> AccountRecord | None:
+    def read(self) -> PrivateServerRecord | None:
         try:
-            return msgspec.json.decode(self.path.read_bytes(), type=AccountRecord)
+            return msgspec.json.decode(self.path.read_bytes(), type=PrivateServerRecord)
         except FileNotFoundError:
             return None
         except msgspec.DecodeError as problem:
@@ -120,7 +120,7 @@ class AccountFiles:
             ) from None
 
     @contextmanager
-    def change(self, absent: AccountRecord | None = None) -> Generator[AccountRecord]:
+    def change(self, absent: PrivateServerRecord | None = None) -> Generator[PrivateServerRecord]:
         """The record, to be changed; an exception leaves the files as they were. A server that runs reads its
         configuration again.
 
@@ -159,7 +159,7 @@ class AccountFiles:
         finally:
             os.close(lock)
 
-    def _write(self, record: AccountRecord) -> None:
+    def _write(self, record: PrivateServerRecord) -> None:
         if not record.port:
             record.port = free_port(record.host)
         config = server_config(

@@ -64,18 +64,22 @@ async def add_worker(address: PostgresAddress, worker: str, pools: Sequence[str]
     return PostgresAddress(_with_login(address.url, role, password), address.space)
 
 
-async def remove_worker(address: PostgresAddress, worker: str) -> None:
-    """Takes the role away, and ends its connections."""
+async def remove_worker(address: PostgresAddress, worker: str) -> bool:
+    """Takes the role away, and ends its connections. Returns whether there was one."""
     check_postgres()
     role = role_name(address, check_name("worker", worker))
     client = await connect_postgres(address)
     try:
         await client.execute("DELETE FROM account WHERE role = $1", role)
-        if await client.fetchval("SELECT true FROM pg_roles WHERE rolname = $1", role):
+        is_there = bool(await client.fetchval("SELECT true FROM pg_roles WHERE rolname = $1", role))
+        if is_there:
             await client.execute(f"ALTER ROLE {role} NOLOGIN")
+            # An owner that is not a superuser may end connections of, and drop, its own roles only.
+            await client.execute(f"GRANT {role} TO CURRENT_USER")
             await client.execute(END_CONNECTIONS, role)
             await client.execute(f"DROP OWNED BY {role}")
             await client.execute(f"DROP ROLE {role}")
+        return is_there
     finally:
         await client.close(timeout=1.0)
 
