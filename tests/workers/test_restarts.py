@@ -278,3 +278,17 @@ async def test_a_command_that_was_cancelled_while_its_worker_was_away_is_stopped
     await asyncio.sleep(0.3)  # six rounds of it
     assert ticks.stat().st_size == size
     assert (await handle.get()).status is Status.CANCELLED
+
+
+async def test_a_worker_that_drains_claims_nothing_even_if_it_was_waiting_for_offers(site: Site):
+    mt = await site.open()
+    worker = await site.worker()
+    await mt.thread("a").start(Call(jobs.add, 1, 1), place=PLACE)  # the queue is made, and it waits there
+    await until(lambda: not worker.state.journal and not worker.state.pending)
+    worker.is_draining = True
+    handle = await mt.thread("a").start(Call(jobs.add, 1, 2), place=PLACE)
+    other = await site.worker("w2")
+    assert await handle.result(20) == 3
+    task = await handle.get()
+    assert task.run.claim is not None
+    assert task.run.claim.worker == other._carrier.worker

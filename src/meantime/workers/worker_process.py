@@ -121,7 +121,7 @@ class Worker:
     async def _pull(self) -> None:
         while True:
             free = self._settings.slots - self.state.taken
-            if free <= 0 or self.is_draining or self._clock.monotonic() < self._resting:
+            if free <= 0 or self._claims_nothing:
                 await asyncio.sleep(FULL_WAIT)
                 continue
             try:
@@ -130,9 +130,17 @@ class Worker:
                 logger.warning("No offers could be pulled: %s", problem)
                 await asyncio.sleep(PULL_WAIT)
                 continue
+            if self._claims_nothing:  # since this pull began to wait
+                for offered in found:
+                    self._carrier.release(offered)
+                continue
             claimed = [self._offered(offered) for offered in found]
             if found and not any(claimed):  # they come back at once: others must have time to take them
                 await asyncio.sleep(RELEASED_WAIT)
+
+    @property
+    def _claims_nothing(self) -> bool:
+        return self.is_draining or self._clock.monotonic() < self._resting
 
     def _offered(self, offered: Offered) -> bool:
         """Whether it was claimed. One that the owner did not sign is removed; one that this worker does not
@@ -217,16 +225,16 @@ class Worker:
         match effect:
             case Say(message):
                 self._say(message)
-            case Keep(nonce):
-                return self._keep(nonce)
+            case Keep(nonce, synced):
+                return self._keep(nonce, synced=synced)
             case Drop(granted):
                 self._performed(granted, again=True).forget()
                 self.runs.pop(granted.nonce, None)
                 self._journal.drop(granted.nonce)
             case Begin(granted):
-                self._performed(granted, again=False).begin(self._ended)
+                self._performed(granted, again=False).begin(self._ended, self._give_back)
             case TakeUp(granted):
-                self._performed(granted, again=True).begin(self._ended)
+                self._performed(granted, again=True).begin(self._ended, self._give_back)
             case Describe(nonce):
                 if run := self.runs.get(nonce):
                     self._say(run.saying())
@@ -235,20 +243,27 @@ class Worker:
                     self._carrier.acknowledge(offered)
         return True
 
-    def _keep(self, nonce: str) -> bool:
+    def _keep(self, nonce: str, *, synced: bool) -> bool:
         """A run that cannot be written down is not begun, and is another worker's. An ending that cannot be
         is sent all the same; only a crash before it is acknowledged would lose it."""
         entry = self.state.journal[nonce]
         try:
-            self._journal.keep(entry)
+            self._journal.keep(entry, synced=synced)
         except OSError as problem:
-            logger.error("The journal could not be written: %s", problem)
             if entry.ended is None:
-                del self.state.journal[nonce]
-                self._resting = self._clock.monotonic() + REST
-                self._say(say.UnknownMessage(nonce=nonce, home=self.state.home, boot=self.state.boot))
+                self._give_back(nonce, problem)
                 return False
+            logger.error("The journal could not be written: %s", problem)
         return True
+
+    def _give_back(self, nonce: str, problem: Exception) -> None:
+        """A run that was granted cannot be begun, because the disk is full: it is another worker's."""
+        logger.error("A run could not be begun, and no more is claimed for %g s: %s", REST, problem)
+        del self.state.journal[nonce]
+        self.runs.pop(nonce, None)
+        self._journal.drop(nonce)
+        self._resting = self._clock.monotonic() + REST
+        self._say(say.UnknownMessage(nonce=nonce, home=self.state.home, boot=self.state.boot))
 
     def _performed(self, granted: say.GrantedMessage, *, again: bool) -> PerformedRun:
         run = self.runs.get(granted.nonce)

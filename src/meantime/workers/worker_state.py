@@ -137,6 +137,8 @@ class WorkerSideState:
         for nonce, unheard in self._unheard.items():
             unheard.said += seconds
             if unheard.said >= ENDED_AGAIN[min(unheard.times, len(ENDED_AGAIN) - 1)]:
+                if unheard.times == 0:  # the owner is away: from now on a power cut must not take it
+                    effects.append(Keep(nonce, synced=True))
                 unheard.said, unheard.times = 0.0, unheard.times + 1
                 ended = self.journal[nonce].ended
                 assert ended is not None
