@@ -13,7 +13,7 @@ from meantime.kernel.model import Task
 from meantime.runners.shell.runner import ShellRunner
 from meantime.workers.effects import Begin, Keep, Say
 from meantime.workers.messages import GrantedMessage, OfferMessage
-from meantime.workers.worker_state import ENDED_AGAIN, WorkerSideState, lost_ending
+from meantime.workers.worker_state import ENDED_AGAIN, SYNC_AT, WorkerSideState, lost_ending
 
 from .conftest import PLACE, Site, until
 from .simulation import Row, as_task
@@ -38,8 +38,10 @@ def test_an_ending_is_synced_once_when_the_owner_does_not_acknowledge_it():
     state.granted(granted)
     ended = lost_ending(granted)
     assert state.finished("n1", ended) == [Keep("n1"), Say(ended)]
-    assert state.tick(ENDED_AGAIN[0]) == [Keep("n1", synced=True), Say(ended)]
-    assert state.tick(ENDED_AGAIN[1]) == [Say(ended)]
+    for seconds in ENDED_AGAIN[:SYNC_AT]:
+        assert state.tick(seconds) == [Say(ended)]
+    assert state.tick(ENDED_AGAIN[SYNC_AT]) == [Keep("n1", synced=True), Say(ended)]
+    assert state.tick(ENDED_AGAIN[-1]) == [Say(ended)]
 
 
 async def test_a_command_whose_files_find_no_room_is_another_workers(

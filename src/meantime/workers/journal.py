@@ -3,7 +3,7 @@
 One file for each claim, there whole or not at all. Values of variables and stdin are never in it. It survives
 the end of the worker's process, and need not survive that of the machine: the boot of a claim tells that, and
 the owner then believes nothing that the journal does not have. So a claim costs no fsync. An ending that the
-owner does not acknowledge at once is synced.
+owner does not acknowledge within seconds is synced.
 """
 
 from __future__ import annotations

@@ -31,7 +31,8 @@ from meantime.ports.worker_pools import CurrentTasks, PlacedTasks, WorkerAbout
 from . import messages as say
 from .effects import Commit, Conclude, Lose, OwnerEffect, Publish, SendGrant, Settle, StopStray, Tell, Unbegun
 from .followed_run import FollowedRun
-from .message_parts import PartAssembly, cut
+from .message_batch import MessageBatch, unbatched
+from .message_parts import PartAssembly
 from .output_copy import copy_files
 from .owner_key import Signer
 from .owner_state import GRACE, LEASE, OwnerState
@@ -64,6 +65,7 @@ class WorkerPools:
         self._unheard: dict[str, tuple[str, str, Fence]] = {}  # tasks whose ending is being recorded
         self._pools: set[str] = set()
         self._parts: dict[str, PartAssembly] = {}
+        self._batch = MessageBatch(carrier.to_worker, signer.signed)
         self._requests = WorkerRequests(self._tell, clock)
         self._beside = BackgroundTasks()
         self._counts: Counter[str] = Counter()
@@ -93,6 +95,7 @@ class WorkerPools:
             self._alarm.cancel()
         self._requests.close()
         await self._beside.close()
+        self._batch.flush()
         await self._carrier.close()
 
     def _state_changed(self, state: CarrierState) -> None:
@@ -180,7 +183,8 @@ class WorkerPools:
         if data is None:
             return
         try:
-            self._take(worker, say.from_worker(data))
+            for message in unbatched(data):
+                self._take(worker, say.from_worker(message))
         except say.UnreadableMessage as problem:
             self._counts["refused_messages"] += 1
             if problem.code == "unknown_protocol":
@@ -343,8 +347,7 @@ class WorkerPools:
             self._tell(run.claim.worker, say.CancelMessage(nonce=run.claim.nonce, times=run.context.stops))
 
     def _tell(self, worker: str, message: say.FromOwner) -> None:
-        for part in cut(self._signer.signed(say.encode(message))):
-            self._carrier.to_worker(worker, part)
+        self._batch.add(worker, say.encode(message))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         async def quietly() -> None:

@@ -22,7 +22,8 @@ from meantime.ports.event_loop import BackgroundTasks
 from . import messages as say
 from .effects import Begin, Describe, Drop, Keep, Say, Taken, TakeUp, WorkerEffect
 from .journal import ClaimJournal
-from .message_parts import PartAssembly, cut
+from .message_batch import MessageBatch, unbatched
+from .message_parts import PartAssembly
 from .owner_key import Verifier
 from .worker_run import PerformedRun
 from .worker_state import WorkerSideState
@@ -64,6 +65,7 @@ class Worker:
         self.state = WorkerSideState("", settings.boot)
         self.runs: dict[str, PerformedRun] = {}
         self._parts = PartAssembly()
+        self._batch = MessageBatch(lambda _, part: carrier.to_owner(part))
         self._beside = BackgroundTasks()
         self._pulling: asyncio.Task[None] | None = None
         self._alarm: Alarm | None = None
@@ -108,6 +110,7 @@ class Worker:
         for run in list(self.runs.values()):
             await run.leave()
         await self._beside.close()
+        self._batch.flush()
         await self._carrier.close()
         await self._engine.close()
         self._journal.close()
@@ -171,9 +174,9 @@ class Worker:
     def _receive(self, frame: bytes) -> None:
         joined = self._parts.joined(frame)
         data = None if joined is None else self._verifier.opened(joined)
-        said = None if data is None else _read(data)
-        if said is not None:
-            self._take(said)
+        for message in _each(data) if data is not None else ():
+            if (said := _read(message)) is not None:
+                self._take(said)
 
     def _take(self, said: say.FromOwner) -> None:
         match said:
@@ -277,8 +280,7 @@ class Worker:
             self._do(self.state.finished(ended.nonce, ended))
 
     def _say(self, message: say.FromWorker) -> None:
-        for part in cut(say.encode(message)):
-            self._carrier.to_owner(part)
+        self._batch.add("", say.encode(message))
 
     # -- time
 
@@ -299,7 +301,7 @@ class Worker:
                 slots=settings.slots,
                 running=self.state.running,
                 runs=tuple(self.state.journal),
-                tasks=tuple(entry.granted.task.id for entry in self.state.journal.values()),
+                tasks=tuple("" if one.ended else one.granted.task.id for one in self.state.journal.values()),
                 host=socket.gethostname(),
                 version=settings.version,
                 labels=settings.labels,
@@ -310,6 +312,14 @@ class Worker:
         )
         if not self._closed:
             self._alarm = self._clock.call_later(TICK, self._tick)
+
+
+def _each(data: bytes) -> list[bytes]:
+    try:
+        return unbatched(data)
+    except say.UnreadableMessage as problem:
+        logger.warning("A message of the owner was refused: %s", problem)
+        return []
 
 
 def _read(data: bytes) -> say.FromOwner | None:
