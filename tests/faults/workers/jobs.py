@@ -39,6 +39,13 @@ def job_of(seed: int, n: int) -> Job:
     return Job(f"a{n % 4}-{n:05}", f"a{n % 4}", kind, round(seconds, 2), rng.random() < 0.3)
 
 
+def mend_sleep() -> None:
+    """Under libfaketime, with a clock that was turned back, `time.sleep` of Python fails with EINVAL. The
+    processes of commands would fail for the same reason, so their clocks are not turned."""
+    if os.environ.pop("LD_PRELOAD", None) is not None:
+        time.sleep = lambda seconds: select.select([], [], [], seconds) and None
+
+
 def _began(id: str, thread: str) -> int:
     attempt = FENCE.get()[1]
     works.say("ran", thread, id, f"{attempt} {os.environ[WORKER]} {time.monotonic():.2f}")
@@ -52,7 +59,7 @@ async def waiting(id: str, thread: str, seconds: float) -> str:
 
 
 def blocking(id: str, thread: str, seconds: float) -> str:
-    select.select([], [], [], seconds if _began(id, thread) == 1 else QUICK)  # libfaketime breaks time.sleep
+    time.sleep(seconds if _began(id, thread) == 1 else QUICK)
     works.say("finishing", thread, id)
     return id
 

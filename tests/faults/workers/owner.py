@@ -132,6 +132,7 @@ if __name__ == "__main__":
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s")
     works.SYNCED = False  # only processes die here
     plant("owner")
+    jobs.mend_sleep()
     _, place, address, number, count, seconds = sys.argv
     asyncio.run(Owner(Path(place), address, int(number), int(count), float(seconds)).live())
     os.write(1, b"done\n")

@@ -64,5 +64,6 @@ if __name__ == "__main__":
     works.SYNCED = False  # only processes die here
     works.open_ledger(Path(place))
     plant("worker")
+    jobs.mend_sleep()
     show_fences()
     asyncio.run(live(Path(place), address, own, int(count)))
