@@ -1,10 +1,13 @@
-"""Work at workers over NATS: what it costs beside the same work here, and beside other queues."""
+"""Work at workers over NATS: its costs beside the same work here, and its faults beside those of other queues."""
 
 from __future__ import annotations
 
-from . import active, costs
+import asyncio
+
+from . import active, costs, others
 
 
 async def run() -> None:
     await costs.run()
     await active.run()
+    await asyncio.to_thread(others.run)

@@ -71,6 +71,25 @@ async def test_a_command_whose_files_find_no_room_is_another_workers(
     assert task.run.claim.worker == "w2"
 
 
+async def test_the_trace_of_a_command_is_there_before_its_claim_is_written_down(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+):
+    """A worker that is killed in between has begun nothing. The other way round, half a trace would belong to
+    a claim that is on record, and the command would be lost."""
+    mt = await site.open()
+    await site.worker("w1")
+    prepare, written = ShellRunner.prepare, list[Path]()
+
+    def prepared(self: ShellRunner, task: Task) -> None:
+        written.extend((site.folder / "home-w1" / "journal").glob("*.json"))
+        prepare(self, task)
+
+    monkeypatch.setattr(ShellRunner, "prepare", prepared)
+    handle = await mt.thread("a").start(Shell("echo done"), place=PLACE)
+    assert (await handle.wait(20)).status is Status.COMPLETED
+    assert not written
+
+
 def test_what_the_journal_holds_is_there_after_the_process_is_gone(tmp_path: Path):
     from meantime.workers.journal import ClaimJournal
     from meantime.workers.worker_state import JournalEntry

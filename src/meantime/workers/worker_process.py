@@ -235,9 +235,9 @@ class Worker:
                 self.runs.pop(granted.nonce, None)
                 self._journal.drop(granted.nonce)
             case Begin(granted):
-                self._performed(granted, again=False).begin(self._ended, self._give_back)
+                self._performed(granted, again=False).begin(self._ended)
             case TakeUp(granted):
-                self._performed(granted, again=True).begin(self._ended, self._give_back)
+                self._performed(granted, again=True).begin(self._ended)
             case Describe(nonce):
                 if run := self.runs.get(nonce):
                     self._say(run.saying())
@@ -251,8 +251,11 @@ class Worker:
         is sent all the same; only a crash before it is acknowledged would lose it."""
         entry = self.state.journal[nonce]
         try:
+            if entry.ended is None:
+                self._performed(entry.granted, again=False).prepare()
+                del self.runs[nonce]  # the one that begins has the values of its variables, too
             self._journal.keep(entry, synced=synced)
-        except OSError as problem:
+        except (OSError, MeantimeError) as problem:
             if entry.ended is None:
                 self._give_back(nonce, problem)
                 return False
@@ -262,9 +265,9 @@ class Worker:
     def _give_back(self, nonce: str, problem: Exception) -> None:
         """A run that was granted cannot be begun, because the disk is full: it is another worker's."""
         logger.error("A run could not be begun, and no more is claimed for %g s: %s", REST, problem)
-        del self.state.journal[nonce]
-        self.runs.pop(nonce, None)
-        self._journal.drop(nonce)
+        entry = self.state.journal.pop(nonce)
+        self._performed(entry.granted, again=True).forget()
+        del self.runs[nonce]
         self._resting = self._clock.monotonic() + REST
         self._say(say.UnknownMessage(nonce=nonce, home=self.state.home, boot=self.state.boot))
 

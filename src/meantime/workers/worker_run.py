@@ -11,8 +11,8 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from meantime.execution.context import LOOK, WorkContext
-from meantime.kernel.errors import Degraded, MeantimeError, NotFound
-from meantime.kernel.model import Chunk, Failed, fence_of
+from meantime.kernel.errors import MeantimeError, NotFound
+from meantime.kernel.model import Chunk, fence_of
 from meantime.kernel.outcomes import Report
 from meantime.kernel.questions import Question, Reply
 from meantime.link import wire_errors
@@ -72,34 +72,30 @@ class PerformedRun:
 
     # -- performing
 
-    def begin(
-        self, ended: Callable[[EndedMessage], None], unbegun: Callable[[str, MeantimeError], None]
-    ) -> None:
-        """One of them is called at the end; `unbegun`, with the nonce, if there is no room for its files."""
+    def prepare(self) -> None:
+        """Before it is written down: then a trace that nobody has taken up means that it never began. Raises
+        MeantimeError if there is no room for it."""
+        if self._runner.abilities.adopt:
+            cast("LastingRunner", self._runner).prepare(self.task)
+
+    def begin(self, ended: Callable[[EndedMessage], None]) -> None:
         if self._runner.abilities.adopt and self._again:
             self._began -= cast("LastingRunner", self._runner).age(self.task) or 0.0
         timeout = self.task.run.timeout
         if timeout is not None:
             left = max(0.0, timeout + STEP_IN - self.age)
             self._alarm = self._clock.call_later(left, self._overdue)
-        self._performing = asyncio.get_running_loop().create_task(self._perform(ended, unbegun))
+        self._performing = asyncio.get_running_loop().create_task(self._perform(ended))
 
     @property
     def age(self) -> float:
         return self._clock.monotonic() - self._began
 
-    async def _perform(
-        self, ended: Callable[[EndedMessage], None], unbegun: Callable[[str, MeantimeError], None]
-    ) -> None:
+    async def _perform(self, ended: Callable[[EndedMessage], None]) -> None:
         CURRENT.set(self._context)
-        try:
-            report = await self._report()
-        except Degraded as problem:
-            unbegun(self.granted.nonce, problem)
-            return
-        finally:
-            if self._alarm is not None:
-                self._alarm.cancel()
+        report = await self._report()
+        if self._alarm is not None:
+            self._alarm.cancel()
         if report.detached:
             return  # it goes on, and the next life takes it up
         wire = to_wire(replace(report, timed_out=report.timed_out or self._timed_out))
@@ -117,19 +113,11 @@ class PerformedRun:
         )
 
     async def _report(self) -> Report:
-        """Raises Degraded before anything is begun: the disk is full."""
         given: dict[str, Any] = {}
         if self.task.work.kind == "shell":
             given["env"] = self.granted.env
             if self.granted.stdin is not None:
                 given["stdin"] = self.granted.stdin
-        try:
-            if self._runner.abilities.adopt and not self._again:
-                cast("LastingRunner", self._runner).prepare(self.task)
-        except Degraded:
-            raise
-        except MeantimeError as problem:
-            return Report(error=Failed(str(problem), problem.code))
         assignment = Assignment(self.task, kwargs=given, again=self._again)
         return await self._engine.perform(assignment, self._context)
 
