@@ -1,4 +1,4 @@
-"""Work at workers over NATS: its costs beside the same work here, and its faults beside those of other queues."""
+"""Work at workers over NATS: its costs beside the same work here, and beside other queues under faults."""
 
 from __future__ import annotations
 

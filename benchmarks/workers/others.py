@@ -300,8 +300,8 @@ def played(peer: Peer) -> list[str]:
 def run() -> None:
     rows = [played(peer) for peer in QUEUES]
     table(
-        f"Two workers each; {RUNNING} tasks of {LONG:g} s while a worker is killed with -9, and while the broker "
-        f"is restarted ({DOWN:g} s)",
+        f"Two workers each; {RUNNING} tasks of {LONG:g} s while a worker is killed with -9, and while the "
+        f"broker is restarted ({DOWN:g} s)",
         ["", "CPU of a no-op, all processes", "cancel, p50", "worker killed", "broker restarted",
          "cancel after that"],
         rows,

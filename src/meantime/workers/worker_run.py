@@ -73,7 +73,7 @@ class PerformedRun:
     # -- performing
 
     def prepare(self) -> None:
-        """Before it is written down: then a trace that nobody has taken up means that it never began. Raises
+        """Before it is written down: then a trace without a process means that it never began. Raises
         MeantimeError if there is no room for it."""
         if self._runner.abilities.adopt:
             cast("LastingRunner", self._runner).prepare(self.task)
