@@ -21,4 +21,5 @@ async def live(url: str, name: str, home: str, key: str, slots: int) -> None:
     await asyncio.Event().wait()
 
 
-asyncio.run(live(*sys.argv[1:5], int(sys.argv[5])))  # pyright: ignore[reportArgumentType]
+_, address, own, folder, pinned, count = sys.argv
+asyncio.run(live(address, own, folder, pinned, int(count)))

@@ -88,7 +88,9 @@ FAMILIES = (
         "versions", "an older version beside this one", versions.run, (6,), (1,), versions.missing, slow=True
     ),
     Family("full", "full disk of a daemon", filling.run, (5,), (1,), filling.missing),
-    Family("workers-memory", "workers, broker that loses messages", play.memory, (2_000, 100), (12, 0)),
+    Family(
+        "workers-memory", "workers, broker that loses messages", play.memory, (2_000, 100), (12, 0), slow=True
+    ),
     Family(
         "workers-nats", "workers over NATS", play.nats, (2_000, 100), (60, 5), brokers.nats_missing, slow=True
     ),

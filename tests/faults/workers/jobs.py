@@ -11,7 +11,7 @@ import shlex
 import time
 from contextvars import ContextVar
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .. import works
 
@@ -43,7 +43,11 @@ def mend_sleep() -> None:
     """Under libfaketime, with a clock that was turned back, `time.sleep` of Python fails with EINVAL. The
     processes of commands would fail for the same reason, so their clocks are not turned."""
     if os.environ.pop("LD_PRELOAD", None) is not None:
-        time.sleep = lambda seconds: select.select([], [], [], seconds) and None
+        time.sleep = _sleep
+
+
+def _sleep(seconds: Any, /) -> None:
+    select.select([], [], [], seconds)
 
 
 def _began(id: str, thread: str) -> int:
