@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from meantime.kernel.errors import MeantimeError
+from meantime.kernel.errors import MeantimeError, NotFound
 from meantime.kernel.model import Claim, Task
 from meantime.kernel.outcomes import Report
 from meantime.link import wire_errors
@@ -20,6 +20,13 @@ from .messages import AskedMessage, FromOwner, GrantedMessage, RepliedMessage, S
 from .worker_requests import WorkerRequests
 
 TellWorker = Callable[[str, FromOwner], None]
+
+
+def claim_of(task: Task) -> Claim:
+    """Raises NotFound for a task that no worker has."""
+    if task.run.claim is None:
+        raise NotFound(f"Task {task.id} is not at a worker.")
+    return task.run.claim
 
 
 class FollowedRun:

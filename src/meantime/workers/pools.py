@@ -30,7 +30,7 @@ from meantime.ports.worker_pools import CurrentTasks, PlacedTasks, WorkerAbout
 
 from . import messages as say
 from .effects import Commit, Conclude, Lose, OwnerEffect, Publish, SendGrant, Settle, StopStray, Tell, Unbegun
-from .followed_run import FollowedRun
+from .followed_run import FollowedRun, claim_of
 from .message_batch import MessageBatch, unbatched
 from .message_parts import PartAssembly
 from .output_copy import copy_files
@@ -162,13 +162,13 @@ class WorkerPools:
         return run is not None
 
     async def read(self, task: Task, stream: str, offset: int, most: int) -> Chunk:
-        return await self._requests.read(_claim(task), stream=stream, offset=offset, most=most)
+        return await self._requests.read(claim_of(task), stream=stream, offset=offset, most=most)
 
     async def tail(self, task: Task, stream: str, lines: int, most: int) -> Chunk:
-        return await self._requests.read(_claim(task), stream=stream, lines=lines, most=most)
+        return await self._requests.read(claim_of(task), stream=stream, lines=lines, most=most)
 
     async def changed(self, task: Task, stream: str, seen: int) -> bool:
-        return await self._requests.watch(_claim(task), stream, seen)
+        return await self._requests.watch(claim_of(task), stream, seen)
 
     async def write(self, task: Task, data: bytes, *, eof: bool) -> None:
         run = self._runs.get(task.id)
@@ -396,9 +396,3 @@ class WorkerPools:
 
 def _pool(place: str) -> str:
     return place.removeprefix(POOL)
-
-
-def _claim(task: Task) -> Claim:
-    if task.run.claim is None:
-        raise NotFound(f"Task {task.id} is not at a worker.")
-    return task.run.claim
