@@ -49,7 +49,7 @@ faults: $(VENV)/.tested strace faketime
 	$(REPORT),--report $(REPORT)),tests.faults.run $(FAMILIES) $(if $(REPORT),--report $(REPORT)))
 
 # `make bench NAMES="scaling history"` runs only these; `make bench NAMES=scaling MOST=1000000` goes further.
-bench: $(VENV)/.benched $(if $(NAMES),,peers strace)
+bench: $(VENV)/.benched $(if $(NAMES),,peers strace) $(if $(NAMES),$(if $(filter workers,$(NAMES)),.queues/.ready),.queues/.ready)
 	MOST=$(MOST) MINUTES=$(MINUTES) $(RUN) -m benchmarks $(NAMES)
 
 venv: $(VENV)/.tested
@@ -144,5 +144,10 @@ peers:
 	@for each in tsp:task-spooler pueue:pueue; do command -v $${each%:*} >/dev/null || { command -v apt-get >/dev/null && \
 	apt-get update -q && apt-get install -qy $${each#*:}; } || echo "$${each#*:} is missing: it is not compared with"; done
 
+# Queues of another make that the workers are compared with: Celery, docket and Temporal, in an environment of
+# their own, with Debian's Redis where that is allowed. What is missing is named, and not compared with.
+.queues/.ready: benchmarks/workers/queues/requirements.txt
+	@PYTHON=$(PYTHON) benchmarks/workers/queues/install
+
 clean:
-	rm -rf $(VENV) .foreign .frameworks .browsers .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage
+	rm -rf $(VENV) .foreign .frameworks .queues .browsers .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage

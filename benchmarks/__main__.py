@@ -32,6 +32,7 @@ NAMES = (
     "dashboard_feed",
     "claude_code",
     "carriers",
+    "workers",
 )
 
 

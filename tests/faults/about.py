@@ -26,6 +26,13 @@ ABOUT = {
     "mcp-servers": "MCP servers answer twice, never, late, too much, or with nonsense.",
     "scarce": "The daemon has no descriptors left.",
     "full": "The disk of the daemon's home is really full.",
+    "workers-memory": "2,000 functions and commands at three workers, each a process; a fifth of all "
+    "messages is lost, a fifth doubled, all are up to 3 s late. 20 kills of workers, 5 of the broker, 3 of "
+    "the owner; frozen workers, cables unplugged for less and for more than lease and grace; a full disk, "
+    "clocks turned by an hour.",
+    "workers-nats": "The same over NATS, which loses nothing by itself; twice all its files are deleted.",
+    "workers-postgres": "The same over PostgreSQL; twice all its files are deleted.",
+    "workers-cluster": "500 tasks over three NATS servers, whose leader is killed three times.",
     "versions": "An older version's daemon is killed, or stopped, under load; this version's opens its home: "
     "commands are adopted, and clients, command lines and hooks of both versions go on at both daemons.",
 }

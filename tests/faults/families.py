@@ -30,6 +30,7 @@ from . import (
     versions,
 )
 from .judge import Tally
+from .workers import brokers, play
 
 SEED = "MEANTIME_FAULT_SEED"
 
@@ -87,5 +88,29 @@ FAMILIES = (
         "versions", "an older version beside this one", versions.run, (6,), (1,), versions.missing, slow=True
     ),
     Family("full", "full disk of a daemon", filling.run, (5,), (1,), filling.missing),
+    Family(
+        "workers-memory", "workers, broker that loses messages", play.memory, (2_000, 100), (12, 0), slow=True
+    ),
+    Family(
+        "workers-nats", "workers over NATS", play.nats, (2_000, 100), (60, 5), brokers.nats_missing, slow=True
+    ),
+    Family(
+        "workers-postgres",
+        "workers over PostgreSQL",
+        play.postgres,
+        (2_000, 100),
+        (60, 5),
+        brokers.postgres_missing,
+        slow=True,
+    ),
+    Family(
+        "workers-cluster",
+        "workers over three NATS servers",
+        play.cluster,
+        (500, 100),
+        (40, 5),
+        brokers.nats_missing,
+        slow=True,
+    ),
     Family("verbs", "hostile values in every verb", verbs.run, (50_000,), (1_000,)),
 )

@@ -80,7 +80,7 @@ def test_the_journal_survives_and_holds_no_secret(tmp_path: Path):
     journal = ClaimJournal(tmp_path / "journal")
     assert journal.open() == {}
     granted = _granted("../../n", env={"A": "hunter2"}, stdin=b"hunter2")
-    journal.keep(JournalEntry(without_secrets(granted)))
+    journal.keep(JournalEntry(without_secrets(granted)), synced=True)
     home = journal.home
     journal.close()
     assert [path for path in tmp_path.rglob("*") if path.is_file() and b"hunter2" in path.read_bytes()] == []

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import pytest
 
-from meantime.workers.effects import Begin, OwnerEffect, Tell, Unbegun, WorkerEffect
+from meantime.kernel.model import Claim
+from meantime.workers.effects import Begin, Conclude, OwnerEffect, Settle, Tell, Unbegun, WorkerEffect
 from meantime.workers.messages import AliveMessage, EndedMessage, GrantedMessage, HeardMessage, OfferMessage
-from meantime.workers.owner_state import ASK_AFTER, OwnerState, RunState
-from meantime.workers.worker_state import JournalEntry, WorkerSideState
+from meantime.workers.owner_state import ASK_AFTER, MOST_RECORDED, OwnerState, RunState
+from meantime.workers.worker_state import JournalEntry, WorkerSideState, lost_ending
 
 from .simulation import Row, as_task, faults_of, played
 
@@ -86,3 +87,19 @@ def test_a_planted_bug_is_found(bug: str):
     symptom, planted = PLANTED[bug]
     found = [fault for seed in SEEDS for fault in faults_of(played(seed, owner_kills=6, **planted))]
     assert any(symptom in fault for fault in found), bug
+
+
+def test_an_ending_that_is_repeated_is_acknowledged_without_a_look_at_the_ledger():
+    state = OwnerState()
+    task = as_task(Row("t1", "call", False))
+    claim = Claim("w1", "home", "boot", "n1")
+    state.follow("t1", (1, 1), claim)
+    ended = lost_ending(GrantedMessage(nonce="n1", task=task))
+    assert state.ended("w1", ended) == [Conclude("t1", "w1", ended)]
+    heard = [Tell("w1", HeardMessage(nonce="n1"))]
+    assert state.recorded("t1", "w1", "n1") == heard
+    assert state.ended("w1", ended) == heard
+    assert state.ended("w2", ended) == [Settle("w2", ended)]  # another worker's word is looked at
+    for number in range(MOST_RECORDED):
+        state.recorded("t2", "w1", f"later-{number}")
+    assert state.ended("w1", ended) == [Settle("w1", ended)]

@@ -291,3 +291,17 @@ async def test_a_stop_that_comes_before_the_run_is_under_way_stops_it(site: Site
     worker = await site.worker()
     worker.runs[nonce].stop(1)  # in the same turn of the loop: nothing of it is followed yet
     assert (await handle.wait(20)).ended
+
+
+async def test_a_worker_that_drains_claims_nothing_even_if_it_was_waiting_for_offers(site: Site):
+    mt = await site.open()
+    worker = await site.worker()
+    await mt.thread("a").start(Call(jobs.add, 1, 1), place=PLACE)  # the queue is made, and it waits there
+    await until(lambda: not worker.state.journal and not worker.state.pending)
+    worker.is_draining = True
+    handle = await mt.thread("a").start(Call(jobs.add, 1, 2), place=PLACE)
+    other = await site.worker("w2")
+    assert await handle.result(20) == 3
+    task = await handle.get()
+    assert task.run.claim is not None
+    assert task.run.claim.worker == other._carrier.worker

@@ -201,8 +201,9 @@ async def test_an_offer_of_another_protocol_is_left_to_a_worker_that_knows_it(
 async def test_an_offer_with_unknown_work_is_left_to_a_worker_that_knows_it(site: Site):
     await site.open()
     worker = await site.worker()
-    site.broker.put("default", "newer", site.pools._post.signer.signed(_offer(work="quantum")))
-    site.broker.put("default", "missing", site.pools._post.signer.signed(_offer(work="call", name=f"{JOBS}:new")))
+    signed = site.pools._post.signer.signed
+    site.broker.put("default", "newer", signed(_offer(work="quantum")))
+    site.broker.put("default", "missing", signed(_offer(work="call", name=f"{JOBS}:new")))
     await until(lambda: not site.broker.is_empty("default"))
     assert not worker.state.pending
 

@@ -87,9 +87,10 @@ class Say(NamedTuple):
 
 
 class Keep(NamedTuple):
-    """Write the claim to the journal, with fsync, before anything that follows."""
+    """Write the claim to the journal, before anything that follows; `synced`: with fsync."""
 
     nonce: str
+    synced: bool = False
 
 
 class Drop(NamedTuple):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from meantime.kernel.errors import MeantimeError
+from meantime.kernel.errors import MeantimeError, NotFound
 from meantime.kernel.model import Claim, Progress, Task
 from meantime.kernel.outcomes import Report
 from meantime.kernel.payloads import one_line
@@ -22,6 +22,13 @@ from .messages import AskedMessage, FromOwner, GrantedMessage, RepliedMessage, S
 from .worker_requests import WorkerRequests
 
 TellWorker = Callable[[str, FromOwner], None]
+
+
+def claim_of(task: Task) -> Claim:
+    """Raises NotFound for a task that no worker has."""
+    if task.run.claim is None:
+        raise NotFound(f"Task {task.id} is not at a worker.")
+    return task.run.claim
 
 
 class FollowedRun:

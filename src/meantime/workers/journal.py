@@ -1,7 +1,9 @@
 """The worker's journal: the claims that it has begun, and the endings that nobody has acknowledged.
 
-One file for each claim, there whole or not at all and synced, so that it survives a power cut. Values of
-variables and stdin are never in it.
+One file for each claim, there whole or not at all. Values of variables and stdin are never in it. It survives
+the end of the worker's process, and need not survive that of the machine: the boot of a claim tells that, and
+the owner then believes nothing that the journal does not have. So a claim costs no fsync. An ending that the
+owner does not acknowledge within seconds is synced.
 """
 
 from __future__ import annotations
@@ -59,10 +61,10 @@ class ClaimJournal:
             replace_file(path, known.encode(), durable=True)
         return known
 
-    def keep(self, entry: JournalEntry) -> None:
+    def keep(self, entry: JournalEntry, *, synced: bool) -> None:
         """Raises OSError: a claim that cannot be written down must not be begun."""
         path = self._path(entry.granted.nonce)
-        replace_file(path, msgspec.json.encode(entry), durable=True, draft=f".{path.name}")
+        replace_file(path, msgspec.json.encode(entry), synced=synced, durable=synced, draft=f".{path.name}")
 
     def drop(self, nonce: str) -> None:
         self._path(nonce).unlink(missing_ok=True)

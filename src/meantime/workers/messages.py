@@ -66,7 +66,7 @@ class AliveMessage(WorkerMessage, frozen=True, kw_only=True, tag="alive"):
     slots: int
     running: int = 0
     runs: tuple[str, ...] = ()
-    tasks: tuple[str, ...] = ()  # of these runs, in the same order
+    tasks: tuple[str, ...] = ()  # of these runs, in the same order; "" for one that has ended
     host: str = ""
     version: str = ""
     labels: dict[str, str] = {}

@@ -11,7 +11,8 @@ from meantime.kernel.pool_slots import split_place
 from meantime.ports.carrier import OwnerCarrier
 
 from . import messages as say
-from .message_parts import PartAssembly, cut
+from .message_batch import MessageBatch, unbatched
+from .message_parts import PartAssembly
 from .owner_key import Signer
 
 logger = logging.getLogger("meantime")
@@ -33,6 +34,7 @@ class OwnerPost:
         self._signer: Signer | None = None
         self._counts = counts
         self._stranger = stranger
+        self._batch = MessageBatch(carrier.to_worker, lambda data: self.signer.signed(data))
         self._parts: dict[str, PartAssembly] = {}
         self._refused: set[str] = set()  # workers of which one was logged
         self.pools: set[str] = set()  # that have a queue
@@ -49,8 +51,11 @@ class OwnerPost:
         assert self.signer
 
     def tell(self, worker: str, message: say.FromOwner) -> None:
-        for part in cut(self.signer.signed(say.encode(message))):
-            self._carrier.to_worker(worker, part)
+        self._batch.add(worker, say.encode(message))
+
+    def flush(self) -> None:
+        """Sends what waits for the end of this step of the event loop."""
+        self._batch.flush()
 
     async def publish(self, task: Task) -> None:
         pool, _ = split_place(task.place)
@@ -64,19 +69,20 @@ class OwnerPost:
         pool, _ = split_place(task.place)
         self._carrier.withdraw(pool, say.offer_key(task))
 
-    def read(self, worker: str, frame: bytes) -> say.FromWorker | None:
-        """The message, if this part completes one that can be read."""
+    def read(self, worker: str, frame: bytes) -> list[say.FromWorker]:
+        """The messages that this part completes; what cannot be read is counted and left out."""
         data = self._parts.setdefault(worker, PartAssembly()).joined(frame)
-        if data is None:
-            return None
         try:
-            return say.from_worker(data)
+            return [] if data is None else [say.from_worker(message) for message in unbatched(data)]
         except say.UnreadableMessage as problem:
-            self._counts["refused_messages"] += 1
-            if problem.code == "unknown_protocol":
-                self._stranger(worker, problem.protocol)
-                self.tell(worker, say.DeniedMessage(nonce=""))  # which it refuses, and logs
-            if worker not in self._refused and len(self._refused) < MOST_LOGGED:
-                self._refused.add(worker)
-                logger.warning("A message of worker %s was refused: %s", worker, problem)
-        return None
+            self._refuse(worker, problem)
+            return []
+
+    def _refuse(self, worker: str, problem: say.UnreadableMessage) -> None:
+        self._counts["refused_messages"] += 1
+        if problem.code == "unknown_protocol":
+            self._stranger(worker, problem.protocol)
+            self.tell(worker, say.DeniedMessage(nonce=""))  # which it refuses, and logs
+        if worker not in self._refused and len(self._refused) < MOST_LOGGED:
+            self._refused.add(worker)
+            logger.warning("A message of worker %s was refused: %s", worker, problem)

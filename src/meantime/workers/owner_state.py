@@ -30,6 +30,7 @@ LEASE, GRACE = 30.0, 30.0  # seconds of silence after which the runs of a worker
 ASK_AFTER = 2  # `alive`s that do not list a claim, before it is asked for: one may be older than its grant
 ASK_AGAIN = 1.0  # seconds between two questions for the same claim
 REPUBLISH = 1.0  # seconds for which the queue must be empty before what is unclaimed is offered again
+MOST_RECORDED = 10_000  # claims whose endings were recorded last: a repeated one needs no look at the ledger
 STRAY_GRACE = 5.0  # seconds after which a run that was to be stopped long ago is stopped harder
 MOST_HOMES = 8  # of one worker's name that are remembered: a login can say what it likes of its home
 MOST_WORKERS = 2_000  # that are remembered; of both the one that is silent longest goes, if it has no runs
@@ -88,6 +89,7 @@ class OwnerState:
         self._strangers: dict[str, int] = {}  # protocols of workers that speak another one
         self.changes = 0  # of what the workers can perform
         self._now = 0.0  # seconds, by our ticks
+        self._recorded: dict[str, str] = {}  # workers, by nonce
 
     # -- what the ledger has
 
@@ -122,6 +124,9 @@ class OwnerState:
         run = self.runs.get(task)
         if run is not None and run.claim.nonce == nonce:
             self.let_go(task)
+        self._recorded[nonce] = worker
+        if len(self._recorded) > MOST_RECORDED:
+            del self._recorded[next(iter(self._recorded))]
         return [Tell(worker, HeardMessage(nonce=nonce))]
 
     def let_go(self, task: str) -> None:
@@ -211,7 +216,7 @@ class OwnerState:
     def _strays(self, worker: str, state: WorkerState, said: AliveMessage) -> list[OwnerEffect]:
         """Runs that were given up here and go on there: a cancelled command whose worker was away."""
         listed = zip(said.runs, said.tasks, strict=False)  # an older worker says no tasks
-        strays = {nonce: task for nonce, task in listed if nonce not in self._by_nonce}
+        strays = {nonce: task for nonce, task in listed if task and nonce not in self._by_nonce}
         state.strays = {nonce: state.strays.get(nonce, 0.0) for nonce in strays}
         return [
             StopStray(worker, task, nonce, 1 if state.strays[nonce] < STRAY_GRACE else 2)
@@ -228,6 +233,8 @@ class OwnerState:
         return task
 
     def ended(self, worker: str, said: EndedMessage) -> list[OwnerEffect]:
+        if self._recorded.get(said.nonce) == worker:
+            return [Tell(worker, HeardMessage(nonce=said.nonce))]
         task = self.saying(worker, said.nonce)
         if task is None:
             return [Settle(worker, said)]

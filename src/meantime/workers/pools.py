@@ -27,7 +27,7 @@ from meantime.ports.worker_pools import CurrentTasks, PlacedTasks, WorkerAbout
 
 from . import messages as say
 from .effects import Commit, Conclude, Lose, OwnerEffect, Publish, SendGrant, Settle, StopStray, Tell, Unbegun
-from .followed_run import FollowedRun
+from .followed_run import FollowedRun, claim_of
 from .owner_key import Signer
 from .owner_post import OwnerPost
 from .owner_state import GRACE, LEASE, OwnerState
@@ -90,6 +90,7 @@ class WorkerPools:
             self._alarm.cancel()
         self._requests.close()
         await self._beside.close()
+        self._post.flush()
         await self._carrier.close()
 
     def _state_changed(self, state: CarrierState) -> None:
@@ -177,9 +178,7 @@ class WorkerPools:
 
     def _reached(self, task: Task) -> Claim:
         """The claim of a run whose worker can be asked. Raises Refused for one that has been away."""
-        claim = task.run.claim
-        if claim is None:
-            raise NotFound(f"Task {task.id} is not at a worker.")
+        claim = claim_of(task)
         silent = self.state.silence(claim)
         if (silent is None and task.ended) or (silent is not None and silent > AWAY):
             since = task.run.ended_at or 0.0 if silent is None else self._clock.now() - silent
@@ -193,8 +192,7 @@ class WorkerPools:
     # -- from workers
 
     def _receive(self, worker: str, frame: bytes) -> None:
-        said = self._post.read(worker, frame)
-        if said is not None:
+        for said in self._post.read(worker, frame):
             self._take(worker, said)
 
     def _take(self, worker: str, said: say.FromWorker) -> None:

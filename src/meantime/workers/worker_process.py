@@ -28,7 +28,8 @@ from . import messages as say
 from .capabilities import advertised, has_function
 from .effects import Begin, Describe, Drop, Keep, Say, Taken, TakeUp, WorkerEffect
 from .journal import ClaimJournal
-from .message_parts import PartAssembly, cut
+from .message_batch import MessageBatch, unbatched
+from .message_parts import PartAssembly
 from .owner_key import Verifier
 from .worker_run import PerformedRun
 from .worker_state import WorkerSideState
@@ -74,6 +75,7 @@ class Worker:
         self.state = WorkerSideState("", settings.boot)
         self.runs: dict[str, PerformedRun] = {}
         self._parts = PartAssembly()
+        self._batch = MessageBatch(lambda _, part: carrier.to_owner(part))
         self._beside = BackgroundTasks()
         self._pulling: asyncio.Task[None] | None = None
         self._alarm: Alarm | None = None
@@ -126,6 +128,7 @@ class Worker:
         for run in list(self.runs.values()):
             await run.leave()
         await self._beside.close()
+        self._batch.flush()
         await self._carrier.close()
         await self._engine.close()
         self._journal.close()
@@ -139,7 +142,7 @@ class Worker:
     async def _pull(self) -> None:
         while True:
             free = self._settings.slots - self.state.taken
-            if free <= 0 or self.is_draining or self._clock.monotonic() < self._resting:
+            if free <= 0 or self._claims_nothing:
                 await asyncio.sleep(FULL_WAIT)
                 continue
             try:
@@ -148,9 +151,17 @@ class Worker:
                 logger.warning("No offers could be pulled: %s", problem)
                 await asyncio.sleep(PULL_WAIT)
                 continue
+            if self._claims_nothing:  # since this pull began to wait
+                for offered in found:
+                    self._carrier.release(offered)
+                continue
             claimed = [self._offered(offered) for offered in found]
             if found and not any(claimed):  # they come back at once: others must have time to take them
                 await asyncio.sleep(RELEASED_WAIT)
+
+    @property
+    def _claims_nothing(self) -> bool:
+        return self.is_draining or self._clock.monotonic() < self._resting
 
     def _offered(self, offered: Offered) -> bool:
         """Whether it was claimed. One that the owner did not sign is removed; one that this worker does not
@@ -183,9 +194,9 @@ class Worker:
     def _receive(self, frame: bytes) -> None:
         joined = self._parts.joined(frame)
         data = None if joined is None else self._verifier.opened(joined)
-        said = None if data is None else _read(data)
-        if said is not None:
-            self._take(said)
+        for message in _each(data) if data is not None else ():
+            if (said := _read(message)) is not None:
+                self._take(said)
 
     def _take(self, said: say.FromOwner) -> None:
         match said:
@@ -257,8 +268,8 @@ class Worker:
         match effect:
             case Say(message):
                 self._say(message)
-            case Keep(nonce):
-                return self._keep(nonce)
+            case Keep(nonce, synced):
+                return self._keep(nonce, synced=synced)
             case Drop(granted):
                 self._performed(granted, again=True).forget()
                 self.runs.pop(granted.nonce, None)
@@ -275,20 +286,30 @@ class Worker:
                     self._carrier.acknowledge(offered)
         return True
 
-    def _keep(self, nonce: str) -> bool:
+    def _keep(self, nonce: str, *, synced: bool) -> bool:
         """A run that cannot be written down is not begun, and is another worker's. An ending that cannot be
         is sent all the same; only a crash before it is acknowledged would lose it."""
         entry = self.state.journal[nonce]
         try:
-            self._journal.keep(entry)
-        except OSError as problem:
-            logger.error("The journal could not be written: %s", problem)
             if entry.ended is None:
-                del self.state.journal[nonce]
-                self._resting = self._clock.monotonic() + REST
-                self._say(say.UnknownMessage(nonce=nonce, home=self.state.home, boot=self.state.boot))
+                self._performed(entry.granted, again=False).prepare()
+                del self.runs[nonce]  # the one that begins has the values of its variables, too
+            self._journal.keep(entry, synced=synced)
+        except (OSError, MeantimeError) as problem:
+            if entry.ended is None:
+                self._give_back(nonce, problem)
                 return False
+            logger.error("The journal could not be written: %s", problem)
         return True
+
+    def _give_back(self, nonce: str, problem: Exception) -> None:
+        """A run that was granted cannot be begun, because the disk is full: it is another worker's."""
+        logger.error("A run could not be begun, and no more is claimed for %g s: %s", REST, problem)
+        entry = self.state.journal.pop(nonce)
+        self._performed(entry.granted, again=True).forget()
+        del self.runs[nonce]
+        self._resting = self._clock.monotonic() + REST
+        self._say(say.UnknownMessage(nonce=nonce, home=self.state.home, boot=self.state.boot))
 
     def _performed(self, granted: say.GrantedMessage, *, again: bool) -> PerformedRun:
         run = self.runs.get(granted.nonce)
@@ -302,8 +323,7 @@ class Worker:
             self._do(self.state.finished(ended.nonce, ended))
 
     def _say(self, message: say.FromWorker) -> None:
-        for part in cut(say.encode(message)):
-            self._carrier.to_owner(part)
+        self._batch.add("", say.encode(message))
 
     # -- time
 
@@ -325,7 +345,7 @@ class Worker:
                 slots=settings.slots,
                 running=self.state.running,
                 runs=tuple(self.state.journal),
-                tasks=tuple(entry.granted.task.id for entry in self.state.journal.values()),
+                tasks=tuple("" if one.ended else one.granted.task.id for one in self.state.journal.values()),
                 host=socket.gethostname(),
                 version=settings.version,
                 labels=settings.labels,
@@ -353,6 +373,14 @@ class Worker:
     async def _look(self, runs: list[PerformedRun]) -> None:
         for run in runs:
             await run.look()
+
+
+def _each(data: bytes) -> list[bytes]:
+    try:
+        return unbatched(data)
+    except say.UnreadableMessage as problem:
+        logger.warning("A message of the owner was refused: %s", problem)
+        return []
 
 
 def _read(data: bytes) -> say.FromOwner | None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from meantime.execution.context import LOOK, WorkContext
 from meantime.kernel.errors import MeantimeError, NotFound
-from meantime.kernel.model import Chunk, Failed, fence_of
+from meantime.kernel.model import Chunk, fence_of
 from meantime.kernel.outcomes import Report
 from meantime.kernel.payloads import one_line
 from meantime.kernel.questions import Question, Reply
@@ -77,6 +77,12 @@ class PerformedRun:
 
     # -- performing
 
+    def prepare(self) -> None:
+        """Before it is written down: then a trace without a process means that it never began. Raises
+        MeantimeError if there is no room for it."""
+        if self._runner.abilities.adopt:
+            cast("LastingRunner", self._runner).prepare(self.task)
+
     def begin(self, ended: Callable[[EndedMessage], None]) -> None:
         if self._runner.abilities.adopt and self._again:
             self._began -= cast("LastingRunner", self._runner).age(self.task) or 0.0
@@ -117,11 +123,6 @@ class PerformedRun:
             given["env"] = self.granted.env
             if self.granted.stdin is not None:
                 given["stdin"] = self.granted.stdin
-        try:
-            if self._runner.abilities.adopt and not self._again:
-                cast("LastingRunner", self._runner).prepare(self.task)
-        except MeantimeError as problem:
-            return Report(error=Failed(str(problem), problem.code))
         assignment = Assignment(self.task, kwargs=given, again=self._again)
         return await self._engine.perform(assignment, self._context)
 

@@ -16,9 +16,10 @@ from meantime.link.frames import WireReport, WorkState
 from .effects import Begin, Describe, Drop, Keep, Say, Taken, TakeUp, WorkerEffect
 from .messages import ClaimMessage, EndedMessage, GrantedMessage, OfferMessage, UnknownMessage
 
-CLAIM_AGAIN = 1.0  # seconds between two sends of the same claim
+CLAIM_AGAIN = (1.0, 2.0, 4.0, 8.0)  # seconds between two sends of the same claim
 CLAIM_PATIENCE = 30.0  # seconds after which a claim that nobody answers is given up
 ENDED_AGAIN = (1.0, 2.0, 5.0, 10.0)  # seconds between two sends of the same ending
+SYNC_AT = 2  # sends of an ending that nobody acknowledged, after which a power cut must not take it
 RESTARTED = "The worker that ran it was restarted; how far it got is not known."
 LASTING = ("shell",)  # kinds of work that go on when the worker is gone
 
@@ -31,12 +32,13 @@ class JournalEntry(Struct, frozen=True, omit_defaults=True):
 
 
 class PendingClaim:
-    __slots__ = ("age", "claim", "said")
+    __slots__ = ("age", "claim", "said", "times")
 
     def __init__(self, claim: ClaimMessage) -> None:
         self.claim = claim
         self.age = 0.0  # seconds
         self.said = 0.0  # seconds since it was last sent
+        self.times = 0  # that it was sent again
 
 
 class UnheardEnding:
@@ -131,12 +133,14 @@ class WorkerSideState:
             waiting.said += seconds
             if waiting.age > CLAIM_PATIENCE:
                 del self.pending[nonce]
-            elif waiting.said >= CLAIM_AGAIN:
-                waiting.said = 0.0
+            elif waiting.said >= CLAIM_AGAIN[min(waiting.times, len(CLAIM_AGAIN) - 1)]:
+                waiting.said, waiting.times = 0.0, waiting.times + 1
                 effects.append(Say(waiting.claim))
         for nonce, unheard in self._unheard.items():
             unheard.said += seconds
             if unheard.said >= ENDED_AGAIN[min(unheard.times, len(ENDED_AGAIN) - 1)]:
+                if unheard.times == SYNC_AT:
+                    effects.append(Keep(nonce, synced=True))
                 unheard.said, unheard.times = 0.0, unheard.times + 1
                 ended = self.journal[nonce].ended
                 assert ended is not None
