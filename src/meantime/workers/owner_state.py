@@ -35,6 +35,7 @@ STRAY_GRACE = 5.0  # seconds after which a run that was to be stopped long ago i
 MOST_HOMES = 8  # of one worker's name that are remembered: a login can say what it likes of its home
 MOST_WORKERS = 2_000  # that are remembered; of both the one that is silent longest goes, if it has no runs
 MOST_STRANGERS = 100  # workers of other protocols that are listed
+LATE = 1.5  # seconds: three `alive`s; one that is a moment late does not mean that the worker is away
 LONGEST_STEP = 2.0  # seconds that one tick counts for: while we were frozen, nobody was silent
 SILENT = "Its worker {worker} sent nothing for {seconds:.0f} s; how far it got is not known."
 RESTARTED = "The machine of its worker {worker} was restarted; how far it got is not known."
@@ -286,7 +287,7 @@ class OwnerState:
         self._now += step
         for key, state in list(self.workers.items()):
             state.silent += step if up else 0.0
-            if not state.is_away and state.silent > self._patience / 2:
+            if not state.is_away and state.silent > max(self._patience / 2, LATE):
                 state.is_away = True
                 self.changes += 1
             if state.silent > self._patience:

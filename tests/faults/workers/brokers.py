@@ -117,7 +117,7 @@ class NatsProcesses(Broker):
         config = msgspec.json.decode(
             server_config(
                 host=LOOPBACK, port=self.ports[number], folder=str(home), name=f"s{number}",
-                space="meantime", owner=ServerLogin(PASSWORD), workers=self._workers, tls=None,
+                space="meantime", owner=ServerLogin(PASSWORD), workers=self._workers, lines={}, tls=None,
             )
         )  # fmt: skip
         config["http"] = f"{LOOPBACK}:{self._monitors[number]}"

@@ -10,9 +10,11 @@ from typing import Any
 from meantime.kernel.model import Claim
 from meantime.workers import messages as say
 from meantime.workers.effects import OwnerEffect, Unbegun
+from meantime.workers.followed_run import FollowedRun
 from meantime.workers.journal import ClaimJournal
 from meantime.workers.owner_state import ASK_AFTER, OwnerState
 from meantime.workers.pools import WorkerPools
+from meantime.workers.run_endings import RunEndings
 from meantime.workers.worker_state import JournalEntry
 
 PLANT = "MEANTIME_FAULT_PLANT"
@@ -33,11 +35,11 @@ def begin_before_grant() -> None:
 async def _grant(pools: WorkerPools, worker: str, said: say.ClaimMessage) -> None:
     from msgspec.structs import replace
 
-    assert pools._record is not None
-    task = await pools._record.current(said.task)
+    assert pools._endings._record is not None
+    task = await pools._endings._record.current(said.task)
     claim = Claim(worker, said.home, said.boot, said.nonce)
     begun = replace(task, run=replace(task.run, claim=claim))
-    pools._tell(worker, say.GrantedMessage(nonce=said.nonce, task=begun))
+    pools._post.tell(worker, say.GrantedMessage(nonce=said.nonce, task=begun))
 
 
 def forget_journal() -> None:
@@ -75,8 +77,8 @@ def offer_while_queued() -> None:
     empty = WorkerPools._look_at_queues
 
     async def looked(self: WorkerPools, passed: float) -> None:
-        for place in {f"pool:{pool}" for pool in self._pools}:
-            self._do(self.state.empty(place, passed))
+        for pool in list(self._post.pools):
+            self._do(self.state.empty(pool, passed))
         await empty(self, passed)
 
     WorkerPools._look_at_queues = looked  # type: ignore[method-assign]
@@ -85,14 +87,16 @@ def offer_while_queued() -> None:
 
 def heard_before_recorded() -> None:
     """The owner says that it has an ending a moment before it has one."""
-    conclude = WorkerPools._conclude
+    conclude = RunEndings.conclude
 
-    async def concluded(self: WorkerPools, task: str, worker: str, ended: say.EndedMessage) -> None:
+    async def concluded(
+        self: RunEndings, run: FollowedRun | None, task: str, worker: str, ended: say.EndedMessage
+    ) -> list[OwnerEffect]:
         self._tell(worker, say.HeardMessage(nonce=ended.nonce))
         await asyncio.sleep(1.0)
-        await conclude(self, task, worker, ended)
+        return await conclude(self, run, task, worker, ended)
 
-    WorkerPools._conclude = concluded  # type: ignore[method-assign]
+    RunEndings.conclude = concluded  # type: ignore[method-assign]
 
 
 PLANTS: dict[str, tuple[str, Callable[[], Any]]] = {
