@@ -142,7 +142,7 @@ def test_the_output_of_a_command_is_what_it_printed():
         (Status.FAILED, Failed("It broke."), "It broke."),
     ],
 )
-def test_psi_shows_the_error_of_every_ending(status: Status, outcome: Outcome, error: str):
+def test_the_psi_dialect_shows_the_error_of_every_ending(status: Status, outcome: Outcome, error: str):
     ended = task(status, outcome)
     answer = said("psi", "inspect_job", asks.Read(ref=ended.id), Answer(now=NOW, tasks=[ended]))
     assert answer.data["error"] == error
@@ -166,14 +166,14 @@ def test_the_message_bus_carries_agents_only():
 # -- values that a model gets wrong
 
 
-def test_psi_refuses_to_retry():
+def test_the_psi_dialect_refuses_to_retry():
     problem = Problem(tool="run_tool", error=RetryNotSupported())
     answer = dialect("psi").problem(problem)
     assert (answer.text, answer.code) == ("Manual retry not supported.", "retry_not_supported")
 
 
 @pytest.mark.parametrize("arguments", [{}, {"command": 5}, {"command": "ls", "shell": "zsh"}])
-def test_psi_says_what_a_command_takes(arguments: dict[str, Any]):
+def test_the_psi_dialect_says_what_a_command_takes(arguments: dict[str, Any]):
     with pytest.raises(InvalidInput, match="shell takes"):
         asked("psi", "run_tool", tool="shell", arguments=arguments)
 
