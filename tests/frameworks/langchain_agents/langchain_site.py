@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from pydantic import PrivateAttr
 
-from meantime import Thread
+from meantime import Meantime, Thread
 from meantime.integrations.langchain import Background, Talk
 from meantime.testing.talk import ModelRequest, ToolCall
 
@@ -59,11 +59,15 @@ def _call(step: ToolCall) -> AIMessage:
 
 
 class LangChainSite:
-    def __init__(self, saver: AsyncSqliteSaver, create: Callable[..., Any] = create_agent) -> None:
+    def __init__(self, folder: Path, saver: AsyncSqliteSaver, create: Callable[..., Any]) -> None:
+        self._folder = folder
         self._saver = saver
         self._create = create
         self.model = ScriptedModel()
         self.requests = self.model._requests
+
+    def opened(self) -> AbstractAsyncContextManager[Meantime]:
+        return Meantime.open(self._folder / "talk.db")
 
     def script(self, *steps: Any) -> None:
         self.model._steps += steps
@@ -81,4 +85,4 @@ async def langchain_site(
     folder: Path, create: Callable[..., Any] = create_agent
 ) -> AsyncIterator[LangChainSite]:
     async with AsyncSqliteSaver.from_conn_string(str(folder / "checkpoints.db")) as saver:
-        yield LangChainSite(saver, create)
+        yield LangChainSite(folder, saver, create)

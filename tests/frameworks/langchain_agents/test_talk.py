@@ -21,4 +21,4 @@ pytestmark = pytest.mark.anyio
 @pytest.mark.parametrize("check", TALK_CHECKS, ids=lambda check: check.__name__)
 async def test_a_conversation(check: Check, create: Callable[..., Any], tmp_path: Path):
     async with langchain_site(tmp_path, create) as site:
-        await check(TalkFixture(site, tmp_path))
+        await check(TalkFixture(site))
