@@ -38,7 +38,9 @@ class ScriptedModel(BaseChatModel):
                 prompts=[message.text for message in messages if isinstance(message, HumanMessage)],
                 results=[message.text for message in messages if isinstance(message, ToolMessage)],
                 tools=self._tools,
-                instructions="".join(message.text for message in messages if isinstance(message, SystemMessage)),
+                instructions="".join(
+                    message.text for message in messages if isinstance(message, SystemMessage)
+                ),
             )
         )
         step = self._steps.pop(0)

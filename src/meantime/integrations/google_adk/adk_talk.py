@@ -65,11 +65,13 @@ class Talk(FrameworkTalk):
         self._app = app.model_copy(update={"plugins": [*app.plugins, self._background]})
         self._services = InMemorySessionService() if sessions is None else sessions
         self._runner = Runner(app=self._app, session_service=self._services)
-        self._key = {"user_id": user_id, "session_id": session_id or thread.id}
+        self._user, self._id = user_id, session_id or thread.id
         self._session: Session | None = None  # as it was read at the beginning of a turn
 
     async def _told(self) -> Collection[str]:
-        self._session = await self._services.get_session(app_name=self._app.name, **self._key)
+        self._session = await self._services.get_session(
+            app_name=self._app.name, user_id=self._user, session_id=self._id
+        )
         return told(self._session.events) if self._session is not None else ()
 
     async def _unanswered(self) -> bool:
@@ -81,7 +83,9 @@ class Talk(FrameworkTalk):
         return isinstance(self._app.root_agent, LlmAgent)
 
     async def _take(self, turn: Turn, fresh: Sequence[Notice], text: str | None, run: dict[str, Any]) -> Any:
-        session = self._session or await self._services.create_session(app_name=self._app.name, **self._key)
+        session = self._session or await self._services.create_session(
+            app_name=self._app.name, user_id=self._user, session_id=self._id
+        )
         message = None if text is None else user(text)
         if message is None and not self._can_go_on:
             fresh, message = fresh[:-1], user(fresh[-1].message().text)
@@ -97,7 +101,9 @@ class Talk(FrameworkTalk):
         """The last thing that it said."""
         said = ""
         event: Event
-        async for event in self._runner.run_async(new_message=message, **self._key, **run):
+        async for event in self._runner.run_async(
+            user_id=self._user, session_id=self._id, new_message=message, **run
+        ):
             if not event.partial and event.author != USER:
                 said = spoken(event) or said
         return said

@@ -1,4 +1,4 @@
-"""Background work for an agent of LangChain, as middleware: its tools, what ended, and a reminder of what runs.
+"""Background work for an agent of LangChain, as middleware: tools, what ended, a reminder of what runs.
 
 The agent's own state is the conversation. A notice is a message there whose id is the notice's.
 """

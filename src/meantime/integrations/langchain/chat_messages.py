@@ -1,5 +1,8 @@
 """Messages of LangChain: notices among them, calls that were cut off, and whether an answer is missing."""
 
+# LangGraph's types are not complete.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -37,7 +40,9 @@ def cut(messages: Sequence[AnyMessage]) -> list[ToolMessage]:
     ]
 
 
-def placed(messages: Sequence[AnyMessage], notices: Sequence[HumanMessage]) -> list[AnyMessage | RemoveMessage]:
+def placed(
+    messages: Sequence[AnyMessage], notices: Sequence[HumanMessage]
+) -> list[AnyMessage | RemoveMessage]:
     """An update of the state that puts the notices before the prompt, and a result behind each call that was
     cut off. Messages are only ever added at the end, so a change before it takes them all anew."""
     results = {message.tool_call_id: message for message in cut(messages)}

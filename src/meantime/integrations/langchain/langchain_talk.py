@@ -1,5 +1,8 @@
 """An agent of LangChain that talks: it hands work off, is told once, and is woken when idle."""
 
+# LangGraph's types are not complete.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
@@ -54,7 +57,9 @@ class Talk(FrameworkTalk):
         config["configurable"] = {**config.get("configurable", {}), **self.config.get("configurable", {})}
         self._background.begin(turn)
         try:
-            result = await self._agent.ainvoke({"messages": given}, cast("RunnableConfig", config), **run)
+            result: Any = await self._agent.ainvoke(
+                {"messages": given}, cast("RunnableConfig", config), **run
+            )
         finally:
             self._background.begin(None)
         return _output(result)
