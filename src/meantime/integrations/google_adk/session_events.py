@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from google.adk.events import Event
-from google.genai.types import Content, Part
+from google.genai.types import Content, FunctionCall, FunctionResponse, Part
 
 from meantime.integrations.framework_talk.framework_talk import told_in
 from meantime.kernel.notices import Notice
+
+CONFIRMATION = "adk_request_confirmation"  # the call by which a tool asks for permission
 
 
 def user(text: str) -> Content:
@@ -38,3 +41,18 @@ def ends_open(events: Sequence[Event]) -> bool:
         if event.content is not None and event.content.parts:
             return event.author == "user" or not event.is_final_response()
     return False
+
+
+def open_calls(events: Iterable[Event]) -> list[FunctionCall]:
+    """Those without an answer: a confirmation that is waited for, or calls that a crash or a stop cut off."""
+    calls: dict[str, FunctionCall] = {}
+    for event in events:
+        for call in event.get_function_calls():
+            calls[call.id or ""] = call
+        for answer in event.get_function_responses():
+            calls.pop(answer.id or "", None)
+    return list(calls.values())
+
+
+def answered(call: FunctionCall, response: dict[str, Any]) -> Part:
+    return Part(function_response=FunctionResponse(id=call.id, name=call.name, response=response))

@@ -51,8 +51,9 @@ class GraphQuestions:
         if self._known is not None and self._known.question == question.id:
             if self._known.allows is not True:
                 return self._known
+            # What was allowed once waits to be asked for again: so it is, or the next call would be let
+            # through.
             self._known = None
-            # What was allowed once waits to be asked for again: so it is, or the next call would be let through.
         return await self._hearer.ask(question)
 
     def _id(self, interrupt: Interrupt[Any], place: int) -> str:

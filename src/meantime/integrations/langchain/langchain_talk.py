@@ -57,12 +57,10 @@ class Talk(FrameworkTalk):
         config["configurable"] = {**config.get("configurable", {}), **self.config.get("configurable", {})}
         self._background.begin(turn)
         try:
-            result: Any = await self._agent.ainvoke(
-                {"messages": given}, cast("RunnableConfig", config), **run
-            )
+            agent = cast("Any", self._agent)
+            return _output(await agent.ainvoke({"messages": given}, config, **run))
         finally:
             self._background.begin(None)
-        return _output(result)
 
 
 def _output(result: dict[str, Any]) -> Any:

@@ -143,10 +143,10 @@ class LangChainTurn:
             return Command(resume=await self._questions.resume(state.interrupts))
         if self._prompt.key in self._seen and not ends_open(messages):
             return OVER  # only its end was not heard
-        prompt = (
-            [] if self._prompt.key in self._seen else [HumanMessage(self._prompt.text, id=self._prompt.key)]
-        )
-        return {"messages": [*cut(messages), *prompt]}
+        given: list[AnyMessage] = list(cut(messages))
+        if self._prompt.key not in self._seen:
+            given.append(HumanMessage(self._prompt.text, id=self._prompt.key))
+        return {"messages": given}
 
     async def _next(self, state: StateSnapshot) -> Any:
         if state.interrupts:
