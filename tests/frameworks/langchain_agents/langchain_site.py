@@ -46,7 +46,13 @@ class ScriptedModel(BaseChatModel):
         step = self._steps.pop(0)
         if isinstance(step, Exception):
             raise step
-        message = _call(step) if isinstance(step, ToolCall) else AIMessage(step)
+        message = (
+            step
+            if isinstance(step, AIMessage)
+            else _call(step)
+            if isinstance(step, ToolCall)
+            else AIMessage(step)
+        )
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     async def _agenerate(self, *given: Any, **more: Any) -> ChatResult:

@@ -67,7 +67,7 @@ class Background(BasePlugin):
         """None is that it is not about this conversation."""
         if self._turn is None:
             self._turn, self._run = await self.work.thread.turn().open(), context.session.id
-            self.work.begin(self._turn)
+            self.work.verbs.begin(self._turn)
         return self._turn if context.session.id == self._run else None
 
     async def _over(self, context: InvocationContext, *, failed: bool) -> None:
@@ -83,7 +83,8 @@ class Background(BasePlugin):
     ) -> Content | None:
         await self._over(invocation_context, failed=True)  # one that was never ended
         turn = await self._opened(invocation_context)
-        if turn is not None and not any(part.function_response for part in user_message.parts or ()):
+        is_answer = any(part.function_response for part in user_message.parts or ())
+        if turn is not None and not self._has_owner and not is_answer:
             await self._tell(invocation_context, turn)
 
     async def before_model_callback(

@@ -72,7 +72,7 @@ class Background(AgentMiddleware[AgentState[Any], Any, Any]):
     async def _opened(self) -> Turn:
         if self._turn is None:
             self._turn = await self.work.thread.turn().open()
-            self.work.begin(self._turn)
+            self.work.verbs.begin(self._turn)
         return self._turn
 
     async def abefore_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
