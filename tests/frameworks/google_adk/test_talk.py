@@ -14,5 +14,5 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.parametrize("check", TALK_CHECKS, ids=lambda check: check.__name__)
-async def test_a_conversation(check: Check, tmp_path: Path):
+async def test_an_agent_of_googles_adk(check: Check, tmp_path: Path):
     await check(TalkFixture(AdkSite(tmp_path)))

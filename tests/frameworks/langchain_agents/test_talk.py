@@ -19,6 +19,6 @@ pytestmark = pytest.mark.anyio
 
 @pytest.mark.parametrize("create", [create_agent, create_deep_agent])
 @pytest.mark.parametrize("check", TALK_CHECKS, ids=lambda check: check.__name__)
-async def test_a_conversation(check: Check, create: Callable[..., Any], tmp_path: Path):
+async def test_an_agent_of_langchain_or_deepagents(check: Check, create: Callable[..., Any], tmp_path: Path):
     async with langchain_site(tmp_path, create) as site:
         await check(TalkFixture(site))

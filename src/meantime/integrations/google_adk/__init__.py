@@ -9,15 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from meantime.integrations.google_adk.adk_plugin import Background
     from meantime.integrations.google_adk.adk_talk import Talk
-    from meantime.integrations.google_adk.background_plugin import Background
 
 __all__ = ["Background", "Talk"]
 
 
 def __getattr__(name: str) -> Any:
     if name == "Background":
-        from meantime.integrations.google_adk.background_plugin import Background
+        from meantime.integrations.google_adk.adk_plugin import Background
 
         return Background
     if name == "Talk":

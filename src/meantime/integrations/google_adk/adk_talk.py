@@ -21,7 +21,7 @@ from meantime.kernel.notices import Notice
 from meantime.kernel.work import Orderable
 from meantime.thread import Thread
 
-from .background_plugin import Background
+from .adk_plugin import Background
 from .session_events import ends_open, of_notice, spoken, told, user
 
 APP = "meantime"

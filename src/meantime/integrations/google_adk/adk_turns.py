@@ -69,7 +69,7 @@ class AdkTurns:
             return await turn.run()
         finally:
             del self._running[session]
-            await asyncio.to_thread(record.sync)
+            await asyncio.to_thread(record.log.sync)
 
 
 class AdkTurn:

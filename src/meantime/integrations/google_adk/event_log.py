@@ -25,9 +25,9 @@ class EventLog(BaseSessionService):
     """The ADK's session service, of one session. Its state is what its events have made of it."""
 
     def __init__(self, path: Path) -> None:
-        self._log = AppendLog(path)
+        self.log = AppendLog(path)
         self._session = Session(id=SESSION, app_name=APP, user_id=USER)
-        for event in _events(self._log):
+        for event in _events(self.log):
             self._commit_event_to_session(self._session, event)
 
     @property
@@ -42,7 +42,7 @@ class EventLog(BaseSessionService):
     async def append_event(self, session: Session, event: Event) -> Event:
         if not event.partial:
             event = await super().append_event(session, event)
-            self._log.append(event.model_dump_json(exclude_none=True).encode())
+            self.log.append(event.model_dump_json(exclude_none=True).encode())
         return event
 
     async def create_session(
@@ -60,9 +60,6 @@ class EventLog(BaseSessionService):
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
         raise NotImplementedError("The task that it belongs to removes it.")
-
-    def sync(self) -> None:
-        self._log.sync()
 
 
 def copied(path: Path, copy: Path) -> None:

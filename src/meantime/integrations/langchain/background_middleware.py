@@ -55,7 +55,7 @@ class Background(AgentMiddleware[AgentState[Any], Any, Any]):
             thread, functions, agents=agents, commands=commands, threshold=threshold, dialect=dialect
         )
         self.tools = [
-            BackgroundTool(
+            LangChainTool(
                 name=tool.name, description=tool.description, args_schema=tool.schema, work=self.work
             )
             for tool in self.work.declare()
@@ -118,7 +118,7 @@ class Background(AgentMiddleware[AgentState[Any], Any, Any]):
             await turn.close()
 
 
-class BackgroundTool(BaseTool):
+class LangChainTool(BaseTool):
     work: Any  # TalkTools
     handle_tool_error: Any = True
 

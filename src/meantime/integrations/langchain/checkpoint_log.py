@@ -38,7 +38,7 @@ class Step(Struct, frozen=True, tag="step"):
     blobs: list[tuple[str, str | int | float, Typed]]  # channel, version, value
 
 
-class Write(Struct, frozen=True, tag="write"):
+class StepWrite(Struct, frozen=True, tag="write"):
     namespace: str
     id: str  # of the checkpoint
     task: str
@@ -55,8 +55,8 @@ class CheckpointLog(InMemorySaver):
         for record in _records(self._log):
             self._take(record)
 
-    def _take(self, record: Step | Write) -> None:
-        if isinstance(record, Write):
+    def _take(self, record: Step | StepWrite) -> None:
+        if isinstance(record, StepWrite):
             kept = self.writes[(SESSION, record.namespace, record.id)]
             kept[(record.task, record.index)] = (record.task, record.channel, record.value, record.path)
             return
@@ -89,7 +89,7 @@ class CheckpointLog(InMemorySaver):
         super().put_writes(config, writes, task_id, task_path)
         after = self.writes[(SESSION, namespace, id)]
         fresh = [
-            Write(namespace, id, task, index, value[1], value[2], value[3])
+            StepWrite(namespace, id, task, index, value[1], value[2], value[3])
             for (task, index), value in after.items()
             if before.get((task, index)) != value
         ]
@@ -138,7 +138,7 @@ class CheckpointLog(InMemorySaver):
         AppendLog(spare).append(*map(_encode, self._kept()))
         os.replace(spare, self._log.path)
 
-    def _kept(self) -> Iterable[Step | Write]:
+    def _kept(self) -> Iterable[Step | StepWrite]:
         blobs: dict[str, list[Any]] = {}
         for (_, namespace, channel, version), value in self.blobs.items():
             blobs.setdefault(namespace, []).append((channel, version, value))
@@ -147,7 +147,7 @@ class CheckpointLog(InMemorySaver):
                 yield Step(namespace, id, *step, blobs.pop(namespace, []))
         for (_, namespace, id), writes in self.writes.items():
             for (task, index), (_, channel, value, path) in writes.items():
-                yield Write(namespace, id, task, index, channel, value, path)
+                yield StepWrite(namespace, id, task, index, channel, value, path)
 
 
 def copied(path: Path, copy: Path) -> None:
@@ -158,8 +158,8 @@ def copied(path: Path, copy: Path) -> None:
         AppendLog(copy).append(*map(_encode, records))
 
 
-def _records(log: AppendLog) -> Iterable[Step | Write]:
-    return log.readable(cast("type[Step | Write]", Step | Write))
+def _records(log: AppendLog) -> Iterable[Step | StepWrite]:
+    return log.readable(cast("type[Step | StepWrite]", Step | StepWrite))
 
 
 def _place(config: RunnableConfig) -> tuple[str, str]:

@@ -27,7 +27,7 @@ from meantime.kernel.payloads import as_text, jsonable
 from meantime.ports.clock import Clock
 from meantime.ports.session import Brief, Hearer, Prompt, Turned
 
-from . import message_lines
+from . import chat_lines
 from .chat_messages import cut, ends_open, ids
 from .checkpoint_log import SESSION, CheckpointLog, copied
 from .graph_questions import GraphQuestions
@@ -53,7 +53,7 @@ class LangChainTurns:
         copied(path, copy)
 
     def lines(self, path: Path) -> Sequence[Line]:
-        return list(message_lines.lines(CheckpointLog(path).messages()))
+        return list(chat_lines.lines(CheckpointLog(path).messages()))
 
     def steer(self, session: str, text: str) -> bool:
         turn = self._running.get(session)
@@ -207,7 +207,7 @@ class LangChainTurn:
                 "last"
             )  # a graph has its tools fixed: those that it calls are not run
             message = message.model_copy(update={"tool_calls": []})
-        for line in message_lines.of_agent(message):
+        for line in chat_lines.of_agent(message):
             self._said = ""
             self._hearer.line(line)
 

@@ -52,7 +52,7 @@ class Background(BasePlugin):
         self.work = TalkTools(
             thread, functions, agents=agents, commands=commands, threshold=threshold, dialect=dialect
         )
-        self._tools: list[BaseTool] = [BackgroundTool(tool, self.work) for tool in self.work.declare()]
+        self._tools: list[BaseTool] = [AdkTool(tool, self.work) for tool in self.work.declare()]
         self._turn: Turn | None = None
         self._run = ""  # the session that the turn is in; a tool that is an agent runs in one of its own
         self._has_owner = False
@@ -118,7 +118,7 @@ class Background(BasePlugin):
         return came
 
 
-class BackgroundTool(BaseTool):
+class AdkTool(BaseTool):
     def __init__(self, tool: DeclaredTool, work: TalkTools) -> None:
         super().__init__(name=tool.name, description=tool.description)
         self._schema = tool.schema
