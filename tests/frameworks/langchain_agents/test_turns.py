@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -186,3 +187,20 @@ async def test_settings_that_a_graph_has_fixed_are_refused(tmp_path: Path):
     with pytest.raises(InvalidInput, match="fixed when the agent is made"):
         async with Meantime.open(tmp_path / "work.db", agents={"x": agent}) as mt:
             await mt.thread("t").start(Agent("x", "go"))
+
+
+@pytest.mark.parametrize("create", [create_agent, create_deep_agent])
+async def test_a_session_grows_with_what_is_said_and_not_with_its_steps(
+    tmp_path: Path, create: Callable[..., Any]
+):
+    """Each step of a graph is a checkpoint, and most savers keep the whole conversation in each."""
+    fixture = HostFixture(lambda: hosted(create(Pupil())), AgentSettings(runner="python"), tmp_path)
+    session, brief = await fixture.begin()
+    sizes: list[int] = []
+    for _ in range(12):
+        await fixture.say(session, brief, "walnut" * 500)
+        (file,) = (tmp_path / "host").glob("*.checkpoints")
+        sizes.append(file.stat().st_size)
+    grown = [after - before for before, after in pairwise(sizes)]
+    assert grown[-1] < 1.5 * grown[1], grown
+    await fixture.host.close()

@@ -21,7 +21,7 @@ def lines(events: Iterable[Event]) -> Iterator[Line]:
 
 
 def of_agent(event: Event) -> Iterator[Line]:
-    """What the agent said or called, or what a tool answered. A request for a confirmation is a question."""
+    """The agent's words and calls, and a tool's answer. A request for a confirmation is a question."""
     for part in event.content.parts or () if event.content else ():
         if part.text:
             yield Line(role="assistant", kind=Kind.THOUGHT if part.thought else Kind.TEXT, text=part.text)

@@ -44,7 +44,7 @@ def ends_open(events: Sequence[Event]) -> bool:
 
 
 def open_calls(events: Iterable[Event]) -> list[FunctionCall]:
-    """Those without an answer: a confirmation that is waited for, or calls that a crash or a stop cut off."""
+    """Calls without an answer: a confirmation that is waited for, or what a crash or a stop cut off."""
     calls: dict[str, FunctionCall] = {}
     for event in events:
         for call in event.get_function_calls():

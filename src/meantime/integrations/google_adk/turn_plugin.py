@@ -65,7 +65,7 @@ class TurnPlugin(BasePlugin):
             self._hearer.gate.leave()
 
     def leave_all(self) -> None:
-        """Also for requests that a stop cut off."""
+        """Including requests that a stop cut off."""
         while self._inside:
             self._leave()
 

@@ -29,7 +29,7 @@ _call_id: ContextVar[str | None] = ContextVar("call_id", default=None)
 
 
 class Background(AgentMiddleware[AgentState[Any], Any, Any]):
-    """`create_agent(model, middleware=[Background(thread, build)])`, also for `create_deep_agent`.
+    """`create_agent(model, middleware=[Background(thread, build)])`; `create_deep_agent` takes it, too.
 
     It belongs to one conversation, as the thread does. The agent runs by `ainvoke` or `astream`.
 

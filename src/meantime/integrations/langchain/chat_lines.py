@@ -19,7 +19,7 @@ def lines(messages: Iterable[AnyMessage]) -> Iterator[Line]:
 
 
 def of_agent(message: object) -> Iterator[Line]:
-    """What the agent said or called, or what a tool answered; nothing for other messages."""
+    """The agent's words and calls, or a tool's answer; nothing for other messages."""
     if isinstance(message, AIMessage):
         for block in message.content_blocks:
             if block["type"] == "reasoning" and block.get("reasoning"):

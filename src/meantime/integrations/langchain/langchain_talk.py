@@ -64,7 +64,7 @@ class Talk(FrameworkTalk):
 
 
 def _output(result: dict[str, Any]) -> Any:
-    """What was asked of a person, the structured response, or the text."""
+    """The question to a person, the structured response, or the text."""
     if interrupts := result.get("__interrupt__"):
         return interrupts
     structured = result.get("structured_response")

@@ -38,7 +38,7 @@ class ModelPace(AsyncCallbackHandler):
         self._leave(run_id)
 
     def leave_all(self) -> None:
-        """Also for requests that a stop cut off."""
+        """Including requests that a stop cut off."""
         for run in list(self._inside):
             self._leave(run)
 
