@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from meantime.execution.containment import contained, words
 from meantime.kernel.errors import InvalidInput
-from meantime.ports.agent_settings import settled
+from meantime.ports.agent_settings import AgentSettings, settled
 
 
 class PythonAgent:
@@ -41,6 +41,7 @@ class Framework(NamedTuple):
     extra: str  # of ours, which installs it
     turns: str  # how its agents take turns: module and class
     suffix: str  # of the file that keeps a session
+    fixed: tuple[str, ...] = ()  # settings that its agents have from the beginning, and cannot be given
 
 
 FRAMEWORKS = (
@@ -59,6 +60,23 @@ FRAMEWORKS = (
         "openai-agents",
         "meantime.integrations.openai_agents.openai_turns:OpenAITurns",
         ".items",
+    ),
+    Framework(
+        "LangChain",
+        "langgraph",
+        "Pregel",
+        "langchain",
+        "meantime.integrations.langchain.langchain_turns:LangChainTurns",
+        ".checkpoints",
+        fixed=("model", "tools"),
+    ),
+    Framework(
+        "Google's ADK",
+        "google",
+        "BaseAgent",
+        "google-adk",
+        "meantime.integrations.google_adk.adk_turns:AdkTurns",
+        ".events",
     ),
 )
 
@@ -79,6 +97,16 @@ def framework_of(given: object) -> Framework | None:
     """Without loading it: who has one of its agents has loaded it."""
     kinds = {(kind.__module__.partition(".")[0], kind.__name__) for kind in type(given).__mro__}
     return next((one for one in FRAMEWORKS if (one.package, one.agent) in kinds), None)
+
+
+def check_fixed(name: str, agent: object, settings: AgentSettings) -> None:
+    framework = framework_of(agent)
+    for setting in framework.fixed if framework is not None else ():
+        if getattr(settings, setting) not in ("", None):
+            raise InvalidInput(
+                f"{setting}= cannot be given for the agent {name}: it is fixed when the agent is made.",
+                hint=f"Leave {setting} out, and make the agent with it.",
+            )
 
 
 def found(name: str, path: str) -> Any:

@@ -8,7 +8,7 @@ import traceback
 from meantime.execution.containment import words
 from meantime.kernel.errors import MeantimeError, Refused
 from meantime.kernel.model import Failed
-from meantime.kernel.provider_errors import FINAL, RetryAdvice
+from meantime.kernel.provider_errors import FINAL, RetryAdvice, judge
 from meantime.ports.session import Turned
 
 FORKED_BY_CONTEXT = "Give the conversation as context=[…] in its place."
@@ -47,6 +47,14 @@ def raised(problem: Exception, code: str) -> Turned:
     if isinstance(problem, MeantimeError):
         return failed(Failed(str(problem), problem.code, trace))
     return failed(Failed(words(problem), code, trace))
+
+
+def model_failed(problem: BaseException) -> Turned:
+    """An error of a framework's model: its provider's may pass. A status is where most clients have it."""
+    away = isinstance(problem, ConnectionError | TimeoutError)
+    status = 503 if away else getattr(problem, "status_code", None) or getattr(problem, "code", None)
+    advice = judge(str(problem), status if isinstance(status, int) else 0)
+    return failed(Failed(str(problem) or type(problem).__name__, "model_error"), advice)
 
 
 def signal_name(number: int) -> str:

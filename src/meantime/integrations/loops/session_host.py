@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from meantime.integrations.agent_host.host_errors import fork_source_gone
-from meantime.integrations.python_agent import FRAMEWORKS, Framework, PythonAgent, found, framework_of
+from meantime.integrations.python_agent import (
+    FRAMEWORKS,
+    Framework,
+    PythonAgent,
+    check_fixed,
+    found,
+    framework_of,
+)
 from meantime.kernel.errors import InvalidInput, Refused
 from meantime.kernel.lines import Line
 from meantime.ports.clock import Clock
@@ -61,7 +68,7 @@ class PythonSessionHost:
     # -- who is meant
 
     def check(self, name: str, settings: AgentSettings) -> None:
-        self._agent(name, settings)
+        check_fixed(name, self._agent(name, settings).agent, settings)
 
     def _agent(self, name: str, settings: AgentSettings) -> PythonAgent:
         if name not in self._agents:

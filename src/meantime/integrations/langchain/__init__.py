@@ -1,0 +1,27 @@
+"""Agents of LangChain, LangGraph and deepagents: as working agents, and as the side that talks and is told.
+
+`create_agent(model, middleware=[Background(thread)])` gives an agent background work; `Talk` takes its turns
+and wakes it. Nothing here loads LangChain before its first use.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from meantime.integrations.langchain.background_middleware import Background
+    from meantime.integrations.langchain.langchain_talk import Talk
+
+__all__ = ["Background", "Talk"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Background":
+        from meantime.integrations.langchain.background_middleware import Background
+
+        return Background
+    if name == "Talk":
+        from meantime.integrations.langchain.langchain_talk import Talk
+
+        return Talk
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

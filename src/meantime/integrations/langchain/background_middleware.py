@@ -1,0 +1,140 @@
+"""Background work for an agent of LangChain, as middleware: tools, what ended, a reminder of what runs.
+
+The agent's own state is the conversation. A notice is a message there whose id is the notice's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import ContextVar
+from typing import Any
+
+from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+from langchain.agents.middleware.types import ToolCallRequest
+from langchain.messages import SystemMessage, ToolMessage
+from langchain.tools import BaseTool, ToolException
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+
+from meantime.conversation.dialect_lookup import OWN, Wording
+from meantime.conversation.turn import Turn
+from meantime.integrations.framework_talk.talk_tools import THRESHOLD, Function, TalkTools
+from meantime.kernel.errors import MeantimeError
+from meantime.kernel.work import Orderable
+from meantime.thread import Thread
+
+from .chat_messages import ids, placed, told
+
+_call_id: ContextVar[str | None] = ContextVar("call_id", default=None)
+
+
+class Background(AgentMiddleware[AgentState[Any], Any, Any]):
+    """`create_agent(model, middleware=[Background(thread, build)])`; `create_deep_agent` takes it, too.
+
+    It belongs to one conversation, as the thread does. The agent runs by `ainvoke` or `astream`.
+
+    functions: each, with `@background`, is a tool. It answers at once if it is done within `threshold`
+        seconds, and else goes on in the background, as the same run.
+    agents: those that may be started, by name, or a mapping that says what each is for; empty is any,
+        None is none.
+    commands: `Shell`, where the agent may start commands; None is not.
+    dialect: the words of the tools.
+    """
+
+    def __init__(
+        self,
+        thread: Thread,
+        *functions: Function,
+        agents: Sequence[str] | Mapping[str, str] | None = None,
+        commands: Callable[..., Orderable[Any]] | None = None,
+        threshold: float | None = THRESHOLD,
+        dialect: Wording = OWN,
+    ) -> None:
+        super().__init__()
+        self.work = TalkTools(
+            thread, functions, agents=agents, commands=commands, threshold=threshold, dialect=dialect
+        )
+        self.tools = [
+            LangChainTool(
+                name=tool.name, description=tool.description, args_schema=tool.schema, work=self.work
+            )
+            for tool in self.work.declare()
+        ]
+        self._turn: Turn | None = None
+        self._has_owner = False
+
+    # -- turns: a run is one, unless a Talk takes them
+
+    def begin(self, turn: Turn | None) -> None:
+        """The caller acknowledges this turn; None is that it is over."""
+        self._turn, self._has_owner = turn, turn is not None
+
+    async def _opened(self) -> Turn:
+        if self._turn is None:
+            self._turn = await self.work.thread.turn().open()
+            self.work.verbs.begin(self._turn)
+        return self._turn
+
+    async def abefore_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+        if self._turn is not None and not self._has_owner:  # of a run that failed
+            await self._turn.close(failed=True)
+            self._turn = None
+        turn = await self._opened()
+        messages = state["messages"]
+        update = placed(messages, told(turn.fresh(ids(messages))))
+        return {"messages": update} if update else None
+
+    async def abefore_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+        turn = await self._opened()
+        await turn.boundary()
+        came = turn.fresh(ids(state["messages"]))
+        return {"messages": told(came)} if came else None
+
+    async def awrap_model_call(
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
+    ) -> ModelResponse[Any]:
+        reminder = await (await self._opened()).reminder()
+        if reminder:
+            request = request.override(system_message=_extended(request.system_message, reminder))
+        return await handler(request)
+
+    async def awrap_tool_call(
+        self,
+        request: ToolCallRequest,
+        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
+    ) -> ToolMessage | Command[Any]:
+        before = _call_id.set(request.tool_call["id"])
+        try:
+            return await handler(request)
+        finally:
+            _call_id.reset(before)
+
+    async def aafter_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+        if self._turn is not None and not self._has_owner:
+            turn, self._turn = self._turn, None
+            await turn.ack()
+            await turn.close()
+
+
+class LangChainTool(BaseTool):
+    work: Any  # TalkTools
+    handle_tool_error: Any = True
+
+    def _run(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError("Background work is asynchronous: use ainvoke or astream.")
+
+    async def _arun(self, /, **arguments: Any) -> str:
+        try:
+            return await self.work.call(self.name, arguments, _call_id.get())
+        except MeantimeError as problem:
+            raise ToolException(f"{problem.code}: {problem}") from problem
+
+
+def _extended(message: SystemMessage | None, reminder: str) -> SystemMessage:
+    if message is None:
+        return SystemMessage(reminder)
+    if isinstance(message.content, str):
+        return message.model_copy(update={"content": f"{message.content}\n\n{reminder}"})
+    return message.model_copy(update={"content": [*message.content, {"type": "text", "text": reminder}]})

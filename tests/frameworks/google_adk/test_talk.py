@@ -1,0 +1,18 @@
+"""An agent of the ADK passes every check of the public suite."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from meantime.testing.talk import TALK_CHECKS, Check, TalkFixture
+
+from .adk_site import AdkSite
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("check", TALK_CHECKS, ids=lambda check: check.__name__)
+async def test_an_agent_of_googles_adk(check: Check, tmp_path: Path):
+    await check(TalkFixture(AdkSite(tmp_path)))

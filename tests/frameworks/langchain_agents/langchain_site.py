@@ -1,0 +1,96 @@
+"""An agent of LangChain whose model follows a script, and keeps what it was asked."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from langchain.agents import create_agent
+from langchain.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.language_models import BaseChatModel
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from pydantic import PrivateAttr
+
+from meantime import Meantime, Thread
+from meantime.integrations.langchain import Background, Talk
+from meantime.testing.talk import ModelRequest, ToolCall
+
+
+class ScriptedModel(BaseChatModel):
+    _steps: list[Any] = PrivateAttr(default_factory=list)
+    _requests: list[ModelRequest] = PrivateAttr(default_factory=list)
+    _tools: list[str] = PrivateAttr(default_factory=list)
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    def bind_tools(self, tools: Any, **options: Any) -> Any:
+        self._tools = [tool["name"] if isinstance(tool, dict) else tool.name for tool in tools]
+        return self
+
+    def _generate(self, messages: Any, *rest: Any, **more: Any) -> ChatResult:
+        self._requests.append(
+            ModelRequest(
+                prompts=[message.text for message in messages if isinstance(message, HumanMessage)],
+                results=[message.text for message in messages if isinstance(message, ToolMessage)],
+                tools=self._tools,
+                instructions="".join(
+                    message.text for message in messages if isinstance(message, SystemMessage)
+                ),
+            )
+        )
+        step = self._steps.pop(0)
+        if isinstance(step, Exception):
+            raise step
+        message = (
+            step
+            if isinstance(step, AIMessage)
+            else _call(step)
+            if isinstance(step, ToolCall)
+            else AIMessage(step)
+        )
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+    async def _agenerate(self, *given: Any, **more: Any) -> ChatResult:
+        return self._generate(*given, **more)
+
+
+def _call(step: ToolCall) -> AIMessage:
+    if isinstance(step.arguments, str):
+        wrong: Any = {"name": step.tool, "args": step.arguments, "id": step.id, "error": "not JSON"}
+        return AIMessage("", invalid_tool_calls=[wrong])
+    return AIMessage("", tool_calls=[{"name": step.tool, "args": step.arguments, "id": step.id}])
+
+
+class LangChainSite:
+    def __init__(self, folder: Path, saver: AsyncSqliteSaver, create: Callable[..., Any]) -> None:
+        self._folder = folder
+        self._saver = saver
+        self._create = create
+        self.model = ScriptedModel()
+        self.requests = self.model._requests
+
+    def opened(self) -> AbstractAsyncContextManager[Meantime]:
+        return Meantime.open(self._folder / "talk.db")
+
+    def script(self, *steps: Any) -> None:
+        self.model._steps += steps
+
+    def talk(self, thread: Thread, *functions: Any, **options: Any) -> Talk:
+        background = Background(thread, *functions, **options)
+        agent = self._create(
+            self.model, middleware=[background], system_prompt="Be helpful.", checkpointer=self._saver
+        )
+        return Talk(agent, background)
+
+
+@asynccontextmanager
+async def langchain_site(
+    folder: Path, create: Callable[..., Any] = create_agent
+) -> AsyncIterator[LangChainSite]:
+    async with AsyncSqliteSaver.from_conn_string(str(folder / "checkpoints.db")) as saver:
+        yield LangChainSite(folder, saver, create)

@@ -1,0 +1,9 @@
+"""The code of docs/guides/langchain.md runs, and prints what the page says."""
+
+from __future__ import annotations
+
+from guide_blocks import check_guide
+
+
+def test_the_code_of_the_guide_prints_what_it_says():
+    check_guide("langchain.md")
