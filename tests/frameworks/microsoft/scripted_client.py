@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from agent_framework import (
     Message,
 )
 
-from meantime import Thread
+from meantime import Meantime, Thread
 from meantime.integrations.agent_framework import Talk
 from meantime.testing.talk import ModelRequest, ToolCall
 
@@ -72,6 +73,9 @@ class AgentFrameworkSite:
         self._folder = folder
         self.client = ScriptedClient()
         self.requests = self.client.requests
+
+    def opened(self) -> AbstractAsyncContextManager[Meantime]:
+        return Meantime.open(self._folder / "talk.db")
 
     def script(self, *steps: Any) -> None:
         self.client.steps += steps

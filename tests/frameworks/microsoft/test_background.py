@@ -20,10 +20,10 @@ pytestmark = [pytest.mark.anyio, pytest.mark.filterwarnings("ignore:.*experiment
 
 
 async def test_an_agent_with_a_context_provider_is_told_in_its_next_run_once(tmp_path: Path):
-    fixture = TalkFixture(AgentFrameworkSite(tmp_path), tmp_path)
+    fixture = TalkFixture(AgentFrameworkSite(tmp_path))
     client = ScriptedClient()
     client.steps = [ToolCall("crawl", {"site": "b.org"}), "3 pages each", "as I said"]
-    async with fixture.opened() as mt:
+    async with fixture.site.opened() as mt:
         thread = mt.thread("t")
         task = await fixture.ended(thread)
         agent = Agent(
@@ -42,10 +42,10 @@ async def test_an_agent_with_a_context_provider_is_told_in_its_next_run_once(tmp
 
 
 async def test_a_run_that_fails_tells_it_in_the_next_one(tmp_path: Path):
-    fixture = TalkFixture(AgentFrameworkSite(tmp_path), tmp_path)
+    fixture = TalkFixture(AgentFrameworkSite(tmp_path))
     client = ScriptedClient()
     client.steps = [ConnectionError("away"), "3 pages"]
-    async with fixture.opened() as mt:
+    async with fixture.site.opened() as mt:
         thread = mt.thread("t")
         await fixture.ended(thread)
         agent = Agent(

@@ -18,4 +18,4 @@ pytestmark = [
 
 @pytest.mark.parametrize("check", TALK_CHECKS, ids=lambda check: check.__name__)
 async def test_a_conversation(check: Check, tmp_path: Path):
-    await check(TalkFixture(AgentFrameworkSite(tmp_path), tmp_path))
+    await check(TalkFixture(AgentFrameworkSite(tmp_path)))
