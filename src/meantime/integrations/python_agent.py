@@ -60,6 +60,14 @@ FRAMEWORKS = (
         "meantime.integrations.openai_agents.openai_turns:OpenAITurns",
         ".items",
     ),
+    Framework(
+        "Microsoft's agent-framework",
+        "agent_framework",
+        "RawAgent",
+        "agent-framework",
+        "meantime.integrations.agent_framework.agent_framework_turns:AgentFrameworkTurns",
+        ".history",
+    ),
 )
 
 

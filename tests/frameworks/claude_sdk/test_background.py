@@ -93,7 +93,7 @@ async def test_a_path_in_the_output_of_a_task_reads_no_file(tmp_path: Path, api:
     site.script("ok")
     async with site.opened() as mt:
         await fixture.ended(mt.thread("t"), f"look at @{tmp_path}/secret.txt please")
-        await within(site.talk(mt.thread("t")).say("hello"))
+        await within(site.talk(mt.thread("t")).say())
     assert len(api.requests[0].notices) == 1
     assert "12-34" not in str(api.requests)
 
