@@ -24,7 +24,8 @@ EVERYTHING = (
     " if not found.name.startswith(('meantime.surfaces.', 'meantime.app.verbs.', 'meantime.__main__',"
     " 'meantime.integrations.mcp.wire.', 'meantime.integrations.acp.json_rpc',"
     " 'meantime.integrations.opencode.wire.', 'meantime.integrations.pydantic_ai.',"
-    " 'meantime.integrations.openai_agents.'))]"
+    " 'meantime.integrations.openai_agents.', 'meantime.integrations.agent_framework.',"
+    " 'meantime.integrations.claude_agent_sdk.'))]"
 )
 
 

@@ -68,6 +68,14 @@ FRAMEWORKS = (
         "meantime.integrations.agent_framework.agent_framework_turns:AgentFrameworkTurns",
         ".history",
     ),
+    Framework(
+        "the Claude Agent SDK (its ClaudeAgentOptions)",
+        "claude_agent_sdk",
+        "ClaudeAgentOptions",
+        "claude-agent-sdk",
+        "meantime.integrations.claude_agent_sdk.claude_turns:ClaudeTurns",
+        ".claude",
+    ),
 )
 
 

@@ -22,12 +22,14 @@ class ScriptedAPI:
     def __init__(self) -> None:
         self.steps: list[Any] = []
         self.requests: list[ModelRequest] = []
+        self.closed = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def close(self) -> None:
+        self.closed.set()
         self._server.shutdown()
         self._server.server_close()
 
@@ -55,6 +57,9 @@ def _handler(api: ScriptedAPI) -> type[BaseHTTPRequestHandler]:
                 self._plain({"input_tokens": 1})
                 return
             step = api.asked(body)
+            if step is None:  # never, or until Claude Code has gone
+                api.closed.wait(60)
+                return
             if isinstance(step, Exception):  # one that Claude Code does not retry
                 error = {"type": "permission_error", "message": str(step)}
                 self._plain({"type": "error", "error": error}, 403)

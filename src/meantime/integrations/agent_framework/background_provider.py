@@ -65,7 +65,7 @@ class Background(ContextProvider):
         owner = _keeping(agent)
         await self._leave(failed=True)  # a run that raised an error does not come to its end
         turn = self._turn = await self._tools.thread.turn().open()
-        self._tools.begin(turn)
+        self._tools.verbs.begin(turn)
         kept = await kept_messages(owner, session)
         fresh = turn.fresh(message_ids(kept))
         context.input_messages[:0] = [*interrupted(kept), *map(notice_message, fresh)]
@@ -92,7 +92,7 @@ class Background(ContextProvider):
     async def _leave(self, *, failed: bool = False) -> None:
         turn, self._turn = self._turn, None
         if turn is not None:
-            self._tools.begin(None)
+            self._tools.verbs.begin(None)
             await turn.close(failed=failed)
 
 

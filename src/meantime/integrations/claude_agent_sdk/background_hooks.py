@@ -65,7 +65,7 @@ class Background:
     async def _prompted(self, given: HookInput) -> str:
         await self._leave(failed=True)  # one that an error has cut off does not come to its end
         turn = self._turn = await self._tools.thread.turn().open()
-        self._tools.begin(turn)
+        self._tools.verbs.begin(turn)
         fresh = turn.fresh(_told(given))
         return "\n\n".join(filter(None, (told(fresh), await turn.reminder())))
 
@@ -90,7 +90,7 @@ class Background:
     async def _leave(self, *, failed: bool = False) -> None:
         turn, self._turn = self._turn, None
         if turn is not None:
-            self._tools.begin(None)
+            self._tools.verbs.begin(None)
             await turn.close(failed=failed)
 
 

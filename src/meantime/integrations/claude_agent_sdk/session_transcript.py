@@ -27,9 +27,13 @@ def transcript_path(session: str, env: Mapping[str, str]) -> Path | None:
 
     env: what the options set; the rest is the environment of this process.
     """
+    return next(config_folder(env).glob(f"projects/*/{session}.jsonl"), None)
+
+
+def config_folder(env: Mapping[str, str]) -> Path:
+    """Where Claude Code keeps its files."""
     seen = {**os.environ, **env}
-    home = seen.get("CLAUDE_CONFIG_DIR") or Path(seen.get("HOME") or Path.home()) / ".claude"
-    return next(Path(home).glob(f"projects/*/{session}.jsonl"), None)
+    return Path(seen.get("CLAUDE_CONFIG_DIR") or Path(seen.get("HOME") or Path.home()) / ".claude")
 
 
 def entries(path: Path | None) -> list[dict[str, Any]]:
@@ -85,3 +89,10 @@ def ends_unanswered(kept: Iterable[dict[str, Any]]) -> bool:
     return isinstance(content, list) and any(
         block.get("type") == "tool_use" for block in cast("Any", content)
     )
+
+
+def last_prompt(kept: Iterable[dict[str, Any]]) -> str | None:
+    """The last thing that it was told, if it has not answered it."""
+    every = list(kept)
+    said = [text for entry in every if entry["type"] == "user" for text in _given(entry)]
+    return said[-1] if said and ends_unanswered(every) else None
