@@ -136,8 +136,8 @@ class TurnProvider(ContextProvider):
 
 
 def per_request(agent: RawAgent[Any]) -> RawAgent[Any]:
-    """The same agent, with a history that is kept with each answer of the model: what is told between two
-    requests stands in its place."""
+    """The same agent, whose history is kept with each answer of the model, so that a notice between two
+    requests keeps its place."""
     made = copy(agent)
     made.require_per_service_call_history_persistence = True
     made.context_providers = list(agent.context_providers)

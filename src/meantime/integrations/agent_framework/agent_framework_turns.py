@@ -152,7 +152,7 @@ class AgentFrameworkTurn:
     # -- while it goes on
 
     def taken(self) -> list[Message]:
-        """What was said to it in the meantime."""
+        """The messages that came for it in the meantime."""
         given = [Message("user", [text]) for text in self.steered]
         self.steered.clear()
         return given

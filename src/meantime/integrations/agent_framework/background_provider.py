@@ -97,7 +97,7 @@ class Background(ContextProvider):
 
 
 class NoticeMiddleware(ChatMiddleware):
-    """What has come in since the last request is said in the next one, and kept with its answer."""
+    """Adds the notices that came in since the last request to the next one; its history keeps them."""
 
     def __init__(self, turn: Turn, came_in: Callable[[], Awaitable[Sequence[Notice]]]) -> None:
         self._turn = turn

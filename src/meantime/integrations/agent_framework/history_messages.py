@@ -18,7 +18,7 @@ def notice_message(notice: Notice) -> Message:
 
 
 async def kept_messages(agent: RawAgent[Any], session: AgentSession) -> list[Message]:
-    """What the conversation holds, wherever the agent keeps it."""
+    """The messages of the conversation, wherever the agent keeps them."""
     messages: list[Message] = []
     for provider in agent.context_providers:
         if isinstance(provider, HistoryProvider):

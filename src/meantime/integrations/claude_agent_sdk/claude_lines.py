@@ -1,4 +1,4 @@
-"""What a Claude agent says and does as lines of a conversation, live and from a transcript."""
+"""Messages of a Claude agent as lines of a conversation, live and from a transcript."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns of a Claude agent: each is a run of Claude Code, heard as it goes on."""
+"""Turns of a Claude agent: each is a run of Claude Code, reported as it goes on."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from .session_transcript import config_folder, entries, last_prompt
 from .tool_choice import chosen_tools
 
 LONGEST_GOODBYE = 10.0  # seconds that an interrupt may take
-LONGEST_ECHO = 10.0  # seconds after an answer in which a message that came too late for it is taken up
+LONGEST_ECHO = 10.0  # seconds after an answer in which a message that came too late for it is answered
 
 
 class ClaudeTurns:
@@ -90,7 +90,7 @@ class ClaudeTurn:
         self._lines = ClaudeLines()
         self._said = ""  # in a message that has not ended
         self._counted: set[str] = set()  # messages whose tokens were
-        self._open: set[str] = set()  # messages that no answer has taken up
+        self._open: set[str] = set()  # messages that no answer has covered
         self._client: ClaudeSDKClient | None = None
         self._sending: set[asyncio.Future[None]] = set()
         self._over = False
@@ -132,7 +132,7 @@ class ClaudeTurn:
             await self._client.disconnect()
 
     async def _answered(self, client: ClaudeSDKClient) -> ResultMessage:
-        """The last answer: a message that came too late for one is taken up by the next."""
+        """The last answer: a message that came too late for one is answered by the next."""
         result: ResultMessage | None = None
         messages = client.receive_messages()
         while True:
@@ -176,7 +176,7 @@ class ClaudeTurn:
         )
 
     async def _message(self, text: str) -> AsyncIterator[dict[str, Any]]:
-        """What a task is asked to do reads no file by itself."""
+        """One message of the user, in which `@path` reads no file."""
         id = str(uuid4())
         self._open.add(id)
         message = {"role": "user", "content": text}

@@ -29,7 +29,7 @@ class SessionRecord(Struct, omit_defaults=True):
 
     @property
     def begun(self) -> Path | None:
-        """What a fork that has taken no turn yet will know is its source's."""
+        """The transcript to read: its source's, for a fork that has taken no turn yet."""
         return self.transcript or (self._transcript(self.source) if self.source else None)
 
     def _transcript(self, id: str) -> Path | None:

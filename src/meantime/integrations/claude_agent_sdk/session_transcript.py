@@ -37,7 +37,7 @@ def config_folder(env: Mapping[str, str]) -> Path:
 
 
 def entries(path: Path | None) -> list[dict[str, Any]]:
-    """What was said in the conversation itself, oldest first. A line that is not whole yet is left out."""
+    """The entries of the conversation itself, oldest first. A line that is not whole yet is left out."""
     if path is None or not path.exists():
         return []
     found: list[dict[str, Any]] = []
