@@ -38,7 +38,7 @@ from meantime.kernel.questions import permission
 from meantime.ports.clock import Clock
 from meantime.ports.session import Brief, Hearer, Prompt, Turned
 
-from . import message_lines
+from . import history_lines
 from .history_log import HistoryLog, copied
 
 
@@ -58,7 +58,7 @@ class AgentFrameworkTurns:
         copied(path, copy)
 
     def lines(self, path: Path) -> Sequence[Line]:
-        return list(message_lines.lines(HistoryLog(path).messages))
+        return list(history_lines.lines(HistoryLog(path).messages))
 
     def steer(self, session: str, text: str) -> bool:
         turn = self._running.get(session)
@@ -143,7 +143,7 @@ class AgentFrameworkTurn:
                 f"The agent asks for {request.type}, which a task cannot answer.",
                 hint="Only calls of functions can be approved.",
             )
-        line = message_lines.called(call)
+        line = history_lines.called(call)
         asked = f"{self.record.session.session_id}.{len(self.record.messages)}.allow.{line.call}"
         question = permission(asked, line.tool, verb="call", arguments=line.arguments)
         reply = await self.hearer.ask(question)
@@ -176,7 +176,7 @@ class AgentFrameworkTurn:
         """One that the history has just been given."""
         if message.role == "assistant":
             self._said = ""
-            for line in message_lines.spoken_lines(message):
+            for line in history_lines.spoken_lines(message):
                 self.hearer.line(line)
 
     def _stopped(self) -> Turned:
@@ -233,9 +233,9 @@ class CallEvents(FunctionMiddleware):
             try:
                 await call_next()
             except Exception as problem:
-                self._turn.hearer.line(message_lines.answered(name, call, str(problem), failed=True))
+                self._turn.hearer.line(history_lines.answered(name, call, str(problem), failed=True))
                 raise
-        self._turn.hearer.line(message_lines.answered(name, call, context.result))
+        self._turn.hearer.line(history_lines.answered(name, call, context.result))
 
 
 def _kept_here(agent: RawAgent[Any], record: HistoryLog, turn: AgentFrameworkTurn) -> RawAgent[Any]:
