@@ -15,5 +15,5 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.parametrize("check", TALK_CHECKS, ids=lambda check: check.__name__)
-async def test_a_conversation(check: Check, tmp_path: Path, api: ScriptedAPI):
+async def test_a_claude_agent_that_talks(check: Check, tmp_path: Path, api: ScriptedAPI):
     await check(TalkFixture(ClaudeSite(tmp_path, api)))

@@ -17,5 +17,5 @@ pytestmark = [
 
 
 @pytest.mark.parametrize("check", TALK_CHECKS, ids=lambda check: check.__name__)
-async def test_a_conversation(check: Check, tmp_path: Path):
+async def test_an_agent_of_agent_framework_that_talks(check: Check, tmp_path: Path):
     await check(TalkFixture(AgentFrameworkSite(tmp_path)))

@@ -39,7 +39,7 @@ from meantime.ports.session import Brief, Hearer, Prompt, Turned
 
 from .claude_lines import ClaudeLines
 from .claude_talk import GO_ON
-from .session_record import SessionRecord, forked, read_record, write_record
+from .session_record import ClaudeSession, forked, read_record, write_record
 from .session_transcript import config_folder, entries, last_prompt
 from .tool_choice import chosen_tools
 
@@ -57,7 +57,7 @@ class ClaudeTurns:
         return folder / f"{session}.claude"
 
     def begin(self, path: Path) -> None:
-        write_record(path, SessionRecord())
+        write_record(path, ClaudeSession())
 
     def fork(self, path: Path, copy: Path) -> None:
         write_record(copy, forked(read_record(path)))
@@ -282,7 +282,7 @@ def _tokens_in_all(result: ResultMessage) -> int:
     return sum(int(used.get(name) or 0) for used in models.values() for name in COUNTED_IN_ALL)
 
 
-def _placed(record: SessionRecord, options: ClaudeAgentOptions) -> SessionRecord:
+def _placed(record: ClaudeSession, options: ClaudeAgentOptions) -> ClaudeSession:
     """Where this session is found from now on."""
     record.config = record.config or str(config_folder(options.env))
     record.cwd = record.cwd or str(options.cwd)

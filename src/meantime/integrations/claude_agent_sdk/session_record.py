@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from .session_transcript import entries
 
 
-class SessionRecord(Struct, omit_defaults=True):
+class ClaudeSession(Struct, omit_defaults=True):
     """The content of our file."""
 
     id: str = field(default_factory=lambda: str(uuid4()))
@@ -36,11 +36,11 @@ class SessionRecord(Struct, omit_defaults=True):
         return next(Path(self.config).glob(f"projects/*/{id}.jsonl"), None) if self.config else None
 
 
-def read_record(path: Path) -> SessionRecord:
-    return msgspec.json.decode(path.read_bytes(), type=SessionRecord)
+def read_record(path: Path) -> ClaudeSession:
+    return msgspec.json.decode(path.read_bytes(), type=ClaudeSession)
 
 
-def write_record(path: Path, record: SessionRecord) -> None:
+def write_record(path: Path, record: ClaudeSession) -> None:
     """Whole or not at all."""
     fresh = path.with_name(f".{path.name}.new")
     fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
@@ -51,7 +51,7 @@ def write_record(path: Path, record: SessionRecord) -> None:
     fresh.replace(path)
 
 
-def forked(record: SessionRecord) -> SessionRecord:
+def forked(record: ClaudeSession) -> ClaudeSession:
     """Another session, with all that was said in this one until now."""
     if record.transcript is None:
         return replace(record, id=str(uuid4()))
