@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from meantime.thread import Thread
 from .session_transcript import entries, joined, told_in_transcript
 
 SERVER = "meantime"
+WRITE_TRIES, WRITE_PAUSE = 40, 0.05  # looks, and seconds between them
 
 
 class Background:
@@ -79,11 +81,12 @@ class Background:
     async def _stopped(self, given: HookInput) -> str:
         more = await self._between(given)
         if not more and self._turn is not None:
-            held = _told(given)
-            # One that the transcript does not hold yet is looked for again at the next prompt.
-            there = [notice for notice in self._turn.notices if notice.id in held]
-            missing = len(there) < len(self._turn.fresh())
-            await (self._turn.ack(*there) if missing else self._turn.ack())
+            expected = {notice.id for notice in self._turn.fresh()}
+            held = await _written(expected, given)
+            if expected <= held:
+                await self._turn.ack()
+            elif expected & held:  # the others are looked for again at the next prompt
+                await self._turn.ack(*(expected & held))
             await self._leave()
         return more
 
@@ -96,6 +99,16 @@ class Background:
 
 def told(notices: Sequence[Notice]) -> str:
     return joined({notice.id: notice.message().text for notice in notices}) if notices else ""
+
+
+async def _written(expected: set[str], given: HookInput) -> set[str]:
+    """The notices in the transcript, which Claude Code writes a little later than it calls its hooks."""
+    for _ in range(WRITE_TRIES):
+        held = _told(given)
+        if expected <= held:
+            return held
+        await asyncio.sleep(WRITE_PAUSE)
+    return _told(given)
 
 
 def _told(given: HookInput) -> set[str]:
