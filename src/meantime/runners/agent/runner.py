@@ -185,7 +185,7 @@ class AgentRunner:
         if home and HOME not in hosted.settings.env:
             env[HOME] = home  # else it would hand its work to another daemon than ours
         folder = self._folder(task.id)
-        source = _input(task).get("fork_of") or {}
+        source: dict[str, Any] = _input(task).get("fork_of") or {}
         return Brief(
             task.id,
             task.work.name,
