@@ -25,7 +25,8 @@ EVERYTHING = (
     " 'meantime.integrations.mcp.wire.', 'meantime.integrations.acp.json_rpc',"
     " 'meantime.integrations.opencode.wire.', 'meantime.integrations.pydantic_ai.',"
     " 'meantime.integrations.openai_agents.', 'meantime.integrations.langchain.',"
-    " 'meantime.integrations.google_adk.'))]"
+    " 'meantime.integrations.google_adk.', 'meantime.integrations.agent_framework.',"
+    " 'meantime.integrations.claude_agent_sdk.'))]"
 )
 
 

@@ -78,6 +78,22 @@ FRAMEWORKS = (
         "meantime.integrations.google_adk.adk_turns:AdkTurns",
         ".events",
     ),
+    Framework(
+        "Microsoft's agent-framework",
+        "agent_framework",
+        "RawAgent",
+        "agent-framework",
+        "meantime.integrations.agent_framework.agent_framework_turns:AgentFrameworkTurns",
+        ".history",
+    ),
+    Framework(
+        "the Claude Agent SDK (its ClaudeAgentOptions)",
+        "claude_agent_sdk",
+        "ClaudeAgentOptions",
+        "claude-agent-sdk",
+        "meantime.integrations.claude_agent_sdk.claude_turns:ClaudeTurns",
+        ".claude",
+    ),
 )
 
 
