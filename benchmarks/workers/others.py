@@ -77,7 +77,7 @@ def _nats(folder: Path, port: int) -> list[str]:
     login = ServerLogin(PASSWORD, ("default",))
     config = server_config(
         host="127.0.0.1", port=port, folder=str(folder), name="bench", space="meantime",
-        owner=ServerLogin(PASSWORD), workers={"w1": login, "w2": login}, tls=None,
+        owner=ServerLogin(PASSWORD), workers={"w1": login, "w2": login}, lines={}, tls=None,
     )  # fmt: skip
     (folder / "nats.conf").write_bytes(config)
     return [str(Path(sysconfig.get_path("scripts")) / "nats-server"), "-c", str(folder / "nats.conf")]

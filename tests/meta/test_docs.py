@@ -17,7 +17,11 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-ELSEWHERE = {"frameworks.md", "google-adk.md", "langchain.md"}  # run where their frameworks are, by tests/frameworks
+ELSEWHERE = {
+    "frameworks.md",
+    "google-adk.md",
+    "langchain.md",
+}  # run where their frameworks are, by tests/frameworks
 PAGES = [
     ROOT / "README.md",
     *sorted(page for page in (ROOT / "docs").rglob("*.md") if page.name not in ELSEWHERE),

@@ -23,6 +23,17 @@ def test_every_exception_has_a_reason():
 
 @pytest.mark.parametrize("chosen", [CORE, pytest.param(ALL, marks=pytest.mark.slow)], ids=["core", "all"])
 def test_lessons_hold_with_their_work_at_a_worker(chosen: list[str]):
-    command = [sys.executable, "-m", "pytest", "-q", "--place=worker", "-m", "not slow", *chosen]
+    pytest_call = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "--place=worker",
+        "-m",
+        "not slow",
+        "--timeout",
+        "60",
+    ]
+    command = [*pytest_call, *chosen]
     done = subprocess.run(command, cwd=tool.ROOT, capture_output=True, text=True, timeout=580)
     assert done.returncode == 0, done.stdout[-4_000:]

@@ -156,6 +156,7 @@ async def accepted(runtime: Runtime, action: str, id: str, thread: str, kind: st
 
 
 @pytest.mark.embedded
+@pytest.mark.in_process("what is queued is offered, and a worker may claim it between the two looks")
 @pytest.mark.parametrize("kind", ["call", "shell", "agent", "custom"])
 @pytest.mark.parametrize("status", list(Status))
 async def test_legal_is_what_the_verbs_accept(runtime: Runtime, kind: str, status: Status):

@@ -101,6 +101,7 @@ async def test_progress_reaches_the_ledger_now_and_then(
 
 
 @pytest.mark.behaviour("I2")
+@pytest.mark.in_process("emitted values arrive from another machine, a moment later")
 async def test_output_does_not_block(thread: Thread) -> None:
     """Of a running task: what it has emitted so far; of an ended one: its result."""
     job = Job()

@@ -49,6 +49,7 @@ async def crash(place: str, ledger: str) -> dict[str, str]:
 
 @pytest.mark.behaviour("H1")
 @pytest.mark.scenario("001", "Tasks persist across plugin restarts")
+@pytest.mark.in_process("an owner with workers counts them, and counts anew in each life")
 async def test_all_fields_survive_a_restart(path: str, clock: FakeClock) -> None:
     """Tasks, runs, notices, batches, transcript and journal are the same after a restart."""
     agents = FakeSessionRunner(Reply("read", ("grep",), {"n": 1}, final_message="bye"))
@@ -100,6 +101,7 @@ async def _everything(mt: Meantime, thread: Thread) -> list[object]:
 
 
 @pytest.mark.behaviour("L27")
+@pytest.mark.in_process("work at a worker goes on when its owner closes")
 async def test_a_close_stops_and_tells(path: str, clock: FakeClock) -> None:
     """What runs is cancelled by the shutdown and told after it; what is queued waits for the next owner."""
     async with Meantime.open(path, clock=clock) as mt:

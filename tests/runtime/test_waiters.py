@@ -200,7 +200,7 @@ async def test_the_newest_of_a_long_history_are_learned_from(tmp_path: Path, mon
             await (await mt.thread("a").start(Shell("true"), description="build")).wait()
     async with Meantime.open(tmp_path / "work.db") as mt:
         usual = runtime_of(mt).usual
-        await usual.ready()
+        await usual.remembering.wait()
         task = await (await mt.thread("a").start(Shell("true"), description="build")).wait()
         found = usual.estimates.usual(task)
         assert found is not None

@@ -146,7 +146,7 @@ def test_the_permissions_of_the_guide_are_those_that_a_worker_needs():
 
 
 @pytest.mark.slow
-def test_postgresql_instead(tmp_path: Path):
+def test_postgresql_carries_work_as_the_guide_says(tmp_path: Path):
     (sql,) = blocks("sql")
     with postgres_server() as server:
         for statement in sql.strip().splitlines():

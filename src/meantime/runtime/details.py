@@ -44,7 +44,7 @@ class Details:
         store = self._record.store
         deliveries = self._announcing.with_leases(await store.deliveries(task.id, MOST_RUNS))
         children = await store.children(task.id, MOST_CHILDREN + 1)
-        await self._usual.ready()
+        await self._usual.remembering.wait()
         return TaskDetails(
             task=task,
             actions=self._actions(task, deliveries),

@@ -26,15 +26,11 @@ class UsualDurations:
         self._record = record
         self.estimates = Estimates()
         self._meanwhile: set[str] | None = set()  # endings that are learned while the history is read
-        self._remembering = BackgroundTasks()
+        self.remembering = BackgroundTasks()  # until it has ended, the history is not known
 
     def open(self) -> None:
         """Begins to read the history beside everything else: nobody waits for it to start work."""
-        self._remembering.start(self._remember())
-
-    async def ready(self) -> None:
-        """Waits until the history is known."""
-        await self._remembering.wait()
+        self.remembering.start(self._remember())
 
     async def _remember(self) -> None:
         """Oldest first, as if every task had ended just now. Endings that came meanwhile are the newest of
@@ -62,4 +58,4 @@ class UsualDurations:
                 self._meanwhile.add(change.task.id)
 
     async def close(self) -> None:
-        await self._remembering.close()
+        await self.remembering.close()

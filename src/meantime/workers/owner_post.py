@@ -34,7 +34,7 @@ class OwnerPost:
         self._signer: Signer | None = None
         self._counts = counts
         self._stranger = stranger
-        self._batch = MessageBatch(carrier.to_worker, lambda data: self.signer.signed(data))
+        self.batch = MessageBatch(carrier.to_worker, lambda data: self.signer.signed(data))
         self._parts: dict[str, PartAssembly] = {}
         self._refused: set[str] = set()  # workers of which one was logged
         self.pools: set[str] = set()  # that have a queue
@@ -51,11 +51,7 @@ class OwnerPost:
         assert self.signer
 
     def tell(self, worker: str, message: say.FromOwner) -> None:
-        self._batch.add(worker, say.encode(message))
-
-    def flush(self) -> None:
-        """Sends what waits for the end of this step of the event loop."""
-        self._batch.flush()
+        self.batch.add(worker, say.encode(message))
 
     async def publish(self, task: Task) -> None:
         pool, _ = split_place(task.place)

@@ -90,7 +90,7 @@ class WorkerPools:
             self._alarm.cancel()
         self._requests.close()
         await self._beside.close()
-        self._post.flush()
+        self._post.batch.flush()
         await self._carrier.close()
 
     def _state_changed(self, state: CarrierState) -> None:

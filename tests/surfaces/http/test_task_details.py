@@ -152,6 +152,6 @@ async def test_usual_durations_are_learned_from_the_ledger_at_the_open(tmp_path:
             await (await mt.thread("a").start(Call(int, "1"), description="count")).wait()
     async with Meantime.open(tmp_path / "work.db") as mt:
         runtime: Any = mt._runtime
-        await runtime.usual.ready()
+        await runtime.usual.remembering.wait()
         task = await (await mt.thread("a").start(Call(int, "1"), description="count")).wait()
         assert runtime.usual.estimates.usual(task).runs == 4

@@ -32,7 +32,7 @@ class RawServers:
             env = {**order.env, **server.env}
             return RawStdio(name, server.command, env, server.cwd or order.cwd, end)
         try:
-            from .raw_http import RawHttp  # its library takes a while to load
+            from .wire.raw_http import RawHttp  # its library takes a while to load
         except ImportError as missing:
             text = f"A server over HTTP needs a package that is not installed: {missing.name}."
             raise InvalidInput(text, hint="pip install 'meantime[mcp]'", code="extra_missing") from None

@@ -21,7 +21,7 @@ from meantime.ports.tasks import Options
 from meantime.surfaces.mcp.notice_delivery import NoticeDelivery
 
 from .elicited_answers import question_of, result_of
-from .open_requests import ToolCall
+from .open_requests import OpenToolCall
 from .raw_messages import RawMessage, raw, value
 from .tool_answers import background_answer, with_notices
 
@@ -40,7 +40,7 @@ class BackgroundCalls:
         self._session = session
         self._shared = shared
         self._inboxes: dict[str, NoticeDelivery] = {}
-        self._running: dict[int, ToolCall] = {}  # recorded, or about to be
+        self._running: dict[int, OpenToolCall] = {}  # recorded, or about to be
         self._beside = BackgroundTasks()
         self._questions = 0
 
@@ -54,7 +54,7 @@ class BackgroundCalls:
 
     # -- inline
 
-    def begin(self, call: ToolCall, seconds: float | None) -> None:
+    def begin(self, call: OpenToolCall, seconds: float | None) -> None:
         inbox = self._inbox(call.thread)
         if inbox.enter():
             self._beside.start(inbox.settle_read_results())
@@ -62,12 +62,12 @@ class BackgroundCalls:
             call.seconds = seconds
             call.timer = asyncio.get_running_loop().call_later(seconds, self.record, call)
 
-    def drop(self, call: ToolCall) -> None:
+    def drop(self, call: OpenToolCall) -> None:
         """It never reached the server."""
         call.stop_timer()
         self._inbox(call.thread).end()
 
-    def leave(self, call: ToolCall) -> bool:
+    def leave(self, call: OpenToolCall) -> bool:
         """The host cancels it. False: it is being recorded, and is cancelled as a task."""
         call.left = True
         if call.reply is not None:
@@ -75,7 +75,7 @@ class BackgroundCalls:
         self.drop(call)
         return True
 
-    def replied(self, call: ToolCall, message: RawMessage) -> None:
+    def replied(self, call: OpenToolCall, message: RawMessage) -> None:
         if call.reply is not None:
             if not call.reply.done():
                 call.reply.set_result(message)
@@ -84,21 +84,21 @@ class BackgroundCalls:
         self._inbox(call.thread).end()
         self._give(call, message)
 
-    def lost(self, call: ToolCall, why: str) -> None:
+    def lost(self, call: OpenToolCall, why: str) -> None:
         if call.reply is None:
             self.drop(call)
             self._session.refuse(call.host_id, why)
         elif not call.reply.done():
             call.reply.set_result(why)
 
-    def _give(self, call: ToolCall, message: RawMessage) -> None:
+    def _give(self, call: OpenToolCall, message: RawMessage) -> None:
         waits = message.result and self._shared.unread(call.thread) > 0
         if waits and not self._shared.has_hooks(call.thread):
             self._beside.start(self._give_with_notices(call, message))
         else:
             self._session.reply(call.host_id, message.result, message.error)
 
-    async def _give_with_notices(self, call: ToolCall, message: RawMessage) -> None:
+    async def _give_with_notices(self, call: OpenToolCall, message: RawMessage) -> None:
         inbox, result = self._inbox(call.thread), message.result
         ride = await inbox.ride(())
         if ride is not None:
@@ -121,7 +121,7 @@ class BackgroundCalls:
 
     # -- from inline to task
 
-    def record(self, call: ToolCall) -> None:
+    def record(self, call: OpenToolCall) -> None:
         """The threshold is over, or the host is gone."""
         if call.reply is None:
             call.stop_timer()
@@ -129,7 +129,7 @@ class BackgroundCalls:
             self._running[call.number] = call
             self._beside.start(self._record(call))
 
-    async def _record(self, call: ToolCall) -> None:
+    async def _record(self, call: OpenToolCall) -> None:
         try:
             order = self._order(call)
             task = await self._shared.tasks.adopt(call.thread, order, Options(), call.elapsed)
@@ -146,7 +146,7 @@ class BackgroundCalls:
         given = background_answer(task.id, seconds, hooks=hooks, enveloped=call.enveloped)
         self._session.reply(call.host_id, given)
 
-    def _order(self, call: ToolCall) -> Order:
+    def _order(self, call: OpenToolCall) -> Order:
         stored = call.input
         if stored is not None and len(msgspec.json.encode(stored)) > MAX_INPUT:
             stored = {"too_big": short(as_text(stored))}
@@ -157,7 +157,7 @@ class BackgroundCalls:
 
         return Order(Work("tool", name, stored, faithful=False), follow)
 
-    def _not_recorded(self, call: ToolCall, problem: MeantimeError) -> None:
+    def _not_recorded(self, call: OpenToolCall, problem: MeantimeError) -> None:
         """It goes on inline, and is tried again; nothing is sent twice."""
         LOG.warning("A call of %s could not be recorded: %s", call.tool, problem)
         reply, call.reply = call.reply, None
@@ -175,7 +175,7 @@ class BackgroundCalls:
             call.timer = asyncio.get_running_loop().call_later(AGAIN, self.record, call)
         self._session.look_around()
 
-    async def _follow(self, call: ToolCall, context: Context, name: str) -> Report:
+    async def _follow(self, call: OpenToolCall, context: Context, name: str) -> Report:
         assert call.reply is not None
         call.linked(context)
         try:
@@ -204,7 +204,7 @@ class BackgroundCalls:
         self._beside.start(self._ask(running[0], message.id, asked))
         return True
 
-    async def _ask(self, call: ToolCall, id: Raw, params: dict[str, Any]) -> None:
+    async def _ask(self, call: OpenToolCall, id: Raw, params: dict[str, Any]) -> None:
         self._questions += 1
         result: dict[str, Any] = {"action": "cancel"}
         try:

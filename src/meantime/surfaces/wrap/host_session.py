@@ -16,7 +16,7 @@ from meantime.surfaces.caller.caller_thread import thread_of_session
 
 from .background_calls import BackgroundCalls
 from .held_server import INITIALIZED, HeldServer
-from .open_requests import OpenRequest, ToolCall, session_of_call
+from .open_requests import OpenRequest, OpenToolCall, session_of_call
 from .raw_messages import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
@@ -85,7 +85,7 @@ class HostSession:
         self._open: dict[int, OpenRequest] = {}  # by their id at the server
         self._count = 0
         self._asked: dict[int, Raw] = {}  # the server's requests, by their id at the host
-        self._server = HeldServer(shared.servers, hello.order, self, hello.initialize, self._greet)
+        self.server = HeldServer(shared.servers, hello.order, self, hello.initialize, self._greet)
         self.host_left = False
         self._beside = BackgroundTasks()
         self.closed = asyncio.get_running_loop().create_future()
@@ -95,7 +95,7 @@ class HostSession:
 
     @property
     def server_name(self) -> str:
-        return self._server.name or self._name or "mcp"
+        return self.server.name or self._name or "mcp"
 
     def threshold(self, tool: str) -> float | None:
         if self._threshold is not None:
@@ -104,10 +104,6 @@ class HostSession:
 
     def _greet(self) -> int:
         return self._new(NOTHING, "initialize").number
-
-    def pause(self, paused: bool) -> None:
-        """The host does not read what it is sent."""
-        self._server.pause(paused)
 
     # -- from the host
 
@@ -142,22 +138,22 @@ class HostSession:
             opened = self._new(message.id, message.method)
             params = opened.with_token(params)
         if message.method == "initialize":
-            self._server.initialize = params
-        if not self._server.send(request(b"%d" % opened.number, message.method, params), message.method):
+            self.server.initialize = params
+        if not self.server.send(request(b"%d" % opened.number, message.method, params), message.method):
             self._open.pop(opened.number, None)
-            if isinstance(opened, ToolCall):
+            if isinstance(opened, OpenToolCall):
                 self._calls.drop(opened)
-            self.refuse(message.id, f"The server is not there. {self._server.why}")
+            self.refuse(message.id, f"The server is not there. {self.server.why}")
 
     def _new(self, id: Raw, method: str) -> OpenRequest:
         self._count += 1
         opened = self._open[self._count] = OpenRequest(self._count, id, method)
         return opened
 
-    def _new_call(self, id: Raw, params: Raw) -> ToolCall:
+    def _new_call(self, id: Raw, params: Raw) -> OpenToolCall:
         named = "" if self._said else session_of_call(params)
         self._count += 1
-        call = ToolCall(self._count, id, thread_of_session(named) if named else self.thread)
+        call = OpenToolCall(self._count, id, thread_of_session(named) if named else self.thread)
         self._open[self._count] = call
         return call
 
@@ -166,29 +162,29 @@ class HostSession:
             self._cancelled_by_host(parts(message.params))
             return
         if message.method == INITIALIZED:
-            self._server.is_initialized = True
-        if self._server.is_there:
-            self._server.send(notification(message.method, message.params))
+            self.server.is_initialized = True
+        if self.server.is_there:
+            self.server.send(notification(message.method, message.params))
 
     def _cancelled_by_host(self, params: dict[str, Raw]) -> None:
         wanted = key(params.get("requestId", NOTHING))
         waited = (one for one in self._open.values() if one.host_id and not one.is_task)
         opened = next((one for one in waited if key(one.host_id) == wanted), None)
-        if opened is None or (isinstance(opened, ToolCall) and not self._calls.leave(opened)):
+        if opened is None or (isinstance(opened, OpenToolCall) and not self._calls.leave(opened)):
             return
         self.cancel_at_server(opened, params)
 
     def cancel_at_server(self, opened: OpenRequest, params: dict[str, Raw] | None = None) -> None:
         self._open.pop(opened.number, None)
-        if self._server.is_there:
+        if self.server.is_there:
             told = {**(params or {}), "requestId": raw(opened.number)}
-            self._server.send(notification(CANCELLED, encoded(told)))
+            self.server.send(notification(CANCELLED, encoded(told)))
 
     def _answered_by_host(self, message: RawMessage) -> None:
         number = key(message.id)
         asked = self._asked.pop(number, None) if isinstance(number, int) else None
-        if asked is not None and self._server.is_there:
-            self._server.send(answer(asked, message.result, message.error))
+        if asked is not None and self.server.is_there:
+            self.server.send(answer(asked, message.result, message.error))
 
     def on_thread(self, thread: str) -> None:
         """The wrap has found out which conversation this is."""
@@ -216,8 +212,8 @@ class HostSession:
         opened = self._open.pop(number, None) if isinstance(number, int) else None
         if opened is None:
             return  # to nobody, or a second time
-        self._server.answered()
-        if isinstance(opened, ToolCall):
+        self.server.answered()
+        if isinstance(opened, OpenToolCall):
             self._calls.replied(opened, message)
             return
         if opened.method == "initialize":
@@ -238,7 +234,7 @@ class HostSession:
             said = text(parts(message.error).get("message"))
             self._fail(f"The server was started again and refused the handshake: {said}")
         else:
-            self._server.greeted()
+            self.server.greeted()
 
     def on_unreadable(self, answers: int | str | None, why: str) -> None:
         if answers in self._open:
@@ -252,7 +248,7 @@ class HostSession:
 
     def on_gone(self, why: str) -> None:
         LOG.info("The server %s is gone. %s", self.server_name, why)
-        self._server.ended(why)
+        self.server.ended(why)
         self._fail(why)
 
     def _fail(self, why: str) -> None:
@@ -266,7 +262,7 @@ class HostSession:
         self.look_around()
 
     def _give_up(self, opened: OpenRequest, why: str) -> None:
-        if isinstance(opened, ToolCall):
+        if isinstance(opened, OpenToolCall):
             self._calls.lost(opened, f"The server was lost while the tool ran. {UNKNOWN} {why}")
         elif opened.host_id:
             self.refuse(opened.host_id, f"The server was lost before it answered. {why}")
@@ -285,11 +281,11 @@ class HostSession:
         if message.method == "ping":
             self.answer_server(message.id, raw({}))
         else:
-            self._server.send(refusal(message.id, INTERNAL_ERROR, "The client is not there any more."))
+            self.server.send(refusal(message.id, INTERNAL_ERROR, "The client is not there any more."))
 
     def answer_server(self, id: Raw, result: Raw) -> None:
-        if self._server.is_there:
-            self._server.send(answer(id, result))
+        if self.server.is_there:
+            self.server.send(answer(id, result))
 
     def _notified_by_server(self, message: RawMessage) -> None:
         params = message.params
@@ -312,7 +308,7 @@ class HostSession:
         opened = self._open.get(number) if isinstance(number, int) else None
         if opened is None:
             return
-        if isinstance(opened, ToolCall):
+        if isinstance(opened, OpenToolCall):
             said: Any = {name: value(params.get(name)) for name in ("progress", "total", "message")}
             opened.progressed(said)
             if opened.is_task:
@@ -345,22 +341,22 @@ class HostSession:
     @property
     def has_open_call(self) -> bool:
         """Whether the host waits for a call of a tool."""
-        return any(isinstance(one, ToolCall) and not one.is_task for one in self._open.values())
+        return any(isinstance(one, OpenToolCall) and not one.is_task for one in self._open.values())
 
     def on_host_gone(self) -> None:
         """Tool calls that run become tasks; nobody needs the rest."""
         if self.host_left:
             return
         self.host_left = True
-        self.pause(False)
+        self.server.pause(False)
         for one in list(self._open.values()):
-            if isinstance(one, ToolCall):
+            if isinstance(one, OpenToolCall):
                 self._calls.record(one)
             elif one.host_id:
                 self.cancel_at_server(one)
         asked, self._asked = list(self._asked.values()), {}
         for id in asked:
-            self._server.send(refusal(id, INTERNAL_ERROR, "The client is not there any more."))
+            self.server.send(refusal(id, INTERNAL_ERROR, "The client is not there any more."))
         self.look_around()
 
     def look_around(self) -> None:
@@ -371,7 +367,7 @@ class HostSession:
 
     async def _stop_server(self) -> None:
         await self._calls.close()
-        await self._server.close()
+        await self.server.close()
 
     async def close(self) -> None:
         """The owner closes: the server ends with it."""

@@ -42,7 +42,7 @@ class OpenRequest:
         return raw(whole)
 
 
-class ToolCall(OpenRequest):
+class OpenToolCall(OpenRequest):
     """A call of a tool, which can become a task."""
 
     def __init__(self, number: int, host_id: Raw, thread: str) -> None:

@@ -130,11 +130,11 @@ class HostLink(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         if self._session is not None:
-            self._session.pause(True)
+            self._session.server.pause(True)
 
     def resume_writing(self) -> None:
         if self._session is not None:
-            self._session.pause(False)
+            self._session.server.pause(False)
 
     def eof_received(self) -> bool:
         self._beside.start(self._finish())

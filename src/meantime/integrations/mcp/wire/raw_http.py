@@ -12,13 +12,12 @@ import httpx2
 import msgspec
 from msgspec import Raw, Struct
 
+from meantime.integrations.mcp.id_scan import IdScan
+from meantime.integrations.mcp.raw_stdio import MOST_BYTES, pass_on
+from meantime.integrations.mcp.servers import HttpServer
+from meantime.integrations.mcp.sse_events import SseEvents
 from meantime.ports.event_loop import BackgroundTasks
 from meantime.ports.wrapped_server import ServerEnd, ServerFull
-
-from .id_scan import IdScan
-from .raw_stdio import MOST_BYTES, pass_on
-from .servers import HttpServer
-from .sse_events import SseEvents
 
 TIMEOUTS = httpx2.Timeout(30.0, read=None)  # a tool takes as long as it takes
 MOST_POSTS = 1_000  # requests of HTTP at once
