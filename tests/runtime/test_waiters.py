@@ -216,7 +216,7 @@ async def test_an_ending_while_the_history_is_read_is_learned_once(tmp_path: Pat
         again.estimates.learn_from(task)  # as its commit does
         assert again._meanwhile is not None
         again._meanwhile.add(task.id)
-        await again.ready()
+        await again.remembering.wait()
         found = again.estimates.usual(task)
         assert found is not None
         assert found.runs == 1
