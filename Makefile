@@ -14,7 +14,7 @@ test: $(VENV)/.tested .agents/.tested .foreign/.ready
 	$(RUN) -m pytest -q -n 3 --dist loadgroup -m "not slow"
 
 # All of it, with what takes long and with every agent that can be installed.
-test-all: $(VENV)/.tested .agents/.all .foreign/.ready .typescript/.ready
+test-all: $(VENV)/.tested .agents/.all .foreign/.ready .typescript/.ready .frameworks/.ready
 	$(RUN) -m pytest -q -n 3 --dist loadgroup
 
 check: $(VENV)/.tested .typescript/.ready
@@ -27,11 +27,12 @@ check: $(VENV)/.tested .typescript/.ready
 
 # Branch coverage of the packages that hold the promises (pyproject.toml names them), with its floor for
 # branches alone. It takes a while.
-DAMAGE := salvage unreadable wal_damage gone failed_sync full_disk files
-COVERED := tests/kernel tests/conformance tests/toolset tests/fundamentals tests/seeds tests/runtime tests/agents \
+DAMAGE := salvage unreadable wal_damage gone failed_sync full_disk files older_copy row_checksums
+COVERED := tests/kernel tests/ports tests/conformance tests/toolset tests/fundamentals tests/seeds tests/runtime tests/agents \
 	tests/plugins tests/link tests/client tests/shell tests/app tests/integrations/loops \
 	tests/integrations/test_provider_errors.py tests/surfaces/http/test_writing.py \
-	tests/surfaces/http/test_turns.py $(DAMAGE:%=tests/faults/test_%.py)
+	tests/surfaces/http/test_turns.py tests/workers/test_placed_work.py tests/workers/test_restarts.py \
+	$(DAMAGE:%=tests/faults/test_%.py)
 coverage: $(VENV)/.tested
 	$(RUN) -m coverage erase
 	$(RUN) -m coverage run -m pytest -q -m "not slow" $(COVERED)
@@ -110,6 +111,14 @@ browsers: .browsers/.ready
 .foreign/.ready: tests/integrations/mcp/foreign.txt
 	@PYTHON=$(PYTHON) tests/integrations/mcp/install
 
+# Agent frameworks, in an environment of their own. Where they cannot be installed their tests are skipped, but
+# not where CI=true. `make frameworks` installs them; tests/integrations/test_frameworks.py runs their tests.
+.frameworks/.ready: tests/frameworks/frameworks.txt
+	@PYTHON=$(PYTHON) tests/frameworks/install
+
+.PHONY: frameworks
+frameworks: .frameworks/.ready
+
 # The fault suite injects errors with strace: a Debian package, installed where that is allowed.
 .PHONY: strace
 strace:
@@ -136,4 +145,4 @@ peers:
 	apt-get update -q && apt-get install -qy $${each#*:}; } || echo "$${each#*:} is missing: it is not compared with"; done
 
 clean:
-	rm -rf $(VENV) .foreign .browsers .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage
+	rm -rf $(VENV) .foreign .frameworks .browsers .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage

@@ -21,6 +21,7 @@ NAMES = (
     "mcp_tools",
     "mcp_server",
     "mcp_front",
+    "mcp_wrap",
     "opencode",
     "subagents",
     "peers",

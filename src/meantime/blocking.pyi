@@ -51,7 +51,7 @@ class Meantime:
         store: Store | None = None,
         salvage: bool = False,
         link: str | os.PathLike[str] | None = None,
-        carrier: OwnerCarrier | None = None,
+        carrier: OwnerCarrier | str | None = None,
     ) -> Meantime:
         """Opens a ledger, which this process then owns. Use it with `with`, or close it yourself.
 
@@ -66,7 +66,8 @@ class Meantime:
         store: another store instead of the one that `path` names, for tests.
         salvage: True goes on with what can be read of a damaged ledger that was set aside.
         link: a unix socket at which other processes of the same user can `connect`.
-        carrier: what carries work to workers on other machines; None has no workers.
+        carrier: what carries work to workers on other machines: "local" for a private server beside the
+            ledger, nats://…, tls://… or postgres://…, or an OwnerCarrier; None has no workers.
 
         Raises LedgerBusy where another process owns the ledger, LedgerDamaged and LedgerTooNew."""
 
@@ -552,6 +553,17 @@ class Toolset:
 
     dialect: Dialect
 
+    def begin(self, turn: Turn | None) -> None:
+        """Endings that the model reads from now on count as told with the ack of this turn.
+
+        turn: the one that has just been opened; None where there is none."""
+
+    def declare(self) -> list[Tool]:
+        """The model's tools now, as `tools()` gives them, for a constructor that cannot await. A connected
+        process asks the owner for some of them: there `tools()` is awaited once before.
+
+        Raises InvalidInput where the tools are not known without asking."""
+
     def tools(self) -> list[Tool]:
         """The model's tools now: name, description and schema of each."""
 
@@ -638,6 +650,12 @@ class Turn:
 
         read: ids of notices whose endings a tool has shown the agent: they are told with the ack, and not
         returned."""
+
+    def fresh(self, known: Collection[str] = ()) -> list[Notice]:
+        """The notices of this turn that the conversation does not hold yet.
+
+        known: ids of notices that it holds. One that is there has been told, and only its ack was lost.
+            Endings that the agent read itself in this turn are left out, too."""
 
     def ack(self, *notices: Notice | str, transcript: Transcript | None = None) -> Settled:
         """The conversation holds them now: all of this turn's notices, or those you name.

@@ -11,7 +11,7 @@ import pytest
 
 from meantime import AlreadyAnswered, Call, InvalidInput, Meantime, Refused, current
 from meantime.kernel.change import Change
-from meantime.kernel.questions import Choice, Question, posed, reply_to
+from meantime.kernel.questions import MOST, Choice, Question, posed, reply_to
 from meantime.ports.session import SessionAbilities
 from meantime.ports.store import Committed
 from meantime.system import procfs
@@ -428,6 +428,17 @@ def test_a_permission_without_choices_has_the_usual_ones():
 def test_one_answer_can_take_several_choices():
     several = Question(id="q", text="Which?", choices=(Choice("a"), Choice("b"), Choice("c")), several=True)
     assert reply_to(several, "a, 3", by="user", now=1.0).choices == ("a", "c")
+    with pytest.raises(InvalidInput, match="'a, d' is none of the answers") as refused:
+        reply_to(several, "a, d", by="user", now=1.0)
+    assert refused.value.hint == "Answer with one of: a, b, c."
+
+
+@pytest.mark.behaviour("L28")
+def test_an_answer_has_a_limit():
+    question = Question(id="q", text="Why?")
+    assert len(reply_to(question, "x" * MOST, by="user", now=1.0).text) == MOST
+    with pytest.raises(InvalidInput, match=f"An answer has at most {MOST} characters"):
+        reply_to(question, "x" * (MOST + 1), by="user", now=1.0)
 
 
 @pytest.mark.behaviour("L28")

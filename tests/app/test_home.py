@@ -20,6 +20,7 @@ def test_named_by_the_environment() -> None:
         found.ledger: "ledger.db",
         found.http_socket: "http.sock",
         found.link_socket: "link.sock",
+        found.wrap_socket: "wrap.sock",
         found.log: "daemon.log",
         found.discovery: "server.json",
         found.token: "token",

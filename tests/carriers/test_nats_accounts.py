@@ -146,7 +146,7 @@ async def test_tls_with_an_authority_of_our_own(tmp_path: Path) -> None:
     assert made.fingerprint == again.fingerprint, "the authority stays"
     for path in (tmp_path / "tls").iterdir():
         assert path.stat().st_mode & 0o077 == 0, path
-    server = PrivateNats(tmp_path / "nats", tls=again.server, ca_file=again.ca_file)
+    server = PrivateNats(tmp_path / "nats", certificates=again)
     await server.start()
     try:
         owner = NatsOwner(server.owner_address())

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from meantime.carriers.nats import private_server
+from meantime.carriers.nats import private_server, server_accounts
 from meantime.carriers.nats.nats_owner import NatsOwner
 from meantime.carriers.nats.private_server import PrivateNats
 from meantime.kernel.errors import Disconnected, InvalidInput, NotFound
@@ -98,7 +98,7 @@ async def test_a_worker_without_an_account_is_named(server: PrivateNats) -> None
 
 
 async def test_workers_have_a_limit(server: PrivateNats, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(private_server, "MOST_WORKERS", 1)
+    monkeypatch.setattr(server_accounts, "MOST_WORKERS", 1)
     server.add_worker("w1", ("red",))
     server.add_worker("w1", ("red", "blue"))
     with pytest.raises(InvalidInput, match="1 workers already"):

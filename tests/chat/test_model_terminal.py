@@ -66,6 +66,7 @@ def test_a_model_behind_a_url_is_woken_and_told_once(talk: Talk, server: Model, 
 
 
 @pytest.mark.behaviour("F1")
+@pytest.mark.slow
 def test_a_model_starts_agents_of_the_configuration(talk: Talk, server: Model, tmp_path: Path):
     terminal = talk("--model", "openai:scripted", "--base-url", server.url, columns=200).ready()
     given = {"subagent_name": "explore", "goal_prompt": str(tmp_path / "go"), "async": True}
@@ -77,6 +78,7 @@ def test_a_model_starts_agents_of_the_configuration(talk: Talk, server: Model, t
     assert sum('"final_message": "4 modules"' in said.text for said in server.asked[-1].said) == 1
 
 
+@pytest.mark.slow
 def test_a_model_that_is_not_there(talk: Talk):
     terminal = talk("--model", "openai:scripted", "--base-url", "http://127.0.0.1:9").ready()
     terminal.say("hello")
@@ -85,6 +87,7 @@ def test_a_model_that_is_not_there(talk: Talk):
     terminal.sees("No async tasks")
 
 
+@pytest.mark.slow
 def test_a_key_in_the_environment_is_not_used_without_asking(talk: Talk, server: Model):
     terminal = talk(OPENAI_API_KEY="sk-secret", OPENAI_BASE_URL=server.url).ready()
     terminal.say("hello")

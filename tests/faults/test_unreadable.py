@@ -12,7 +12,8 @@ import pytest
 from meantime import Call, LedgerDamaged, Meantime
 from meantime.app.ledger_audit import audit
 from meantime.app.ledger_backup import back_up
-from meantime.stores.sqlite import contents, ledger_file
+from meantime.stores.sqlite import contents, ledger_file, unreadable_rows
+from runtimes import runtime_of
 
 from .damaged import work
 
@@ -106,3 +107,75 @@ async def test_a_large_ledger_is_read_after_it_is_open(ledger: Path, monkeypatch
                 break
             await anyio.sleep(0.01)
         assert (await mt.stats())["unreadable"] == 1
+
+
+async def test_a_thread_whose_notices_cannot_be_read_at_all_waits_for_none_of_them(tmp_path: Path) -> None:
+    """A turn goes on to the next ones, however many it passes over."""
+    path = tmp_path / "work.db"
+    async with Meantime.open(path) as mt:
+        for id in IDS:
+            await (await mt.thread("t").start(Call(work, 1), id=id)).wait()
+        for id in IDS[:4]:
+            spoil(path, id, b"garbage")
+        async with mt.thread("t").turn(limit=2) as turn:
+            assert [notice.task.id for notice in turn.notices] == IDS[4:]
+            await turn.ack()
+        assert (await mt.stats())["notices.parked"] == 4
+
+
+async def test_a_notice_whose_task_is_gone_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "work.db"
+    async with Meantime.open(path) as mt:
+        await (await mt.thread("t").start(Call(work, 1), id="a-0")).wait()
+        with closing(sqlite3.connect(path)) as db:
+            db.execute("DELETE FROM tasks WHERE id = 'a-0'")
+            db.commit()
+        async with mt.thread("t").turn() as turn:
+            assert not turn.notices
+
+
+async def test_a_notice_whose_own_row_is_damaged_is_parked_and_counted(tmp_path: Path) -> None:
+    path = tmp_path / "work.db"
+    await fill(path)
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("UPDATE notices SET at = at + 1 WHERE number = 3")
+        db.commit()
+    async with Meantime.open(path) as mt:
+        async with mt.thread("t").turn() as turn:
+            assert [notice.task.id for notice in turn.notices] == [id for id in IDS if id != "a-2"]
+            await turn.ack()
+        stats = await mt.stats()
+        assert (stats["notices.parked"], stats["unreadable"]) == (1, 1)
+
+
+async def test_a_task_that_is_found_by_an_id_that_its_body_does_not_have_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "work.db"
+    await fill(path)
+    async with Meantime.open(path) as mt:
+        with closing(sqlite3.connect(path)) as db:
+            db.execute("UPDATE tasks SET id = 'a-9' WHERE id = 'a-3'")
+            db.commit()
+        with pytest.raises(LedgerDamaged, match="'a-9' is damaged"):
+            await mt.get("a-9")
+
+
+async def test_events_that_cannot_be_read_are_passed_over_one_by_one(tmp_path: Path) -> None:
+    path = tmp_path / "work.db"
+    await fill(path)
+    async with Meantime.open(path) as mt:
+        store = runtime_of(mt).store
+        (first, *_, last) = await store.events(0, 1_000)
+        with closing(sqlite3.connect(path)) as db:
+            db.execute("UPDATE events SET at = at + 1 WHERE seq < ?", (last.seq,))
+            db.commit()
+        assert await store.events(first.seq - 1, 1) == [last]
+
+
+async def test_only_so_many_unreadable_rows_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unreadable_rows, "MOST", 3)
+    found = unreadable_rows.Unreadable(tmp_path / "work.db")
+    for number in range(10):
+        found.note(number, "garbage")
+    assert len(found) == 3

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from meantime.kernel import bounds
 from meantime.kernel.lifecycle import Status
-from meantime.kernel.model import Cancelled, Completed, Failed, InlineLimits, Lost, Outcome, TimedOut
+from meantime.kernel.model import Cancelled, Completed, Failed, InlineLimits, Lost, Outcome, Spill, TimedOut
 from meantime.kernel.notices import Notice, payload_text
 from meantime.kernel.payloads import PREVIEW, as_text, is_over
 from meantime.kernel.questions import Question
@@ -108,3 +108,12 @@ def test_the_ending_of_an_inline_call_is_cut_without_a_file(outcome: Outcome):
     for name in ("result", "partial", "message", "reason", "final_message"):
         said = as_text(getattr(ended, name, None))
         assert len(said) <= LIMITS.max_bytes + 100, name  # characters, and the line that says what was cut
+
+
+def test_a_long_error_beside_the_file_of_a_command_is_cut_and_the_file_stays():
+    spill = Spill("/its/output", 10_000, 100)
+    over = bounds.bounded(Failed("x" * 300_000, spill=spill), LIMITS)
+    assert over.whole is None, "there is one file for an ending, and the output is in it"
+    assert over.outcome.spill == spill
+    assert isinstance(over.outcome, Failed)
+    assert len(over.outcome.message) < 10_000

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from meantime.kernel.errors import InvalidInput
 from meantime.kernel.model import (
     BatchCount,
     Cancelled,
@@ -256,3 +257,12 @@ def test_a_dialect_puts_a_notice_into_its_own_words():
 
     assert make_notice().message(Shouting()).text == "DONE t_2qx7m4kd9a.1"
     assert make_notice().message() == canonical(make_notice())
+
+
+def test_a_dialect_is_a_name_or_an_object_that_can_render():
+    with pytest.raises(InvalidInput, match="A dialect is a name or a Dialect, not int"):
+        make_notice().message(5)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_task_that_has_not_ended_is_running():
+    assert summary(make_task()) == 'Background task 2qx7m4kd "index_repo" is running after 0s.'

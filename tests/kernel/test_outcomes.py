@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from meantime.kernel.change import ending
 from meantime.kernel.lifecycle import Status, after
 from meantime.kernel.model import Cancelled, CancelRequest, Completed, Failed, Lost, Run, TimedOut
-from meantime.kernel.outcomes import TIMEOUT, Report, abandon, judge
+from meantime.kernel.outcomes import TIMEOUT, Report, abandon, is_unheard, judge, sound
 from meantime.kernel.payloads import Jsonable
 from outcomes import completed, unfinished
 
-from .make import make_task
+from .make import OUTCOMES, make_task
 
 DONE = Report(result=Jsonable("done", True))
 STOPPED = Report(stopped=True, partial="half")
@@ -183,3 +183,15 @@ def test_against_the_clock_nothing_is_a_success(report):
     verdict = judge(cancelled(TIMEOUT), report, {})
     assert isinstance(verdict.outcome, TimedOut)
     assert verdict.late == (report.result.value if report.result else None)
+
+
+def test_a_runner_that_gives_no_report_has_failed():
+    report = sound({"result": 1})
+    assert report.error == Failed("The runner gave no report but dict.", "no_report")
+
+
+def test_an_ending_is_unheard_if_the_run_itself_may_still_say_how_it_ended():
+    assert [is_unheard(OUTCOMES[status]) for status in (Status.COMPLETED, Status.LOST)] == [False, True]
+    assert not is_unheard(TimedOut(60.0))
+    assert is_unheard(TimedOut(60.0, abandoned=True))
+    assert is_unheard(Cancelled("user", "", abandoned=True))

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from meantime.kernel.model import InlineLimits
 from meantime.kernel.payloads import (
     MAX_DEPTH,
+    MAX_REPRS,
     PREVIEW,
     REPR,
     as_text,
@@ -27,6 +28,7 @@ from meantime.kernel.payloads import (
     jsonable,
     one_line,
     preview,
+    reprs_in,
     spill_record,
 )
 from meantime.surfaces.terminal import terminal_text
@@ -493,3 +495,9 @@ def test_a_text_that_is_cut_ends_with_an_ellipsis():
     assert one_line("x" * 200) == "x" * 200
     assert one_line("x" * 201) == "x" * 199 + "\u2026"
     assert len(one_line("word " * 100, 60)) <= 60
+
+
+def test_only_the_first_types_that_are_kept_as_a_repr_are_named():
+    types = [type(f"Odd{number}", (), {"__slots__": ()}) for number in range(MAX_REPRS + 5)]
+    found = reprs_in([kind() for kind in types])
+    assert [name.rpartition(".")[2] for name in found] == [f"Odd{number}" for number in range(MAX_REPRS)]

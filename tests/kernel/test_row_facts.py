@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from meantime.kernel.lifecycle import Status
-from meantime.kernel.model import Cancelled, CancelRequest, Completed, Progress, Run, Work
+from meantime.kernel.model import Cancelled, CancelRequest, Claim, Completed, Failed, Progress, Run, Work
 from meantime.kernel.questions import Question
 from meantime.kernel.row_facts import LINE, RowFacts, last_event_at, now_line, silent_after
 
@@ -101,3 +101,25 @@ def test_work_that_never_reports_is_silent_only_once_it_takes_longer_than_usual(
     assert silent_after(task, RowFacts(id="t", usual_ms=90_000)) == 90.0
     assert silent_after(task, RowFacts(id="t", usual_ms=90_000, said_at=1.0)) == 30.0
     assert silent_after(make_task(), NOTHING) == 60.0
+
+
+@pytest.mark.parametrize(
+    ("outcome", "line"),
+    [
+        (
+            Failed("Exit code 2.", exit_code=2, partial="one\nmake: *** [all] Error 2\n"),
+            "exit 2 · make: *** [all] Error 2",
+        ),
+        (Failed("Exit code 2.", exit_code=2), "Exit code 2."),
+        (Failed("There is no folder /x."), "There is no folder /x."),
+    ],
+)
+def test_a_failed_command_shows_its_exit_code_and_the_last_line_that_it_printed(outcome: Failed, line: str):
+    assert now_line(make_task(Status.FAILED, work=Work("shell", "make"), outcome=outcome), NOTHING) == line
+
+
+def test_placed_work_names_its_pool_and_then_its_worker():
+    assert now_line(make_task(Status.QUEUED, place="pool:gpu"), NOTHING) == "waits for a worker of pool:gpu"
+    placed = Run(started_at=110.0, claim=Claim("gpu-1", "home", "boot", "n0nce"))
+    assert now_line(make_task(run=placed), NOTHING) == "on gpu-1"
+    assert now_line(make_task(run=placed), RowFacts(id="t", said="epoch 3")) == "on gpu-1 · epoch 3"

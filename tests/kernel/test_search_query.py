@@ -11,6 +11,7 @@ from meantime.kernel.lifecycle import Status
 from meantime.kernel.search_query import (
     LONGEST,
     MOST_TERMS,
+    MOST_VALUES,
     QUALIFIERS,
     TEXT,
     TIMES,
@@ -120,3 +121,10 @@ def test_hostile_text_is_a_search_or_a_named_mistake(text: str):
     if problem is not None:
         assert problem.code == "bad_query"
         assert len(problem.message) < 200
+
+
+def test_a_term_has_a_limited_number_of_values():
+    ids = [f"b{number}" for number in range(MOST_VALUES)]
+    assert parse(f"batch:{','.join(ids)}").terms[0].values == tuple(ids)
+    with pytest.raises(InvalidInput, match=f"batch: has more than {MOST_VALUES} values"):
+        parse(f"batch:{','.join([*ids, 'one-more'])}")

@@ -140,5 +140,46 @@ def test_the_argument_that_says_most():
     assert key_argument({"limit": 3, "pattern": "x", "path": "src"}) == "src"
     assert key_argument({"limit": 3, "note": "y"}) == "y"
     assert key_argument({"command": ["ls", "-l"]}) == "ls -l"
+    assert key_argument("*** Begin Patch\n+x") == "*** Begin Patch +x"  # a tool that takes a text
     assert key_argument(None) == ""
     assert len(key_argument({"command": "x" * 5_000})) <= 201
+
+
+def test_a_run_that_was_cancelled_in_the_queue_has_only_waited():
+    run = Run(queued_at=100.0, started_at=None, ended_at=130.0)
+    found = timeline([agent(Status.CANCELLED, run=run)], [], [], NOW)
+    (span,) = found.spans
+    assert (span.kind, span.start, span.end) == ("queue", 100.0, 130.0)
+
+
+def test_words_that_come_during_a_call_begin_no_turn():
+    lines = said(
+        Line(role="user", text="look", at=110.0),
+        call(114.0, "a"),
+        Line(role="user", text="and hurry", at=115.0),
+        Line(role="system", text="compacted", at=115.5),
+        result(116.0, "a", text=""),
+        Line(role="assistant", text="done", at=120.0),
+    )
+    found = timeline([agent(Status.COMPLETED)], lines, [], NOW)
+    assert [(turn.start, turn.end) for turn in by_kind(found, "turn")] == [(110.0, 116.0), (116.0, 120.0)]
+    assert by_kind(found, "tool")[0].note == ""  # the tool answered nothing
+
+
+def test_a_result_whose_call_is_older_than_the_lines_that_were_read_is_left_out():
+    lines = said(result(112.0, "older"), Line(role="assistant", text="done", at=121.0))
+    found = timeline([agent(Status.COMPLETED)], lines, [], NOW)
+    assert [span.kind for span in found.spans] == ["queue", "turn", "model"]
+
+
+def test_a_child_belongs_to_the_turn_where_no_call_was_open_and_to_nothing_before_the_first():
+    between = replace(agent(), id="t_between", created_at=120.0)
+    early = replace(agent(), id="t_early", created_at=105.0)
+    found = timeline([agent(Status.COMPLETED)], TWO_TURNS, [(between, []), (early, [])], NOW)
+    parents = {span.task: span.parent for span in by_kind(found, "child")}
+    assert parents == {"t_between": by_kind(found, "turn")[1].id, "t_early": None}
+
+
+def test_an_answer_that_came_at_once_took_no_time():
+    reply = Reply(question="q", text="yes", by="rule", at=115.0, run=1, asked_at=115.0, asked="May I?")
+    assert timeline([agent(answers=(reply,))], [], [], NOW).totals.wait == 0.0

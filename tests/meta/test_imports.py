@@ -23,7 +23,8 @@ EVERYTHING = (
     "[importlib.import_module(found.name) for found in pkgutil.walk_packages(meantime.__path__, 'meantime.')"
     " if not found.name.startswith(('meantime.surfaces.', 'meantime.app.verbs.', 'meantime.__main__',"
     " 'meantime.integrations.mcp.wire.', 'meantime.integrations.acp.json_rpc',"
-    " 'meantime.integrations.opencode.wire.', 'meantime.integrations.pydantic_ai.'))]"
+    " 'meantime.integrations.opencode.wire.', 'meantime.integrations.pydantic_ai.',"
+    " 'meantime.integrations.openai_agents.'))]"
 )
 
 

@@ -72,6 +72,10 @@ NOT_TRAILING = [
     "cat <<EOF\nmake &",
     "cat <<-'EOF'\n\tx &\n\tEOF\n",
     "cat <<A <<B\n&\nA\n&\nB\n",
+    "cat << \tEOF\n&\nEOF",
+    "cat <<\\EOF\n&\nEOF",
+    "x=(a (b &))",
+    "((x = $y & '2'))",
     "cat <<EOF\nx\\\nEOF\n&",
     "echo $((1 &",
     # What no shell takes is left for the shell to refuse.

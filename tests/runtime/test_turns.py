@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 
 from jobs import finished, messages, start, take_turn
-from meantime import Call, LeaseLost, Meantime, NotFound, Status, Thread, current
+from meantime import Call, InvalidInput, LeaseLost, Meantime, NotFound, Status, Thread, current
 from meantime.testing import FakeClock
 from runtimes import runtime_of
 
@@ -35,6 +35,37 @@ async def test_a_turn_that_fails_is_told_again_under_the_same_id(thread: Thread)
         await turn.ack(transcript=transcript)
     assert len(await messages(thread)) == 1
     assert await take_turn(thread) == []
+
+
+@pytest.mark.behaviour("N2")
+async def test_what_the_conversation_holds_already_is_not_fresh(thread: Thread) -> None:
+    """Class B: the agent's own history is looked into, and a notice that it holds only needs its ack."""
+    first, second, third = [(await finished(thread)).id for _ in range(3)]
+    async with thread.turn() as turn:
+        assert [notice.task_id for notice in turn.fresh()] == [first, second, third]
+        assert [notice.task_id for notice in turn.fresh({f"{first}.1"})] == [second, third]
+        await turn.output(second)
+        assert [notice.task_id for notice in turn.fresh([f"{first}.1"])] == [third], "it was read just now"
+        with pytest.raises(InvalidInput, match="known must be a list"):
+            turn.fresh(f"{first}.1")
+        await turn.ack()
+    assert await take_turn(thread) == []
+
+
+@pytest.mark.behaviour("N2")
+async def test_reads_through_a_toolset_belong_to_the_turn_that_was_begun_last(
+    mt: Meantime, thread: Thread
+) -> None:
+    toolset = thread.toolset()
+    for _ in range(2):
+        task = (await finished(thread)).id
+        async with thread.turn() as turn:
+            toolset.begin(turn)
+            assert "done" in (await toolset.call("output", {"id": task})).text
+            assert turn.fresh() == []
+            assert await turn.boundary() == []
+            await turn.ack()
+        assert await mt.notices() == []
 
 
 @pytest.mark.behaviour("N2")

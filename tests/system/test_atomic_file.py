@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import BinaryIO
 import pytest
 
 from meantime.system import atomic_file
-from meantime.system.atomic_file import drafted, replace_file
+from meantime.system.atomic_file import drafted, make_file, replace_file
 
 
 class Synced:
@@ -97,3 +98,34 @@ def test_each_sync_can_be_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert synced.names == []
     replace_file(tmp_path / "file", b"2", draft="draft")
     assert synced.names == ["draft"]
+
+
+def test_a_file_that_is_there_stays_when_it_is_made_once_more(tmp_path: Path):
+    make_file(tmp_path / "key", b"first")
+    make_file(tmp_path / "key", b"second")
+    assert (tmp_path / "key").read_bytes() == b"first"
+    assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in tmp_path.iterdir()] == ["key"]
+
+
+def test_a_file_is_made_once_where_there_are_no_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "no links here")
+
+    monkeypatch.setattr(os, "link", refuse)
+    make_file(tmp_path / "key", b"first")
+    make_file(tmp_path / "key", b"second")
+    assert (tmp_path / "key").read_bytes() == b"first"
+    assert [path.name for path in tmp_path.iterdir()] == ["key"]
+
+
+def test_a_disk_that_is_full_leaves_no_half_of_a_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A key of no bytes would be refused at every start."""
+
+    def refuse(_: int) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(OSError, match="full"):
+        make_file(tmp_path / "key", b"first")
+    assert list(tmp_path.iterdir()) == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -21,6 +23,7 @@ from meantime import (
 )
 from meantime.testing import FakeSessionRunner
 from meantime.toolset.arguments import schema
+from meantime.toolset.work_catalog import GivenWorks
 
 pytestmark = pytest.mark.anyio
 
@@ -199,3 +202,23 @@ async def test_a_value_that_is_none_of_those_there_are_is_answered_with_them(
             said = await toolset.call(tool.name, given)
             assert said.code, (tool.name, name)
             assert all(str(value) in said.text for value in one["enum"]), (tool.name, name, said.text)
+
+
+async def test_a_constructor_gets_the_tools_without_awaiting(thread: Thread) -> None:
+    toolset = thread.toolset(agents=["explore"], tools={"index": index}, commands=Shell)
+    assert [tool.name for tool in toolset.declare()] == await names(toolset)
+
+
+class AskedWorks(GivenWorks):
+    """Agents that somebody has to be asked for, as through a connection."""
+
+    async def agents(self) -> Mapping[str, str] | None:
+        await asyncio.sleep(0)
+        return await super().agents()
+
+
+async def test_tools_that_must_be_asked_for_are_awaited_once_before(thread: Thread) -> None:
+    toolset = Toolset(thread._tasks, AskedWorks(thread._tasks, ["explore"]), "conv-1")
+    with pytest.raises(InvalidInput, match=r"Once before: await toolset\.tools\(\)"):
+        toolset.declare()
+    assert await toolset.tools() == toolset.declare()

@@ -321,3 +321,14 @@ async def test_the_id_of_a_notice_is_taken_by_every_tool_that_names_a_task(threa
         said = await toolset.call(name, given)
         assert not said.code, (name, said.text)
         assert id in str(said.data), name
+
+
+@pytest.mark.parametrize("given", ['{"ids": ["%s"]}', b'{"ids": ["%s"]}'], ids=["text", "bytes"])
+async def test_arguments_may_be_the_text_that_the_model_wrote(thread: Thread, given: str | bytes) -> None:
+    toolset = thread.toolset()
+    task = await thread.start(Call(int, "7"))
+    filled = given % (task.id if isinstance(given, str) else task.id.encode())
+    assert "7" in (await toolset.call("wait", filled)).text
+    assert (await toolset.call("list", "")).code == ""
+    for wrong in ("{", '"a"', "[1]", b"\xff", "[" * 100_000):
+        assert (await toolset.call("wait", wrong)).code == "invalid_input"

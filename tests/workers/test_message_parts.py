@@ -12,6 +12,7 @@ from meantime import InvalidInput
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Run, Task, Work
 from meantime.kernel.placement import check_place, place_of
+from meantime.system import atomic_file
 from meantime.workers.journal import ClaimJournal
 from meantime.workers.message_parts import MOST_OPEN, PIECE, PartAssembly, cut
 from meantime.workers.messages import GrantedMessage
@@ -92,6 +93,46 @@ def test_the_journal_survives_and_holds_no_secret(tmp_path: Path):
     again.drop("../../n")
     again.close()
     assert [path.name for path in tmp_path.rglob("*.json")] == ["cut.json"]
+
+
+def test_a_worker_whose_id_was_cut_by_a_crash_has_a_new_one(tmp_path: Path):
+    (tmp_path / "journal").mkdir()
+    (tmp_path / "journal" / "id").touch()
+    journal = ClaimJournal(tmp_path / "journal")
+    journal.open()
+    journal.close()
+    again = ClaimJournal(tmp_path / "journal")
+    again.open()
+    again.close()
+    assert again.home == journal.home != ""
+
+
+def test_two_who_make_the_key_of_one_owner_have_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The daemon, and a command that asks for its address, may both be the first."""
+    other = Signer.load(tmp_path / "other.key")
+    made = atomic_file.make_file
+
+    def late(path: Path, data: bytes) -> None:
+        (tmp_path / "other.key").rename(path)
+        made(path, data)
+
+    monkeypatch.setattr("meantime.workers.owner_key.make_file", late)
+    assert Signer.load(tmp_path / "owner.key").public == other.public
+
+
+def test_nobody_else_can_look_into_the_folders_that_the_journal_makes(tmp_path: Path):
+    """Its parent, the worker's home, too: mkdir gives its mode to the last folder only."""
+    before = os.umask(0)
+    try:
+        journal = ClaimJournal(tmp_path / "home" / "journal")
+        journal.open()
+        journal.close()
+    finally:
+        os.umask(before)
+    assert {path.name: path.stat().st_mode & 0o777 for path in tmp_path.rglob("*") if path.is_dir()} == {
+        "home": 0o700,
+        "journal": 0o700,
+    }
 
 
 @pytest.mark.parametrize("place", ["", "gpu", "pool:", "pool:a b", "pool:../x", "POOL:a", 5, None])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import structs
 
-from meantime.integrations.python_agent import PythonAgent, is_agent
+from meantime.integrations.python_agent import KINDS, PythonAgent, is_agent
 from meantime.kernel.errors import InvalidInput
 from meantime.ports.agent_settings import settled
 from meantime.ports.clock import Clock
@@ -37,7 +37,7 @@ def host_agents(
     agents: Mapping[str, Any], clock: Clock, commands: Callable[[str], Commands]
 ) -> dict[str, HostedAgent]:
     """An agent is given by AgentSettings, as the configuration has them; or, in Python, as itself: a
-    Pydantic AI agent, or an async function of a conversation; with settings, as PythonAgent(…)."""
+    framework's agent, or an async function of a conversation; with settings, as PythonAgent(…)."""
     session_hosts: dict[str, SessionHost] = {}
     hosted: dict[str, HostedAgent] = {}
     for name, given in agents.items():
@@ -78,7 +78,7 @@ def _hosted(
         return HostedAgent(cast("PythonSessionHost", host).add(name, given), host)
     raise InvalidInput(
         f"The agent {name} is {type(given).__name__}.",
-        hint="Give AgentSettings(…), a Pydantic AI agent, an async function, or PythonAgent(…).",
+        hint=f"Give AgentSettings(…), PythonAgent(…), {KINDS}.",
     )
 
 

@@ -70,7 +70,7 @@ def joined(
     clock: Clock | None = None,
     store: Store | None = None,
     salvage: bool = False,
-    carrier: OwnerCarrier | None = None,
+    carrier: OwnerCarrier | str | None = None,
 ) -> Joined:
     """The arguments of `Meantime.open`, checked, and the components made from it. Nothing is opened."""
     settings = check_settings(settings)

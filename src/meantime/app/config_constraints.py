@@ -41,10 +41,19 @@ def _is_short(value: Any) -> bool:
     return isinstance(value, str) and len(value) <= MOST_TEXT
 
 
+def _is_threshold(value: Any) -> bool:
+    return type(value) in (int, float) and (value == -1 or 0 <= value <= DAY)
+
+
 OPTIONAL_TEXT = Constraint("a text, which may be empty", _is_short)
 PLACES = table_of(Constraint("", _is_place), 'a table of kinds or names, each with "pool:NAME" or "here"')
 LABELS = table_of(TEXT, "a table of texts")
 LIMITS = table_of(LIMIT, "a table of kinds, each with a whole number above 0, or -1 for no limit")
+THRESHOLD = Constraint(
+    "seconds, from 0 up to a day, or -1 for never",
+    _is_threshold,
+)
+THRESHOLDS = table_of(THRESHOLD, "a table of servers or tools, each with seconds, or -1 for never")
 PAUSE = seconds(0.01, DAY)  # between two times that something is done: never none
 STOP = seconds(0, DAY - 1)
 AGENTS = Constraint("a table of names, each with a table of settings", _are_tables)

@@ -41,6 +41,8 @@ from .config_constraints import (
     PLACES,
     SERVERS,
     STOP,
+    THRESHOLD,
+    THRESHOLDS,
 )
 
 
@@ -182,6 +184,12 @@ class McpSection(Struct, frozen=True):
     servers: Annotated[
         dict[str, dict[str, Any]], SERVERS, 'by name, such as { files = { command = ["my-server"] } }'
     ] = {}
+    wrap_threshold: Annotated[
+        float, THRESHOLD, "seconds after which a call of a wrapped server goes to the background; -1 never"
+    ] = 10.0
+    wrap_thresholds: Annotated[
+        dict[str, float], THRESHOLDS, 'the same by server or tool, such as { "files/search" = 30 }'
+    ] = {}
 
 
 class PluginsSection(Struct, frozen=True):
@@ -202,6 +210,11 @@ class EngineSection(Struct, frozen=True):
         str,
         OPTIONAL_TEXT,
         "nats://…, tls://… or postgres://… with the owner's login, or local; empty: no workers",
+    ] = ""
+    listen: Annotated[
+        str,
+        OPTIONAL_TEXT,
+        'address, or address:port, at which the server of "local" also serves other machines, with TLS',
     ] = ""
     place: Annotated[
         dict[str, str],

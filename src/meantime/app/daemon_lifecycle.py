@@ -28,6 +28,7 @@ from .daemon_log import Logbook, begin, to_stderr
 from .heap import limit_heap
 from .meantime import Meantime
 from .worker_addresses import owner_carrier_of
+from .wrap_parts import wrapped_servers
 
 TRIES = 50
 LOOK_AGAIN = 1.0  # seconds between two looks whether our home is still there
@@ -78,6 +79,8 @@ async def _live(home: Home, report: Callable[[str], None], umask: int, book: log
     if isinstance(book, Logbook):
         book.turns = True
     try:
+        # Before HTTP, whose answer is the sign that everything is served.
+        await mt._serve_wraps(home.wrap_socket, wrapped_servers(config))  # pyright: ignore[reportPrivateUsage]  not for others
         await _open_http(mt, home, config)
         LOG.info("Meantime %s serves %s, process %s.", __version__, home.folder, os.getpid())
         report(READY)

@@ -47,7 +47,7 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
         "audit": (_APP + "audit:command", "Account for every notice and every silent task."),
         "backup": (_APP + "backup:backup", "Write the ledger, with all outputs, to one file."),
         "restore": (_APP + "backup:restore_", "Bring a backup back, into an empty home."),
-        "workers": (_CLI + "worker_list:command", "The workers on other machines."),
+        "workers": (_APP + "worker_list:command", "The workers on other machines, and their logins."),
         "worker": (_APP + "worker:command", "Perform work of another machine's daemon, here."),
         "token": (_CLI + "token:command", "Tokens for the HTTP API and the page: list, create, revoke."),
         "config": (_APP + "config:command", "The settings that hold, and where each came from."),

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -30,6 +30,7 @@ from meantime.ports.host import Host
 from meantime.ports.runner import Runner
 from meantime.ports.store import Store
 from meantime.ports.tasks import CancelAnswer
+from meantime.ports.wrapped_server import WrappedServers
 from meantime.runtime.runtime import Runtime
 from meantime.runtime.settings import Settings
 from meantime.surfaces.http.http_door import HttpDoor
@@ -38,6 +39,9 @@ from meantime.thread import Thread, statuses_of
 
 from .components import Joined, door_settings, joined
 from .pending_open import Opening
+
+if TYPE_CHECKING:
+    from meantime.surfaces.wrap.wrap_listener import WrapListener
 
 
 class Meantime:
@@ -49,6 +53,7 @@ class Meantime:
         self._runtime, self._owner, self._folder, self._link, self._pools = runtime
         self._transcripts = Transcripts(self._runtime)
         self._doors: list[HttpDoor] = []
+        self._wraps: WrapListener | None = None
 
     @classmethod
     def open(
@@ -64,7 +69,7 @@ class Meantime:
         store: Store | None = None,
         salvage: bool = False,
         link: str | os.PathLike[str] | None = None,
-        carrier: OwnerCarrier | None = None,
+        carrier: OwnerCarrier | str | None = None,
     ) -> Opening:
         """Opens a ledger, which this process then owns. Use it with `async with`, or await it and close it.
 
@@ -79,7 +84,8 @@ class Meantime:
         store: another store instead of the one that `path` names, for tests.
         salvage: True goes on with what can be read of a damaged ledger that was set aside.
         link: a unix socket at which other processes of the same user can `connect`.
-        carrier: what carries work to workers on other machines; None has no workers.
+        carrier: what carries work to workers on other machines: "local" for a private server beside the
+            ledger, nats://…, tls://… or postgres://…, or an OwnerCarrier; None has no workers.
 
         Raises LedgerBusy where another process owns the ledger, LedgerDamaged and LedgerTooNew.
         """
@@ -118,10 +124,14 @@ class Meantime:
         try:
             for door in self._doors:
                 await door.close()
+            if self._wraps is not None:
+                self._wraps.pause()
             if self._link is not None:
                 self._link.pause()
         finally:
             await self._runtime.close(on_close)
+            if self._wraps is not None:  # until now servers were told which calls to stop
+                await self._wraps.close()
             if self._pools is not None:
                 await self._pools.close()
             if self._link is not None:  # until now it heard what executors made of being stopped
@@ -174,6 +184,13 @@ class Meantime:
         door = HttpDoor(self._runtime, self._owner, settings, self._runtime.record.clock)
         self._doors = [*(known for known in self._doors if not known.closed), door]
         return door
+
+    async def _serve_wraps(self, path: Path, servers: WrappedServers) -> None:
+        """Serves `meantime mcp --wrap` on a unix socket; for the daemon."""
+        from .wrap_parts import listener_of
+
+        self._wraps = listener_of(self._runtime, servers, path)
+        await self._wraps.open()
 
     # -- a person's view
 

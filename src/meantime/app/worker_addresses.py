@@ -1,135 +1,120 @@
-"""Where an owner and its workers meet: the configured carrier, or a private NATS server of this home."""
+"""Where an owner and its workers meet: a configured carrier, a private NATS server, or one joined before."""
 
 from __future__ import annotations
 
-import socket
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-from msgspec import Struct
+from msgspec.structs import replace
 
 from meantime.carriers.carrier_url import owner_carrier, worker_carrier
-from meantime.carriers.nats.nats_address import NatsAddress
-from meantime.carriers.nats.nats_owner import NatsOwner
+from meantime.carriers.nats.join_line import read_join_line
 from meantime.carriers.nats.nats_worker import NatsWorker
-from meantime.carriers.nats.private_server import PrivateNats
 from meantime.daemon.home import Home
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.limits import POOL
-from meantime.ports.carrier import CarrierState, FromWorker, OwnerCarrier, StateChanged, WorkerCarrier
-from meantime.system.atomic_file import replace_file
-from meantime.workers.owner_key import Signer
+from meantime.ports.carrier import OwnerCarrier, WorkerCarrier
 
 from .config_schema import Config, WorkerSection
-
-_NOT_OPEN = CarrierState(up=False, reason="The private NATS server is not started.")
-LOCAL = "local"  # the carrier, and the name of the worker on the owner's machine
+from .local_owner import LOCAL, LocalOwner, read_listen
+from .worker_logins import GivenLine, WorkerLogin, default_name, join_owner, read_local, stored_logins
 
 
 class WorkerAddress(NamedTuple):
     carrier: WorkerCarrier
     owner_key: str
-    is_own: bool = False  # of the daemon of this home, and so of the same person
-
-
-class LocalJoin(Struct):
-    """The content of `worker.json` in the home, for a worker on the owner's machine."""
-
-    address: NatsAddress
-    owner_key: str
-
-
-class LocalOwner:
-    """The owner's end at a private NATS server, which starts with it and ends with it."""
-
-    def __init__(self, home: Home, pools: tuple[str, ...]) -> None:
-        self._server = PrivateNats(home.folder / "nats")
-        self._home = home
-        self._pools = pools
-        self._end: NatsOwner | None = None
-
-    @property
-    def state(self) -> CarrierState:
-        return _NOT_OPEN if self._end is None else self._end.state
-
-    @property
-    def dropped(self) -> int:
-        return 0 if self._end is None else self._end.dropped
-
-    async def open(self, receive: FromWorker, changed: StateChanged) -> None:
-        await self._server.start()
-        try:
-            address = self._server.add_worker(LOCAL, self._pools)
-            join = LocalJoin(address, Signer.load(key_path(self._home.ledger)).public)
-            replace_file(_join_path(self._home), msgspec.json.encode(join))
-            self._end = NatsOwner(self._server.owner_address())
-            await self._end.open(receive, changed)
-        except BaseException:
-            await self._server.stop()
-            raise
-
-    async def close(self) -> None:
-        if self._end is not None:
-            await self._end.close()
-        await self._server.stop()
-
-    async def add_pool(self, pool: str) -> None:
-        if self._end is not None:
-            await self._end.add_pool(pool)
-
-    def offer(self, pool: str, key: str, data: bytes) -> bool:
-        return self._end is not None and self._end.offer(pool, key, data)
-
-    def withdraw(self, pool: str, key: str) -> None:
-        if self._end is not None:
-            self._end.withdraw(pool, key)
-
-    async def is_empty(self, pool: str) -> bool:
-        return self._end is not None and await self._end.is_empty(pool)
-
-    def to_worker(self, worker: str, data: bytes) -> bool:
-        return self._end is not None and self._end.to_worker(worker, data)
+    is_own: bool = False  # of a daemon of this machine and user
+    pools: tuple[str, ...] = ()  # that its login may take work of; empty: not known here
 
 
 def key_path(ledger: Path) -> Path:
     return Path(f"{ledger.resolve()}.workers") / "owner.key"
 
 
+def join_file(home: Home) -> Path:
+    return home.folder / "worker.json"
+
+
 def owner_carrier_of(home: Home, config: Config) -> OwnerCarrier | None:
-    url = config.engine.carrier
+    url, listen = config.engine.carrier, config.engine.listen
+    if listen and url != LOCAL:
+        raise InvalidInput(
+            f'[engine] listen is of the carrier "local", and the carrier is {url.partition("://")[0]!r}.',
+            hint='Set [engine] carrier = "local", or leave listen out.',
+        )
     if not url:
         return None
     if url != LOCAL:
         return owner_carrier(url)
-    pools = {place.removeprefix(POOL) for place in config.engine.place.values() if place.startswith(POOL)}
-    return LocalOwner(home, ("default", *sorted(pools - {"default"})))
+    pools = pools_of_places(config.engine.place.values())
+    return LocalOwner(
+        home.folder / "nats", join_file(home), key_path(home.ledger), pools, read_listen(listen)
+    )
 
 
-def worker_address(home: Home, given: WorkerSection) -> WorkerAddress:
-    """The carrier that `[worker]` names, otherwise that of the daemon of this home."""
-    if not given.carrier:
-        return _local_address(home)
+def carrier_beside(ledger: Path, url: str, places: Iterable[str]) -> OwnerCarrier:
+    """The owner's end of a ledger that a program opened. The files of a private server are beside the
+    ledger, and `meantime worker --join LEDGER.workers/worker.json` works for it."""
+    if url != LOCAL:
+        return owner_carrier(url)
+    key = key_path(ledger)
+    folder = key.parent
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return LocalOwner(folder / "nats", folder / "worker.json", key, pools_of_places(places), read_listen(""))
+
+
+def pools_of_places(places: Iterable[str]) -> tuple[str, ...]:
+    pools = {place.removeprefix(POOL) for place in places if place.startswith(POOL)}
+    return ("default", *sorted(pools - {"default"}))
+
+
+async def worker_address(home: Home, given: WorkerSection, name: str, pool: str) -> WorkerAddress:
+    """The end of the worker of this name; empty is the only one that joined, or the one of this home's
+    daemon. A worker of this home's daemon that has no login yet gets one."""
+    name = name or given.name
+    if given.carrier:
+        return _configured(given, name or default_name())
+    login = _stored(home, name)
+    if login is not None and not login.is_own:
+        return _joined(login, pool)
+    local = read_local(join_file(home))
+    if login is not None and pool in login.pools:  # the daemon may listen elsewhere since
+        address = replace(local.address, user=login.address.user, password=login.address.password)
+        return _joined(replace(login, address=address), pool)
+    if name in ("", LOCAL) and login is None and pool in local.pools:
+        return WorkerAddress(NatsWorker(local.address, LOCAL), local.owner_key, is_own=True)
+    line = GivenLine(read_join_line(local.line), is_own=True)
+    return _joined(await join_owner(home, line, name or LOCAL, pool), pool)
+
+
+def _configured(given: WorkerSection, name: str) -> WorkerAddress:
     if not given.owner_key:
         raise InvalidInput(
             "A worker needs the key of its owner.",
             hint="Set [worker] owner_key to what `meantime workers` prints on the owner's machine.",
         )
-    name = given.name or socket.gethostname().partition(".")[0]
     return WorkerAddress(worker_carrier(given.carrier, name), given.owner_key)
 
 
-def _local_address(home: Home) -> WorkerAddress:
-    try:
-        join = msgspec.json.decode(_join_path(home).read_bytes(), type=LocalJoin)
-    except (OSError, msgspec.MsgspecError):
+def _stored(home: Home, name: str) -> WorkerLogin | None:
+    known = {login.name: login for login in stored_logins(home)}
+    if name:
+        return known.get(name)
+    joined = [login for login in known.values() if not login.is_own]
+    if len(joined) > 1:
         raise InvalidInput(
-            "There is no carrier to work for.",
-            hint='Set [worker] carrier; or, for the daemon of this home, [engine] carrier = "local" and '
-            "`meantime up`.",
-        ) from None
-    return WorkerAddress(NatsWorker(join.address, LOCAL), join.owner_key, is_own=True)
+            f"Several workers joined from this machine: {', '.join(one.name for one in joined)[:300]}.",
+            hint="Say which one this is: meantime worker --name NAME",
+        )
+    return joined[0] if joined else known.get(LOCAL)
 
 
-def _join_path(home: Home) -> Path:
-    return home.folder / "worker.json"
+def _joined(login: WorkerLogin, pool: str) -> WorkerAddress:
+    if pool not in login.pools:
+        raise InvalidInput(
+            f"The login of worker {login.name!r} is for pool {', '.join(login.pools)}, not for {pool!r}.",
+            hint=f"On the owner's machine: meantime workers revoke {login.name}, then "
+            f"meantime workers join-line --pool {pool}; join again with that line.",
+        )
+    return WorkerAddress(NatsWorker(login.address, login.name), login.owner_key, login.is_own, login.pools)

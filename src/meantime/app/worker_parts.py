@@ -25,17 +25,36 @@ from meantime.workers.owner_key import Signer, Verifier
 from meantime.workers.pools import WorkerPools
 from meantime.workers.worker_process import Worker, WorkerSettings
 
+from .local_owner import LOCAL
 from .system_clock import SystemClock
-from .worker_addresses import key_path
+from .worker_addresses import carrier_beside, key_path
 
 MOST_SLOTS = 10_000
 
 
-def pools_of(carrier: OwnerCarrier, path: str | None, clock: Clock, settings: Settings) -> WorkerPools:
+def pools_of(carrier: OwnerCarrier | str, path: str | None, clock: Clock, settings: Settings) -> WorkerPools:
     """`path`: of the ledger, beside which the key lies; None is a ledger that forgets."""
     key = None if path is None else key_path(Path(path))
     lease, grace = settings.worker_lease, settings.worker_grace
-    return WorkerPools(carrier, Signer.load(key), clock, lease=lease, grace=grace)
+    end = _owner_end(carrier, path, settings)
+    return WorkerPools(end, Signer.load(key), clock, lease=lease, grace=grace)
+
+
+def _owner_end(carrier: OwnerCarrier | str, path: str | None, settings: Settings) -> OwnerCarrier:
+    if isinstance(carrier, str):
+        if path is None and carrier == LOCAL:
+            raise InvalidInput(
+                'carrier="local" keeps its files beside the ledger, and this ledger is in memory.',
+                hint='Open a ledger in a file: Meantime.open("work.db", carrier="local").',
+            )
+        return carrier_beside(Path(path or ""), carrier, settings.place.values())
+    missing = [name for name in ("open", "offer", "is_empty", "to_worker") if not hasattr(carrier, name)]
+    if missing:
+        raise InvalidInput(
+            f"carrier must be an address or an OwnerCarrier, not {type(carrier).__name__}.",
+            hint='Write carrier="local", or carrier="tls://USER:PASSWORD@HOST:4222".',
+        )
+    return carrier
 
 
 def make_worker(

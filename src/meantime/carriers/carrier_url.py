@@ -5,7 +5,7 @@ from __future__ import annotations
 from meantime.kernel.errors import InvalidInput
 from meantime.ports.carrier import ACK_WAIT, OwnerCarrier, WorkerCarrier
 
-HINT = "Use nats://HOST:4222, tls://HOST:4222 or postgres://HOST/DATABASE."
+HINT = "Use tls://HOST:4222, nats://127.0.0.1:4222 or postgres://HOST/DATABASE. An owner may also use local."
 
 
 def owner_carrier(url: str, *, ack_wait: float = ACK_WAIT) -> OwnerCarrier:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from types import TracebackType
 
 from meantime.conversation.dialect_lookup import Wording, reminder
@@ -82,10 +82,19 @@ class Turn:
 
         read: ids of notices whose endings a tool has shown the agent: they are told with the ack, and not
         returned."""
-        seen = set(check_all(read, str, "read"))
+        seen = {*check_all(read, str, "read"), *self._reads}
         fresh = await self._tasks.boundary(self.id, limit=self._limit, thread=self._thread)
         self._notices += fresh
         return [notice for notice in fresh if notice.id not in seen]
+
+    def fresh(self, known: Collection[str] = ()) -> list[Notice]:
+        """The notices of this turn that the conversation does not hold yet.
+
+        known: ids of notices that it holds. One that is there has been told, and only its ack was lost.
+            Endings that the agent read itself in this turn are left out, too.
+        """
+        held = {*check_all(known, str, "known"), *self._reads}
+        return [notice for notice in self.notices if notice.id not in held]
 
     async def ack(self, *notices: Notice | str, transcript: Transcript | None = None) -> Settled:
         """The conversation holds them now: all of this turn's notices, or those you name.

@@ -64,6 +64,16 @@ class Home:
         return self.folder / "link.sock"
 
     @property
+    def wrap_socket(self) -> Path:
+        """For `meantime mcp --wrap`."""
+        return _path(self.wrap_address)
+
+    @property
+    def wrap_address(self) -> str:
+        """The same, for whoever only connects."""
+        return f"{self._folder}/wrap.sock"
+
+    @property
     def log(self) -> Path:
         return self.folder / "daemon.log"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, assert_never
 
 from msgspec import Meta
 
@@ -261,6 +261,8 @@ def _error(outcome: Failed | Lost | TimedOut | Cancelled) -> str:
             return outcome.error
         case Lost():
             return outcome.reason
+        case _:
+            assert_never(outcome)
 
 
 def _cancelled(ask: Ask, answer: Answer) -> Said:

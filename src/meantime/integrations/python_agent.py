@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from typing import Any
+from typing import Any, NamedTuple
 
 from meantime.execution.containment import contained, words
 from meantime.kernel.errors import InvalidInput
@@ -14,7 +14,8 @@ from meantime.ports.agent_settings import settled
 class PythonAgent:
     """`agents={"explore": PythonAgent(agent, tools=("read",), budget=Budget(turns=20))}`
 
-    deps: what a Pydantic AI agent is run with; a function is called with the Brief of each run.
+    deps: what a framework's agent is run with (Pydantic AI's deps, OpenAI's context); a function is called
+        with the Brief of each run.
     settings: the fields of AgentSettings.
     """
 
@@ -22,7 +23,7 @@ class PythonAgent:
         if not is_agent(agent):
             raise InvalidInput(
                 f"{type(agent).__name__} is not an agent.",
-                hint="Give a Pydantic AI agent, or an async function.",
+                hint=f"Give {KINDS}.",
             )
         self.agent = agent
         self.deps = deps
@@ -31,8 +32,42 @@ class PythonAgent:
         self.settings = settled({"runner": "python", **settings}, there=True)
 
 
+class Framework(NamedTuple):
+    """A framework whose agents can be tasks."""
+
+    name: str  # for people
+    package: str  # the package that its agents' class comes from
+    agent: str  # the class, or the one it derives from
+    extra: str  # of ours, which installs it
+    turns: str  # how its agents take turns: module and class
+    suffix: str  # of the file that keeps a session
+
+
+FRAMEWORKS = (
+    Framework(
+        "Pydantic AI",
+        "pydantic_ai",
+        "AbstractAgent",
+        "pydantic-ai",
+        "meantime.integrations.pydantic_ai.pydantic_turns:PydanticTurns",
+        ".messages",
+    ),
+    Framework(
+        "the OpenAI Agents SDK",
+        "agents",
+        "Agent",
+        "openai-agents",
+        "meantime.integrations.openai_agents.openai_turns:OpenAITurns",
+        ".items",
+    ),
+)
+
+
+KINDS = f"an agent of {', '.join(one.name for one in FRAMEWORKS)}, or an async function"
+
+
 def is_agent(given: object) -> bool:
-    return is_pydantic(given) or is_loop(given)
+    return framework_of(given) is not None or is_loop(given)
 
 
 def is_loop(given: object) -> bool:
@@ -40,11 +75,10 @@ def is_loop(given: object) -> bool:
     return inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call)
 
 
-def is_pydantic(given: object) -> bool:
-    """Without loading it: who has one has loaded it."""
-    return hasattr(given, "iter") and any(
-        kind.__module__.partition(".")[0] == "pydantic_ai" for kind in type(given).__mro__
-    )
+def framework_of(given: object) -> Framework | None:
+    """Without loading it: who has one of its agents has loaded it."""
+    kinds = {(kind.__module__.partition(".")[0], kind.__name__) for kind in type(given).__mro__}
+    return next((one for one in FRAMEWORKS if (one.package, one.agent) in kinds), None)
 
 
 def found(name: str, path: str) -> Any:
@@ -60,10 +94,11 @@ def found(name: str, path: str) -> Any:
             for part in inside.split("."):
                 thing = getattr(thing, part)
     except ModuleNotFoundError as problem:
-        extra = (
-            "pip install 'meantime[pydantic-ai]'" if (problem.name or "").startswith("pydantic_ai") else ""
-        )
-        hint = extra or "Is it installed where Meantime runs, or in its PYTHONPATH?"
+        missing = (problem.name or "").partition(".")[0]
+        extra = next((one.extra for one in FRAMEWORKS if one.package == missing), "")
+        hint = "Is it installed where Meantime runs, or in its PYTHONPATH?"
+        if extra:
+            hint = f"pip install 'meantime[{extra}]'"
         raise InvalidInput(f"The agent {name} cannot be imported: {problem}.", hint=hint) from problem
     except AttributeError as problem:
         raise InvalidInput(f"The agent {name} is not in {module}: {problem}.") from problem
@@ -73,6 +108,6 @@ def found(name: str, path: str) -> Any:
     if not is_agent(thing):
         raise InvalidInput(
             f"{path} of the agent {name} is {type(thing).__name__}.",
-            hint="It has to be a Pydantic AI agent, or an async function.",
+            hint=f"It has to be {KINDS}.",
         )
     return thing

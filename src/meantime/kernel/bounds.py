@@ -6,7 +6,7 @@ the whole goes to a file that the ending names. So a dialect or a server can sho
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, assert_never
 
 import msgspec
 from msgspec.structs import replace
@@ -156,18 +156,16 @@ def _message(outcome: Outcome) -> str:
             return outcome.reason
         case TimedOut():
             return ""
+        case _:
+            assert_never(outcome)
 
 
 def _with_message(outcome: AnyOutcome, text: str) -> AnyOutcome:
-    match outcome:
-        case Completed():
-            return replace(outcome, final_message=text)
-        case Failed():
-            return replace(outcome, message=text)
-        case Cancelled() | Lost():
-            return replace(outcome, reason=text)
-        case TimedOut():
-            return outcome
+    if isinstance(outcome, Completed):
+        return replace(outcome, final_message=text)
+    if isinstance(outcome, Failed):
+        return replace(outcome, message=text)
+    return outcome if isinstance(outcome, TimedOut) else replace(outcome, reason=text)  # a timeout has none
 
 
 def _short_words(outcome: AnyOutcome) -> AnyOutcome:

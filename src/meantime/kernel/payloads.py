@@ -20,8 +20,6 @@ MAX_REPRS = 10  # types that are named
 REPR = 2_000  # characters kept of something that is not JSON
 PREVIEW = 2_000  # characters of a spilled payload shown in the message, 80 % of them from its head
 
-_BUILTIN = (str, int, float, bool, type(None))
-
 
 class Jsonable(NamedTuple):
     value: Json
@@ -120,8 +118,6 @@ class _Walk:
         try:
             plain = msgspec.to_builtins(value)
         except (TypeError, ValueError, RecursionError, OverflowError):
-            return self._repr(value)
-        if type(plain) is type(value) and not isinstance(plain, _BUILTIN):
             return self._repr(value)
         return self.convert(plain, depth + 1)
 

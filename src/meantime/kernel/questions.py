@@ -162,8 +162,6 @@ def _choice(question: Question, text: str) -> Choice | None:
 
 
 def _offered(question: Question) -> str:
-    if not question.choices:
-        return "Write the answer as a text."
     return "Answer with one of: " + ", ".join(choice.id for choice in question.choices) + "."
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from msgspec import Struct
 
 from .durations import duration
 from .lifecycle import Status
-from .model import Cancelled, Completed, Failed, Lost, Progress, Task, TimedOut
+from .model import Cancelled, Completed, Failed, Lost, Outcome, Progress, Task, TimedOut
 from .notices import payload_text
 from .payloads import one_line
 from .questions import Question
@@ -74,7 +76,7 @@ def now_line(task: Task, facts: RowFacts) -> str:
             by = task.run.cancel.reason if task.run.cancel is not None else ""
             return one_line(f"stopping: {by}" if by else "stopping", LINE)
         case _ if task.outcome is not None:
-            return _line_of(task)
+            return _line_of(task.work.kind, task.outcome)
         case _:
             doing = _doing(task.progress) or facts.said
             if task.run.claim is not None:
@@ -108,10 +110,10 @@ def _doing(progress: Progress | None) -> str:
     return f"{used} · {progress.message}" if progress.message not in ("", tool) else used
 
 
-def _ended(task: Task) -> str:
-    match task.outcome:
+def _ended(outcome: Outcome) -> str:
+    match outcome:
         case Completed():
-            return payload_text(task.outcome)
+            return payload_text(outcome)
         case Failed(message=message):
             return message
         case TimedOut(seconds=seconds):
@@ -120,21 +122,20 @@ def _ended(task: Task) -> str:
             return reason
         case Cancelled(by=by, reason=reason):
             return reason or (f"cancelled by {by}" if by else "")
-        case None:
-            return ""
+        case _:
+            assert_never(outcome)
 
 
-def _line_of(task: Task) -> str:
+def _line_of(kind: str, outcome: Outcome) -> str:
     """The first line of how it ended; of a command the last of its output, which says what came of it."""
-    outcome = task.outcome
-    if task.work.kind == "shell" and isinstance(outcome, Completed):
-        return _last_line(_ended(task))
-    if task.work.kind == "shell" and isinstance(outcome, Failed) and outcome.exit_code:
+    if kind == "shell" and isinstance(outcome, Completed):
+        return _last_line(_ended(outcome))
+    if kind == "shell" and isinstance(outcome, Failed) and outcome.exit_code:
         said = _last_line(outcome.partial) if isinstance(outcome.partial, str) else ""
         return (
             one_line(f"exit {outcome.exit_code} · {said}", LINE) if said else one_line(outcome.message, LINE)
         )
-    lines = _ended(task)[: 20 * LINE].splitlines()
+    lines = _ended(outcome)[: 20 * LINE].splitlines()
     return one_line(next((line.strip() for line in lines if line.strip()), ""), LINE)
 
 

@@ -180,9 +180,8 @@ class _Turns:
         self._waits_for_model = None
 
     def _reach(self, id: str, place: int, at: float) -> None:
-        span = self._spans.get(id)
-        if span is not None and span.end is not None:
-            self._spans[id] = replace(span, end=max(span.end, at), seq=place)
+        span = self._spans[id]
+        self._spans[id] = replace(span, end=max(span.end or at, at), seq=place)
 
     def _call(self, place: int, call: str, tool: str, arguments: object, at: float) -> None:
         id = f"{self._run}.{place}.call"
@@ -212,8 +211,9 @@ class _Turns:
             span = self._spans[id]
             if ended is not None:
                 self._spans[id] = replace(span, end=max(ended, span.start), note="no result")
-            elif span.parent in self._spans:
-                self._spans[span.parent] = replace(self._spans[span.parent], end=None)
+            else:
+                turn = self._spans[span.parent or ""]
+                self._spans[turn.id] = replace(turn, end=None)
         if _failed(self._task) and self._turn:
             self._spans[self._turn] = replace(self._spans[self._turn], error=True)
         return list(self._spans.values())
@@ -261,7 +261,7 @@ def _child(child: Task, said: Sequence[PlacedLine], spans: Sequence[Span]) -> li
         error=_failed(child),
         note=child.status.replace("_", " "),
         task=child.id,
-        parent=_around(spans, child.created_at, None, kinds=("tool", "turn")),
+        parent=_around(spans, child.created_at, None),
     )
     below = _Turns(child, child.run.started_at or child.created_at).read(said) if said else []
     return [own, *(_below(span, own) for span in below[-MOST_BELOW:])]
@@ -272,11 +272,9 @@ def _below(span: Span, child: Span) -> Span:
     return replace(span, id=f"{child.task}.{span.id}", parent=parent)
 
 
-def _around(
-    spans: Sequence[Span], at: float, until: float | None, *, kinds: tuple[str, ...] = ("tool", "turn")
-) -> str | None:
+def _around(spans: Sequence[Span], at: float, until: float | None) -> str | None:
     """The call, otherwise the turn, in which this happened: the one that began last."""
-    for kind in kinds:
+    for kind in ("tool", "turn"):
         found = [
             span
             for span in spans

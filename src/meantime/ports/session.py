@@ -44,6 +44,8 @@ class Brief(Struct, frozen=True):
     thread: str
     folder: Path  # the task's own, for what the host keeps
     env: dict[str, str] = {}  # for a child process: says whose task it is
+    forked_from: str = ""  # the task whose conversation this one goes on from; an agent that keeps a session
+    # of its own by task copies that one
 
 
 class Prompt(Struct, frozen=True):

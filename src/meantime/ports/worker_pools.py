@@ -86,6 +86,7 @@ class WorkerAbout(Struct, frozen=True):
     silent: float  # seconds since its last message
     labels: dict[str, str] = {}
     draining: bool = False
+    skew: float = 0.0  # seconds that its clock is ahead of ours
 
 
 class _Here:

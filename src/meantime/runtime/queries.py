@@ -225,10 +225,10 @@ class Looking:
         named = check_all(refs, str, "what is waited for")
         ids = list(dict.fromkeys([(await self.find(ref, thread)).id for ref in named]))
         need = 1 if until == "any" else len(ids)
-        pending = {id: self._ended(id) for id in ids if id in self._record.live}
-        need -= len(ids) - len(pending)
-        if need > 0 and pending:
-            await self._first(need, pending, timeout)
+        active = [id for id in ids if id in self._record.live]
+        need -= len(ids) - len(active)
+        if need > 0 and active:
+            await self._first(need, {id: self._ended(id) for id in active}, timeout)
         return [await self.get(id, None) for id in ids]
 
     async def _first(
@@ -276,16 +276,15 @@ class Looking:
     def close(self) -> None:
         """Nobody waits for ever: queued tasks stay queued, and their waiters are told that we closed."""
         self._closed = True
-        for futures in self._waiting.values():
+        waiting, self._waiting = self._waiting, {}
+        for futures in waiting.values():
             for future in futures:
-                if not future.done():
-                    future.set_result(None)
+                future.set_result(None)
 
     def on_commit(self, change: Change, committed: Committed) -> None:
         if change.ends:
             for future in self._waiting.pop(change.task.id, ()):
-                if not future.done():
-                    future.set_result(None)
+                future.set_result(None)
 
 
 def _statuses(given: Iterable[str]) -> frozenset[Status]:

@@ -15,6 +15,7 @@ from meantime.kernel.lifecycle import Move, Status
 from meantime.kernel.model import Lost, Task
 from meantime.kernel.outcomes import RESTARTED
 from meantime.ports.engine import Engine
+from meantime.ports.event_loop import BackgroundTasks
 from meantime.ports.runner import Assignment
 
 from .admit import Admission
@@ -62,7 +63,7 @@ class Upkeep:
         self._waking = waking
         self._engine = engine
         self._settings = settings
-        self._loop: asyncio.Task[None] | None = None
+        self._rounds = BackgroundTasks()
 
     async def recover(self) -> None:
         """Every task that a former owner left active gets its ending, or its place in the queue. In a copy
@@ -151,7 +152,7 @@ class Upkeep:
             return False
 
     def start(self) -> None:
-        self._loop = asyncio.get_running_loop().create_task(self._go_round())
+        self._rounds.start(self._go_round())
 
     async def _go_round(self) -> None:
         next_upkeep = 0.0
@@ -175,9 +176,7 @@ class Upkeep:
             logger.warning("Upkeep could not be done and is tried again: %s", problem)
 
     async def close(self) -> None:
-        if self._loop is not None:
-            self._loop.cancel()
-            await asyncio.gather(self._loop, return_exceptions=True)
+        await self._rounds.close()
 
 
 def _reason(task: Task, *, is_copy: bool) -> str:

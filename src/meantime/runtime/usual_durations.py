@@ -10,6 +10,7 @@ from meantime.kernel.errors import MeantimeError
 from meantime.kernel.estimates import Estimates
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Task
+from meantime.ports.event_loop import BackgroundTasks
 from meantime.ports.store import Committed, Query
 
 from .record import Record
@@ -25,16 +26,15 @@ class UsualDurations:
         self._record = record
         self.estimates = Estimates()
         self._meanwhile: set[str] | None = set()  # endings that are learned while the history is read
-        self._remembering: asyncio.Task[None] | None = None
+        self._remembering = BackgroundTasks()
 
     def open(self) -> None:
         """Begins to read the history beside everything else: nobody waits for it to start work."""
-        self._remembering = asyncio.get_running_loop().create_task(self._remember())
+        self._remembering.start(self._remember())
 
     async def ready(self) -> None:
         """Waits until the history is known."""
-        if self._remembering is not None:
-            await asyncio.wait([self._remembering])
+        await self._remembering.wait()
 
     async def _remember(self) -> None:
         """Oldest first, as if every task had ended just now. Endings that came meanwhile are the newest of
@@ -62,6 +62,4 @@ class UsualDurations:
                 self._meanwhile.add(change.task.id)
 
     async def close(self) -> None:
-        if self._remembering is not None:
-            self._remembering.cancel()
-            await asyncio.gather(self._remembering, return_exceptions=True)
+        await self._remembering.close()

@@ -7,6 +7,8 @@ must last, and an agent waits for each.
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -66,6 +68,30 @@ def replace_file(
         os.replace(new, path)
     if durable:
         sync_folder(path.parent)
+
+
+def make_file(path: Path, data: bytes) -> None:
+    """Makes the file, private and on the disk, unless it is there: the file of whoever came first stays, and
+    nobody ever sees half of one."""
+    with drafted(path, lambda file: file.write(data)) as new:
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            _put(new, path, folder)
+            with contextlib.suppress(OSError):  # where that cannot be, a power cut may cost the file
+                os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _put(new: Path, path: Path, folder: int) -> None:
+    try:
+        os.link(new, path)
+    except FileExistsError:
+        return
+    except OSError:  # this file system has no links: nobody has them here, and so everybody takes this lock
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        if not os.path.lexists(path):
+            new.rename(path)
 
 
 def sync_folder(folder: Path) -> None:

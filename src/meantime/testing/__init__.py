@@ -11,6 +11,7 @@ from .fake_session_runner import FakeSessionRunner, Reply, Session
 from .scripted_host import LastingScriptedHost, ScriptedHost
 from .session_host import SESSION_HOST_CHECKS, Script, exercise_session_host
 from .store import STORE_CHECKS, exercise_store
+from .talk import TALK_CHECKS, TalkSite, exercise_talk
 from .tasks import TASKS_CHECKS, exercise_tasks
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "ENGINE_CHECKS",
     "SESSION_HOST_CHECKS",
     "STORE_CHECKS",
+    "TALK_CHECKS",
     "TASKS_CHECKS",
     "CarrierSite",
     "FakeClock",
@@ -30,11 +32,13 @@ __all__ = [
     "Script",
     "ScriptedHost",
     "Session",
+    "TalkSite",
     "engine_runners",
     "exercise_carrier",
     "exercise_dialect",
     "exercise_engine",
     "exercise_session_host",
     "exercise_store",
+    "exercise_talk",
     "exercise_tasks",
 ]

@@ -78,8 +78,19 @@ def _needless(key: str, part: Any) -> bool:
     return key == "minLength" and part == 1
 
 
+def decoded(given: object) -> object:
+    """Carriers hand over what the model wrote, as a mapping or as its text. A model that gives no arguments
+    writes nothing."""
+    if not isinstance(given, str | bytes):
+        return {} if given is None else given
+    try:
+        return msgspec.json.decode(given or "{}")
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as problem:
+        raise InvalidInput("The arguments are not JSON.") from problem
+
+
 def parsed(kind: type[A], given: object) -> A:
-    said, is_json = jsonable({} if given is None else given)
+    said, is_json = jsonable(decoded(given))
     if not is_json:
         raise InvalidInput("The arguments are not JSON.", hint=_hint(kind))
 

@@ -76,6 +76,32 @@ class Toolset:
 
     # -- for models
 
+    def begin(self, turn: Turn | None) -> None:
+        """Endings that the model reads from now on count as told with the ack of this turn.
+
+        turn: the one that has just been opened; None where there is none.
+        """
+        self._turn = None if turn is None else check_kind(turn, Turn, "turn")
+
+    def declare(self) -> list[Tool]:
+        """The model's tools now, as `tools()` gives them, for a constructor that cannot await. A connected
+        process asks the owner for some of them: there `tools()` is awaited once before.
+
+        Raises InvalidInput where the tools are not known without asking.
+        """
+        asking = self.tools()
+        try:
+            asking.send(None)
+        except StopIteration as found:
+            return found.value
+        asking.close()
+        if self._offered is None:
+            raise InvalidInput(
+                "These tools are not known without asking the owner of the ledger.",
+                hint="Once before: await toolset.tools()",
+            )
+        return list(self._offered.values())
+
     async def tools(self) -> list[Tool]:
         """The model's tools now: name, description and schema of each."""
         agents = await self._works.agents()

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from meantime.kernel.errors import LedgerBusy
-from meantime.system.atomic_file import NEW_FILE, PRIVATE, replace_file, sync_folder
+from meantime.system.atomic_file import PRIVATE, replace_file
 
 from .worker_state import JournalEntry
 
@@ -40,7 +40,8 @@ class ClaimJournal:
         except OSError:
             self.close()
             raise LedgerBusy(
-                f"Another worker uses {self._folder}.", hint="Give this one a home of its own."
+                f"Another worker uses {self._folder}.",
+                hint="Give this one a name of its own: meantime worker --name NAME",
             ) from None
         self.home = self._id()
         found: dict[str, JournalEntry] = {}
@@ -52,14 +53,11 @@ class ClaimJournal:
 
     def _id(self) -> str:
         path = self._folder / "id"
-        with contextlib.suppress(FileExistsError):
-            fd = os.open(path, NEW_FILE, PRIVATE)
-            with open(fd, "w") as file:
-                file.write(os.urandom(8).hex())
-                file.flush()
-                os.fsync(fd)
-            sync_folder(self._folder)
-        return path.read_text().strip()
+        known = path.read_text().strip() if path.exists() else ""
+        if not known:  # the lock is ours, so nobody else makes one
+            known = os.urandom(8).hex()
+            replace_file(path, known.encode(), durable=True)
+        return known
 
     def keep(self, entry: JournalEntry) -> None:
         """Raises OSError: a claim that cannot be written down must not be begun."""

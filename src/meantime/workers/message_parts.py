@@ -11,6 +11,7 @@ from collections import OrderedDict
 PIECE = 256 * 1024  # bytes of one part
 MOST_MESSAGE = 64 << 20  # bytes of a message
 MOST_OPEN = 16  # messages of one sender that are incomplete; the oldest is forgotten
+MOST_OPEN_BYTES = 2 * MOST_MESSAGE  # of these messages
 WHOLE, PART = b"w", b"p"
 _HEAD = struct.Struct("!16sII")  # digest of the message, number of the part, count of parts
 
@@ -43,10 +44,15 @@ class PartAssembly:
             return None
         parts = self._open.setdefault(digest, {})
         parts[number] = frame[1 + _HEAD.size :][:PIECE]
-        if len(self._open) > MOST_OPEN:
-            self._open.popitem(last=False)
+        self._forget_oldest()
         if len(parts) < count:
             return None
         self._open.pop(digest, None)
         data = b"".join(parts[at] for at in sorted(parts))
         return data if hashlib.sha256(data).digest()[:16] == digest else None
+
+    def _forget_oldest(self) -> None:
+        held = sum(len(part) for parts in self._open.values() for part in parts.values())
+        while len(self._open) > MOST_OPEN or held > MOST_OPEN_BYTES:
+            _, parts = self._open.popitem(last=False)
+            held -= sum(len(part) for part in parts.values())

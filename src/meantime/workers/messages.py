@@ -28,6 +28,7 @@ class UnreadableMessage(MeantimeError):
     """A message of another protocol, of an unknown kind, or one that cannot be read."""
 
     code = "unknown_message"
+    protocol = PROTOCOL  # of the message
 
 
 class WorkerMessage(Struct, frozen=True, kw_only=True, tag_field="kind", gc=False):
@@ -71,6 +72,7 @@ class AliveMessage(WorkerMessage, frozen=True, kw_only=True, tag="alive"):
     kinds: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
     draining: bool = False
+    sent: float = 0.0  # by the worker's clock, in seconds since the epoch
 
 
 class SayingMessage(WorkerMessage, frozen=True, kw_only=True, tag="saying"):
@@ -277,11 +279,13 @@ def _decoded(data: bytes, decoder: msgspec.json.Decoder[_Side]) -> _Side:
     try:
         head = _HEAD.decode(data)
         if head.protocol != PROTOCOL:
-            raise UnreadableMessage(
+            refused = UnreadableMessage(
                 f"A message has protocol {head.protocol}; this side speaks {PROTOCOL}.",
                 code="unknown_protocol",
                 hint="Install the same version of Meantime on the owner and its workers.",
             )
+            refused.protocol = head.protocol
+            raise refused
         return decoder.decode(data)
     except msgspec.MsgspecError as problem:
         raise UnreadableMessage(f"A message cannot be read: {str(problem)[:MOST_SHOWN]}.") from None

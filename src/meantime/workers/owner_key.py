@@ -6,13 +6,12 @@ Ed25519 by `cryptography`, of the extra `workers`; it is loaded when a key is fi
 from __future__ import annotations
 
 import base64
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from meantime.kernel.argument_checks import shown
 from meantime.kernel.errors import InvalidInput
-from meantime.system.atomic_file import NEW_FILE, PRIVATE
+from meantime.system.atomic_file import make_file
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -42,13 +41,9 @@ class Signer:
         try:
             secret = path.read_bytes()
         except FileNotFoundError:
-            secret = Ed25519PrivateKey.generate().private_bytes_raw()
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            fd = os.open(path, NEW_FILE, PRIVATE)
-            with open(fd, "wb") as file:
-                file.write(secret)
-                file.flush()
-                os.fsync(fd)
+            make_file(path, Ed25519PrivateKey.generate().private_bytes_raw())
+            secret = path.read_bytes()  # perhaps of somebody who came first
         if len(secret) != KEY:
             raise InvalidInput(
                 f"{path} is not a key of Meantime.",

@@ -12,6 +12,7 @@ from meantime.ports.worker_pools import WorkerAbout
 
 from .effects import Commit, Conclude, Lose, OwnerEffect, Publish, SendGrant, Settle, StopStray, Tell, Unbegun
 from .messages import (
+    PROTOCOL,
     AliveMessage,
     ClaimMessage,
     DeniedMessage,
@@ -27,6 +28,9 @@ ASK_AFTER = 2  # `alive`s that do not list a claim, before it is asked for: one 
 ASK_AGAIN = 1.0  # seconds between two questions for the same claim
 REPUBLISH = 1.0  # seconds for which the queue must be empty before what is unclaimed is offered again
 STRAY_GRACE = 5.0  # seconds after which a run that was to be stopped long ago is stopped harder
+MOST_HOMES = 8  # of one worker's name that are remembered: a login can say what it likes of its home
+MOST_WORKERS = 2_000  # that are remembered; of both the one that is silent longest goes, if it has no runs
+MOST_STRANGERS = 100  # workers of other protocols that are listed
 LONGEST_STEP = 2.0  # seconds that one tick counts for: while we were frozen, nobody was silent
 SILENT = "Its worker {worker} sent nothing for {seconds:.0f} s; how far it got is not known."
 RESTARTED = "The machine of its worker {worker} was restarted; how far it got is not known."
@@ -57,11 +61,12 @@ class RunState:
 class WorkerState:
     """A worker by its name and home, with its last message."""
 
-    __slots__ = ("alive", "runs", "silent", "strays")
+    __slots__ = ("alive", "runs", "silent", "skew", "strays")
 
     def __init__(self) -> None:
         self.alive: AliveMessage | None = None
         self.silent = 0.0  # seconds
+        self.skew = 0.0  # seconds that its clock is ahead of ours, and of the way here
         self.runs: set[str] = set()  # tasks
         self.strays: dict[str, float] = {}  # claims that it lists and nobody follows, with their seconds
 
@@ -73,6 +78,7 @@ class OwnerState:
         self.runs: dict[str, RunState] = {}
         self.workers: dict[tuple[str, str], WorkerState] = {}
         self._by_nonce: dict[str, str] = {}
+        self._strangers: dict[str, int] = {}  # protocols of workers that speak another one
 
     # -- what the ledger has
 
@@ -121,7 +127,20 @@ class OwnerState:
         self._worker(run.claim.worker, run.claim.home).runs.add(task)
 
     def _worker(self, name: str, home: str) -> WorkerState:
-        return self.workers.setdefault((name, home), WorkerState())
+        known = self.workers.get((name, home))
+        if known is not None:
+            return known
+        self._make_room([key for key in self.workers if key[0] == name], MOST_HOMES)
+        self._make_room(list(self.workers), MOST_WORKERS)
+        made = self.workers[name, home] = WorkerState()
+        return made
+
+    def _make_room(self, keys: list[tuple[str, str]], most: int) -> None:
+        if len(keys) < most:
+            return
+        idle = [key for key in keys if not self.workers[key].runs]
+        if idle:
+            del self.workers[max(idle, key=lambda key: self.workers[key].silent)]
 
     def run_of(self, worker: str, nonce: str) -> str | None:
         """The task whose run this worker has under this nonce."""
@@ -129,6 +148,11 @@ class OwnerState:
         return task if task is not None and self.runs[task].claim.worker == worker else None
 
     # -- what workers say
+
+    def speaks_otherwise(self, worker: str, protocol: int) -> None:
+        """A worker of another version, for people to see."""
+        if worker in self._strangers or len(self._strangers) < MOST_STRANGERS:
+            self._strangers[worker] = protocol
 
     def claim(self, worker: str, said: ClaimMessage) -> list[OwnerEffect]:
         self._heard(worker, said.home)
@@ -159,6 +183,10 @@ class OwnerState:
             if run.missing >= ASK_AFTER:
                 effects += self._ask(run)
         return effects + self._strays(worker, state, said)
+
+    def note_clock(self, worker: str, said: AliveMessage, now: float) -> None:
+        """Only for people to see: nothing is decided by it."""
+        self._worker(worker, said.home).skew = said.sent - now if said.sent else 0.0
 
     def _strays(self, worker: str, state: WorkerState, said: AliveMessage) -> list[OwnerEffect]:
         """Runs that were given up here and go on there: a cancelled command whose worker was away."""
@@ -283,7 +311,11 @@ class OwnerState:
                 round(one.silent, 1),
                 one.alive.labels,
                 one.alive.draining,
+                skew=round(one.skew, 1),
             )
             for (name, _), one in sorted(self.workers.items())
             if one.alive is not None
+        ) + tuple(
+            WorkerAbout(name, "", "", 0, 0, f"protocol {protocol}, not {PROTOCOL}", 0.0)
+            for name, protocol in sorted(self._strangers.items())
         )

@@ -183,6 +183,9 @@ class WorkerPools:
             self._take(worker, say.from_worker(data))
         except say.UnreadableMessage as problem:
             self._counts["refused_messages"] += 1
+            if problem.code == "unknown_protocol":
+                self.state.speaks_otherwise(worker, problem.protocol)
+                self._tell(worker, say.DeniedMessage(nonce=""))  # which it refuses, and logs
             if worker not in self._refused and len(self._refused) < 1_000:
                 self._refused.add(worker)
                 logger.warning("A message of worker %s was refused: %s", worker, problem)
@@ -193,6 +196,7 @@ class WorkerPools:
                 self._do(self.state.claim(worker, said))
             case say.AliveMessage():
                 self._do(self.state.alive(worker, said))
+                self.state.note_clock(worker, said, self._clock.now())
                 self._set_slots(POOL + said.pool)
             case say.EndedMessage():
                 self._do(self.state.ended(worker, said))

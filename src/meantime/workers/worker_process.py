@@ -135,14 +135,14 @@ class Worker:
                 await asyncio.sleep(RELEASED_WAIT)
 
     def _offered(self, offered: Offered) -> bool:
-        """Whether it was claimed. One that the owner did not sign is removed; one that this worker cannot
-        perform is left to another."""
+        """Whether it was claimed. One that the owner did not sign is removed; one that this worker does not
+        know, or cannot perform, is left to another."""
         data = self._verifier.opened(offered.data)
         offer = None if data is None else _read(data)
-        if not isinstance(offer, say.OfferMessage):
-            logger.warning("An offer was refused: the owner did not sign it, or it cannot be read.")
+        if data is None:
+            logger.warning("An offer was removed: the owner did not sign it.")
             self._carrier.acknowledge(offered)
-        elif not self._can(offer):
+        elif not isinstance(offer, say.OfferMessage) or not self._can(offer):
             self._carrier.release(offered)
         else:
             self._taken[offer.task, offer.fence] = offered
@@ -290,6 +290,7 @@ class Worker:
                 labels=settings.labels,
                 kinds=settings.kinds,
                 draining=self.is_draining,
+                sent=self._clock.now(),
             )
         )
         if not self._closed:

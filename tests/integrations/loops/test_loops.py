@@ -64,6 +64,19 @@ async def test_a_fork_has_a_copy_and_the_original_does_not_change(ledger: str):
         assert await first.result() == "3: two"
 
 
+@pytest.mark.behaviour("L22")
+async def test_an_agent_that_keeps_a_session_of_its_own_is_told_what_it_was_forked_from(ledger: str):
+    async def keeper(talk: Conversation) -> str:
+        return f"{talk.brief.task} from {talk.brief.forked_from or 'nothing'}"
+
+    async with Meantime.open(ledger, agents={"keeper": keeper}) as mt:
+        thread = mt.thread("t")
+        first = await thread.start(Agent("keeper", "one"))
+        assert await first.result() == f"{first.id} from nothing"
+        fork = await thread.fork(first, "aside")
+        assert await fork.result() == f"{fork.id} from {first.id}"
+
+
 async def test_a_generator_yields_pieces_and_lines(ledger: str):
     async def agent(talk: Conversation) -> AsyncIterator[str | Line]:
         yield "Let me "

@@ -22,7 +22,7 @@ from integrations.agents.installed import OPENCODE, needs
 from integrations.agents.model import Model, script
 from meantime import Agent, Cancelled, Failed, Lost, Meantime
 from meantime.app.pending_open import Opening
-from meantime.integrations.opencode.server import ServerRecord
+from meantime.integrations.opencode.server import AccountRecord
 from meantime.integrations.opencode.wire.api_client import ApiClient
 from meantime.ports.session import AgentSettings
 
@@ -45,10 +45,10 @@ class Workplace(Place):
     def opened(self) -> Opening:
         return Meantime.open(self.ledger, agents={"worker": self.settings})
 
-    def record(self) -> ServerRecord | None:
+    def record(self) -> AccountRecord | None:
         found = list(Path(f"{self.ledger}.agents").glob("*/*/server.json"))
         assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in found)
-        return msgspec.json.decode(found[0].read_bytes(), type=ServerRecord) if found else None
+        return msgspec.json.decode(found[0].read_bytes(), type=AccountRecord) if found else None
 
     @contextmanager
     def owner(self, prompt: str, place: str = "") -> Iterator[subprocess.Popen[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import socket
@@ -12,10 +13,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+import uvicorn
 
 from meantime import Call, InvalidInput, Meantime
 from meantime.blocking import Meantime as BlockingMeantime
-from meantime.surfaces.http import http_settings, port_socket
+from meantime.surfaces.http import http_settings, port_socket, uvicorn_server
 from meantime.surfaces.http.http_settings import HttpSettings, in_force
 
 from .conftest import OpenDoor
@@ -142,6 +144,24 @@ async def test_the_ipv6_loopback_is_served(open_door: OpenDoor):
     door = await open_door(host="::1")
     async with httpx.AsyncClient(base_url=door.url) as http:
         assert (await http.get("/v1/tasks")).status_code == 200
+
+
+async def test_an_idle_server_sleeps_until_it_is_told_to_leave(
+    open_door: OpenDoor, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(uvicorn_server, "SECOND", 3600)
+    looks: list[int] = []
+
+    async def look(self: uvicorn.Server, counter: int) -> bool:
+        looks.append(counter)
+        return self.should_exit
+
+    monkeypatch.setattr(uvicorn.Server, "on_tick", look)
+    door = await open_door()
+    assert len(looks) == 1
+    async with asyncio.timeout(30):
+        await door.close()
+    assert len(looks) == 2
 
 
 async def test_a_folder_that_cannot_be_used_is_named(mt: Meantime, tmp_path: Path):

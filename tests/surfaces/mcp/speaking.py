@@ -60,16 +60,20 @@ class Raw:
 
     def read(self) -> dict[str, Any]:
         """The next message; everything on stdout must be one."""
+        return json.loads(self.read_line())
+
+    def read_line(self) -> bytes:
         assert self.process.stdout is not None
         place, until = self.process.stdout.fileno(), time.monotonic() + PATIENCE
-        while b"\n" not in self._rest:
+        parts = [self._rest]
+        while b"\n" not in parts[-1]:
             ready, _, _ = select.select([place], [], [], max(0.0, until - time.monotonic()))
             assert ready, "it says nothing"
             said = os.read(place, 65_536)
             assert said, (self.process.stderr.read() if self.process.stderr else b"").decode()
-            self._rest += said
-        line, _, self._rest = self._rest.partition(b"\n")
-        return json.loads(line)
+            parts.append(said)
+        line, _, self._rest = b"".join(parts).partition(b"\n")
+        return line
 
     def waiting(self) -> int:
         """Bytes that it has written and that we have not read."""

@@ -31,7 +31,7 @@ def changed(statements: str) -> list[str]:
     return [sys.executable, "-c", program, "mcp"]
 
 
-WITHOUT = changed("import meantime.app.verbs.mcp as verb; verb.begin = lambda *given: None")
+WITHOUT = changed("import meantime.app.mcp_startup as start; start.begin = lambda *given: None")
 
 
 def message(id: int | str | None, method: str, **params: Any) -> bytes:
@@ -59,7 +59,8 @@ def said(place: Place, data: bytes, *arguments: str, command: list[str] = COMMAN
 
 
 def test_nothing_heavy_is_loaded_before_the_first_answers():
-    modules = "meantime.app.main, meantime.surfaces.cli.invocation, meantime.app.verbs.mcp"
+    own = ("main", "verbs.mcp", "mcp_startup")
+    modules = ", ".join(["meantime.surfaces.cli.invocation", *(f"meantime.app.{name}" for name in own)])
     program = f"import sys, {modules}; print(*sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True

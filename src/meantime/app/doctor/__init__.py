@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from . import agent_checks, home_checks, machine_checks
+from . import agent_checks, home_checks, machine_checks, worker_checks
 from .check_row import BAD, OK, WARN, CheckRow, Patient
 
 __all__ = ["BAD", "CHECKS", "OK", "WARN", "CheckRow", "Patient", "examine"]
@@ -22,6 +22,8 @@ CHECKS: tuple[Callable[[Patient], Iterator[CheckRow]], ...] = (
     machine_checks.disk,
     machine_checks.descriptors,
     home_checks.daemon,
+    worker_checks.carrier,
+    worker_checks.worker,
     machine_checks.clock,
 )
 

@@ -161,7 +161,7 @@ def degraded(home: Home) -> Iterator[CheckRow]:
 
 
 def _stale(home: Home) -> Iterator[CheckRow]:
-    names = (home.discovery, home.http_socket, home.link_socket)
+    names = (home.discovery, home.http_socket, home.link_socket, home.wrap_socket)
     left = [path.name for path in names if path.exists()]
     if left:
         found = f"{', '.join(left)}: left by a daemon that was killed"

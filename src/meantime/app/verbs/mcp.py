@@ -1,4 +1,4 @@
-"""`meantime mcp`: an MCP server on stdin and stdout, in front of the daemon.
+"""`meantime mcp`: an MCP server on stdin and stdout, in front of the daemon; with `--wrap`, another server.
 
 A client waits for the first answers, so this loads little; `app/mcp_sdk_server.py` has all that is heavy.
 """
@@ -7,22 +7,42 @@ from __future__ import annotations
 
 import os
 
-from meantime.app.mcp_startup import begin
 from meantime.kernel.errors import MeantimeError
-from meantime.surfaces.cli.verb import option, verb
+from meantime.surfaces.cli.parameter_types import Number
+from meantime.surfaces.cli.verb import argument, option, verb
 from meantime.surfaces.mcp.client_thread import is_said, own_thread
 from meantime.surfaces.terminal.errors import USAGE, CliError
 
 
-@verb("mcp", starts=False)
+@verb("mcp", starts=False, allow_interspersed_args=False)
 @option("--thread", metavar="ID", help="The conversation; by default that of the agent that starts this.")
 @option("--by-session", is_flag=True, help="Each call names its session; see docs/guides/coding-agents.md.")
 @option("--dialect", metavar="NAME", default="meantime", help="Tool vocabulary to offer (default: meantime).")
+@option("--wrap", is_flag=True, help="Serve the MCP server SERVER, with its slow calls as background tasks.")
+@option(
+    "--threshold",
+    metavar="S",
+    type=Number(-1, 86_400),
+    help="With --wrap: seconds until a call is slow; -1 never.",
+)
+@option("--headers", metavar="FILE", help="With --wrap URL: a private file of HTTP headers, one a line.")
 @option("--home", metavar="DIR", help="The daemon's folder ($MEANTIME_HOME).")
-def command(thread: str | None, by_session: bool, dialect: str, home: str | None) -> int:
+@argument("server", nargs=-1, metavar="[--] SERVER…")
+def command(
+    thread: str | None,
+    by_session: bool,
+    dialect: str,
+    wrap: bool,
+    threshold: float | None,
+    headers: str | None,
+    home: str | None,
+    server: tuple[str, ...],
+) -> int:
     """An MCP server on stdin and stdout, for a coding agent to start.
 
     The daemon is started if it does not run. Commands get this process's folder and environment.
+
+    With --wrap, SERVER is the name of one of [mcp.servers], a URL, or a command.
     """
     if home is not None:
         os.environ["MEANTIME_HOME"] = os.path.abspath(home)
@@ -30,6 +50,14 @@ def command(thread: str | None, by_session: bool, dialect: str, home: str | None
         own, said = own_thread(thread), is_said(thread)
     except MeantimeError as problem:
         raise CliError(problem.message, problem.hint, USAGE) from None
+    if wrap:
+        from meantime.app.wrap_startup import serve as serve_wrap
+
+        return serve_wrap(server, own, said, threshold, headers)
+    if server or threshold is not None or headers is not None:
+        raise CliError("A server is given, but --wrap is not.", "Write: meantime mcp --wrap SERVER", USAGE)
+    from meantime.app.mcp_startup import begin
+
     code = begin(own, said, by_session, dialect)
     if code is not None:
         return code

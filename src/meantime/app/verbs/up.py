@@ -17,16 +17,27 @@ from meantime.surfaces.terminal.std_streams import echo
 @option("--foreground", is_flag=True, help="Stay here and log to stderr, for a service manager.")
 @option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="For this daemon: http.port=6000.")
 @option("--carrier", metavar="URL", help="Have workers: nats://…, tls://…, postgres://… or local.")
+@option("--listen", metavar="ADDR[:PORT]", help="With --carrier local: serve workers of other machines.")
 @option("--wait", type=Number(0.1, 3600), default=30.0, show_default=True, metavar="SECONDS")
 @as_json
 def command(
-    foreground: bool, settings: tuple[str, ...], carrier: str | None, wait: float, as_json: bool
+    foreground: bool,
+    settings: tuple[str, ...],
+    carrier: str | None,
+    listen: str | None,
+    wait: float,
+    as_json: bool,
 ) -> None:
-    """Start the daemon. Every other verb does this when it needs to."""
+    """Start the daemon. Every other verb does this when it needs to.
+
+    With --listen it prints a join line, for `meantime worker --join -` on another machine.
+    """
     with_daemon = daemon()
     home = with_daemon.home
     if carrier is not None:
         settings = (*settings, f"engine.carrier={carrier}")
+    if listen is not None:
+        settings = (*settings, *(() if carrier else ("engine.carrier=local",)), f"engine.listen={listen}")
     variables = dict(map(_variable, settings))
     was_up = answers(home)
     if settings and was_up:
@@ -41,10 +52,22 @@ def command(
         raise CliError(problem.message, problem.hint, NO_DAEMON) from problem
     leader = owner(home)
     pid = leader.pid if leader else 0
+    line = None
+    if listen is not None:
+        from .worker_list import first_line
+
+        line = first_line(home, listen)
     if as_json:
-        say_json({"running": True, "started": not was_up, "pid": pid, "home": str(home.folder)})
+        said = {"running": True, "started": not was_up, "pid": pid, "home": str(home.folder)}
+        say_json(said if line is None else {**said, "joinLine": line.text()})
         return
     echo(f"The daemon is up{' already' if was_up else ''} (pid {pid}).\n  meantime status    how it is")
+    if line is not None:
+        from .worker_list import say_line
+
+        say_line(line)
+    elif listen is not None:
+        echo("  meantime workers join-line --address HOST    a line for a worker on another machine")
 
 
 def _variable(said: str) -> tuple[str, str]:

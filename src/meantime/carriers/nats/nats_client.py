@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
+import logging
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, cast
@@ -45,6 +47,9 @@ class NatsClient(Protocol):
         ping_interval: int,
         max_outstanding_pings: int,
         tls: ssl.SSLContext | None,
+        tls_hostname: str | None,
+        max_reconnect_attempts: int,
+        reconnect_time_wait: float,
         user: str | None,
         password: str | None,
     ) -> None: ...
@@ -79,7 +84,58 @@ def nats_client() -> NatsClient:
     """A client that is not connected yet."""
     from nats.aio.client import Client
 
+    logging.getLogger("asyncio").addFilter(_is_news)  # once, however often
     return cast(NatsClient, Client())
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """asyncio before 3.12 warns of every TLS connection that is closed."""
+    return "eof_received() has no effect" not in record.getMessage()
+
+
+async def connect_once(
+    client: NatsClient,
+    server: str,
+    *,
+    user: str,
+    password: str,
+    tls: ssl.SSLContext | None,
+    tls_name: str,
+    failed: Callable[[Exception], Awaitable[None]],
+    closed: Callable[[], Awaitable[None]],
+) -> None:
+    """Connects to one server, or raises why not, within some seconds. By itself the client tries a port that
+    nobody listens on for ever, and then does not say why."""
+    problems: list[Exception] = []
+
+    async def failed_once(problem: Exception) -> None:
+        problems.append(problem)
+        del problems[:-1]
+        await failed(problem)
+
+    try:
+        async with asyncio.timeout(2 * CONNECT_SECONDS):
+            await client.connect(
+                [f"{'tls' if tls is not None else 'nats'}://{server}"],
+                user=user or None,
+                password=password or None,
+                tls=tls,
+                tls_hostname=tls_name or None,
+                allow_reconnect=False,
+                max_reconnect_attempts=1,
+                reconnect_time_wait=0.0,
+                connect_timeout=CONNECT_SECONDS,
+                ping_interval=PING_SECONDS,
+                max_outstanding_pings=2,
+                error_cb=failed_once,
+                closed_cb=closed,
+                disconnected_cb=closed,
+            )
+    except Exception as problem:
+        said = problem
+        if problems and (isinstance(problem, TimeoutError) or "no servers" in str(problem).lower()):
+            said = problems[-1]
+        raise ConnectionError(str(said) or type(said).__name__) from None
 
 
 def abort(client: NatsClient) -> None:

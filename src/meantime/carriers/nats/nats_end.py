@@ -11,15 +11,16 @@ from random import shuffle
 from msgspec import Struct
 
 from meantime.carriers.ends.carrier_end import CarrierEnd
-from meantime.kernel.errors import InvalidInput
+from meantime.kernel.errors import InvalidInput, Refused
 from meantime.ports.carrier import MOST_BYTES, StateChanged
 
 from .nats_address import NatsAddress
-from .nats_client import CONNECT_SECONDS, PING_SECONDS, NatsClient, abort, check_nats, nats_client
+from .nats_client import NatsClient, abort, check_nats, connect_once, nats_client
 from .nats_subjects import NatsSubjects
 
 LOOK = 1.0  # seconds between looks at the client
 CLOSE_SECONDS = 1.0
+REFUSED = "The server refuses the login {user} (Authorization Violation): it was revoked, or is another's."
 HEADROOM = 4096  # bytes of a message besides its data
 
 
@@ -73,18 +74,15 @@ class NatsEnd(CarrierEnd[Publication]):
             said = str(problem) or type(problem).__name__
 
         try:
-            await client.connect(
-                [f"{'tls' if self._tls else 'nats'}://{server}"],
-                user=self._address.user or None,
-                password=self._address.password or None,
+            await connect_once(
+                client,
+                server,
+                user=self._address.user,
+                password=self._address.password,
                 tls=self._tls,
-                allow_reconnect=False,
-                connect_timeout=CONNECT_SECONDS,
-                ping_interval=PING_SECONDS,
-                max_outstanding_pings=2,
-                error_cb=failed,
-                closed_cb=closed,
-                disconnected_cb=closed,
+                tls_name=self._address.tls_name,
+                failed=failed,
+                closed=closed,
             )
             if client.max_payload < MOST_BYTES + HEADROOM:
                 raise InvalidInput(
@@ -92,9 +90,11 @@ class NatsEnd(CarrierEnd[Publication]):
                     hint=f"Set its max_payload to at least {MOST_BYTES + HEADROOM:,}.",
                 )
             await self._prepare(client)
-        except BaseException:
+        except BaseException as problem:
             with suppress(Exception):  # a client that was not connected fails to close
                 await client.close()
+            if "uthorization" in str(problem):
+                raise Refused(REFUSED.format(user=self._address.user or "nobody")) from None
             raise
         self._client, self._lost = client, lost
 

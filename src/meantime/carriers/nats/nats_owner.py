@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from typing import TypeAlias
 
 import msgspec
 
@@ -23,6 +24,7 @@ from .nats_client import NatsClient, NatsMessage
 from .nats_end import NatsEnd, Publication
 from .nats_queues import NatsQueues
 
+JoinRequested: TypeAlias = Callable[[str, bytes], bytes | None]
 TAKEN_WAIT = 2.0  # seconds after which an offer that the server did not confirm counts as lost
 
 
@@ -30,10 +32,14 @@ class NatsOwner(NatsEnd):
     """Args:
     address: The server, with an account that may do everything below its space.
     ack_wait: Seconds after which an offer that was pulled and not acknowledged is another worker's.
+    join: Called with the id of a join line and a request that came with its login; returns the answer.
     """
 
-    def __init__(self, address: NatsAddress, *, ack_wait: float = ACK_WAIT) -> None:
+    def __init__(
+        self, address: NatsAddress, *, ack_wait: float = ACK_WAIT, join: JoinRequested | None = None
+    ) -> None:
         super().__init__(address)
+        self._join = join
         self._ack_wait = ack_wait
         self._receive: FromWorker | None = None
         self._queues: NatsQueues | None = None
@@ -119,6 +125,8 @@ class NatsOwner(NatsEnd):
         await self._queues.make(sorted(self._pools))
         await client.subscribe(self._subjects.from_workers, cb=self._take_message)
         await client.subscribe(f"{self._subjects.taken}.*", cb=self._take_confirmation)
+        if self._join is not None:
+            await client.subscribe(self._subjects.all_joins, cb=self._take_join)
         await client.flush()
 
     async def _take_message(self, message: NatsMessage) -> None:
@@ -130,3 +138,9 @@ class NatsOwner(NatsEnd):
         number = message.subject.rpartition(".")[2]
         if number.isdecimal():
             self._not_taken.pop(int(number), None)
+
+    async def _take_join(self, message: NatsMessage) -> None:
+        id = message.subject.rpartition(".")[2]
+        answer = None if self._join is None else await asyncio.to_thread(self._join, id, message.data)
+        if answer is not None:
+            self._send(Publication(self._subjects.joined(id), answer), len(answer))

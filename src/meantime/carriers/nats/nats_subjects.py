@@ -5,6 +5,8 @@ SPACE.owner.WORKER            messages of this worker to the owner
 SPACE.worker.WORKER.message   messages to this worker
 SPACE.worker.WORKER.pull.N    answers to its pulls
 SPACE.taken.N                 answers to the owner's offers
+SPACE.join.LINE               the owner is asked to trade a join line for a login
+SPACE.joined.LINE             its answers
 """
 
 from __future__ import annotations
@@ -49,6 +51,20 @@ class NatsSubjects(Struct, frozen=True):
 
     def next_of(self, pool: str) -> str:
         return f"$JS.API.CONSUMER.MSG.NEXT.{self.stream}.{pool}"
+
+    @property
+    def all_joins(self) -> str:
+        return f"{self.space}.join.*"
+
+    def join(self, line: str) -> str:
+        return f"{self.space}.join.{line}"
+
+    def joined(self, line: str) -> str:
+        return f"{self.space}.joined.{line}"
+
+    def join_permissions(self, line: str) -> dict[str, list[str]]:
+        check_name("join line", line)
+        return {"publish": [self.join(line)], "subscribe": [self.joined(line)]}
 
     def permissions(self, worker: str, pools: Iterable[str]) -> dict[str, list[str]]:
         """Four subjects for a worker of one pool: pull, acknowledge, tell the owner, be told. The account can

@@ -11,50 +11,37 @@ import logging
 import os
 import secrets
 import signal
-import socket
 import subprocess
 import sysconfig
+import time
 from pathlib import Path
 
-import msgspec
-from msgspec import Struct
-
-from meantime.kernel.errors import Disconnected, InvalidInput, NotFound
+from meantime.kernel.errors import Disconnected, InvalidInput, MeantimeError
 from meantime.ports.carrier import check_name
-from meantime.system.atomic_file import replace_file
 from meantime.system.process import Process, process
 from meantime.system.program_search import find_program
 
-from .nats_address import NatsAddress
-from .server_config import ServerLogin, ServerTls, server_config
+from .nats_address import LOOPBACK, NatsAddress, is_loopback
+from .server_accounts import AccountFiles, AccountRecord, free_port, new_login
+from .tls_certificates import CarrierCertificates
 
 logger = logging.getLogger("meantime")
 
-LOOPBACK = "127.0.0.1"
 START_WAIT = 10.0  # seconds until the server listens
 STOP_WAIT = 3.0  # seconds after SIGTERM, before SIGKILL
 WATCH = 0.25  # seconds between looks at the process
+EXPIRY_LOOK = 5.0  # seconds between looks for join lines that expired
 FIRST_DELAY, MOST_DELAY = 0.1, 5.0  # seconds before a server that died is started again
-MOST_WORKERS = 1000
-
-
-class _Record(Struct):
-    """Contents of `server.json`."""
-
-    port: int
-    owner: ServerLogin
-    workers: dict[str, ServerLogin]
-    name: str = ""  # of the server: new at each start, and nobody else's
-    process: Process | None = None
 
 
 class PrivateNats:
     """Args:
     folder: For its files, private to its user; made if it is not there.
     space: Prefix of all subjects.
-    host: The address to listen on. Another than loopback needs `tls`.
-    tls: The certificate to show.
-    ca_file: The authority that signed it, for clients on this machine.
+    host: The address to listen on. Another than loopback needs `certificates`.
+    port: 0 is the one that it had before, or any that is free.
+    certificates: The certificate to show, and the authority that signed it.
+    owner_key: The key that join lines name.
     """
 
     def __init__(
@@ -63,21 +50,25 @@ class PrivateNats:
         *,
         space: str = "meantime",
         host: str = LOOPBACK,
-        tls: ServerTls | None = None,
-        ca_file: str = "",
+        port: int = 0,
+        certificates: CarrierCertificates | None = None,
+        owner_key: str = "",
     ) -> None:
-        if tls is None and host not in (LOOPBACK, "::1", "localhost"):
+        if certificates is None and not is_loopback(host):
             raise InvalidInput(
                 f"A server on {host} would send everything in the clear.", hint="Give it a certificate."
             )
-        self._folder = folder.absolute()
+        self.files = AccountFiles(folder)
+        self._folder = self.files.folder
         self._space = check_name("space", space)
         self._host = host
-        self._tls = tls
-        self._ca_file = ca_file
-        self._record: _Record | None = None
+        self._port = port
+        self._certificates = certificates
+        self._owner_key = owner_key
+        self._record: AccountRecord | None = None
         self._child: subprocess.Popen[bytes] | None = None
         self._watching: asyncio.Task[None] | None = None
+        self._looked = 0.0  # for join lines that expired
         self.restarts = 0
 
     @property
@@ -85,14 +76,11 @@ class PrivateNats:
         return self._record.process if self._record is not None else None
 
     def owner_address(self) -> NatsAddress:
-        return self._address("owner", self._known().owner)
+        return self._known().address("owner", self._known().owner)
 
     def worker_address(self, worker: str) -> NatsAddress:
-        """With the worker's own account. Raises NotFound for a worker that was not added."""
-        login = self._known().workers.get(worker)
-        if login is None:
-            raise NotFound(f"No worker {worker!r} has an account.", hint="Add it first.")
-        return self._address(f"worker-{worker}", login)
+        """With the worker's own account. Raises NotFound for a worker that has none."""
+        return self._known().worker_address(worker)
 
     async def start(self) -> None:
         """Starts the server, or takes over the one that runs already, and keeps it running.
@@ -102,21 +90,36 @@ class PrivateNats:
             Disconnected: It does not start; the text has the end of its log.
         """
         program = _program()
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._folder.chmod(0o700)
-        self._record = self._read() or _Record(_free_port(self._host), _login(), {})
-        self._write()
-        running = self._record.process
-        if running is not None and running.is_alive:
-            os.kill(running.pid, signal.SIGHUP)  # it reads the configuration again
-        else:
-            self._launch(program)
+        moved = self._settle()
+        if moved is not None:  # a server that listens elsewhere cannot be taken over
+            await self._end(moved)
         try:
+            if not self._is_alive():
+                self._launch(program)
             await self._until_listening()
         except BaseException:
-            await self._end()
+            await self._end(self.process)
             raise
         self._watching = asyncio.get_running_loop().create_task(self._keep_running(program))
+
+    def _settle(self) -> Process | None:
+        """Writes down how it is to listen. Returns the server of before if it listens otherwise."""
+        made = self._certificates
+        free_port(self._host)  # it is an address of this machine
+        with self.files.change(AccountRecord(0, new_login(), {})) as record:
+            before = (record.host, record.port, record.tls is None)
+            record.host = self._host
+            record.port = self._port or record.port
+            record.space = self._space
+            record.tls = None if made is None else made.server
+            record.ca_file = "" if made is None else made.ca_file
+            record.fingerprint = "" if made is None else made.fingerprint
+            record.owner_key = self._owner_key
+            self._record = record
+            if before != (record.host, record.port, record.tls is None):
+                moved, record.process = record.process, None
+                return moved
+        return None
 
     async def stop(self) -> None:
         """Ends the server. Stopping twice is harmless."""
@@ -124,7 +127,7 @@ class PrivateNats:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)
             self._watching = None
-        await self._end()
+        await self._end(self.process)
 
     async def leave(self) -> None:
         """Stops watching it; the server goes on, for the next owner."""
@@ -133,67 +136,27 @@ class PrivateNats:
             await asyncio.gather(self._watching, return_exceptions=True)
             self._watching = None
 
-    def add_worker(self, worker: str, pools: tuple[str, ...]) -> NatsAddress:
+    def add_worker(self, worker: str, pools: tuple[str, ...], *, is_own: bool = False) -> NatsAddress:
         """Makes an account for a worker, or changes its pools, and returns the address with it."""
-        check_name("worker", worker)
-        known = self._known()
-        if worker not in known.workers and len(known.workers) >= MOST_WORKERS:
-            raise InvalidInput(f"There are {MOST_WORKERS} workers already.", hint="Remove some first.")
-        names = tuple(check_name("pool", pool) for pool in pools)
-        password = known.workers[worker].password if worker in known.workers else _login().password
-        known.workers[worker] = ServerLogin(password, names)
-        self._reload()
+        with self.files.change(self._known()) as self._record:
+            self._record.add_worker(worker, pools, is_own=is_own)
         return self.worker_address(worker)
 
     def remove_worker(self, worker: str) -> None:
         """Takes the account away; the server disconnects who uses it."""
-        if self._known().workers.pop(worker, None) is not None:
-            self._reload()
+        with self.files.change(self._known()) as self._record:
+            self._record.workers.pop(worker, None)
 
-    def _address(self, user: str, login: ServerLogin) -> NatsAddress:
-        server = f"{_bracketed(self._host)}:{self._known().port}"
-        return NatsAddress((server,), user, login.password, self._space, self._tls is not None, self._ca_file)
-
-    def _known(self) -> _Record:
+    def _known(self) -> AccountRecord:
         if self._record is None:
             raise InvalidInput("The private NATS server was not started.", hint="Start it first.")
         return self._record
 
-    def _read(self) -> _Record | None:
-        try:
-            return msgspec.json.decode((self._folder / "server.json").read_bytes(), type=_Record)
-        except FileNotFoundError:
-            return None
-        except msgspec.DecodeError as problem:
-            raise InvalidInput(
-                f"{self._folder / 'server.json'} cannot be read: {problem}.",
-                hint="Delete the folder: workers then need new accounts.",
-            ) from None
-
-    def _write(self) -> None:
-        known = self._known()
-        replace_file(self._folder / "server.json", msgspec.json.encode(known))
-        config = server_config(
-            host=_bracketed(self._host),
-            port=known.port,
-            folder=str(self._folder),
-            name=known.name,
-            space=self._space,
-            owner=known.owner,
-            workers=known.workers,
-            tls=self._tls,
-        )
-        replace_file(self._folder / "nats.conf", config)
-
-    def _reload(self) -> None:
-        self._write()
-        running = self._known().process
-        if running is not None and running.is_alive:
-            os.kill(running.pid, signal.SIGHUP)
-
     def _launch(self, program: str) -> None:
-        self._known().name = f"meantime-{secrets.token_hex(8)}"
-        self._write()
+        """Its files may have been deleted, so our record counts where there is none."""
+        with self.files.change(self._known()) as self._record:
+            self._record.name = f"meantime-{secrets.token_hex(8)}"
+            self._record.process, self._record.is_ready = None, False
         log = os.open(self._folder / "start.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
             self._child = subprocess.Popen(
@@ -207,8 +170,8 @@ class PrivateNats:
             )
         finally:
             os.close(log)
-        self._known().process = process(self._child.pid)
-        self._write()
+        with self.files.change(self._known()) as self._record:
+            self._record.process = process(self._child.pid)
 
     async def _until_listening(self) -> None:
         loop = asyncio.get_running_loop()
@@ -217,6 +180,8 @@ class PrivateNats:
             if not self._is_alive():
                 break
             if await self._is_ours_listening():
+                with self.files.change(self._known()) as self._record:
+                    self._record.is_ready = True
                 return
             await asyncio.sleep(0.02)
         raise Disconnected(f"The private NATS server does not start. {self._last_words()}")
@@ -256,13 +221,13 @@ class PrivateNats:
         while True:
             await asyncio.sleep(WATCH)
             if self._is_alive():
+                self._expire_lines()
                 continue
             self.restarts += 1
             logger.warning("The private NATS server is gone; it is started again in %.1f s.", delay)
             await asyncio.sleep(delay)
             delay = min(delay * 2, MOST_DELAY)
             try:
-                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 self._launch(program)
                 await self._until_listening()
             except (OSError, Disconnected) as problem:
@@ -270,8 +235,20 @@ class PrivateNats:
             else:
                 delay = FIRST_DELAY
 
-    async def _end(self) -> None:
-        running = self.process
+    def _expire_lines(self) -> None:
+        """The logins of join lines whose time is over go; the command line may have added some."""
+        if time.monotonic() < self._looked + EXPIRY_LOOK:
+            return
+        self._looked = time.monotonic()
+        try:
+            found = self.files.read()
+            if found is not None and found.expire(time.time()):
+                with self.files.change() as self._record:
+                    pass
+        except (OSError, MeantimeError) as problem:
+            logger.warning("Join lines that expired could not be removed: %s", problem)
+
+    async def _end(self, running: Process | None) -> None:
         if running is not None and running.is_alive:
             os.kill(running.pid, signal.SIGTERM)
             if not await self._until_gone(running):
@@ -288,21 +265,6 @@ class PrivateNats:
                 return False
             await asyncio.sleep(0.02)
         return True
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
-
-
-def _login() -> ServerLogin:
-    return ServerLogin(secrets.token_urlsafe(32))
-
-
-def _free_port(host: str) -> int:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.bind((host, 0))
-        return probe.getsockname()[1]
 
 
 def _program() -> str:

@@ -16,10 +16,29 @@ LOG_BYTES = 4 * 1024 * 1024  # of the log, and of the one before it
 
 
 class ServerLogin(Struct, frozen=True):
-    """An account on the private server; `pools` are those that a worker may pull from."""
+    """An account on the private server; `pools` are those that a worker may pull from, and `is_own` a worker
+    of the owner's own machine and user."""
 
     password: str
     pools: tuple[str, ...] = ()
+    is_own: bool = False
+
+
+class JoinCredential(Struct):
+    """The login of a join line: it can ask the owner for the login of a worker, once, and nothing else.
+
+    Attributes:
+        expires: When its time is over, in seconds since the epoch; 0 is never.
+        is_own: For workers of the owner's own machine and user, as many as they like.
+        worker, used_by: The worker that it was traded for, and a hash of that worker's password.
+    """
+
+    password: str
+    pools: tuple[str, ...]
+    expires: float
+    is_own: bool = False
+    worker: str = ""
+    used_by: str = ""
 
 
 class ServerTls(Struct, frozen=True):
@@ -38,23 +57,19 @@ def server_config(
     space: str,
     owner: ServerLogin,
     workers: Mapping[str, ServerLogin],
+    lines: Mapping[str, JoinCredential],
     tls: ServerTls | None,
 ) -> bytes:
-    """The owner may do everything below its space; each worker has the four subjects of its own."""
+    """The owner may do everything below its space; each worker has the four subjects of its own, each
+    join line the two by which it is traded for a login."""
     subjects = NatsSubjects(space)
     users: list[dict[str, object]] = [
         {"user": "owner", "password": owner.password},
         *(
-            {
-                "user": f"worker-{name}",
-                "password": login.password,
-                "permissions": {
-                    way: {"allow": allowed}
-                    for way, allowed in subjects.permissions(name, login.pools).items()
-                },
-            }
-            for name, login in workers.items()
+            _user(f"worker-{worker}", login.password, subjects.permissions(worker, login.pools))
+            for worker, login in workers.items()
         ),
+        *(_user(f"join-{id}", line.password, subjects.join_permissions(id)) for id, line in lines.items()),
     ]
     config: dict[str, object] = {
         "listen": f"{host}:{port}",
@@ -71,3 +86,8 @@ def server_config(
     if tls is not None:
         config["tls"] = {"cert_file": tls.certificate, "key_file": tls.key, "timeout": 5}
     return msgspec.json.format(msgspec.json.encode(config))
+
+
+def _user(name: str, password: str, permissions: Mapping[str, list[str]]) -> dict[str, object]:
+    allowed = {way: {"allow": subjects} for way, subjects in permissions.items()}
+    return {"user": name, "password": password, "permissions": allowed}

@@ -17,6 +17,7 @@ from msgspec import Struct
 from meantime.kernel.errors import InvalidInput
 from meantime.system.atomic_file import replace_file
 
+from .nats_address import TLS_NAME
 from .server_config import ServerTls
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ def make_certificates(folder: Path, hosts: Sequence[str], now: datetime) -> Carr
 
     Args:
         folder: Private to its user.
-        hosts: Names and addresses that workers connect to.
+        hosts: Names and addresses that clients of others connect to. Ours look for TLS_NAME: the authority
+            signs for this server alone, so its name proves nothing more, and its address may change.
         now: The time, with its zone.
     """
     if importlib.util.find_spec("cryptography") is None:
@@ -55,6 +57,13 @@ def make_certificates(folder: Path, hosts: Sequence[str], now: datetime) -> Carr
     _make_server(folder, hosts, authority, key, now)
     tls = ServerTls(str(folder / "server.pem"), str(folder / "server.key"))
     return CarrierCertificates(tls, str(folder / "ca.pem"), authority.fingerprint(hashes.SHA256()).hex())
+
+
+def valid_until(path: Path) -> datetime:
+    """The end of a certificate's life; the first one of a file counts."""
+    from cryptography import x509
+
+    return x509.load_pem_x509_certificate(path.read_bytes()).not_valid_after_utc
 
 
 def _authority(folder: Path, now: datetime) -> tuple[x509.Certificate, EllipticCurvePrivateKey]:
@@ -87,13 +96,14 @@ def _make_server(
     from cryptography.hazmat.primitives.asymmetric import ec
 
     key = ec.generate_private_key(ec.SECP256R1())
-    names = x509.SubjectAlternativeName([_host(host) for host in hosts])
+    names = x509.SubjectAlternativeName([_host(host) for host in dict.fromkeys((TLS_NAME, *hosts))])
     certificate = _sign(
         _name("Meantime carrier"), authority.subject, key, authority_key, now, SERVER_DAYS,
         x509.BasicConstraints(ca=False, path_length=None), names,
     )  # fmt: skip
     _write_key(folder / "server.key", key)
-    replace_file(folder / "server.pem", _pem(certificate))
+    # With the authority's own: a worker that joins takes it from here, if it has the pinned fingerprint.
+    replace_file(folder / "server.pem", _pem(certificate) + _pem(authority))
 
 
 def _sign(

@@ -66,6 +66,7 @@ async def add_worker(address: PostgresAddress, worker: str, pools: Sequence[str]
 
 async def remove_worker(address: PostgresAddress, worker: str) -> None:
     """Takes the role away, and ends its connections."""
+    check_postgres()
     role = role_name(address, check_name("worker", worker))
     client = await connect_postgres(address)
     try:
@@ -75,6 +76,18 @@ async def remove_worker(address: PostgresAddress, worker: str) -> None:
             await client.execute(END_CONNECTIONS, role)
             await client.execute(f"DROP OWNED BY {role}")
             await client.execute(f"DROP ROLE {role}")
+    finally:
+        await client.close(timeout=1.0)
+
+
+async def list_workers(address: PostgresAddress) -> list[tuple[str, list[str]]]:
+    """Name and pools of each worker that has a role."""
+    check_postgres()
+    client = await connect_postgres(address)
+    try:
+        await migrate(client, address)
+        found = await client.fetch("SELECT worker, pools FROM account ORDER BY worker")
+        return [(row[0], list(row[1])) for row in found]
     finally:
         await client.close(timeout=1.0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import os
 import re
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from meantime.integrations.agent_host.host_errors import fork_source_gone
-from meantime.integrations.python_agent import PythonAgent, found, is_pydantic
+from meantime.integrations.python_agent import FRAMEWORKS, Framework, PythonAgent, found, framework_of
 from meantime.kernel.errors import InvalidInput, Refused
 from meantime.kernel.lines import Line
 from meantime.ports.clock import Clock
@@ -50,7 +51,7 @@ class PythonSessionHost:
         self._folder: Path | None = None
         self._agents: dict[str, PythonAgent] = {}
         self._loops: PythonTurns = LoopTurns()
-        self._pydantic: PythonTurns | None = None  # made for the first agent that needs it
+        self._of_frameworks: dict[str, PythonTurns] = {}  # made for the first agent that needs them
 
     def add(self, name: str, agent: Any) -> AgentSettings:
         given = agent if isinstance(agent, PythonAgent) else PythonAgent(agent)
@@ -73,14 +74,14 @@ class PythonSessionHost:
         return self._agents[name]
 
     def _turns(self, agent: PythonAgent) -> PythonTurns:
-        return self._of_pydantic() if is_pydantic(agent.agent) else self._loops
+        framework = framework_of(agent.agent)
+        return self._loops if framework is None else self._turns_of(framework)
 
-    def _of_pydantic(self) -> PythonTurns:
-        if self._pydantic is None:
-            from meantime.integrations.pydantic_ai.pydantic_turns import PydanticTurns
-
-            self._pydantic = PydanticTurns(self._clock)
-        return self._pydantic
+    def _turns_of(self, framework: Framework) -> PythonTurns:
+        if framework.name not in self._of_frameworks:
+            module, _, name = framework.turns.partition(":")
+            self._of_frameworks[framework.name] = getattr(importlib.import_module(module), name)(self._clock)
+        return self._of_frameworks[framework.name]
 
     # -- sessions
 
@@ -98,10 +99,11 @@ class PythonSessionHost:
         path = self._loops.path(self._folder, session)
         if path.exists():
             return self._loops, path
-        if not (self._folder / f"{session}.messages").exists():
-            return None
-        turns = self._of_pydantic()
-        return turns, turns.path(self._folder, session)
+        for framework in FRAMEWORKS:
+            path = self._folder / f"{session}{framework.suffix}"
+            if path.exists():
+                return self._turns_of(framework), path
+        return None
 
     async def begin(self, brief: Brief) -> str:
         turns = self._turns(self._agent(brief.agent, brief.settings))
@@ -127,8 +129,7 @@ class PythonSessionHost:
         return await turns.prompt(agent, session, kept[1], prompt, brief, hearer)
 
     async def steer(self, session: str, text: str) -> bool:
-        every = [self._loops] if self._pydantic is None else [self._loops, self._pydantic]
-        return any(turns.steer(session, text) for turns in every)
+        return any(turns.steer(session, text) for turns in (self._loops, *self._of_frameworks.values()))
 
     async def exists(self, session: str, settings: AgentSettings) -> bool:
         return self._kept(session) is not None

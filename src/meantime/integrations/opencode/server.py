@@ -40,7 +40,7 @@ GRACE = 5.0  # seconds between asking it to end and ending it
 MARK = "MEANTIME_OPENCODE"  # in the environment of the server, and of all that it starts
 
 
-class ServerRecord(Struct, frozen=True):
+class AccountRecord(Struct, frozen=True):
     """The stored facts about a server; its owner alone can read them."""
 
     process: Process
@@ -55,7 +55,7 @@ class OpenCodeServer:
         self._command = (*command, *ARGUMENTS)
         self._environ = environ
         self._cwd = cwd
-        self._record: ServerRecord | None = None
+        self._record: AccountRecord | None = None
         self._child: subprocess.Popen[bytes] | None = None
         self._client: ApiClient | None = None
         self._feed: ServerEvents | None = None
@@ -63,7 +63,7 @@ class OpenCodeServer:
         self.starts = 0
 
     @property
-    def record(self) -> ServerRecord | None:
+    def record(self) -> AccountRecord | None:
         return self._record
 
     @property
@@ -132,7 +132,7 @@ class OpenCodeServer:
                     f"OpenCode could not be started: {problem}.",
                     hint="Install it, or name its program in the agent's `command`.",
                 ) from None
-        self._record = ServerRecord(process(self._child.pid), password, mark, Origin.of(self._folder))
+        self._record = AccountRecord(process(self._child.pid), password, mark, Origin.of(self._folder))
         self._remember(self._record)  # before it listens: a next owner must know of it
         self.starts += 1
         return await self._said(self._child)
@@ -165,17 +165,17 @@ class OpenCodeServer:
             return self._path("server.err").read_text(errors="replace").strip()[-500:]
         return ""
 
-    def _remember(self, record: ServerRecord) -> None:
+    def _remember(self, record: AccountRecord) -> None:
         replace_file(self._path("server.json"), msgspec.json.encode(record), draft="server.json.new")
 
     def _path(self, name: str) -> Path:
         return self._folder / name
 
 
-def remembered(folder: Path) -> ServerRecord | None:
+def remembered(folder: Path) -> AccountRecord | None:
     """None also in a copy of the folder: that server, with its turns, is the original's."""
     try:
-        record = msgspec.json.decode((folder / "server.json").read_bytes(), type=ServerRecord)
+        record = msgspec.json.decode((folder / "server.json").read_bytes(), type=AccountRecord)
     except (OSError, msgspec.MsgspecError):
         return None
     if record.folder == ELSEWHERE:
@@ -199,7 +199,7 @@ async def end_left(folder: Path) -> None:
         (folder / "server.json").unlink(missing_ok=True)
 
 
-async def end(record: ServerRecord) -> None:
+async def end(record: AccountRecord) -> None:
     """Asks, waits, forces it; and ends what it has left."""
     signal_group(record.process, signal.SIGTERM)
     until = asyncio.get_running_loop().time() + GRACE

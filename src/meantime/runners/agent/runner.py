@@ -185,7 +185,18 @@ class AgentRunner:
         if home and HOME not in hosted.settings.env:
             env[HOME] = home  # else it would hand its work to another daemon than ours
         folder = self._folder(task.id)
-        return Brief(task.id, task.work.name, hosted.settings, cwd, task.title, task.thread, folder, env)
+        source = _input(task).get("fork_of") or {}
+        return Brief(
+            task.id,
+            task.work.name,
+            hosted.settings,
+            cwd,
+            task.title,
+            task.thread,
+            folder,
+            env,
+            forked_from=str(source.get("task") or ""),
+        )
 
     async def _seed(self, task: Task, hosted: HostedAgent) -> str:
         """The conversation that a fork goes on from, where its host cannot copy it."""

@@ -6,6 +6,7 @@ from bisect import bisect_left, insort
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import chain, count, islice
+from typing import assert_never
 
 from meantime.kernel.lifecycle import ACTIVE, ENDED, Status
 from meantime.kernel.limits import Retention
@@ -162,6 +163,8 @@ class TaskIndex:
                 return sorted(self._fitting(query), key=lambda task: -task.updated_at)
             case Sort.LONGEST:
                 return sorted(self._fitting(query), key=_longest_first)
+            case _:
+                assert_never(query.sort)
 
     def _newest_first(self, query: Query) -> Iterable[TaskRecord]:
         """From the smallest index that holds everything the query may want."""

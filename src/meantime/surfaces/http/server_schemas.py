@@ -87,6 +87,7 @@ class WireWorker(Answer):
     silent: Annotated[float, described("Seconds since its last message.")]
     labels: dict[str, str]
     draining: bool
+    skew: Annotated[float, described("Seconds that its clock is ahead of the owner's.")]
 
 
 class Info(Answer):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import hashlib
 import hmac
 import os
@@ -13,7 +11,7 @@ from typing import NamedTuple
 
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.ids import check_id
-from meantime.system.atomic_file import drafted
+from meantime.system.atomic_file import make_file
 
 from .issued_tokens import PREFIX, IssuedTokens
 from .one_time_codes import OneTimeCodes
@@ -100,36 +98,13 @@ def kept_secret(folder: Path) -> str:
     path = folder / FILE
     if not os.path.lexists(path):
         try:
-            _make(path)
+            make_file(path, new_secret().encode())
         except OSError as problem:
             raise InvalidInput(
                 f"The token file {path} cannot be made: {problem.strerror}.",
                 hint=f"Make sure that you can write to {folder}, and that its disk is not full.",
             ) from None
     return _read(path)
-
-
-def _make(path: Path) -> None:
-    """Never over one that is there: somebody may have made it in the same moment."""
-    with drafted(path, lambda file: file.write(new_secret().encode())) as new:
-        place = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            _put(new, path, place)
-            with contextlib.suppress(OSError):  # where that cannot be, a power cut may cost the token
-                os.fsync(place)
-        finally:
-            os.close(place)
-
-
-def _put(new: Path, path: Path, folder: int) -> None:
-    try:
-        os.link(new, path)
-    except FileExistsError:
-        return
-    except OSError:  # this file system has no links: nobody has them here, and so everybody takes this lock
-        fcntl.flock(folder, fcntl.LOCK_EX)
-        if not os.path.lexists(path):
-            new.rename(path)
 
 
 def _read(path: Path) -> str:

@@ -21,6 +21,8 @@ from .client_limits import guarded_protocol
 from .http_settings import HttpSettings
 from .tokens import Tokens
 
+SECOND = 1.0
+
 
 class Serving:
     def __init__(self, app: HttpApp, server: UvicornServer, listening: list[socket.socket]) -> None:
@@ -54,7 +56,7 @@ class Serving:
         """Streams never end by themselves, so they are ended first. A client that does not read the rest of
         its answer in time is disconnected.
         """
-        self._server.should_exit = True
+        self._server.leave()
         await self._app.close()
         await asyncio.wait([self._running])
         for connection in list(self._server.server_state.connections):
@@ -65,6 +67,19 @@ class UvicornServer(uvicorn.Server):
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.ready = asyncio.Event()
+        self._leaving = asyncio.Event()
+
+    def leave(self) -> None:
+        self.should_exit = True
+        self._leaving.set()
+
+    async def main_loop(self) -> None:
+        """uvicorn looks ten times a second whether it should leave. An idle daemon sleeps: it is told so, and
+        wakes once a second for the Date header.
+        """
+        while not await self.on_tick(0):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._leaving.wait(), SECOND)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """uvicorn takes every socket for one of TCP, and not every loop can do that."""

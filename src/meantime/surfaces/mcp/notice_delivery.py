@@ -66,15 +66,23 @@ class NoticeDelivery:
         _add(self._followed, {task: asyncio.get_running_loop().time()})
 
     async def begin(self) -> None:
-        """A call comes in. Where none is under way, its client has read our answers: a model calls
-        several tools at once, and none of those calls has seen the answer to another."""
+        """A call comes in, and what its client has read by now is settled."""
+        if self.enter():
+            await self.settle_read_results()
+
+    def enter(self) -> bool:
+        """A call comes in. True: there may be something to settle."""
         self._calls += 1
-        if self._calls == 1:
-            if self._taken() is not False:
-                _add(self._had, self._shown)
-                self._shown.clear()
-            for ride in [ride for ride in self._rides if ride.sent and self._taken() is not False]:
-                await self._settle(ride)
+        return self._calls == 1 and bool(self._rides or self._shown)
+
+    async def settle_read_results(self) -> None:
+        """Where no call was under way, its client has read our answers: a model calls several tools at once,
+        and none of those calls has seen the answer to another."""
+        if self._taken() is not False:
+            _add(self._had, self._shown)
+            self._shown.clear()
+        for ride in [ride for ride in self._rides if ride.sent and self._taken() is not False]:
+            await self._settle(ride)
 
     def end(self) -> None:
         self._calls -= 1

@@ -173,4 +173,17 @@ def do_samples(id: Any, given: dict[str, Any], token: Any) -> Any:
     return text("refused" if "error" in answers[f"from-{id}"] else "served")
 
 
+def do_elicits(id: Any, given: dict[str, Any], token: Any) -> Any:
+    """Waits at the gate, asks its client's person, and says what it was told."""
+    wait_for("gate")
+    schema = {"type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"]}
+    params = {"message": "Which colour?", "requestedSchema": schema}
+    write({"id": f"from-{id}", "method": "elicitation/create", "params": params})
+    end = time.monotonic() + 30
+    while f"from-{id}" not in answers and time.monotonic() < end:
+        time.sleep(0.005)
+    said = answers[f"from-{id}"].get("result", {})
+    return text(f"{said.get('action')} {said.get('content')}")
+
+
 TOOLS = [name.removeprefix("do_") for name in list(globals()) if name.startswith("do_")]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections import deque
 from contextlib import suppress
 from types import TracebackType
 
@@ -15,12 +14,12 @@ from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adap
 from meantime.integrations.guarded_process import GuardedProcess
 from meantime.integrations.mcp.id_scan import IdScan
 from meantime.integrations.mcp.servers import StdioServer
+from meantime.integrations.mcp.stderr_tail import StderrTail
 from meantime.system.line_splitter import LineSplitter, StreamLines
 
 INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 MOST_BYTES = 32 << 20  # of one message
 MOST_WAITING = 64 << 20  # bytes that it has not read yet
-TAIL_LINES, TAIL_CHARACTERS = 20, 2_000  # of what it says on stderr
 
 
 class StdioWire:
@@ -56,25 +55,6 @@ class StdioWire:
     def count_garbage(self, line: bytes) -> None:
         self.garbage += 1
         self.first_garbage = self.first_garbage or line[:100].decode("utf-8", "replace")
-
-
-class StderrTail:
-    """The last lines of a program's stderr. Not a LineSplitter: of a long line the last characters are kept,
-    even before it has its end."""
-
-    def __init__(self) -> None:
-        self._lines: deque[bytes] = deque(maxlen=TAIL_LINES)
-        self._rest = b""  # of a line that has no end yet
-
-    def write(self, piece: bytes) -> None:
-        *lines, rest = (self._rest + piece).split(b"\n")
-        self._rest = rest[-TAIL_CHARACTERS:]
-        self._lines.extend(line[-TAIL_CHARACTERS:] for line in lines if line.strip())
-
-    @property
-    def text(self) -> str:
-        lines = (line.decode("utf-8", "replace").rstrip() for line in (*self._lines, self._rest))
-        return "\n".join(line for line in lines if line)[-TAIL_CHARACTERS:]
 
 
 class MessageReader:

@@ -14,7 +14,14 @@ import click
 from meantime.daemon.home import home
 from meantime.surfaces.caller import executable
 from meantime.surfaces.cli.confirmation import confirmed
-from meantime.surfaces.install.agent_configs import AGENTS, AgentConfig, Place
+from meantime.surfaces.install.agent_configs import (
+    AGENTS,
+    AgentConfig,
+    Place,
+    ServerList,
+    server_list,
+    wrapped_change,
+)
 from meantime.surfaces.install.config_copies import Copies
 from meantime.surfaces.install.file_change import FileChange
 from meantime.surfaces.terminal.errors import FAILED, USAGE, CliError
@@ -30,17 +37,26 @@ from meantime.surfaces.terminal.terminal_text import plain_lines
     show_default=True,
     help="For you in every project, or for everybody in this one.",
 )
+@click.option("--wrap", is_flag=True, help="Send the agent's MCP servers, or those named, through the wrap.")
 @click.option("--uninstall", is_flag=True, help="Take it out again.")
 @click.option("--print", "only_print", is_flag=True, help="Show the change; write nothing.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-def command(agent: str, scope: str, uninstall: bool, only_print: bool, yes: bool) -> int:
+@click.argument("names", metavar="[NAME…]", nargs=-1)
+def command(
+    agent: str, scope: str, wrap: bool, uninstall: bool, only_print: bool, yes: bool, names: tuple[str, ...]
+) -> int:
     """Add Meantime to AGENT: its MCP server, and hooks that tell the agent what has ended.
 
     AGENT is claude-code, codex, opencode, gemini, goose or cursor.
 
     The change is shown first. Entries of others, comments and the form of the files are kept. A copy of
     each changed file stays beside it until --uninstall takes the change back.
+
+    With --wrap, the MCP servers that AGENT has are started through `meantime mcp --wrap`, which makes their
+    slow calls background tasks; --wrap --uninstall takes that back.
     """
+    if names and not wrap:
+        raise CliError("Names of servers are for --wrap.", f"meantime install {agent} --wrap NAME", USAGE)
     if not (uninstall or only_print) and importlib.util.find_spec("mcp") is None:
         what = "The agent would start `meantime mcp`, which needs mcp, and that is not installed."
         raise CliError(what, "pip install 'meantime[server,mcp]' first; nothing was changed.", FAILED)
@@ -49,11 +65,39 @@ def command(agent: str, scope: str, uninstall: bool, only_print: bool, yes: bool
     # with another PATH.
     words = ["meantime"] if scope == "project" else executable.path()
     place = Place(Path.cwd() if scope == "project" else None, Path(os.path.expanduser("~")), os.environ)
+    if wrap:
+        return _wrap(host, server_list(agent, place), names, words, uninstall, not only_print, not yes)
     found = host.changes(place, words, not uninstall)
     ask = not (only_print or yes)
     if uninstall:
         return _taken_out(host, found, write=not only_print, ask=ask)
     return _put_in(host, found, write=not only_print, ask=ask)
+
+
+def _wrap(
+    host: AgentConfig,
+    servers: ServerList,
+    names: Sequence[str],
+    words: Sequence[str],
+    uninstall: bool,
+    write: bool,
+    ask: bool,
+) -> int:
+    change, made = wrapped_change(servers, names, words, wanted=not uninstall)
+    for name, why in made.skipped.items():
+        click.echo(f"{name} is left as it is: {why}.", err=True)
+    if not change.is_one:
+        click.echo(f"{servers.path}: nothing to change.")
+        return 1 if names else 0
+    if not _agreed(_shown([change]), ask=ask and write):
+        return 1
+    if write:
+        change.write(copy=not uninstall)
+        if not uninstall:
+            Copies(home(os.environ)).wrote(change)
+        click.echo(f"wrote {change.path}: {', '.join(made.done)}")
+        click.echo(host.note)
+    return 0
 
 
 def _put_in(host: AgentConfig, found: Sequence[FileChange], *, write: bool, ask: bool) -> int:

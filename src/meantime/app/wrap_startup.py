@@ -1,0 +1,102 @@
+"""`meantime mcp --wrap` from its start on. Loads little: its host waits for the server's first answer."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from meantime import __version__
+from meantime.daemon.home import BadHome, home
+from meantime.surfaces.mcp.standard_streams import own_streams
+from meantime.surfaces.terminal.errors import INTERRUPTED, NO_DAEMON, USAGE, CliError
+from meantime.surfaces.wrap.host_pump import HostPump
+
+TYPE_CHECKING = False  # to load `typing` takes time
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MOST_HEADERS = 65_536  # bytes of the file
+PATIENCE = 60.0  # seconds for a daemon to start; hosts wait as long as that
+LOOK = 1.0  # seconds between two looks for the host's session
+
+
+def serve(
+    words: tuple[str, ...], thread: str, said: bool, threshold: float | None, headers: str | None
+) -> int:
+    """Until the host has left."""
+    if not words:
+        hint = "Name one of [mcp.servers], or give a URL, or a command: meantime mcp --wrap -- my-server"
+        raise CliError("--wrap needs a server.", hint, USAGE)
+    order = {
+        "words": [_bytes(word) for word in words],
+        "cwd": _bytes(os.getcwd()),
+        "env": {_bytes(name): _bytes(value) for name, value in os.environ.items()},
+        "headers": {} if headers is None else _headers(headers),
+    }
+    hello = {"version": __version__, "order": order, "thread": thread, "said": said, "threshold": threshold}
+    try:
+        own = home()
+    except BadHome as problem:
+        raise CliError(problem.message, problem.hint, USAGE) from None
+    streams = own_streams()
+    pump = HostPump(streams.stdin, streams.stdout, own.wrap_address, hello, _start, _session(said))
+    try:
+        pump.run()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except OSError as problem:
+        hint = "Restart the daemon if it is of an older version: meantime down, then meantime up."
+        raise CliError(f"Meantime's daemon is not there: {problem}", hint, NO_DAEMON) from None
+    return 0
+
+
+def _start() -> None:
+    own = home()
+    if os.environ.get("MEANTIME_NO_START", "") not in ("", "0"):
+        return
+    from meantime.daemon.daemon_autostart import NoDaemon, ensure  # most of the time a daemon is there
+
+    try:
+        ensure(own, wait=PATIENCE)
+    except NoDaemon as problem:
+        raise OSError(f"{problem.message} {problem.hint}") from None
+
+
+def _session(said: bool) -> Callable[[], str]:
+    """Which conversation this is by now, as far as hooks have noted it."""
+    last: list[float] = []
+
+    def thread() -> str:
+        now = time.monotonic()
+        if said or (last and now - last[0] < LOOK):
+            return ""
+        last[:] = [now]
+        from meantime.surfaces.caller.agent_sessions import AgentSessions
+        from meantime.surfaces.caller.caller_thread import thread_of_session
+
+        session = AgentSessions().take_call("", None)
+        return thread_of_session(session) if session else ""
+
+    return thread
+
+
+def _headers(path: str) -> dict[str, str]:
+    """A file with a header a line, such as `Authorization: Bearer …`, that nobody else can read."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            if os.fstat(file.fileno()).st_mode & 0o077:
+                raise CliError(f"Other users may read {path}.", f"Close it with: chmod 600 {path}", USAGE)
+            lines = [line for line in file.read(MOST_HEADERS).splitlines() if line.strip()]
+    except (OSError, ValueError) as problem:
+        raise CliError(
+            f"{path} cannot be read: {problem}", "Name a file with a header a line.", USAGE
+        ) from None
+    pairs = [line.partition(":") for line in lines]
+    if not all(name.strip() and colon for name, colon, _ in pairs):
+        raise CliError(f"A line of {path} is not a header.", "Write them as Name: value.", USAGE)
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _bytes(text: str) -> str:
+    """Texts of the system travel with a character for each byte: they need not be UTF-8."""
+    return os.fsencode(text).decode("latin-1")

@@ -1,0 +1,111 @@
+"""Background work as tools of any framework's agent: its thread's verbs, and functions that may be slow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, cast
+
+from meantime.conversation.dialect_lookup import OWN, Wording
+from meantime.kernel.errors import InvalidInput, MeantimeError
+from meantime.kernel.payloads import as_text, jsonable
+from meantime.kernel.work import Orderable
+from meantime.thread import Thread
+from meantime.toolset.arguments import decoded
+
+THRESHOLD = 5.0  # seconds that a function may take before it goes on in the background
+SLOW = (
+    "{name} takes longer and goes on in the background as task {id}. You are told when it ends. Do not poll "
+    "or wait for it; go on with other work."
+)
+
+
+class Function(Protocol):
+    """The result of `@background` on a function."""
+
+    name: str
+    description: str
+
+    @property
+    def schema(self) -> dict[str, Any]: ...
+
+    def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None: ...
+
+    def work(self, *args: Any, **kwargs: Any) -> Orderable[Any]: ...
+
+
+class DeclaredTool(NamedTuple):
+    name: str
+    description: str
+    schema: dict[str, Any]
+
+
+class TalkTools:
+    """functions: each, with `@background`, is a tool. It answers at once if it is done within `threshold`
+        seconds, and else goes on in the background, as the same run.
+    agents: those that may be started, by name, or a mapping that says what each is for; empty is any,
+        None is none.
+    commands: `Shell`, where the agent may start commands; None is not.
+    dialect: the words of the thread's verbs.
+    """
+
+    def __init__(
+        self,
+        thread: Thread,
+        functions: Sequence[Function],
+        *,
+        agents: Sequence[str] | Mapping[str, str] | None = None,
+        commands: Callable[..., Orderable[Any]] | None = None,
+        threshold: float | None = THRESHOLD,
+        dialect: Wording = OWN,
+    ) -> None:
+        _check(thread, functions)
+        self.thread = thread
+        self._functions = {function.name: function for function in functions}
+        self._threshold = threshold
+        self.verbs = thread.toolset(dialect, agents=agents, commands=commands)
+
+    def declare(self) -> list[DeclaredTool]:
+        verbs = [DeclaredTool(tool.name, tool.description, tool.schema) for tool in self.verbs.declare()]
+        return verbs + [
+            DeclaredTool(name, one.description, one.schema) for name, one in self._functions.items()
+        ]
+
+    async def call(self, name: str, given: Mapping[str, Any] | str, tool_call_id: str | None) -> str:
+        """The answer for the model. Raises MeantimeError for a function that it called wrongly."""
+        if name not in self._functions:
+            return (await self.verbs.call(name, given, tool_call_id=tool_call_id)).text
+        function, arguments = self._functions[name], _arguments(given)
+        function.check((), arguments)
+        answer = await self.thread.call(
+            function.work(**arguments),
+            threshold=self._threshold,
+            tool_call_id=tool_call_id,
+            description=name,
+        )
+        if answer.task is None:
+            return as_text(jsonable(answer.result).value)
+        return SLOW.format(name=name, id=answer.task.id)
+
+    async def answer(self, name: str, given: Mapping[str, Any] | str, tool_call_id: str | None) -> str:
+        """The same, for a framework whose tools answer with their errors."""
+        try:
+            return await self.call(name, given, tool_call_id)
+        except MeantimeError as problem:
+            return f"{problem.code}: {problem}"
+
+
+def _arguments(given: Mapping[str, Any] | str) -> dict[str, Any]:
+    found = decoded(given)
+    if not isinstance(found, Mapping):
+        raise InvalidInput("The arguments are not an object.")
+    return dict(cast("Mapping[str, Any]", found))
+
+
+def _check(thread: object, functions: Sequence[object]) -> None:
+    if not isinstance(thread, Thread):
+        raise InvalidInput(f"{thread!r:.100} is not a thread.", hint='Use mt.thread("conversation-1").')
+    for function in functions:
+        if not hasattr(function, "work"):
+            # Not marked here on the way: what is marked can be started by its name at every door.
+            what = f"{function!r:.100} is not a function that can be handed off."
+            raise InvalidInput(what, hint="Put @background (from meantime) above it.")

@@ -1,0 +1,77 @@
+"""The MCP server behind a wrap: whoever holds it passes lines on, and does not know what they say."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from meantime.kernel.outcomes import Report
+
+
+class WrapOrder(Struct, frozen=True, kw_only=True):
+    """The server that a host wants, and where it is to run. Nothing of it is stored."""
+
+    words: tuple[str, ...]  # the name of a configured server, a URL, or a command
+    cwd: str
+    env: dict[str, str]
+    headers: dict[str, str] = {}  # for a URL
+
+    def __repr__(self) -> str:
+        return f"WrapOrder({self.words[:1]}, {len(self.env)} variables)"  # never the values
+
+
+class WrappedServer(Protocol):
+    """One running server, for one session of a host."""
+
+    name: str  # as people know it; empty where the server itself must say
+    is_open: bool
+
+    def send(self, line: bytes) -> None:
+        """One message, without its end. Raises ServerFull where the server has not read for long."""
+        ...
+
+    def pause(self, paused: bool) -> None:
+        """Whether to stop reading what the server says: nobody takes it at the moment."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class ServerEnd(Protocol):
+    """The receiver of what a server says."""
+
+    def on_line(self, line: bytes) -> bool:
+        """One message of the server, without its end. False: it is not a message."""
+        ...
+
+    def on_unreadable(self, answers: int | str | None, why: str) -> None:
+        """A message that is too long to keep, or broken, and the id of the request that it answers."""
+        ...
+
+    def on_unanswered(self, id: int | str | None, why: str) -> None:
+        """This request will not be answered, and whether it was carried out is not known."""
+        ...
+
+    def on_gone(self, why: str) -> None:
+        """The server has ended, or could not be started. Called once."""
+        ...
+
+
+class ServerFull(Exception):
+    """The server reads nothing, and no more is kept for it."""
+
+
+class WrappedServers(Protocol):
+    """Starts servers. `report_of` reads the result or the error of a tool call as the report of a run."""
+
+    def start(self, order: WrapOrder, end: ServerEnd) -> WrappedServer:
+        """Returns at once; lines can be sent from now on. Raises InvalidInput for an order that nobody could
+        follow."""
+        ...
+
+    def report_of(self, result: Any, error: Any, tool: str) -> Report: ...
+
+    def threshold(self, server: str, tool: str) -> float | None:
+        """Seconds after which a call goes to the background; None is never."""
+        ...

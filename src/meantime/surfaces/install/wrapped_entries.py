@@ -1,0 +1,233 @@
+"""The servers in an agent's file, sent through `meantime mcp --wrap` and back. Only the words of the wrap are
+put in and taken out, so the text is to the letter what it was.
+
+A server that had arguments gets `"mcp", "--wrap", "--", "its-program", ` at their beginning; one without
+gets a list of its own, without the `--`: so it is known which of the two it was.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
+
+from . import jsonc
+from .config_entries import is_our_server
+
+WRAP = ("mcp", "--wrap")
+_LITERAL = r'"(?:[^"\\\n]|\\.)*"'
+_TOML_TEXT = rf"{_LITERAL}|'[^'\n]*'"
+
+
+class Rewritten(NamedTuple):
+    text: str
+    done: list[str]  # names of servers
+    skipped: dict[str, str]  # and why
+
+
+class _Edit(NamedTuple):
+    start: int
+    end: int
+    text: str
+
+
+def wrap_json(text: str, path: jsonc.Path, names: Sequence[str], words: Sequence[str]) -> Rewritten:
+    """Each server below `path`, or those that are named, through the wrap that `words` start."""
+    done: list[str] = []
+    skipped: dict[str, str] = {}
+    edits: list[_Edit] = []
+    for name, node in _servers(text, path, names, skipped):
+        made = _wrapping(text, node, words)
+        if isinstance(made, str):
+            skipped[name] = made
+        else:
+            edits += made
+            done.append(name)
+    return Rewritten(_edited(text, edits), done, skipped)
+
+
+def unwrap_json(text: str, path: jsonc.Path, names: Sequence[str]) -> Rewritten:
+    done: list[str] = []
+    skipped: dict[str, str] = {}
+    edits: list[_Edit] = []
+    for name, node in _servers(text, path, names, skipped):
+        made = _unwrapping(text, node)
+        if made:
+            edits += made
+            done.append(name)
+        elif names:
+            skipped[name] = "it is not wrapped"
+    return Rewritten(_edited(text, edits), done, skipped)
+
+
+def _servers(
+    text: str, path: jsonc.Path, names: Sequence[str], skipped: dict[str, str]
+) -> list[tuple[str, jsonc.Node]]:
+    node: jsonc.Node | None = jsonc.parse(text) if text.strip() else None
+    for step in path:
+        entry = None if node is None else node.entries.get(step)
+        node = None if entry is None else entry.node
+    entries = {} if node is None else node.entries
+    skipped |= {name: "there is no such server" for name in names if name not in entries}
+    return [(str(name), entry.node) for name, entry in entries.items() if not names or name in names]
+
+
+def _wrapping(text: str, node: jsonc.Node, words: Sequence[str]) -> list[_Edit] | str:
+    """The changes, or why there are none."""
+    if is_our_server(node.value):
+        return "it is Meantime's own, or wrapped already"
+    command = node.entries.get("command")
+    if command is None:
+        return "it is not started by a command; write `meantime mcp --wrap URL` for it yourself"
+    program = command.node
+    if isinstance(program.value, list):
+        given = ", ".join(map(json.dumps, [*words, *WRAP, "--"]))
+        return (
+            [_Edit(program.start + 1, program.start + 1, f"{given}, ")] if program.entries else "it is empty"
+        )
+    if not isinstance(program.value, str):
+        return "its command is not a text"
+    own = text[program.start : program.end]
+    first, more = json.dumps(words[0]), "".join(f"{json.dumps(word)}, " for word in (*words[1:], *WRAP))
+    arguments = node.entries.get("args")
+    if arguments is None:
+        return [_Edit(program.start, program.end, f'{first}, "args": [{more}{own}]')]
+    listed = arguments.node
+    if not isinstance(listed.value, list):
+        return "its args are not a list"
+    comma = ", " if listed.entries else ""
+    put_in = _Edit(listed.start + 1, listed.start + 1, f'{more}"--", {own}{comma}')
+    return [_Edit(program.start, program.end, first), put_in]
+
+
+def _unwrapping(text: str, node: jsonc.Node) -> list[_Edit]:
+    if not is_our_server(node.value):
+        return []
+    command = node.entries["command"].node
+    if isinstance(command.value, list):
+        at = _behind_wrap(command)
+        if at is None:
+            return []
+        return [_Edit(command.start + 1, _behind_comma(text, command.entries[at - 1].node.end), "")]
+    arguments = node.entries.get("args")
+    if arguments is None:
+        return []
+    listed = arguments.node
+    at = _behind_wrap(listed)
+    if at is None:
+        return []
+    own = listed.entries[at].node
+    program = _Edit(command.start, command.end, text[own.start : own.end])
+    if listed.entries[at - 1].node.value != "--":  # the list came with the wrap
+        return [program, _Edit(command.end, listed.end, "")]
+    end = _behind_comma(text, own.end) if at + 1 in listed.entries else own.end
+    return [program, _Edit(listed.start + 1, end, "")]
+
+
+def _behind_comma(text: str, at: int) -> int:
+    """As it was put in: a comma and a blank. Blanks behind it are the server's own."""
+    comma = text.index(",", at) + 1
+    return comma + 1 if text.startswith(" ", comma) else comma
+
+
+def _behind_wrap(listed: jsonc.Node) -> int | None:
+    """Where the server's own program stands among the words of its wrap; None for what is not a wrap."""
+    words = [entry.node.value for entry in listed.entries.values()]
+    if "--wrap" not in words:
+        return None
+    wrap = words.index("--wrap")
+    at = words.index("--", wrap) + 1 if "--" in words[wrap:] else wrap + 1
+    return at if wrap and words[wrap - 1] == "mcp" and at < len(words) else None
+
+
+def _edited(text: str, edits: list[_Edit]) -> str:
+    for edit in sorted(edits, reverse=True):
+        text = text[: edit.start] + edit.text + text[edit.end :]
+    return text
+
+
+# -- TOML, as Codex has it
+
+
+def wrap_toml(text: str, names: Sequence[str], words: Sequence[str]) -> Rewritten:
+    done: list[str] = []
+    skipped: dict[str, str] = {}
+    for name, server in _tables(text, names, skipped).items():
+        if is_our_server(server):
+            skipped[name] = "it is Meantime's own, or wrapped already"
+        elif not isinstance(server.get("command"), str):
+            skipped[name] = "it is not started by a command; write `meantime mcp --wrap URL` for it yourself"
+        else:
+            made = _wrapped_table(text, name, words)
+            own = [*words[1:], *WRAP, *(["--"] if "args" in server else []), server["command"]]
+            wanted = {**server, "command": words[0], "args": [*own, *server.get("args", [])]}
+            if made is None or tomllib.loads(made)["mcp_servers"][name] != wanted:
+                skipped[name] = "it is written in a way that is not understood; put the wrap in yourself"
+                continue
+            text = made
+            done.append(name)
+    return Rewritten(text, done, skipped)
+
+
+def unwrap_toml(text: str, names: Sequence[str]) -> Rewritten:
+    done: list[str] = []
+    skipped: dict[str, str] = {}
+    for name, server in _tables(text, names, skipped).items():
+        made = _unwrapped_table(text, name) if is_our_server(server) else None
+        if made is not None:
+            text = made
+            done.append(name)
+        elif names:
+            skipped[name] = "it is not wrapped"
+    return Rewritten(text, done, skipped)
+
+
+def _tables(text: str, names: Sequence[str], skipped: dict[str, str]) -> dict[str, dict[str, Any]]:
+    found = cast("dict[str, Any]", tomllib.loads(text).get("mcp_servers") or {})
+    skipped |= {name: "there is no such server" for name in names if name not in found}
+    return {
+        name: one for name, one in found.items() if isinstance(one, dict) and (not names or name in names)
+    }
+
+
+def _region(text: str, name: str) -> tuple[int, int] | None:
+    """The lines of a server's own table."""
+    key = rf"(?:{re.escape(name)}|{re.escape(json.dumps(name))}|'{re.escape(name)}')"
+    head = re.search(rf"(?m)^[ \t]*\[[ \t]*mcp_servers[ \t]*\.[ \t]*{key}[ \t]*\][^\n]*$", text)
+    if head is None:
+        return None
+    following = re.compile(r"(?m)^[ \t]*\[").search(text, head.end())
+    return head.end(), following.start() if following else len(text)
+
+
+def _wrapped_table(text: str, name: str, words: Sequence[str]) -> str | None:
+    region = _region(text, name)
+    command = region and re.compile(rf"(?m)^[ \t]*command[ \t]*=[ \t]*({_TOML_TEXT})").search(text, *region)
+    if not region or not command:
+        return None
+    own = command[1]
+    first, more = json.dumps(words[0]), "".join(f"{json.dumps(word)}, " for word in (*words[1:], *WRAP))
+    arguments = re.compile(r"(?m)^[ \t]*args[ \t]*=[ \t]*\[").search(text, *region)
+    program = _Edit(*command.span(1), first)
+    if arguments is None:
+        return _edited(text, [_Edit(*command.span(1), f"{first}\nargs = [{more}{own}]")])
+    comma = "" if re.match(r"\s*\]", text[arguments.end() :]) else ", "
+    return _edited(text, [program, _Edit(arguments.end(), arguments.end(), f'{more}"--", {own}{comma}')])
+
+
+def _unwrapped_table(text: str, name: str) -> str | None:
+    region = _region(text, name)
+    command = region and re.compile(rf"(?m)^[ \t]*command[ \t]*=[ \t]*({_TOML_TEXT})").search(text, *region)
+    wrap = rf'(?:{_LITERAL}, )*"mcp", "--wrap", '
+    ours = rf'(?m)^[ \t]*args[ \t]*=[ \t]*\[({wrap}(?:{_LITERAL}, )*?"--", ({_TOML_TEXT})(?:, )?)'
+    with_list = region and re.compile(ours).search(text, *region)
+    if not region or not command:
+        return None
+    if with_list:
+        return _edited(text, [_Edit(*command.span(1), with_list[2]), _Edit(*with_list.span(1), "")])
+    alone = re.compile(rf"\nargs = \[{wrap}({_TOML_TEXT})\]").search(text, *region)
+    if alone is None:
+        return None
+    return _edited(text, [_Edit(*command.span(1), alone[1]), _Edit(*alone.span(), "")])

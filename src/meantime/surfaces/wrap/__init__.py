@@ -1,0 +1,1 @@
+"""`meantime mcp --wrap`: a host on one side, any MCP server on the other (decision 61)."""

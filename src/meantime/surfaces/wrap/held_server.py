@@ -1,0 +1,115 @@
+"""The server of one session, held by the owner: started when it is needed, and again after it has ended, then
+with the handshake that the host has made."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from msgspec import Raw
+
+from meantime.kernel.errors import MeantimeError
+from meantime.ports.wrapped_server import ServerEnd, ServerFull, WrapOrder, WrappedServer, WrappedServers
+
+from .raw_messages import notification, request
+
+FIRST_WAIT, LONGEST_WAIT = 0.2, 30.0  # seconds between an end of the server and its next start
+MOST_HELD = 64 << 20  # bytes that wait for a handshake
+INITIALIZED = "notifications/initialized"
+
+
+class HeldServer:
+    """`number` gives the id of a request of ours, which the session knows."""
+
+    def __init__(
+        self,
+        servers: WrappedServers,
+        order: WrapOrder,
+        end: ServerEnd,
+        initialize: Raw,
+        number: Callable[[], int],
+    ) -> None:
+        self._servers = servers
+        self._order = order
+        self._end = end
+        self._number = number
+        self._server: WrappedServer | None = None
+        self._held: list[bytes] | None = None  # until a new server has the handshake
+        self._held_bytes = 0
+        self._failures = 0
+        self._rests_until = 0.0
+        self.initialize = initialize  # the params of the host's handshake; empty before it
+        self.is_initialized = bool(initialize)
+        self.why = ""  # it is not there
+
+    @property
+    def is_there(self) -> bool:
+        return self._server is not None
+
+    @property
+    def name(self) -> str:
+        return self._server.name if self._server is not None else ""
+
+    def send(self, line: bytes, method: str = "") -> bool:
+        """Starts the server if need be. False: it is not there, and `why` says why."""
+        server = self._reached(method)
+        if server is None:
+            return False
+        if self._held is not None:
+            self._held_bytes += len(line)
+            if self._held_bytes > MOST_HELD:
+                self.why = "It has not answered the handshake, and no more is kept for it."
+                return False
+            self._held.append(line)
+            return True
+        try:
+            server.send(line)
+        except ServerFull:
+            self.why = "It has not read what it was sent for long."
+            return False
+        return True
+
+    def _reached(self, method: str) -> WrappedServer | None:
+        """None while it rests after it ended."""
+        if self._server is not None:
+            return self._server
+        if asyncio.get_running_loop().time() < self._rests_until:
+            return None
+        try:
+            self._server = self._servers.start(self._order, self._end)
+        except MeantimeError as problem:
+            self.why = f"{problem.message} {problem.hint}".strip()
+            return None
+        if self.initialize and method != "initialize":
+            self._held, self._held_bytes = [], 0
+            self._server.send(request(b"%d" % self._number(), "initialize", self.initialize))
+        return self._server
+
+    def greeted(self) -> None:
+        """The server has answered our handshake."""
+        held, self._held = self._held or [], None
+        if self.is_initialized:
+            held.insert(0, notification(INITIALIZED))
+        for line in held:
+            self.send(line)
+
+    def answered(self) -> None:
+        """It works: the next start, if one is needed, need not wait."""
+        self._failures = 0
+
+    def ended(self, why: str) -> None:
+        self._server = None
+        self._held = None
+        self.why = why
+        self._failures += 1
+        wait = min(LONGEST_WAIT, FIRST_WAIT * 2 ** (self._failures - 1))
+        self._rests_until = asyncio.get_running_loop().time() + wait
+
+    def pause(self, paused: bool) -> None:
+        if self._server is not None:
+            self._server.pause(paused)
+
+    async def close(self) -> None:
+        server, self._server = self._server, None
+        if server is not None:
+            await server.close()

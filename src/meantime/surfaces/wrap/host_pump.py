@@ -1,0 +1,228 @@
+"""`meantime mcp --wrap` itself: the host's stdin and stdout on one side, the daemon on the other.
+
+It loads little, as its host waits for the server's first answer, and reads nothing of an answer but the
+line before it, which says what it answers. Standard library only."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+from contextlib import suppress
+
+from meantime.daemon.home import reach
+from meantime.system.line_splitter import PIECE, LineSplitter, LongLine
+
+TYPE_CHECKING = False  # to load `typing` takes time, and the host waits
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+MOST_BYTES = 64 << 20  # of one line
+GONE = (
+    "Meantime's daemon was lost while this request was open. Whether the tool did its work is not known; "
+    "`meantime ps` lists the calls that had become tasks."
+)
+TOO_LONG = f"This line has more than {MOST_BYTES >> 20} MB."
+INTERNAL_ERROR = -32603
+TRIES = 2  # to send a line: the daemon may have ended since the last one
+
+
+class HostPump:
+    """`hello` is the first line for a daemon, without the host's handshake; `ensure` starts the daemon, and
+    raises OSError where there is none; `thread` says which conversation it is by now, or nothing."""
+
+    def __init__(
+        self,
+        stdin: int,
+        stdout: int,
+        path: str,
+        hello: dict[str, Any],
+        ensure: Callable[[], None],
+        thread: Callable[[], str],
+    ) -> None:
+        self._stdin = stdin
+        self._stdout = stdout
+        self._path = path
+        self._hello = hello
+        self._ensure = ensure
+        self._thread = thread
+        self._said = hello["thread"]
+        self._daemon: socket.socket | None = None
+        self._reader: threading.Thread | None = None
+        self._open: dict[str, None] = {}  # ids of the host's requests
+        self._initialize: Any = None
+        self._lock = threading.Lock()  # of what both threads change
+        self._out = threading.Lock()  # a frame is written whole
+
+    def run(self) -> None:
+        """Until the host closes our stdin, or reads no more."""
+        lines = LineSplitter(MOST_BYTES, LongLine)
+        try:
+            self._connect()
+            while data := self._read():
+                for line in lines.feed(data):
+                    self._pass_on(line)
+            for line in lines.end():
+                self._pass_on(line)
+        except BrokenPipeError:  # nobody reads our answers any more
+            return
+        daemon, reader = self._daemon, self._reader
+        if daemon is not None and reader is not None:
+            try:
+                daemon.shutdown(socket.SHUT_WR)
+            except OSError:
+                return
+            reader.join()
+
+    def _read(self) -> bytes:
+        try:
+            return os.read(self._stdin, PIECE)
+        except OSError:  # its terminal is gone, or its socket was cut off
+            return b""
+
+    # -- from the host
+
+    def _pass_on(self, line: bytes) -> None:
+        if isinstance(line, LongLine):
+            self._refuse(None, TOO_LONG)
+            return
+        if not line.strip():
+            return
+        self._note(line)
+        problem = ""
+        for _ in range(TRIES):
+            daemon = self._daemon
+            try:
+                if daemon is None:
+                    daemon = self._connect()
+                daemon.sendall(line + b"\n")
+                return
+            except OSError as failed:
+                problem = str(failed)
+                self._lost(daemon, keep=_ids(line))
+        self._answer_open(f"Meantime's daemon is not there: {problem}")
+
+    def _note(self, line: bytes) -> None:
+        for message in _messages(line):
+            method, id = message.get("method"), message.get("id")
+            if method == "initialize":
+                self._initialize = message.get("params", {})
+            elif method == "tools/call":
+                self._say_thread()
+            elif method == "notifications/cancelled":
+                self._forget(message.get("params"))
+            if method is not None and id is not None:
+                with self._lock:
+                    self._open[json.dumps(id)] = None
+
+    def _forget(self, cancelled: Any) -> None:
+        if isinstance(cancelled, dict):
+            with self._lock:
+                self._open.pop(json.dumps(cancelled.get("requestId")), None)  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+
+    def _say_thread(self) -> None:
+        thread = self._thread()
+        daemon = self._daemon
+        if thread and thread != self._said:
+            self._said = self._hello["thread"] = thread
+            if daemon is not None:
+                with suppress(OSError):  # the line after it fails too, and the next daemon gets a hello
+                    daemon.sendall(b"#thread %b\n" % thread.encode())
+
+    def _connect(self) -> socket.socket:
+        daemon = self._reached()
+        try:
+            hello = dict(self._hello)
+            if self._initialize is not None and self._reader is not None:
+                hello["initialize"] = self._initialize
+            daemon.sendall(json.dumps(hello).encode("utf-8", "surrogateescape") + b"\n")
+        except OSError:
+            daemon.close()
+            raise
+        self._daemon = daemon
+        self._reader = threading.Thread(target=self._receive, args=(daemon,), daemon=True)
+        self._reader.start()
+        return daemon
+
+    def _reached(self) -> socket.socket:
+        """A daemon that runs is not asked whether it does: its host waits."""
+        for last in (False, True):
+            daemon = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                reach(daemon, self._path)
+                return daemon
+            except OSError:
+                daemon.close()
+                if last:
+                    raise
+            self._ensure()
+        raise AssertionError("the last try returns or raises")
+
+    # -- from the daemon
+
+    def _receive(self, daemon: socket.socket) -> None:
+        buffered = daemon.makefile("rb", 1 << 18)
+        try:
+            while head := buffered.readline():
+                size, _, id = head.partition(b" ")
+                answers = id.strip()
+                with self._out:
+                    self._copy(buffered, int(size))
+                if answers != b"-":
+                    with self._lock:
+                        self._open.pop(json.dumps(json.loads(answers)), None)
+        except BrokenPipeError:
+            os._exit(0)  # the host reads no more: there is nobody to work for
+        except (OSError, ValueError):
+            pass
+        self._lost(daemon)
+
+    def _copy(self, source: Any, left: int) -> None:
+        while left:
+            piece = source.read(min(left, PIECE))
+            if not piece:
+                os.write(self._stdout, b"\n")  # the host must see that this line is broken
+                raise ConnectionError
+            left -= len(piece)
+            self._write(piece)
+
+    def _write(self, data: bytes) -> None:
+        while data:
+            data = data[os.write(self._stdout, data) :]
+
+    def _lost(self, daemon: socket.socket | None, keep: frozenset[str] = frozenset()) -> None:
+        """Once for each connection. `keep`: requests that were not sent, and are sent again."""
+        with self._lock:
+            if daemon is None or daemon is not self._daemon:
+                return
+            self._daemon = None
+        daemon.close()
+        self._answer_open(GONE, keep)
+
+    def _answer_open(self, text: str, keep: frozenset[str] = frozenset()) -> None:
+        with self._lock:
+            ids = [id for id in self._open if id not in keep]
+            for id in ids:
+                del self._open[id]
+        for id in ids:
+            self._refuse(json.loads(id), text)
+
+    def _refuse(self, id: Any, text: str) -> None:
+        error = {"code": INTERNAL_ERROR, "message": text}
+        with self._out:
+            self._write(json.dumps({"jsonrpc": "2.0", "id": id, "error": error}).encode() + b"\n")
+
+
+def _messages(line: bytes) -> list[dict[str, Any]]:
+    """The messages of a line, which may be a batch; none for a line that the daemon will refuse."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return []
+    return [one for one in (found if isinstance(found, list) else [found]) if isinstance(one, dict)]  # pyright: ignore[reportUnknownVariableType]
+
+
+def _ids(line: bytes) -> frozenset[str]:
+    return frozenset(json.dumps(one.get("id")) for one in _messages(line))

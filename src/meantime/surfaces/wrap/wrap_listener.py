@@ -1,0 +1,167 @@
+"""The owner's end of every wrap: a unix socket. A wrap says hello in one line, and passes its host's lines
+on; it gets frames, each behind a line with its length and the id of the request that it answers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from pathlib import Path
+
+import msgspec
+from msgspec import Raw
+from msgspec.structs import replace
+
+from meantime.ports.event_loop import BackgroundTasks
+from meantime.ports.wrapped_server import WrapOrder
+from meantime.surfaces.unix_socket import UnixSocket, bind_unix
+from meantime.system.line_splitter import LineSplitter, LineTooLong
+
+from .host_session import HostSession, WrapHello, WrapParts
+
+LOG = logging.getLogger("meantime.wrap")
+MOST_WRAPS = 500
+MOST_BYTES = 64 << 20  # of one line
+HIGH_WATER = 1 << 20  # bytes that a host may leave unread before its server is not read any more
+COPIED = 65_536  # bytes of a message that is put together with its head, for one write
+CONTROL = b"#thread "  # begins a line of the wrap itself: JSON never does
+_hello = msgspec.json.Decoder(WrapHello)
+
+
+class WrapListener:
+    def __init__(self, shared: WrapParts, path: Path) -> None:
+        self._shared = shared
+        self._path = path
+        self._links: set[HostLink] = set()
+        self._sessions: set[HostSession] = set()
+        self._server: asyncio.Server | None = None
+        self._socket: UnixSocket | None = None
+
+    async def open(self) -> None:
+        self._socket = bind_unix(self._path)
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_unix_server(self._connected, sock=self._socket.listening)
+
+    def _connected(self) -> asyncio.Protocol:
+        return HostLink(self)
+
+    def add(self, link: HostLink) -> bool:
+        if len(self._links) >= MOST_WRAPS or self._server is None:
+            return False
+        self._links.add(link)
+        return True
+
+    def discard(self, link: HostLink) -> None:
+        self._links.discard(link)
+
+    def begin(self, hello: WrapHello, link: HostLink) -> HostSession:
+        session = HostSession(self._shared, replace(hello, order=_native(hello.order)), link.send)
+        self._sessions.add(session)
+        session.closed.add_done_callback(lambda _: self._sessions.discard(session))
+        return session
+
+    def pause(self) -> None:
+        """Nobody new is served."""
+        if self._server is not None and self._socket is not None:
+            self._server.close()
+            self._server = None
+            self._socket.remove()
+
+    async def close(self) -> None:
+        """Servers end with us; wraps find the next owner."""
+        self.pause()
+        sessions = list(self._sessions)
+        for link in list(self._links):
+            link.abort()
+        await asyncio.gather(*(session.close() for session in sessions))
+
+
+class HostLink(asyncio.Protocol):
+    """One wrap."""
+
+    def __init__(self, listener: WrapListener) -> None:
+        self._listener = listener
+        self._lines = LineSplitter(MOST_BYTES)
+        self._transport: asyncio.Transport | None = None
+        self._session: HostSession | None = None
+        self._beside = BackgroundTasks()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        transport.set_write_buffer_limits(HIGH_WATER)
+        if not self._listener.add(self):
+            transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            for line in self._lines.feed(data):
+                if self._transport is None or self._transport.is_closing():
+                    return
+                self._take(line)
+        except LineTooLong:
+            LOG.warning("A host sent a line of more than %d MB.", MOST_BYTES >> 20)
+            self.abort()
+
+    def _take(self, line: bytes) -> None:
+        if self._session is None:
+            try:
+                self._session = self._listener.begin(_hello.decode(line), self)
+            except (msgspec.MsgspecError, UnicodeDecodeError):
+                LOG.warning("A wrap of another version is not understood.")
+                self.abort()
+        elif line.startswith(CONTROL):
+            self._session.on_thread(line[len(CONTROL) :].decode("utf-8", "replace"))
+        elif line.strip():
+            self._session.on_host_line(line)
+
+    def send(self, message: bytes, answers: Raw | None) -> None:
+        if self._transport is None or self._transport.is_closing():
+            return
+        if b"\n" in message:  # a server over HTTP may write JSON over several lines
+            message = bytes(msgspec.json.format(message, indent=0))
+        head = b"%d %b\n" % (len(message) + 1, b"-" if answers is None else bytes(answers))
+        if len(message) < COPIED:
+            self._transport.write(head + message + b"\n")
+            return
+        self._transport.write(head)
+        self._transport.write(message)
+        self._transport.write(b"\n")
+
+    def pause_writing(self) -> None:
+        if self._session is not None:
+            self._session.pause(True)
+
+    def resume_writing(self) -> None:
+        if self._session is not None:
+            self._session.pause(False)
+
+    def eof_received(self) -> bool:
+        self._beside.start(self._finish())
+        return True  # what is still answered goes out
+
+    async def _finish(self) -> None:
+        if self._session is not None:
+            await self._session.on_host_end()
+        if self._transport is not None:
+            self._transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._listener.discard(self)
+        self._transport = None
+        if self._session is not None:
+            self._session.on_host_gone()
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+
+def _native(order: WrapOrder) -> WrapOrder:
+    """Texts of the system come as bytes, one character each: they need not be UTF-8."""
+    env = {_text(name): _text(said) for name, said in order.env.items()}
+    return replace(order, words=tuple(map(_text, order.words)), cwd=_text(order.cwd), env=env)
+
+
+def _text(given: str) -> str:
+    return os.fsdecode(given.encode("latin-1", "replace"))

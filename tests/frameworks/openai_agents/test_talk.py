@@ -1,0 +1,18 @@
+"""An agent of the OpenAI Agents SDK passes every check of the public suite."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from meantime.testing.talk import TALK_CHECKS, Check, TalkFixture
+
+from .openai_site import OpenAISite
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("check", TALK_CHECKS, ids=lambda check: check.__name__)
+async def test_an_agent_of_the_openai_agents_sdk(check: Check, tmp_path: Path):
+    await check(TalkFixture(OpenAISite(tmp_path)))

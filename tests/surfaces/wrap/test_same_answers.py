@@ -1,0 +1,206 @@
+"""The SDK's client, once with a server and once with the same server behind a wrap: the same answers."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import mcp_types as types
+import pytest
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+from pydantic import FileUrl
+
+from daemon.conftest import Place
+
+from .conftest import NEVER_SOON, SENTENCE
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+SERVER = Path(__file__).with_name("rich_server.py")
+PATIENCE = 60.0
+GREETING = types.PromptReference(type="ref/prompt", name="greet")
+Said = list[Any]
+
+
+@pytest.fixture(params=["legacy", "auto"])
+def era(request: pytest.FixtureRequest) -> str:
+    """How the SDK calls the protocols with a handshake, and the one without."""
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """A server over HTTP."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with subprocess.Popen(
+        [sys.executable, str(SERVER), "http", str(port)], stderr=subprocess.DEVNULL
+    ) as server:
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.05)
+        yield f"http://127.0.0.1:{port}/mcp"
+        server.kill()
+
+
+@asynccontextmanager
+async def client(target: Any, era: str, said: Said) -> AsyncIterator[Client]:
+    async def sampled(context: Any, params: Any) -> types.CreateMessageResult:
+        asked = params.messages[0].content.text
+        text = types.TextContent(type="text", text=f"you said: {asked}")
+        return types.CreateMessageResult(role="assistant", content=text, model="scripted")
+
+    async def elicited(context: Any, params: Any) -> types.ElicitResult:
+        said.append(("asked", params.message))
+        return types.ElicitResult(action="accept", content={"colour": "blue"})
+
+    async def listed_roots(context: Any) -> types.ListRootsResult:
+        return types.ListRootsResult(roots=[types.Root(uri=FileUrl("file:///project"), name="project")])
+
+    async def logged(params: types.LoggingMessageNotificationParams) -> None:
+        said.append(("logged", params.level, params.data))
+
+    async def noticed(message: Any) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            said.append("the list of tools has changed")
+
+    async with (
+        asyncio.timeout(PATIENCE),
+        Client(
+            target,
+            mode=era,
+            sampling_callback=sampled,
+            elicitation_callback=elicited,
+            list_roots_callback=listed_roots,
+            logging_callback=logged,
+            message_handler=noticed,
+        ) as made,
+    ):
+        yield made
+
+
+Ask = Callable[[Client, Said], Awaitable[Any]]
+
+
+async def progressed(client: Client, said: Said) -> Any:
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        said.append((progress, total, message))
+
+    return await client.call_tool("steps", {"count": 3}, progress_callback=note)
+
+
+ASKED: dict[str, Ask] = {
+    "structured content": lambda c, _: c.call_tool("weather", {"city": "Graz"}),
+    "images": lambda c, _: c.call_tool("picture", {}),
+    "audio": lambda c, _: c.call_tool("sound", {}),
+    "embedded resources and links": lambda c, _: c.call_tool("embedded", {}),
+    "errors of tools": lambda c, _: c.call_tool("breaks", {}),
+    "unknown tools": lambda c, _: c.call_tool("no-such-tool", {}),
+    "bad arguments": lambda c, _: c.call_tool("weather", {"town": 1}),
+    "progress": progressed,
+    "logging": lambda c, _: c.call_tool("logs", {}),
+    "sampling": lambda c, _: c.call_tool("samples", {}),
+    "elicitation": lambda c, _: c.call_tool("elicits", {}),
+    "roots": lambda c, _: c.call_tool("roots", {}),
+    "resources": lambda c, _: c.list_resources(),
+    "resource templates": lambda c, _: c.list_resource_templates(),
+    "reading a resource": lambda c, _: c.read_resource("memo://one"),
+    "reading by a template": lambda c, _: c.read_resource("memo://two/page"),
+    "unknown resources": lambda c, _: c.read_resource("memo://none"),
+    "prompts": lambda c, _: c.list_prompts(),
+    "a prompt": lambda c, _: c.get_prompt("greet", {"name": "Ada"}),
+    "completion": lambda c, _: c.complete(GREETING, {"name": "name", "value": "A"}),
+    "list-changed": lambda c, _: c.call_tool("grows", {}),
+    "tools": lambda c, _: c.list_tools(),
+}  # fmt: skip
+
+
+async def answers(target: Any, era: str) -> dict[str, Any]:
+    """Everything that the client was told, by what it asked."""
+    said: Said = []
+    found: dict[str, Any] = {}
+    async with client(target, era, said) as made:
+        found["the server's name and abilities"] = (
+            made.server_info and made.server_info.model_dump(),
+            made.server_capabilities and made.server_capabilities.model_dump(),
+            made.instructions,
+            made.protocol_version,
+        )
+        for name, ask in ASKED.items():
+            try:
+                answer: Any = (await ask(made, said)).model_dump(mode="json", by_alias=True)
+            except Exception as problem:  # what a client is told of an error is compared, too
+                answer = f"{type(problem).__name__}: {problem}"
+            found[name] = (answer, list(said))
+            said.clear()
+    return found
+
+
+def through_the_wrap(served: Place, threshold: float, *words: str) -> StdioServerParameters:
+    args = [
+        "-m",
+        "meantime",
+        "mcp",
+        "--wrap",
+        "--threshold",
+        str(threshold),
+        "--thread",
+        "same",
+        "--",
+        *words,
+    ]
+    return StdioServerParameters(command=sys.executable, args=args, env=served.environ)
+
+
+def assert_the_same(seen: dict[str, Any], own: dict[str, Any]) -> None:
+    assert list(seen) == list(own)
+    for name in own:
+        assert seen[name] == own[name], name
+
+
+async def test_a_stdio_server_gives_the_same_answers_behind_a_wrap(served: Place, era: str):
+    words = [sys.executable, str(SERVER), "stdio"]
+    own = await answers(StdioServerParameters(command=words[0], args=words[1:]), era)
+    seen = await answers(through_the_wrap(served, -1, *words), era)
+    assert_the_same(seen, own)
+
+
+async def test_a_server_over_http_gives_the_same_answers_behind_a_wrap(served: Place, era: str, address: str):
+    own = await answers(address, era)
+    own = await answers(address, era)  # its list of tools has grown meanwhile
+    seen = await answers(through_the_wrap(served, -1, address), era)
+    assert_the_same(seen, own)
+
+
+async def test_tools_that_may_go_to_the_background_promise_no_structured_content(served: Place):
+    words = [sys.executable, str(SERVER), "stdio"]
+    async with client(StdioServerParameters(command=words[0], args=words[1:]), "legacy", []) as made:
+        own = (await made.list_tools()).tools
+    async with client(through_the_wrap(served, NEVER_SOON, *words), "legacy", []) as made:
+        seen = (await made.list_tools()).tools
+        answer = await made.call_tool("weather", {"city": "Graz"})
+    assert own[0].output_schema is not None
+    said = SENTENCE.format(NEVER_SOON)
+    for tool in own:
+        tool.output_schema, tool.description = None, f"{tool.description}\n\n{said}"
+    assert seen == own
+    assert answer.structured_content == {"city": "Graz", "degrees": 21.5}
+
+
+async def test_a_slow_call_over_http_becomes_a_task(served: Place, address: str, era: str):
+    async with client(through_the_wrap(served, 0.5, address), era, []) as made:
+        answer = await made.call_tool("sleeps", {"seconds": 1.5})
+        task = (answer.meta or {})["meantime/task"]
+        done = await asyncio.to_thread(served.ask, "GET", f"/v1/tasks/{task}/wait?timeout=30")
+        assert (done["state"], done["result"]) == ("completed", '{"result":"slept"}')

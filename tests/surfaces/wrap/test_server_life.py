@@ -1,0 +1,139 @@
+"""The server behind a wrap belongs to the daemon: whom it outlives, when it ends, and what is told when one
+of the processes is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+from daemon.conftest import Place, eventually
+
+from .conftest import CONFIG, NEVER_SOON, Host, Peer, Wrapped, hosts_of, lives, task_of, texts
+
+SHOWS = (
+    "import os, sys, json; print(json.dumps([os.getcwd(), dict(os.environ)]), file=open(sys.argv[1], 'w'))"
+)
+
+
+def test_the_server_has_the_hosts_folder_and_environment_and_no_value_is_stored(
+    served: Place, peer: Peer, wrapped: Wrapped, tmp_path
+):
+    shown = tmp_path / "shown"
+    secret = "s3cr3t-of-the-host"
+    with Host(
+        served, "--wrap", "--", sys.executable, "-c", SHOWS, str(shown), TOKEN=secret, ODD="ä\udcff"
+    ) as host:
+        host.send("initialize", {})
+        eventually(lambda: shown.exists() and shown.read_text().endswith("\n"), "the server has started")
+    folder, environ = eval(shown.read_text())
+    assert folder == str(served.home.config.parent)
+    assert environ["TOKEN"] == secret
+    assert environ["ODD"] == "ä\udcff"
+    kept = [file for file in served.home.folder.rglob("*") if file.is_file()]
+    assert not [file for file in kept if secret.encode() in file.read_bytes()]
+
+
+def test_a_host_that_vanishes_in_mid_call_is_told_when_it_comes_back(
+    served: Place, wrapped: Wrapped, peer: Peer, thread: str
+):
+    """The call becomes a task at once. Its server lives until the call has ended, and no longer."""
+    host = wrapped(threshold=NEVER_SOON)
+    host.send("tools/call", {"name": "gate", "arguments": {"mark": "m"}})
+    peer.until("waiting", "m")
+    host.process.kill()
+    (task,) = eventually(lambda: served.ask("GET", f"/v1/tasks?thread={thread}")["tasks"])
+    assert (task["state"], task["description"]) == ("running", "scripted/gate")
+    (server,) = peer.pids
+    assert lives(server)
+    peer.open_gate()
+    assert served.ask("GET", f"/v1/tasks/{task['id']}/wait?timeout=30")["result"] == "through m"
+    eventually(lambda: not lives(server), "the server is stopped")
+    again = wrapped(threshold=NEVER_SOON)
+    told = texts(again.call("echo", text="back"))
+    assert told[0] == "back"
+    assert "through m" in told[1]
+    assert texts(again.call("echo", text="next")) == ["next"]
+
+
+def test_a_host_that_leaves_ends_its_server(wrapped: Wrapped, peer: Peer):
+    host = wrapped()
+    assert texts(host.call("echo", text="x")) == ["x"]
+    host.leave()
+    assert host.process.wait(60) == 0
+    eventually(lambda: not lives(peer.pids[0]), "the server is stopped")
+
+
+def test_a_server_that_crashes_is_started_again_with_the_hosts_handshake(wrapped: Wrapped, peer: Peer):
+    host = wrapped(threshold=NEVER_SOON)
+    error = host.call("crash")["error"]["message"]
+    assert "ended with exit code 7" in error
+    assert "Whether the tool did its work is not known" in error
+    assert "a wheel came off" in error
+    said = eventually(lambda: host.call("echo", text="again").get("result"), "it is started again")
+    assert said["content"][0]["text"] == "again"
+    assert len(set(peer.pids)) == 2
+    assert peer.lines("calls").count("crash") == 1, "a lost call is not sent again"
+
+
+def test_a_killed_server_is_honest_about_its_background_call(wrapped: Wrapped, peer: Peer, served: Place):
+    host = wrapped()
+    task = task_of(host.call("hang", mark="m"))
+    os.kill(peer.pids[0], signal.SIGKILL)
+    assert served.ask("GET", f"/v1/tasks/{task}/wait?timeout=30")["state"] == "lost"
+
+
+def test_a_question_of_a_background_call_is_answered_at_any_door(served: Place, wrapped: Wrapped, peer: Peer):
+    host = wrapped()
+    task = task_of(host.call("elicits"))
+    peer.open_gate()
+    found = eventually(
+        lambda: (seen := served.ask("GET", f"/v1/tasks/{task}"))["state"] == "waiting" and seen, "it asks"
+    )
+    assert found["question"]["text"] == "Which colour?"
+    done = served.cli("answer", task, "blue")
+    assert done.returncode == 0, done.stderr
+    assert served.ask("GET", f"/v1/tasks/{task}/wait?timeout=30")["result"] == "accept {'colour': 'blue'}"
+
+
+def test_a_question_of_a_call_that_the_host_waits_for_reaches_the_host(wrapped: Wrapped, peer: Peer):
+    host = wrapped(threshold=NEVER_SOON)
+    id = host.send("tools/call", {"name": "elicits", "arguments": {}})
+    peer.open_gate()
+    asked = host.read()
+    assert asked["method"] == "elicitation/create"
+    host.say({"id": asked["id"], "result": {"action": "decline"}})
+    assert texts(host.answer(id)) == ["decline None"]
+
+
+def test_a_killed_daemon_costs_its_calls_and_not_the_session(place: Place, peer: Peer):
+    """The open request gets an error, the background call is told as lost, and the next call works."""
+    place.configure(CONFIG)
+    place.up()
+    with hosts_of(place, peer, "conv-1") as wrapped:
+        host = wrapped()
+        task = task_of(host.call("gate", mark="slow"))
+        open_call = host.send("tools/call", {"name": "late", "arguments": {}})
+        peer.until("waiting", "late")
+        place.kill()
+        assert "daemon was lost while this request was open" in host.answer(open_call)["error"]["message"]
+        eventually(lambda: not any(map(lives, peer.pids)), "the server ends with its daemon")
+        told = texts(host.call("echo", text="next"))
+        assert told[0] == "next"
+        assert len([text for text in told[1:] if task in text]) == 1
+        assert texts(host.call("echo", text="after")) == ["after"]
+        assert peer.lines("calls").count("gate slow") == 1
+        host.leave()
+        assert host.process.wait(60) == 0
+
+
+def test_a_daemon_that_is_asked_to_end_takes_the_servers_along(place: Place, peer: Peer):
+    place.configure(CONFIG)
+    place.up()
+    with hosts_of(place, peer, "conv-1") as wrapped:
+        host = wrapped()
+        task = task_of(host.call("hang", mark="m"))
+        place.down()
+        assert not any(map(lives, peer.pids))
+        assert texts(host.call("echo", text="next"))[0] == "next"
+        assert place.ask("GET", f"/v1/tasks/{task}")["state"] in ("lost", "cancelled")
