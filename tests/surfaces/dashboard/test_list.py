@@ -257,6 +257,7 @@ def test_a_view_is_saved_opened_and_deleted(page: Page) -> None:
     shows(page, "break a leg")
     page.keyboard.press("v")
     page.keyboard.press("V")
+    expect(page.locator("dialog")).to_be_visible()
     page.keyboard.type("what broke")
     page.keyboard.press("Control+Enter")
     saved = page.locator(".rail-view")

@@ -1,7 +1,7 @@
 // @ts-check
 /** The page: gets its right to ask, opens the stream, and shows the view that the address names. */
 import { access } from "./core/access.js";
-import { ask, say } from "./core/announce.js";
+import { ask, loadDialog, say } from "./core/announce.js";
 import { toggleNotify, watchAttention } from "./core/attention.js";
 import { stopAt, whenIdle } from "./core/clock.js";
 import { PageElement } from "./core/element.js";
@@ -19,7 +19,7 @@ import "./list/rail.js";
 
 // The list loads at once, the rest when the page is live or one of them is open: a daemon that is away serves no files.
 const REST = [
-  () => import("./core/dialog.js"),
+  loadDialog,
   loadExtras,
   () => import("./task/task-page.js"),
   () => import("./thread/thread-page.js"),

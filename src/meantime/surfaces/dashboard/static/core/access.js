@@ -9,7 +9,7 @@ import { ApiError, get, post, useToken } from "./api.js";
 
 const TOKEN_KEY = "meantime.token";
 const CHANNEL = "meantime.token";
-const OTHER_TABS = 250; // ms that another tab has to answer
+const OTHER_TABS = 1_000; // ms that another tab has to answer: on a busy machine 250 were too few
 
 /** @type {Access} */
 export let access = { id: null, access: "read", thread: null, question: null, expiresAt: null };

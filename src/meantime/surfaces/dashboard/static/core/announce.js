@@ -58,7 +58,12 @@ export const sayError = (error) => shown().show(error instanceof Error ? error.m
  * @param {import("./dialog.js").Ask} asked
  * @returns {Promise<Record<string, string>|null>} the fields, or null for "no"
  */
-export const ask = async (asked) => (await import("./dialog.js")).ask(asked);
+export const ask = (asked) => (dialog ? dialog.ask(asked) : loadDialog().then((loaded) => loaded.ask(asked)));
+
+/** @type {typeof import("./dialog.js")|null} held, so that a dialog is there before the next key is pressed */
+let dialog = null;
+
+export const loadDialog = async () => (dialog ??= await import("./dialog.js"));
 
 /** @param {string} text @param {string} name what was copied */
 export async function copy(text, name) {
