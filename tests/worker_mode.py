@@ -93,7 +93,10 @@ class WorkerBeside:
 
     async def close(self) -> None:
         if self._worker is not None:
+            left = [run for run in self._worker.runs.values() if run.speaks]
             await self._worker.close()
+            for run in left:  # its command keeps running, and no worker will have this home again
+                await self._worker._engine.runner("shell").end_leftovers(run.task)  # type: ignore[attr-defined]
         await self._close()
         shutil.rmtree(self._home, ignore_errors=True)
 
