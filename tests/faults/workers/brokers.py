@@ -176,7 +176,7 @@ class NatsProcesses(Broker):
 
     def worker_url(self, name: str, host: str, ports: list[int]) -> str:
         servers = tuple(f"{host}:{port}" for port in ports)
-        return NatsAddress(servers, f"worker-{name}", PASSWORD, replicas=len(self.ports)).url()
+        return NatsAddress(servers, f"worker-{name}", PASSWORD, replicas=len(self.ports), is_clear=True).url()
 
 
 class PostgresProcess(Broker):
