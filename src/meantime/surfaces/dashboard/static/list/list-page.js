@@ -240,7 +240,8 @@ class ListPage extends PageElement {
   }
 
   render() {
-    if (!extras && (this.isEmpty || this.selection.size)) loadExtras();
+    // A daemon that is away serves no files: they are asked for again when the page is live.
+    if (!extras && (this.isEmpty || this.selection.size)) loadExtras().catch(() => null);
     const row = store.rows.get(cursor);
     return html`<mt-stats></mt-stats>
       <div class="with-rail">
