@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,10 +12,13 @@ import msgspec
 import pytest
 
 from meantime import Call, Shell, Status
+from meantime.app.system_clock import SystemClock
+from meantime.carriers.memory import MemoryBroker
 from meantime.workers import message_parts
 from meantime.workers import messages as say
 from meantime.workers.message_parts import PIECE, PartAssembly, cut
 from meantime.workers.owner_key import Signer
+from meantime.workers.owner_post import MOST_SENDERS, OwnerPost
 from meantime.workers.owner_state import MOST_HOMES, MOST_WORKERS, OwnerState
 
 from . import jobs
@@ -281,3 +285,11 @@ def _opened(sent: tuple[str, bytes]) -> say.FromOwner | None:
     """A part that is a whole message, without its signature."""
     _, frame = sent
     return say.from_owner(frame[1 + 64 :]) if frame[:1] == b"w" else None
+
+
+def test_senders_that_are_invented_do_not_fill_the_memory():
+    post = OwnerPost(MemoryBroker(SystemClock()).owner(), lambda: Signer.load(None), Counter(), print)
+    for number in range(MOST_SENDERS + 10):
+        post.read(f"w{number}", cut(bytes(PIECE + 1))[1])
+    assert len(post._parts) == MOST_SENDERS
+    assert "w0" not in post._parts

@@ -101,8 +101,8 @@ class PlacedRunner:
         if self._lasting is not None:
             await self._lasting.sweep(active, known, older_than)
 
-    # -- what it says: at the worker while it runs, here when it has ended. Of what was given up, the output
-    # is at the worker until that reports the ending.
+    # -- its output: at the worker while it runs, here when it has ended. The output of a run that was given
+    # up stays at the worker until that reports the ending.
 
     @property
     def _speaking(self) -> SpeakingRunner:

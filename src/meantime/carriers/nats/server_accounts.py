@@ -200,5 +200,5 @@ def free_port(host: str) -> int:
 
 def _no_server(folder: Path) -> NotFound:
     return NotFound(
-        f"There is no private NATS server in {folder}.", hint="Start it: meantime up --carrier local"
+        f"No private NATS server keeps its files in {folder}.", hint="Start it: meantime up --carrier local"
     )
