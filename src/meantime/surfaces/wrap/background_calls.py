@@ -95,8 +95,14 @@ class BackgroundCalls:
         waits = message.result and self._shared.unread(call.thread) > 0
         if waits and not self._shared.has_hooks(call.thread):
             self._beside.start(self._give_with_notices(call, message))
-        else:
-            self._session.reply(call.host_id, message.result, message.error)
+        elif not self._session.reply(call.host_id, message.result, message.error):
+            self._keep(call, message)
+
+    def _keep(self, call: OpenToolCall, message: RawMessage) -> None:
+        """The host is gone, and its answer came a moment later: it is told as a task."""
+        self._inbox(call.thread).enter()
+        self.record(call)
+        self.replied(call, message)
 
     async def _give_with_notices(self, call: OpenToolCall, message: RawMessage) -> None:
         inbox, result = self._inbox(call.thread), message.result
@@ -109,7 +115,8 @@ class BackgroundCalls:
             else:
                 result = told
                 inbox.sent(ride)
-        self._session.reply(call.host_id, result, message.error)
+        if not self._session.reply(call.host_id, result, message.error):
+            self._keep(call, message)
 
     def _inbox(self, thread: str) -> NoticeDelivery:
         if thread not in self._inboxes:

@@ -13,6 +13,7 @@ from contextlib import suppress
 
 from meantime.daemon.home import reach
 from meantime.system.line_splitter import PIECE, LineSplitter, LongLine
+from meantime.system.output_reader import is_read
 
 TYPE_CHECKING = False  # to load `typing` takes time, and the host waits
 if TYPE_CHECKING:
@@ -69,6 +70,8 @@ class HostPump:
         except BrokenPipeError:  # nobody reads our answers any more
             return
         daemon, reader = self._daemon, self._reader
+        if not is_read(self._stdout):  # the host was killed: its open calls become tasks as soon as we end
+            return
         if daemon is not None and reader is not None:
             try:
                 daemon.shutdown(socket.SHUT_WR)
