@@ -22,7 +22,7 @@ from meantime.surfaces.mcp.notice_delivery import NoticeDelivery
 
 from .elicited_answers import question_of, result_of
 from .open_requests import OpenToolCall
-from .raw_messages import RawMessage, raw, value
+from .raw_messages import PARSE_ERROR, RawMessage, raw, value
 from .tool_answers import background_answer, with_notices
 
 if TYPE_CHECKING:
@@ -196,7 +196,10 @@ class BackgroundCalls:
             self._session.look_around()
         if isinstance(said, str):
             return Report(lost=said)
-        return self._shared.servers.report_of(value(said.result), value(said.error or None), name)
+        result, error = value(said.result), value(said.error or None)
+        if error is None and not isinstance(result, dict):
+            error = {"code": PARSE_ERROR, "message": "The server's answer is not a result that can be read."}
+        return self._shared.servers.report_of(result, error, name)
 
     # -- questions
 

@@ -9,12 +9,14 @@ from collections.abc import Callable
 from msgspec import Raw
 
 from meantime.kernel.errors import MeantimeError
+from meantime.ports.event_loop import BackgroundTasks
 from meantime.ports.wrapped_server import ServerEnd, ServerFull, WrapOrder, WrappedServer, WrappedServers
 
 from .raw_messages import notification, request
 
 FIRST_WAIT, LONGEST_WAIT = 0.2, 30.0  # seconds between an end of the server and its next start
 MOST_HELD = 64 << 20  # bytes that wait for a handshake
+HANDSHAKE = 60.0  # seconds for a server that was started again to answer ours
 INITIALIZED = "notifications/initialized"
 
 
@@ -36,6 +38,8 @@ class HeldServer:
         self._server: WrappedServer | None = None
         self._held: list[bytes] | None = None  # until a new server has the handshake
         self._held_bytes = 0
+        self._patience: asyncio.TimerHandle | None = None  # with its answer to our handshake
+        self._beside = BackgroundTasks()
         self._failures = 0
         self._rests_until = 0.0
         self.initialize = initialize  # the params of the host's handshake; empty before it
@@ -83,10 +87,22 @@ class HeldServer:
         if self.initialize and method != "initialize":
             self._held, self._held_bytes = [], 0
             self._server.send(request(b"%d" % self._number(), "initialize", self.initialize))
+            self._patience = asyncio.get_running_loop().call_later(HANDSHAKE, self._give_up, self._server)
         return self._server
+
+    def _give_up(self, server: WrappedServer) -> None:
+        """Requests of the host wait for a handshake that does not come."""
+        self._beside.start(server.close())
+        self._end.on_gone(f"It was started again, and did not answer the handshake within {HANDSHAKE:g} s.")
+
+    def _stop_waiting(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
 
     def greeted(self) -> None:
         """The server has answered our handshake."""
+        self._stop_waiting()
         held, self._held = self._held or [], None
         if self.is_initialized:
             held.insert(0, notification(INITIALIZED))
@@ -98,6 +114,7 @@ class HeldServer:
         self._failures = 0
 
     def ended(self, why: str) -> None:
+        self._stop_waiting()
         self._server = None
         self._held = None
         self.why = why
@@ -110,6 +127,8 @@ class HeldServer:
             self._server.pause(paused)
 
     async def close(self) -> None:
+        self._stop_waiting()
         server, self._server = self._server, None
         if server is not None:
             await server.close()
+        await self._beside.wait()

@@ -116,7 +116,8 @@ class HostPump:
                 self._say_thread()
             elif method == "notifications/cancelled":
                 self._forget(message.get("params"))
-            if method is not None and id is not None:
+            is_id = isinstance(id, int | str) and not isinstance(id, bool)  # others are refused
+            if method is not None and is_id:
                 with self._lock:
                     self._open[json.dumps(id)] = None
 
