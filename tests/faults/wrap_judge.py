@@ -11,7 +11,8 @@ from meantime.surfaces.mcp.notice_delivery import AGAIN
 from .judge import Fact, Told, Verdict, judge
 from .wrap_ledger import THREAD, Noted
 
-CALL = re.compile(r"wrapped/(?:slow|quick)-(\w+)")  # how a notice names its call
+# How a notice names its call: `mcp/…` if it was recorded before the server had said its own name.
+CALL = re.compile(r"(?:wrapped|mcp)/(?:slow|quick)-(\w+)")
 RESULT = re.compile(r"result of (\w+)")
 LOSSES = ("daemon", "server")  # kills that a call of theirs does not survive
 FORGETTING = ("host", "wrap", "daemon")  # kills after which a notice may be told once more, and says so
