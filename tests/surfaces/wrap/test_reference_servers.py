@@ -1,5 +1,5 @@
-"""Unmodified servers from npm and PyPI: the SDK's client asks each with and without the wrap, and gets the same
-answers. `make servers` installs them."""
+"""Unmodified servers from npm and PyPI: the SDK's client asks each with and without the wrap, and gets the
+same answers. `make servers` installs them."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ FOLDER = ROOT / ".servers"
 NODE, PYTHON = FOLDER / "node_modules" / ".bin", FOLDER / "python" / "bin"
 FASTMCP = Path(__file__).parent / "servers" / "fastmcp_server.py"
 PATIENCE = 120.0
+PAGE = b"<html><body><h1>Tea</h1><p>Two <b>cups</b>.</p></body></html>"
 # On CI they must be there, and the tests fail without them.
 needed = pytest.mark.skipif(
     not (FOLDER / ".ready").exists() and os.environ.get("CI") != "true",
@@ -154,9 +155,7 @@ def url() -> Iterator[str]:
             self.send_response(200 if found else 404)
             self.send_header("Content-Type", "text/html")
             self.end_headers()
-            self.wfile.write(
-                b"<html><body><h1>Tea</h1><p>Two <b>cups</b>.</p></body></html>" if found else b""
-            )
+            self.wfile.write(PAGE if found else b"")
 
         def log_message(self, format: str, *args: Any) -> None:
             pass
@@ -174,14 +173,10 @@ def prepare(folder: Path) -> None:
     folder.mkdir()
     (folder / "one.txt").write_text("first\nsecond\nthird\n")
     (folder / "dot.png").write_bytes(bytes(100))
-    who = {
-        f"GIT_{who}_{what}": "ada@example.com"
-        for who in ("AUTHOR", "COMMITTER")
-        for what in ("NAME", "EMAIL")
-    }
-    when = {f"GIT_{who}_DATE": "2026-01-01T12:00:00Z" for who in ("AUTHOR", "COMMITTER")}
+    said = {"NAME": "Ada", "EMAIL": "ada@example.com", "DATE": "2026-01-01T12:00:00Z"}
+    whose = {f"GIT_{who}_{what}": one for who in ("AUTHOR", "COMMITTER") for what, one in said.items()}
     for words in (("init", "-q", "-b", "main"), ("add", "."), ("commit", "-q", "-m", "first")):
-        subprocess.run(["git", *words], cwd=folder, env={**os.environ, **who, **when}, check=True, timeout=60)
+        subprocess.run(["git", *words], cwd=folder, env={**os.environ, **whose}, check=True, timeout=60)
     (folder / "one.txt").write_text("first\nchanged\nthird\n")
 
 
