@@ -172,7 +172,7 @@ async def test_damage_to_an_index_of_a_large_ledger_is_found_and_remembered(
 
 async def test_a_spoiled_letter_of_the_schema_is_damage(ledger: Path) -> None:
     content = ledger.read_bytes()
-    assert content.count(b"parked_for TEXT ") == 1
+    assert content.count(b"parked_for  TEXT ") == 1
     ledger.write_bytes(content.replace(b"deliveries INTEGER", b"deliverims INTEGER"))
     with pytest.raises(LedgerDamaged, match="set aside"):
         async with Meantime.open(ledger):

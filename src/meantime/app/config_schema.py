@@ -25,6 +25,7 @@ from meantime.kernel.constraints import (
     seconds,
     whole,
 )
+from meantime.kernel.event_notices import NoticeRate
 from meantime.kernel.limits import Limits, PluginDefaults, Retention
 from meantime.kernel.model import InlineLimits
 from meantime.kernel.wake_budget import WakeBudget
@@ -146,6 +147,13 @@ class WakesSection(Struct, frozen=True):
     longest: Annotated[float, PAUSE, "seconds that one wake waits at most"] = 60.0
 
 
+class NoticesSection(Struct, frozen=True):
+    """How often one task may tell its conversation something before it ends; the rest is told together."""
+
+    seconds: Annotated[float, PAUSE, "between two notices of one task"] = 1.0
+    per_minute: Annotated[int, whole(1, 1_000), "notices of one task in a minute"] = 30
+
+
 class HttpSection(Struct, frozen=True):
     """The HTTP server on a port. The socket in the home folder is always open."""
 
@@ -259,6 +267,7 @@ class Config(Struct, frozen=True):
     ledger: LedgerSection = LedgerSection()
     runtime: RuntimeSection = RuntimeSection()
     wakes: WakesSection = WakesSection()
+    notices: NoticesSection = NoticesSection()
     http: HttpSection = HttpSection()
     executors: ExecutorsSection = ExecutorsSection()
     engine: EngineSection = EngineSection()
@@ -298,6 +307,7 @@ def settings_of(config: Config) -> Settings:
         worker_wait=config.engine.wait,
         place=config.engine.place,
         wakes=WakeBudget(**_fields(config.wakes)),
+        notices=NoticeRate(**_fields(config.notices)),
         plugins=PluginDefaults(**_fields(config.plugins)),
         output_head=config.output.head,
         output_ring=config.output.ring,

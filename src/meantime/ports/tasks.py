@@ -215,6 +215,12 @@ class Tasks(Protocol):
         became of it: "written", "steered" into the turn, or "queued" as the follow-up that runs next."""
         ...
 
+    async def notify(self, ref: str, thread: str | None, text: str) -> str:
+        """Tells the thread of a task something before the task ends; it is told once and in order, as endings
+        are. The answer is "sent", or "waiting" where too many came: those are told together, with their
+        number. The task must not have ended."""
+        ...
+
     async def lines(
         self,
         ref: str,

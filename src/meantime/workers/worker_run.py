@@ -11,7 +11,7 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from meantime.execution.context import LOOK, WorkContext
-from meantime.kernel.errors import MeantimeError, NotFound
+from meantime.kernel.errors import MeantimeError, NotFound, Refused
 from meantime.kernel.model import Chunk, fence_of
 from meantime.kernel.outcomes import Report
 from meantime.kernel.payloads import one_line
@@ -321,3 +321,10 @@ class _WorkerQuestions:
 
     def withdraw(self, question: str, reply: Reply | None) -> None:
         self._run.withdraw(question, reply)
+
+    async def notify(self, text: str) -> str:
+        raise Refused(
+            "A function at a worker cannot tell its conversation anything before it ends.",
+            code="cannot_notify",
+            hint="Report it with current().progress(…), or start it with place='here'.",
+        )
