@@ -268,15 +268,11 @@ class Thread:
         return await self._tasks.send(ref_of(ref), self.id, data, eof=eof)
 
     async def notify(self, ref: Ref, text: str) -> str:
-        """Tells this conversation something about a task before the task ends, once and in order, as endings
-        are told. Work itself uses `current().notify(…)`.
+        """Tells this conversation something about a task before the task ends, as endings are told. Returns
+        "sent", or "waiting" where it is told together with the next ones.
 
         ref: the task, which must not have ended.
         text: what to tell; it is cut at 4,000 characters.
-
-        Returns:
-            "sent"; or "waiting" where the task has told too much of late: then it is told with the next ones,
-            and their number.
         """
         return await self._tasks.notify(ref_of(ref), self.id, text)
 

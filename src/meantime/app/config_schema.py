@@ -104,6 +104,7 @@ class RetentionSection(Struct, frozen=True):
     history_seconds: Annotated[float, AGE, "how long told endings stay in the ledger"] = 30 * 86_400.0
     history_tasks: Annotated[int, COUNT, "and how many of them"] = 200_000
     journal_events: Annotated[int, COUNT, "events in the journal"] = 100_000
+    told_events: Annotated[int, COUNT, "told events of one task before its end"] = 1_000
     unclaimed_seconds: Annotated[
         float, AGE, "after which notices of a thread that nobody serves are parked"
     ] = 7 * 86_400.0

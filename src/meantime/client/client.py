@@ -69,7 +69,7 @@ class Client(Tasks, Catalog):
             path, self.id, self, version=version, patience=patience, waits=waits, summon=summon
         )
         self._executor = Executor(
-            engine, clock, self._connection.say, lambda: self._connection.is_up, self._notify
+            engine, clock, self._connection.say, lambda: self._connection.is_up, self.notify
         )
         self.has_catalog = False  # whether the owner serves one; an older one does not
         self._limits = Limits()
@@ -105,9 +105,6 @@ class Client(Tasks, Catalog):
         finally:
             await self._connection.close()
             await self._executor.close()
-
-    def _notify(self, id: str, thread: str, text: str) -> Awaitable[str]:
-        return self.notify(id, thread, text)
 
     def _stop(self, id: str) -> Awaitable[Any]:
         return self.cancel(id, None, by="shutdown", reason="its process closed its connection", wait=True)

@@ -13,8 +13,8 @@ from functools import partial
 from msgspec.structs import replace
 
 from meantime.execution.containment import Escape, is_raisable
-from meantime.execution.context import LOOK, WorkContext
-from meantime.kernel.errors import Disconnected, TaskTimedOut
+from meantime.execution.context import LOOK, NO_TASK, UNFOLLOWED, WorkContext
+from meantime.kernel.errors import Disconnected, NotFound, Refused, TaskTimedOut
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Failed, Task, fence_of
 from meantime.kernel.outcomes import Report, judge, sound
@@ -116,7 +116,10 @@ class _OwnerQuestions:
 
     async def notify(self, text: str) -> str:
         assert self._held.task is not None
-        return await self._notify(self._held.task.id, self._held.task.thread, text)
+        try:
+            return await self._notify(self._held.task.id, self._held.task.thread, text)
+        except NotFound:  # the owner knows of no such task: somebody here waits for it
+            raise Refused(NO_TASK, code="cannot_notify", hint=UNFOLLOWED) from None
 
 
 class Executor:

@@ -27,6 +27,10 @@ _NO_VALUES: dict[str, Json] = {}
 _NO_PROGRESS = Progress()
 
 
+NO_TASK = "Nobody follows this run in the background."
+UNFOLLOWED = "A call that somebody waits for is answered by its result."
+
+
 class OwnerPort(Protocol):
     """Where questions go, and what the thread is told before the end."""
 

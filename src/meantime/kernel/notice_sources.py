@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from .ids import is_generated
+from .errors import InvalidInput
+from .ids import check_id, is_generated
 
 SCHEDULE = "s_"
 MESSAGE = "m_"
@@ -70,7 +71,20 @@ def parse_notice_id(id: str) -> NoticeRef | None:
 def is_like_a_notice(id: str) -> bool:
     """Whether the id of a task would be taken for that of an event, an alarm or a message."""
     found = parse_notice_id(id)
-    return bool(_OURS.match(id)) or (found is not None and is_generated(found.of))
+    if found is None:
+        return _OURS.match(id) is not None
+    return found.kind in (SourceKind.ALARM, SourceKind.MESSAGE) or is_generated(found.of)
+
+
+def check_new_id(value: object, what: str) -> str:
+    """The id of a new task, chosen by whoever starts it."""
+    id = check_id(value, what)
+    if is_like_a_notice(id):
+        raise InvalidInput(
+            f"{what} {id!r} looks like the id of a notice.",
+            hint="Choose another, such as your own name for it.",
+        )
+    return id
 
 
 def notice_id(task_id: str, run: int) -> str:

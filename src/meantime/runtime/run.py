@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from meantime.execution.context import LOOK, WorkContext
+from meantime.execution.context import LOOK, NO_TASK, UNFOLLOWED, WorkContext
 from meantime.kernel.bounds import bounded, filed, unfiled
 from meantime.kernel.change import Disposition, Facts, ending
 from meantime.kernel.errors import Closed, MeantimeError, NotFound, Refused
@@ -30,7 +30,6 @@ from .run_notices import RunNotices
 from .settings import Settings
 
 UNTOLD = "Its worker had not begun it when the owner of the ledger ended, and what it needs was not stored."
-UNFOLLOWED = "A call that somebody waits for is answered by its result."
 MOST_LOSSES = 3  # attempts of a task that end with their worker, before it is lost: it may be what ends them
 
 
@@ -119,10 +118,10 @@ class Runs:
         return WorkContext(task, loop, self._record.clock.now, self._flush_soon, asks, self._aged)
 
     async def notify(self, id: str, fence: tuple[int, int], text: str) -> str:
-        """What a run tells that was given up is told by nobody."""
+        """A run that was given up tells nothing more."""
         task = self._record.live.get(id)
         if task is None or fence_of(task.run) != fence:
-            raise Refused("Nobody follows this run in the background.", code="cannot_notify", hint=UNFOLLOWED)
+            raise Refused(NO_TASK, code="cannot_notify", hint=UNFOLLOWED)
         return await self._notices.notify(task, text)
 
     def _begin(self, assignment: Assignment, live: Live, coroutine: Any) -> None:

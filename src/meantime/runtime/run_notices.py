@@ -57,7 +57,7 @@ class RunNotices:
         self._alarms[id] = self._record.clock.call_later(seconds, lambda: self._telling.start(self._tell(id)))
 
     async def _tell(self, id: str) -> None:
-        """An ending has told them already. What the disk does not take is tried again."""
+        """An ending has told them already. A full disk is tried again."""
         del self._alarms[id]
         try:
             await self._record.notify_waiting(id)

@@ -146,7 +146,7 @@ SELECT status, sum(tasks) FROM ended_counts WHERE hidden = 0 GROUP BY status HAV
 -- name: deliveries_of
 SELECT t.id, n.state, n.number, n.turn, coalesce(n.told_at, n.at), n.parked_for, n.turn_number
 FROM tasks AS t
-JOIN notices AS n ON n.kind = 0 AND n.source = t.seq AND n.run = t.run
+CROSS JOIN notices AS n ON n.kind = 0 AND n.source = t.seq AND n.run = t.run
 WHERE t.id IN (SELECT value FROM json_each(?));
 
 -- name: children_of

@@ -159,7 +159,7 @@ class Chat:
         async with turn:
             await self.conversation.hold(turn, turn.notices, turn.said)
             for notice in turn.notices:  # shown when it is saved: what comes again was never shown
-                self.screen.put(chat_format.ending(notice.task))
+                self.screen.put(chat_format.told(notice))
             self._began = asyncio.get_running_loop().time()
             taking = self._taking = asyncio.ensure_future(self._agent.take(turn, self.conversation))
             try:

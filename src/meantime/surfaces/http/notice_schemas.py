@@ -33,9 +33,9 @@ class WireNotice(Answer):
     id: Annotated[str, described("The same for every delivery: look for it in the transcript.")]
     number: Annotated[Positive, described("Per thread, in the order of completion.")]
     thread: str
-    task_id: Annotated[str, described("Of an alarm or a message, the id of that.")]
+    task_id: Annotated[str, described("The id of the task, the alarm or the message.")]
     run: Count
-    status: Annotated[StatusText | None, described("Of the task; null where there is none.")]
+    status: Annotated[StatusText | None, described("The status of the task; null where there is none.")]
     state: NoticeState
     text: Annotated[str, described("The content of the ending, by itself.")]
     message: WireMessage

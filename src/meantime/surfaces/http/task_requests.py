@@ -215,7 +215,7 @@ class SendBody(Body):
 
 
 class NotifyBody(Body):
-    text: Annotated[str, documented("What its conversation is told.", minLength=1, maxLength=100_000)]
+    text: Annotated[str, documented("The text to tell its conversation.", minLength=1, maxLength=100_000)]
 
 
 class AnswerBody(Body):
