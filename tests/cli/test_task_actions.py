@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .person import Person, eventually
+import shlex
+
+from .person import MEANTIME, Person, eventually
 
 
 def test_named_tasks_are_cleared_and_deleted(person: Person):
@@ -51,7 +53,7 @@ def test_show_says_whether_the_conversation_was_told(person: Person):
 
 
 def test_a_command_tells_its_conversation_before_it_ends(person: Person):
-    script = 'meantime notify "half of it" && echo told && sleep 600'
+    script = shlex.join([*MEANTIME, "notify", "half of it"]) + " && echo told && sleep 600"
     id = person.start("--thread", "builds", "-n", "build", "--", "sh", "-c", script)
     eventually(lambda: "told" in person("logs", id).out)
     inbox = person("inbox", "builds").out
