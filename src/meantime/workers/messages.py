@@ -90,6 +90,7 @@ class SayingMessage(WorkerMessage, frozen=True, kw_only=True, tag="saying"):
     is_deaf: bool = False
     line: str = ""  # the last one of its output
     quiet: float | None = None  # seconds since that was written; None: it has written nothing
+    sender: str = ""
 
 
 class EndedMessage(WorkerMessage, frozen=True, kw_only=True, tag="ended"):
@@ -217,13 +218,15 @@ class CancelMessage(WorkerMessage, frozen=True, kw_only=True, tag="cancel"):
 
 
 class SendMessage(WorkerMessage, frozen=True, kw_only=True, tag="send"):
-    """Bytes for a command's stdin. `number` counts them, so that none is written twice."""
+    """Bytes for a command's stdin. `number` counts those of one life of the owner, which `sender` names, so
+    that none is written twice."""
 
     ask: str
     nonce: str
     number: int
     data: bytes = b""
     eof: bool = False
+    sender: str = ""
 
 
 class ReadMessage(WorkerMessage, frozen=True, kw_only=True, tag="read"):
