@@ -109,3 +109,4 @@ class WorkerRequests:
         for asked in self._open.values():
             if not asked.done():
                 asked.set_exception(Closed())
+                asked.exception()  # its asker may be cancelled before it looks: nothing is logged then
