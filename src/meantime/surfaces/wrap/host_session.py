@@ -36,6 +36,8 @@ from .raw_messages import (
     text,
     value,
 )
+from .repeated_requests import METHODS as REPEATED
+from .repeated_requests import RepeatedRequest, RepeatedRequests
 from .tool_answers import listed
 
 LOG = logging.getLogger("meantime.wrap")
@@ -53,7 +55,9 @@ class WrapHello(Struct, frozen=True, kw_only=True):
     thread: str
     said: bool = False  # somebody has said which thread; otherwise a call may name its own
     threshold: float | None = None  # seconds, in place of the configured one
-    initialize: Raw = NOTHING  # the params of the host's handshake, if it was made with a former daemon
+    # With a former daemon: the params of the host's handshake, and what must be asked again after it.
+    initialize: Raw = NOTHING
+    repeats: tuple[RepeatedRequest, ...] = ()
 
     def __repr__(self) -> str:
         return f"WrapHello({self.order!r}, {self.thread!r})"
@@ -85,7 +89,8 @@ class HostSession:
         self._open: dict[int, OpenRequest] = {}  # by their id at the server
         self._count = 0
         self._asked: dict[int, Raw] = {}  # the server's requests, by their id at the host
-        self.server = HeldServer(shared.servers, hello.order, self, hello.initialize, self._greet)
+        repeats = RepeatedRequests(hello.repeats)
+        self.server = HeldServer(shared.servers, hello.order, self, hello.initialize, repeats, self._our_own)
         self.host_left = False
         self._beside = BackgroundTasks()
         self.closed = asyncio.get_running_loop().create_future()
@@ -102,8 +107,9 @@ class HostSession:
             return None if self._threshold < 0 else self._threshold
         return self._shared.servers.threshold(self.server_name, tool)
 
-    def _greet(self) -> int:
-        return self._new(NOTHING, "initialize").number
+    def _our_own(self, method: str) -> int:
+        """The number of a request that no host has made."""
+        return self._new(NOTHING, method).number
 
     # -- from the host
 
@@ -137,6 +143,8 @@ class HostSession:
         else:
             opened = self._new(message.id, message.method)
             params = opened.with_token(params)
+            if message.method in REPEATED:
+                opened.lasting = message.params
         if message.method == "initialize":
             self.server.initialize = params
         if not self.server.send(request(b"%d" % opened.number, message.method, params), message.method):
@@ -212,7 +220,10 @@ class HostSession:
         opened = self._open.pop(number, None) if isinstance(number, int) else None
         if opened is None:
             return  # to nobody, or a second time
-        self.server.answered()
+        if opened.host_id:
+            self.server.answered()
+        if opened.lasting and message.result:
+            self.server.repeats.note(opened.method, opened.lasting)
         if isinstance(opened, OpenToolCall):
             self._calls.replied(opened, message)
             return
@@ -348,6 +359,7 @@ class HostSession:
         if self.host_left:
             return
         self.host_left = True
+        self.server.stop_reviving()
         self.server.pause(False)
         for one in list(self._open.values()):
             if isinstance(one, OpenToolCall):

@@ -27,6 +27,7 @@ class OpenRequest:
         self.host_id = host_id
         self.method = method
         self.token: Raw | None = None  # the host's, for progress
+        self.lasting: Raw | None = None  # the params, if a server that is started again must be asked, too
 
     def with_token(self, params: Raw) -> Raw:
         """The params with a progress token of ours, where the host gave one."""

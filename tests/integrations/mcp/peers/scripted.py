@@ -72,6 +72,11 @@ def take(message: dict[str, Any]) -> None:
         write({"id": id, "result": {"tools": tools, **(CACHE if MODERN else {})}})
     elif method == "tools/call":
         threading.Thread(target=call, args=(id, params), daemon=True).start()
+    elif method in ("resources/subscribe", "resources/unsubscribe", "logging/setLevel"):
+        log("lasting", f"{method} {params.get('uri', params.get('level'))}")
+        write({"id": id, "result": {}})
+        if method == "resources/subscribe":
+            write({"method": "notifications/resources/updated", "params": {"uri": params["uri"]}})
     elif method.startswith("tasks/"):
         ask_task(id, method, params)
     elif method == "subscriptions/listen" and MODERN:
