@@ -40,8 +40,9 @@ class Peer:
         self.folder = folder
         folder.mkdir(exist_ok=True)
 
-    def command(self, start: str = "well") -> list[str]:
-        return [sys.executable, str(PEERS / "scripted.py"), start, str(self.folder)]
+    def command(self, start: str = "well", *, modern: bool = False) -> list[str]:
+        era = ["modern"] if modern else []
+        return [sys.executable, str(PEERS / "scripted.py"), start, str(self.folder), *era]
 
     def lines(self, name: str) -> list[str]:
         file = self.folder / name

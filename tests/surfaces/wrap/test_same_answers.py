@@ -191,6 +191,7 @@ async def test_tools_that_may_go_to_the_background_promise_no_structured_content
     said = SENTENCE.format(NEVER_SOON)
     for tool in own:
         tool.output_schema, tool.description = None, f"{tool.description}\n\n{said}"
+        tool.execution = types.ToolExecution(task_support="optional")
     assert seen == own
     assert answer.structured_content == {"city": "Graz", "degrees": 21.5}
 

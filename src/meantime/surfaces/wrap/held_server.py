@@ -43,6 +43,7 @@ class HeldServer:
         self._rests_until = 0.0
         self._unasked = 0  # starts that no request of the host has followed
         self._timer: asyncio.TimerHandle | None = None  # until the next of these
+        self._is_closed = False
         self.repeats = repeats
         self.initialize = initialize  # the params of the host's handshake; empty before it
         self.is_initialized = bool(initialize)
@@ -79,7 +80,7 @@ class HeldServer:
         """None while it rests after it ended."""
         if self._server is not None:
             return self._server
-        if asyncio.get_running_loop().time() < self._rests_until:
+        if self._is_closed or asyncio.get_running_loop().time() < self._rests_until:
             return None
         try:
             self._server = self._servers.start(self._order, self._end)
@@ -128,6 +129,7 @@ class HeldServer:
             self._server.pause(paused)
 
     async def close(self) -> None:
+        self._is_closed, self.why = True, "Meantime has stopped it."
         self.stop_reviving()
         server, self._server = self._server, None
         if server is not None:

@@ -23,6 +23,8 @@ CACHE = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
 
 def capabilities() -> dict[str, Any]:
     found: dict[str, Any] = {"tools": {"listChanged": True}}
+    if START == "taskless":
+        return found
     if MODERN:
         return {**found, "extensions": {"io.modelcontextprotocol/tasks": {}}}
     return {**found, "tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}}}
