@@ -59,6 +59,24 @@ def test_a_host_that_vanishes_in_mid_call_is_told_when_it_comes_back(
     assert texts(again.call("echo", text="next")) == ["next"]
 
 
+def test_an_answer_that_comes_just_after_the_host_has_vanished_is_told(
+    served: Place, wrapped: Wrapped, peer: Peer, thread: str
+):
+    """Nobody reads it any more, even if the daemon has not looked yet: it is not taken for given."""
+    host = wrapped(threshold=NEVER_SOON)
+    for mark in ("one", "two"):
+        host.send("tools/call", {"name": "gate", "arguments": {"mark": mark}})
+        peer.until("waiting", mark)
+    host.process.kill()
+    host.process.wait()
+    peer.open_gate()
+    again = wrapped(threshold=NEVER_SOON)
+    eventually(lambda: len(served.ask("GET", f"/v1/notices?thread={thread}&state=unread")["notices"]) == 2)
+    told = "".join(texts(again.call("echo", text="back")))
+    assert "through one" in told
+    assert "through two" in told
+
+
 def test_a_host_that_leaves_ends_its_server(wrapped: Wrapped, peer: Peer):
     host = wrapped()
     assert texts(host.call("echo", text="x")) == ["x"]

@@ -25,7 +25,7 @@ from meantime.surfaces.mcp.notice_delivery import NoticeDelivery
 
 from .elicited_answers import question_of, result_of
 from .open_requests import OpenToolCall
-from .raw_messages import RawMessage, raw, value
+from .raw_messages import PARSE_ERROR, RawMessage, raw, value
 from .task_offers import task_answer
 from .tool_answers import background_answer, with_notices
 from .wrapped_task_methods import KeptResults
@@ -108,8 +108,14 @@ class BackgroundCalls:
         waits = message.result and self._shared.unread(call.thread) > 0
         if waits and not self._shared.has_hooks(call.thread):
             self._beside.start(self._give_with_notices(call, message))
-        else:
-            self._session.reply(call.host_id, message.result, message.error)
+        elif not self._session.reply(call.host_id, message.result, message.error):
+            self._keep(call, message)
+
+    def _keep(self, call: OpenToolCall, message: RawMessage) -> None:
+        """The host is gone, and its answer came a moment later: it is told as a task."""
+        self.inbox(call.thread).enter()
+        self.record(call)
+        self.replied(call, message)
 
     async def _give_with_notices(self, call: OpenToolCall, message: RawMessage) -> None:
         inbox, result = self.inbox(call.thread), message.result
@@ -122,7 +128,8 @@ class BackgroundCalls:
             else:
                 result = told
                 inbox.sent(ride)
-        self._session.reply(call.host_id, result, message.error)
+        if not self._session.reply(call.host_id, result, message.error):
+            self._keep(call, message)
 
     def inbox(self, thread: str) -> NoticeDelivery:
         if thread not in self._inboxes:
@@ -215,7 +222,10 @@ class BackgroundCalls:
         if call.form and said.result:
             self.kept.keep(call.task, said.result)
         self._over(call)
-        return self._shared.servers.report_of(value(said.result), value(said.error or None), name)
+        result, error = value(said.result), value(said.error or None)
+        if error is None and not isinstance(result, dict):
+            error = {"code": PARSE_ERROR, "message": "The server's answer is not a result that can be read."}
+        return self._shared.servers.report_of(result, error, name)
 
     def _over(self, call: OpenToolCall) -> None:
         call.context = None

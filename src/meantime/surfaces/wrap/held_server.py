@@ -9,6 +9,7 @@ from collections.abc import Callable
 from msgspec import Raw
 
 from meantime.kernel.errors import MeantimeError
+from meantime.ports.event_loop import BackgroundTasks
 from meantime.ports.wrapped_server import ServerEnd, ServerFull, WrapOrder, WrappedServer, WrappedServers
 
 from .raw_messages import notification, request
@@ -17,6 +18,7 @@ from .repeated_requests import RepeatedRequests
 FIRST_WAIT, LONGEST_WAIT = 0.2, 30.0  # seconds between an end of the server and its next start
 MOST_HELD = 64 << 20  # bytes that wait for a handshake
 MOST_UNASKED = 5  # starts in a row for the sake of subscriptions alone
+HANDSHAKE = 60.0  # seconds for a server that was started again to answer ours
 INITIALIZED = "notifications/initialized"
 
 
@@ -39,6 +41,8 @@ class HeldServer:
         self._server: WrappedServer | None = None
         self._held: list[bytes] | None = None  # until a new server has the handshake
         self._held_bytes = 0
+        self._patience: asyncio.TimerHandle | None = None  # with its answer to our handshake
+        self._beside = BackgroundTasks()
         self._failures = 0
         self._rests_until = 0.0
         self._unasked = 0  # starts that no request of the host has followed
@@ -90,13 +94,25 @@ class HeldServer:
         if self.initialize and method != "initialize":
             self._held, self._held_bytes = [], 0
             self._server.send(self._request("initialize", self.initialize))
+            self._patience = asyncio.get_running_loop().call_later(HANDSHAKE, self._give_up, self._server)
         return self._server
 
     def _request(self, method: str, params: Raw) -> bytes:
         return request(b"%d" % self._number(method), method, params)
 
+    def _give_up(self, server: WrappedServer) -> None:
+        """Requests of the host wait for a handshake that does not come."""
+        self._beside.start(server.close())
+        self._end.on_gone(f"It was started again, and did not answer the handshake within {HANDSHAKE:g} s.")
+
+    def _stop_waiting(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
+
     def greeted(self) -> None:
         """The server has answered our handshake."""
+        self._stop_waiting()
         held, self._held = self._held or [], None
         first = [notification(INITIALIZED)] if self.is_initialized else []
         first += [self._request(method, params) for method, params in self.repeats]
@@ -108,6 +124,7 @@ class HeldServer:
         self._failures = self._unasked = 0
 
     def ended(self, why: str) -> None:
+        self._stop_waiting()
         self._server = None
         self._held = None
         self.why = why
@@ -131,9 +148,11 @@ class HeldServer:
     async def close(self) -> None:
         self._is_closed, self.why = True, "Meantime has stopped it."
         self.stop_reviving()
+        self._stop_waiting()
         server, self._server = self._server, None
         if server is not None:
             await server.close()
+        await self._beside.wait()
 
     def stop_reviving(self) -> None:
         """Nobody waits for news any more."""

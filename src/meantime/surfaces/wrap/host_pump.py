@@ -13,6 +13,7 @@ from contextlib import suppress
 
 from meantime.daemon.home import reach
 from meantime.system.line_splitter import PIECE, LineSplitter, LongLine
+from meantime.system.output_reader import is_read
 
 TYPE_CHECKING = False  # to load `typing` takes time, and the host waits
 if TYPE_CHECKING:
@@ -72,6 +73,8 @@ class HostPump:
         except BrokenPipeError:  # nobody reads our answers any more
             return
         daemon, reader = self._daemon, self._reader
+        if not is_read(self._stdout):  # the host was killed: its open calls become tasks as soon as we end
+            return
         if daemon is not None and reader is not None:
             try:
                 daemon.shutdown(socket.SHUT_WR)
@@ -118,7 +121,8 @@ class HostPump:
                 self._forget(message.get("params"))
             elif method in (*LASTING, "resources/unsubscribe") and len(line) <= LONGEST_LASTING:
                 self._note_lasting(method, message.get("params"))
-            if method is not None and id is not None:
+            is_id = isinstance(id, int | str) and not isinstance(id, bool)  # others are refused
+            if method is not None and is_id:
                 with self._lock:
                     self._open[json.dumps(id)] = None
 

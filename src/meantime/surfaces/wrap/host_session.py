@@ -52,10 +52,10 @@ PROGRESS = "notifications/progress"
 
 class HostSession:
     """Implements ports.wrapped_server.ServerEnd. `send` passes a message on to the host, with the id of the
-    request that it answers, or None."""
+    request that it answers, or None; False: the host is gone."""
 
     def __init__(
-        self, shared: WrapParts, hello: WrapHello, send: Callable[[bytes, Raw | None], None]
+        self, shared: WrapParts, hello: WrapHello, send: Callable[[bytes, Raw | None], bool]
     ) -> None:
         self._shared = shared
         self._send = send
@@ -336,9 +336,9 @@ class HostSession:
         if not self.host_left:
             self._send(message, None)
 
-    def reply(self, id: Raw, result: Raw, error: Raw = NOTHING) -> None:
-        if not self.host_left:
-            self._send(answer(id, result, error), id)
+    def reply(self, id: Raw, result: Raw, error: Raw = NOTHING) -> bool:
+        """False: the host is gone, and does not read it."""
+        return not self.host_left and self._send(answer(id, result, error), id)
 
     def refuse(self, id: Raw, said: str, code: int = INTERNAL_ERROR) -> None:
         if not self.host_left:
