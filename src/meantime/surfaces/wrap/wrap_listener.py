@@ -18,7 +18,8 @@ from meantime.ports.wrapped_server import WrapOrder
 from meantime.surfaces.unix_socket import UnixSocket, bind_unix
 from meantime.system.line_splitter import LineSplitter, LineTooLong
 
-from .host_session import HostSession, WrapHello, WrapParts
+from .host_session import HostSession
+from .wrap_hello import WrapHello, WrapParts
 
 LOG = logging.getLogger("meantime.wrap")
 MOST_WRAPS = 500
