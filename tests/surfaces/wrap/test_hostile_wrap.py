@@ -15,7 +15,12 @@ import pytest
 from msgspec import Raw
 
 from daemon.conftest import Place, eventually
+from meantime.kernel.errors import InvalidInput
 from meantime.surfaces.wrap import held_server
+from meantime.surfaces.wrap.background_calls import BackgroundCalls
+from meantime.surfaces.wrap.open_requests import OpenToolCall
+from meantime.surfaces.wrap.raw_messages import RawMessage
+from meantime.surfaces.wrap.wrap_hello import WrapParts
 
 from .conftest import NEVER_SOON, Host, Peer, Wrapped, lives, task_of, texts
 from .hostile_server import LIES
@@ -318,3 +323,41 @@ async def test_a_restarted_server_that_never_answers_our_handshake_is_given_up(
     held.ended(end.gone[0])
     await held.close()
     assert silent.is_closed
+
+
+class FullLedger:
+    """The tasks of an owner that records nothing."""
+
+    tries = 0
+
+    def has_empty_inbox(self, thread: str) -> bool:
+        return True
+
+    async def adopt(self, *given: Any) -> None:
+        self.tries += 1
+        raise InvalidInput("The ledger is full.")
+
+
+class GoneHost:
+    host_left, server_name = True, "hostile"
+
+    def reply(self, *given: Any) -> bool:
+        return False
+
+    def cancel_at_server(self, call: Any) -> None:
+        pass
+
+    def look_around(self) -> None:
+        pass
+
+
+@pytest.mark.anyio
+async def test_an_answer_that_nobody_reads_and_nobody_records_is_tried_once():
+    ledger, host = FullLedger(), GoneHost()
+    shared: Any = WrapParts(ledger, None, lambda _: 0, lambda _: False)  # type: ignore[arg-type]
+    calls = BackgroundCalls(host, shared)  # type: ignore[arg-type]
+    call = OpenToolCall(1, Raw(b"1"), "conv")
+    calls.begin(call, None)
+    calls.replied(call, RawMessage(id=Raw(b"1"), result=Raw(b"{}")))
+    await calls.close()
+    assert ledger.tries == 1

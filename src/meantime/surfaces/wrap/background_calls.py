@@ -190,7 +190,7 @@ class BackgroundCalls:
         LOG.warning("A call of %s could not be recorded: %s", call.tool, problem)
         reply, call.reply = call.reply, None
         del self._running[call.number]
-        if reply is not None and reply.done():
+        if reply is not None and reply.done() and not self._session.host_left:
             said = reply.result()
             if isinstance(said, str):
                 self.lost(call, said)
