@@ -17,8 +17,8 @@ def crossed_ids() -> None:
 
     new_call = HostSession._new_call
 
-    def crossed(self: HostSession, id: Raw, params: Raw) -> OpenToolCall:
-        call = new_call(self, id, params)
+    def crossed(self: HostSession, id: Raw) -> OpenToolCall:
+        call = new_call(self, id)
         other = next(
             (one for one in self._open.values() if isinstance(one, OpenToolCall) and one is not call), None
         )
