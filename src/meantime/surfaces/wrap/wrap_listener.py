@@ -19,6 +19,7 @@ from meantime.surfaces.unix_socket import UnixSocket, bind_unix
 from meantime.system.line_splitter import LineSplitter, LineTooLong
 
 from .host_session import HostSession
+from .joined_sessions import JoinedSessions
 from .wrap_hello import WrapHello, WrapParts
 
 LOG = logging.getLogger("meantime.wrap")
@@ -35,7 +36,7 @@ class WrapListener:
         self._shared = shared
         self._path = path
         self._links: set[HostLink] = set()
-        self._sessions: set[HostSession] = set()
+        self._sessions: set[HostSession | JoinedSessions] = set()
         self._server: asyncio.Server | None = None
         self._socket: UnixSocket | None = None
 
@@ -56,8 +57,9 @@ class WrapListener:
     def discard(self, link: HostLink) -> None:
         self._links.discard(link)
 
-    def begin(self, hello: WrapHello, link: HostLink) -> HostSession:
-        session = HostSession(self._shared, replace(hello, order=_native(hello.order)), link.send)
+    def begin(self, hello: WrapHello, link: HostLink) -> HostSession | JoinedSessions:
+        kind = JoinedSessions if hello.prefix else HostSession
+        session = kind(self._shared, replace(hello, order=_native(hello.order)), link.send)
         self._sessions.add(session)
         session.closed.add_done_callback(lambda _: self._sessions.discard(session))
         return session
@@ -85,7 +87,7 @@ class HostLink(asyncio.Protocol):
         self._listener = listener
         self._lines = LineSplitter(MOST_BYTES)
         self._transport: asyncio.Transport | None = None
-        self._session: HostSession | None = None
+        self._session: HostSession | JoinedSessions | None = None
         self._beside = BackgroundTasks()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -134,11 +136,11 @@ class HostLink(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         if self._session is not None:
-            self._session.server.pause(True)
+            self._session.pause(True)
 
     def resume_writing(self) -> None:
         if self._session is not None:
-            self._session.server.pause(False)
+            self._session.pause(False)
 
     def eof_received(self) -> bool:
         if self._transport is None or _has_closed(self._transport):
