@@ -1,0 +1,241 @@
+"""Real agents with a slow MCP server that knows nothing of us: without the wrap they wait until they give up;
+with it they go on, and are told once, even if wrap, server or daemon are killed in between."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from cli.person import Person, eventually, running
+from meantime.daemon.home import Home
+from meantime.daemon.owner_process import owner, terminate
+from surfaces.wrap.conftest import Peer
+
+from .installed import (
+    CLAUDE,
+    CODEX,
+    GEMINI,
+    MEANTIME,
+    OPENCODE,
+    Agent,
+    ClaudeCode,
+    Codex,
+    Gemini,
+    OpenCode,
+    greet,
+    needs,
+)
+from .installed import PATIENCE as LONG
+from .model import IDS, Model, script
+
+pytestmark = pytest.mark.slow
+TIMEOUT = 10  # seconds that an agent waits for a tool
+THRESHOLD = 1  # second
+Prompt = Callable[[str], None]
+
+
+def claude_config(agent: Agent, command: list[str]) -> None:
+    servers = {"slow": {"type": "stdio", "command": command[0], "args": command[1:]}}
+    (Path(agent.environ["HOME"]) / ".claude.json").write_text(json.dumps({"mcpServers": servers}, indent=2))
+    agent.environ["MCP_TOOL_TIMEOUT"] = str(TIMEOUT * 1_000)
+
+
+def codex_config(agent: Agent, command: list[str]) -> None:
+    ours = {name: value for name, value in agent.environ.items() if name.startswith("MEANTIME")}
+    env = ", ".join(f"{name} = {json.dumps(value)}" for name, value in ours.items())
+    config = Path(agent.environ["HOME"]) / ".codex/config.toml"
+    config.write_text(
+        f"{config.read_text()}\n[mcp_servers.slow]\ncommand = {json.dumps(command[0])}\n"
+        f"args = {json.dumps(command[1:])}\nenv = {{ {env} }}\ntool_timeout_sec = {TIMEOUT}\n"
+        f"startup_timeout_sec = {LONG}\nrequired = true\n"
+    )
+
+
+def gemini_config(agent: Agent, command: list[str]) -> None:
+    config = Path(agent.environ["HOME"]) / ".gemini/settings.json"
+    ours = {name: value for name, value in agent.environ.items() if name.startswith("MEANTIME")}
+    server = {"command": command[0], "args": command[1:], "env": ours, "timeout": TIMEOUT * 1_000}
+    config.write_text(
+        json.dumps({**json.loads(config.read_text()), "mcpServers": {"slow": server}}, indent=2)
+    )
+
+
+def opencode_config(agent: Agent, command: list[str]) -> None:
+    config = Path(agent.environ["HOME"]) / ".config/opencode/opencode.json"
+    config.parent.mkdir(parents=True)
+    server = {"type": "local", "command": command, "enabled": True, "timeout": TIMEOUT * 1_000}
+    config.write_text(json.dumps({"mcp": {"slow": server}}, indent=2))
+
+
+class AgentOf(NamedTuple):
+    kind: Any
+    name: str
+    call: dict[str, str]
+    configure: Callable[[Agent, list[str]], None]
+    offered: str  # how the model is offered the tool
+
+    @property
+    def talks(self) -> bool:
+        """Whether one process of it takes several prompts, and can be woken."""
+        return self.kind in (ClaudeCode, OpenCode)
+
+
+AGENTS = [
+    pytest.param(
+        AgentOf(ClaudeCode, "claude-code", {"tool": "mcp__slow__gate"}, claude_config, "mcp__slow__gate"),
+        marks=needs(CLAUDE),
+        id="claude-code",
+    ),
+    pytest.param(
+        AgentOf(Codex, "codex", {"tool": "gate", "namespace": "mcp__slow"}, codex_config, "mcp__slow"),
+        marks=needs(CODEX),
+        id="codex",
+    ),
+    pytest.param(
+        AgentOf(Gemini, "gemini", {"tool": "mcp_slow_gate"}, gemini_config, "mcp_slow_gate"),
+        marks=needs(GEMINI),
+        id="gemini",
+    ),
+    pytest.param(
+        AgentOf(OpenCode, "opencode", {"tool": "slow_gate"}, opencode_config, "slow_gate"),
+        marks=needs(OPENCODE),
+        id="opencode",
+    ),
+]
+
+
+@pytest.fixture
+def person(tmp_path: Path) -> Iterator[Person]:
+    one = Person(tmp_path)
+    with (tmp_path / "config.toml").open("a") as file:
+        file.write(f"[mcp]\nwrap_threshold = {THRESHOLD}\n")
+    assert one("up").code == 0
+    yield one
+    one.leave()
+
+
+@pytest.fixture
+def peer(tmp_path: Path) -> Iterator[Peer]:
+    made = Peer(tmp_path / "peer")
+    yield made
+    made.open_gate()
+
+
+@contextmanager
+def conversation(of: AgentOf, agent: Any, model: Model) -> Iterator[Prompt]:
+    """Gives prompts to one session, which is offered the tool."""
+    if of.talks:
+        more = ("--allowedTools=Bash,mcp__meantime,mcp__slow",) if of.kind is ClaudeCode else ()
+        with agent.session(*more) as prompt:
+            greet(model, prompt, of.offered)
+            yield prompt
+        return
+    turns = 0
+
+    def turn(text: str) -> None:
+        nonlocal turns
+        agent.turn(text, again=turns > 0)
+        turns += 1
+
+    yield turn
+
+
+def asked(model: Model, count: int) -> None:
+    eventually(lambda: len(model.turns) >= count, lambda: str([one.answer for one in model.turns]))
+
+
+def seen(model: Model) -> list[str]:
+    """The ids of the notices in the last question, as often as they are there, however they are escaped."""
+    return IDS.findall(html.unescape(model.turns[-1].text).replace('\\"', '"'))
+
+
+def wrap(agent: Agent, name: str) -> None:
+    """As a person does it."""
+    agent.install(name)
+    done = subprocess.run(
+        [MEANTIME, "install", name, "--wrap", "slow", "--yes"], env=agent.environ, cwd=agent.project,
+        capture_output=True, text=True, timeout=LONG, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done
+
+
+@pytest.mark.parametrize("of", AGENTS)
+def test_without_the_wrap_an_agent_waits_until_it_gives_up(
+    of: AgentOf, person: Person, model: Model, peer: Peer
+):
+    agent = of.kind(person, model)
+    of.configure(agent, peer.command())
+    with conversation(of, agent, model) as prompt:
+        before = len(model.turns)
+        prompt(script({**of.call, "arguments": {"mark": "m"}}, {"text": "It failed."}))
+        asked(model, before + 2)
+    waited = model.turns[-1].at - model.turns[-2].at
+    assert waited >= TIMEOUT - 1
+    assert "time" in model.turns[-1].said[-1].text.lower(), model.turns[-1].said[-1]
+    assert "through m" not in model.turns[-1].text
+    assert peer.lines("calls") == ["gate m"]
+
+
+@pytest.mark.parametrize("victim", ["nobody", "wrap", "server", "daemon"])
+@pytest.mark.parametrize("of", AGENTS)
+def test_with_the_wrap_an_agent_goes_on_and_is_told_once(
+    of: AgentOf, victim: str, person: Person, model: Model, peer: Peer
+):
+    agent = of.kind(person, model)
+    of.configure(agent, peer.command())
+    wrap(agent, of.name)
+    with conversation(of, agent, model) as prompt:
+        before = len(model.turns)
+        told = {"text": "I was told."}
+        prompt(script({**of.call, "arguments": {"mark": "m"}}, {"text": "It runs."}, told, told))
+        asked(model, before + 2)
+        answer = model.turns[before + 1]
+        assert "continues in the background as task t_" in answer.text
+        (task,) = [one["id"] for one in person.json("ps", "-a")["tasks"]]
+        kill(victim, person, peer)
+        peer.open_gate()
+        eventually(lambda: ended(person, task), lambda: str(person.json("ps", "-a")))
+        prompt(script({"text": "I am back."}, told))
+        eventually(lambda: seen(model), lambda: model.turns[-1].text[-2_000:])
+        settled(person)
+    assert seen(model) == [f"{task}.1"]
+    lost = victim in ("server", "daemon")
+    assert ("through m" in model.turns[-1].text) is not lost
+    assert ("lost" in model.turns[-1].text) is lost
+    assert peer.lines("calls") == ["gate m"], "it was sent once"
+
+
+def kill(victim: str, person: Person, peer: Peer) -> None:
+    if victim == "server":
+        os.kill(peer.pids[-1], signal.SIGKILL)
+    elif victim == "wrap":
+        for pid in running(person.home, "mcp", "--wrap"):
+            os.kill(pid, signal.SIGKILL)
+    elif victim == "daemon":
+        home = Home(person.home, person.folder / "config.toml")
+        found = owner(home)
+        assert found is not None
+        assert terminate(home, found.pid, signal.SIGKILL, LONG)
+
+
+def ended(person: Person, task: str) -> bool:
+    return all(one["state"] != "running" for one in person.json("ps", "-a")["tasks"] if one["id"] == task)
+
+
+def settled(person: Person) -> None:
+    asking = person.daemon()
+
+    def is_settled() -> bool:
+        threads = asking.get("/v1/threads")["threads"]
+        return not any(one["active"] or one["unread"] or one["leased"] for one in threads)
+
+    eventually(is_settled, lambda: str(asking.get("/v1/threads")))
