@@ -153,6 +153,9 @@ def test_codex_has_a_table_and_hooks(owner: Owner):
     assert "MEANTIME_NO_START" in given
     hooks = json.loads((owner.user / ".codex/hooks.json").read_text())["hooks"]
     assert list(hooks) == ["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop"]
+    told, wakes = (group["hooks"][0]["command"] for group in hooks["Stop"])
+    assert "stop --host codex" in told
+    assert wakes.endswith("wait --host codex")
 
 
 def test_codex_waits_for_our_server_but_not_in_a_project(owner: Owner):

@@ -3,7 +3,7 @@
 agent        idle, when work ends       class    subagents
 claude-code  takes a turn of its own    B        told: the root session
 opencode     takes a turn of its own    B        told: the root session
-codex        told with the next prompt  B        told: the root session
+codex        takes a turn of its own    B        told: the root session
 gemini       told with the next prompt  B        told: the root session
 goose        told with the next prompt  C        told: the root session
 """
@@ -120,7 +120,7 @@ HOSTS = (
     ),
     Host(
         name="codex", package="@openai/codex", program=CODEX, kind=Codex,
-        wakes=False, wakes_on_restart=False, told_at_the_end=False,
+        wakes=True, wakes_on_restart=False, told_at_the_end=False,
         ready="Ask Codex to do anything", works="esc to interrupt",
         words=("--dangerously-bypass-hook-trust",), again=("resume", "--last"),
         once=("exec", "--dangerously-bypass-hook-trust", "--skip-git-repo-check"),

@@ -13,8 +13,8 @@ import pytest
 from meantime import Call, Meantime, Thread
 from meantime.surfaces.hooks import hook_delivery
 from meantime.surfaces.hooks.hook_delivery import Boundary, HookDelivery
-from meantime.surfaces.hooks.hook_events import POST_TOOL, STOP
-from meantime.surfaces.hooks.idle_wait import IdleWaits
+from meantime.surfaces.hooks.hook_events import CODEX, POST_TOOL, STOP, WAIT
+from meantime.surfaces.hooks.idle_wait import QUEUED, IdleWaits
 from runtimes import runtime_of
 
 pytestmark = pytest.mark.anyio
@@ -161,4 +161,16 @@ async def test_a_wait_leaves_nothing_leased_that_came_while_it_looked(
     monkeypatch.setattr(hooks, "missing", written_first)
     told = await asyncio.wait_for(IdleWaits(mt._runtime).wait(hooks, at), 30)
     assert told.over
+    assert (await mt.notices("leased")).total == 0
+
+
+async def test_a_wait_for_codex_gives_a_prompt_and_leases_nothing(
+    mt: Meantime, thread: Thread, hooks: HookDelivery, tmp_path: Path
+):
+    """The hook of that prompt tells it: a prompt that never arrives takes no notice with it."""
+    await (await thread.start(Call(asyncio.sleep, 0))).wait()
+    at = boundary(tmp_path / "t.jsonl", WAIT)._replace(host=CODEX)
+    told = await asyncio.wait_for(IdleWaits(mt._runtime).wait(hooks, at), 30)
+    assert (told.text, told.turn) == (QUEUED, "")
+    assert (await mt.notices("unread")).total == 1
     assert (await mt.notices("leased")).total == 0

@@ -21,6 +21,7 @@ from . import hook_http
 from .hook_events import (
     AGENTS,
     CLAUDE_CODE,
+    CODEX,
     CURSOR,
     EVENTS,
     GEMINI,
@@ -35,7 +36,7 @@ from .hook_events import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any, TextIO
 
 BUDGET = 1.8  # seconds, in all
@@ -211,16 +212,31 @@ def _told(call: HookCall) -> int:
 
 def _woken(call: HookCall) -> int:
     """In the background of an agent that has ended its turn. It may be there for hours."""
+    if not os.path.exists(call.home.http_address):
+        return 0
+    if call.host == CODEX:
+        from . import codex_queue
+
+        return codex_queue.wake_later(call.session, lambda is_wanted: _waited(call, is_wanted)[0])
     from meantime.system.output_reader import is_read
 
     parent = os.getppid()
+    text, turn = _waited(call, lambda: os.getppid() == parent and is_read())
+    if text and _printed(sys.stderr, text):
+        return WAKE
+    if text:
+        _give_back(call, turn, time.monotonic() + BUDGET)
+    return 0
+
+
+def _waited(call: HookCall, is_wanted: Callable[[], bool]) -> tuple[str, str]:
+    """The text that wakes the agent, and the turn that holds it; empty where nothing is left to wait for, or
+    nobody wants it any more."""
     until = time.monotonic() + RETURN
-    if not os.path.exists(call.home.http_address):
-        return 0
-    while os.getppid() == parent and is_read():
+    while is_wanted():
         try:
             text, turn, over = hook_http.told(
-                call.home.http_address, call.thread, call.question, None, parent
+                call.home.http_address, call.thread, call.question, None, is_wanted
             )
             until = time.monotonic() + RETURN
         except hook_http.DaemonGone:
@@ -228,14 +244,9 @@ def _woken(call: HookCall) -> int:
                 raise
             time.sleep(PAUSE)
             continue
-        if text and _printed(sys.stderr, text):
-            return WAKE
-        if text:
-            _give_back(call, turn, time.monotonic() + BUDGET)
-            return 0
-        if over:
-            return 0
-    return 0
+        if text or over:
+            return text, turn
+    return "", ""
 
 
 def _give_back(call: HookCall, turn: str, until: float) -> None:

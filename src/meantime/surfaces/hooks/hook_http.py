@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import time
 
 from meantime.daemon.home import reach
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 LOOK = 5.0  # seconds: as long may a host that is gone go unnoticed
@@ -24,15 +24,17 @@ class DaemonRefused(Exception):
 
 
 def told(
-    address: str, thread: str, question: str, until: float | None, parent: int = 0
+    address: str, thread: str, question: str, until: float | None, is_wanted: Callable[[], bool] | None = None
 ) -> tuple[str, str, bool]:
     """The text, the turn that holds it, and whether nothing is left to wait for."""
-    found = request(address, f"/v1/threads/{part(thread)}/tell", question, until, parent)
+    found = request(address, f"/v1/threads/{part(thread)}/tell", question, until, is_wanted)
     return found.get("text") or "", found.get("turn") or "", bool(found.get("over"))
 
 
-def request(address: str, path: str, body: str, until: float | None, parent: int = 0) -> dict[str, Any]:
-    """The daemon's answer. `until` is when it must be here; None waits as long as somebody may want it."""
+def request(
+    address: str, path: str, body: str, until: float | None, is_wanted: Callable[[], bool] | None = None
+) -> dict[str, Any]:
+    """The daemon's answer. `until` is when it must be here; None waits as long as `is_wanted` says so."""
     from _socket import AF_UNIX, SOCK_STREAM, socket  # the module `socket` takes as long as all of this
 
     data = body.encode()
@@ -45,7 +47,7 @@ def request(address: str, path: str, body: str, until: float | None, parent: int
         talk.settimeout(_left(until))
         _connect(talk, address, until)
         talk.sendall(head.encode() + data)
-        return _answer(_read(talk, until, parent))
+        return _answer(_read(talk, until, is_wanted))
     except TimeoutError:
         raise DaemonGone("The daemon took too long.") from None
     except OSError as problem:
@@ -63,16 +65,14 @@ def _connect(talk: Any, address: str, until: float | None) -> None:
             time.sleep(min(0.02, _left(until)))
 
 
-def _read(talk: Any, until: float | None, parent: int) -> bytes:
+def _read(talk: Any, until: float | None, is_wanted: Callable[[], bool] | None) -> bytes:
     found = b""
     while len(found) < MOST:
         talk.settimeout(_left(until))
         try:
             piece = talk.recv(65_536)
         except TimeoutError:
-            from meantime.system.output_reader import is_read  # for one that waits long: a hook is short
-
-            if until is not None or os.getppid() != parent or not is_read():
+            if until is not None or is_wanted is None or not is_wanted():
                 raise
             continue
         if not piece:

@@ -9,9 +9,16 @@ from meantime.kernel.lifecycle import ACTIVE
 from meantime.ports.tasks import Tasks, ThreadCount
 
 from .hook_delivery import AT_ONCE, Boundary, HookDelivery, Told
+from .hook_events import CODEX
 
 ROUND = 5.0  # seconds without news after which it looks again
 LOOK = 0.5  # seconds between two looks into the transcript, while something in it is waited for
+# Codex is woken by a prompt, and told by the hook of that prompt: a prompt that waits in its queue for long,
+# or is there twice, tells nothing twice.
+QUEUED = (
+    "Background work has ended. Its notices come with this message, or came with an earlier one. "
+    "This is an automatic message of Meantime; no human wrote it."
+)
 
 
 class Waiter:
@@ -57,7 +64,7 @@ class IdleWaits:
             if woken is not None and not own.replaced:
                 seen = woken
                 await telling.gather(at.thread)
-                told = await telling.tell(at)
+                told = Told(QUEUED) if at.host == CODEX else await telling.tell(at)
                 if told.text:
                     return told
         return Told(over=True)

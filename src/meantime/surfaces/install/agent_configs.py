@@ -81,6 +81,8 @@ def codex(place: Place, command: Sequence[str], wanted: bool) -> list[FileChange
         # is generous, and nobody else's Codex depends on it.
         table += f"required = true\nstartup_timeout_sec = {CODEX_START}\n"
     hooks = _hooks(command, "codex", {}, 10, CLAUDE)
+    waits = {"type": "command", "command": line(command, "wait", "codex"), "timeout": 10}
+    hooks["Stop"].append({"hooks": [waits]})  # it leaves a process that waits, and ends
     return [
         _toml(folder / "config.toml", table, wanted),
         _json(folder / "hooks.json", None, {}, hooks, wanted),
