@@ -14,7 +14,7 @@ test: $(VENV)/.tested .agents/.tested .foreign/.ready
 	$(RUN) -m pytest -q -n 3 --dist loadgroup -m "not slow"
 
 # All of it, with what takes long and with every agent that can be installed.
-test-all: $(VENV)/.tested .agents/.all .foreign/.ready .typescript/.ready .frameworks/.ready
+test-all: $(VENV)/.tested .agents/.all .foreign/.ready .servers/.ready .typescript/.ready .frameworks/.ready
 	$(RUN) -m pytest -q -n 3 --dist loadgroup
 
 check: $(VENV)/.tested .typescript/.ready
@@ -113,6 +113,14 @@ browsers: .browsers/.ready
 .foreign/.ready: tests/integrations/mcp/foreign.txt
 	@PYTHON=$(PYTHON) tests/integrations/mcp/install
 
+# Unmodified MCP servers from npm and PyPI, which the tests of the wrap ask with and without it. Where they cannot
+# be installed these tests are skipped, but not where CI=true.
+.servers/.ready: tests/surfaces/wrap/servers/package.json tests/surfaces/wrap/servers/requirements.txt
+	@PYTHON=$(PYTHON) tests/surfaces/wrap/servers/install
+
+.PHONY: servers
+servers: .servers/.ready
+
 # Agent frameworks, in an environment of their own. Where they cannot be installed their tests are skipped, but
 # not where CI=true. `make frameworks` installs them; tests/integrations/test_frameworks.py runs their tests.
 .frameworks/.ready: tests/frameworks/frameworks.txt
@@ -160,4 +168,4 @@ peers:
 crash-peers: .peers-crash/.ready .frameworks/.ready .agents/.tested
 
 clean:
-	rm -rf $(VENV) .foreign .frameworks .queues .peers-crash .browsers .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage
+	rm -rf $(VENV) .foreign .servers .frameworks .queues .peers-crash .browsers .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage

@@ -47,6 +47,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="here",
         help="worker: the lessons and tests/runtime run with their work at a worker (tests/worker_mode.py)",
     )
+    parser.addoption(
+        "--carrier",
+        choices=["memory", "nats"],
+        default="memory",
+        help="with --place=worker: over what the owner and its worker speak",
+    )
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
@@ -82,7 +88,7 @@ def _is_placed(item: pytest.Item) -> bool:
 @pytest.fixture(autouse=True)
 def placed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.config.getoption("--place") == "worker":
-        worker_mode.install(monkeypatch)
+        worker_mode.install(monkeypatch, str(request.config.getoption("--carrier")))
 
 
 def _shuffled(items: list[pytest.Item], seed: int) -> list[pytest.Item]:

@@ -15,7 +15,8 @@ FOLDERS = ("fundamentals", "runtime")
 HEAD = """# Tests with their work at a worker
 
 `pytest --place=worker tests/fundamentals tests/runtime` runs the lessons and the scenarios of the runtime \
-with their functions and commands at a worker, over a carrier in memory; `tests/worker_mode.py` says how. \
+with their functions and commands at a worker, over a carrier in memory; with `--carrier=nats` over a NATS \
+server. `tests/worker_mode.py` says how. \
 The tests below stay with the owner, because they are about its process. `tools/write_placed_tests.py` \
 writes this page.
 

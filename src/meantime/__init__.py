@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         TaskLost,
         TaskTimedOut,
     )
+    from .kernel.event_notices import NoticeRate
     from .kernel.lifecycle import Status
     from .kernel.limits import Limits, Retention
     from .kernel.model import (
@@ -88,6 +89,7 @@ _HOMES = {
         "LedgerDamaged LedgerError LedgerTooNew LimitReached MeantimeError NotFound NotInWork NotResumable "
         "Refused RetryNotSupported StillRunning TaskCancelled TaskEnded TaskFailed TaskLost TaskTimedOut"
     ),
+    "kernel.event_notices": "NoticeRate",
     "kernel.lifecycle": "Status",
     "kernel.limits": "Limits Retention",
     "kernel.model": (
@@ -150,6 +152,7 @@ __all__ = [
     "NotResumable",
     "Notice",
     "NoticePage",
+    "NoticeRate",
     "OpenCodeHost",
     "Output",
     "Part",

@@ -391,6 +391,13 @@ class Thread:
         data: text or bytes.
         eof: True closes the stdin."""
 
+    def notify(self, ref: Ref, text: str) -> str:
+        """Tells this conversation something about a task before the task ends, as endings are told. Returns
+        "sent", or "waiting" where it is told together with the next ones.
+
+        ref: the task, which must not have ended.
+        text: what to tell; it is cut at 4,000 characters."""
+
     def answer(self, ref: Ref, text: str, *, scope: str | None = None, by: str = "agent") -> Task:
         """Answers the question of a task that waits for input.
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .person import Person
+import shlex
+
+from .person import MEANTIME, Person, eventually
 
 
 def test_named_tasks_are_cleared_and_deleted(person: Person):
@@ -48,3 +50,21 @@ def test_show_says_whether_the_conversation_was_told(person: Person):
     person("wait", "-q", id)
     (line,) = [line for line in person("show", id).out.splitlines() if line.startswith("told")]
     assert line.split() == ["told", "unread"]
+
+
+def test_a_command_tells_its_conversation_before_it_ends(person: Person):
+    script = shlex.join([*MEANTIME, "notify", "half of it"]) + " && echo told && sleep 600"
+    id = person.start("--thread", "builds", "-n", "build", "--", "sh", "-c", script)
+    eventually(lambda: "told" in person("logs", id).out)
+    inbox = person("inbox", "builds").out
+    assert "half of it" in inbox
+    assert person("notify", "--task", id, "and", "more").out.startswith(("sent", "waiting"))
+    person("cancel", "-w", id)
+    late = person("notify", "--task", id, "late")
+    assert (late.code, "has ended" in late.err) == (person("send", id, "late").code, True)
+
+
+def test_a_notice_needs_a_task(person: Person):
+    refused = person("notify", "to whom")
+    assert (refused.code, "--task ID" in refused.err) == (2, True)
+    assert person("notify", "--task", "nobody", "hello").code == 3

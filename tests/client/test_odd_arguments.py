@@ -45,6 +45,7 @@ RIGHT: dict[str, dict[str, Any]] = {
     "read": {"ref": "said", "thread": None, "stream": "both", "offset": 0, "limit": 10},
     "tail": {"ref": "said", "thread": None, "stream": "both", "lines": 1, "limit": 10},
     "wait_output": {"ref": "said", "thread": None, "stream": "both", "seen": 0},
+    "notify": {"ref": "said", "thread": None, "text": "x"},
     "send": {"ref": "said", "thread": None, "data": "x", "eof": False},
     "lines": {"ref": "agent", "thread": None, "kinds": [], "roles": [], "last": None},
     "line_page": {"ref": "agent", "thread": None, "offset": 0, "most": 1 << 20},

@@ -12,26 +12,36 @@ import pytest
 from meantime import Call, LedgerDamaged, Meantime
 from meantime.ports.store import Query
 from meantime.stores.sqlite.commit import SQL
+from meantime.stores.sqlite.sql import _statements, migrations
 from runtimes import runtime_of
 
 pytestmark = pytest.mark.anyio
 COLUMNS = ("agent", "words", "session", "duration", "follows")
 
 
+def with_the_first_notices(db: sqlite3.Connection) -> None:
+    """The table of notices as the first schema had it: each was the ending of a run."""
+    db.execute("ALTER TABLE notices RENAME TO newer")
+    for name in ("notices_open", "notices_leased", "notices_parked"):
+        db.execute(f"DROP INDEX {name}")
+    for statement in _statements(migrations()[1]):
+        if " notices" in statement:
+            db.execute(statement)
+    kept = "thread, number, run, state, turn, deliveries, failures, parked_for, at, told_at, nonce"
+    db.execute(f"INSERT INTO notices (task, {kept}) SELECT source, {kept} FROM newer")
+    db.execute("DROP TABLE newer")
+
+
 def without_counters(db: sqlite3.Connection) -> None:
-    """As it was before the fifth schema, and so before the sixth."""
+    """As it was before the fifth schema, and so before later ones."""
+    with_the_first_notices(db)
     db.execute("DROP INDEX tasks_by_parent")
     for table, column in (("tasks", "kind"), ("tasks", "parent"), ("threads", "turns"), ("threads", "turn")):
         db.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
-    db.execute("ALTER TABLE notices DROP COLUMN turn_number")
-    for trigger in ("ended_task_deleted", "settled_notice_deleted"):
-        db.execute(f"DROP TRIGGER {trigger}")
+    db.execute("DROP TRIGGER ended_task_deleted")
     for table in ("ended_counts", "settled_counts", "checkpoints"):
         db.execute(f"DROP TABLE {table}")
-    for index in ("notices_leased", "notices_parked"):
-        db.execute(f"DROP INDEX {index}")
-    for table in ("notices", "events"):
-        db.execute(f"ALTER TABLE {table} DROP COLUMN sum")
+    db.execute("ALTER TABLE events DROP COLUMN sum")
     for table in ("tasks", "runs", "transcripts"):  # bodies had no checksum in front
         db.execute(f"UPDATE {table} SET body = CAST('{{' || substr(body, 19) AS BLOB)")
     (_, _, path) = db.execute("PRAGMA database_list").fetchone()

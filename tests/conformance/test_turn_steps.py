@@ -32,7 +32,7 @@ def filled(unread: int) -> sqlite3.Connection:
         searched = ("call", "x", None, 1.0, "call", None)
         given = (task.id, "a", "completed", 1, 1, None, None, 0, 1.0, encode(task), *searched)
         row = db.execute(SQL["insert_task"], given).lastrowid
-        db.execute(SQL["insert_notice"], ("a", number, row, 1, "unread", 1.0, None))
+        db.execute(SQL["insert_notice"], ("a", number, 0, row, 1, 0, "unread", 1.0, None, None))
     db.execute("COMMIT")
     return db
 

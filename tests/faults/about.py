@@ -24,6 +24,8 @@ ABOUT = {
     "quiet": "The daemon is killed around the file that says that a conversation has nothing to be told.",
     "mcp-clients": "MCP clients send what they should not, and leave when they should not.",
     "mcp-servers": "MCP servers answer twice, never, late, too much, or with nonsense.",
+    "wrap": "A host, its wrap, the daemon and the wrapped server are killed at swept moments of a call: "
+    "before the server has it, while it runs, around its answer, in the background, and around its telling.",
     "scarce": "The daemon has no descriptors left.",
     "full": "The disk of the daemon's home is really full.",
     "workers-memory": "2,000 functions and commands at three workers, each a process; a fifth of all "

@@ -28,6 +28,7 @@ from . import (
     toolcalls,
     verbs,
     versions,
+    wraps,
 )
 from .judge import Tally
 from .workers import brokers, play
@@ -82,6 +83,7 @@ FAMILIES = (
     Family("quiet", "kill around a hook's quiet file", quiet.sweep, (40,), (1,), strace.missing, slow=True),
     Family("mcp-clients", "hostile clients of the MCP server", mcp_clients.run, (0,), (5,), slow=True),
     Family("mcp-servers", "hostile MCP servers", mcp_servers.run, (0,), (3,), slow=True),
+    Family("wrap", "kill of host, wrap, daemon, wrapped server", wraps.run, (6, 12), (2, 3), slow=True),
     Family("scarce", "a daemon without descriptors", scarce.run, (8,), (2,)),
     Family("damage", "damage to every file of a ledger", damage.run, (520,), (8,)),
     Family(

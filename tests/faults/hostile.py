@@ -173,6 +173,8 @@ async def _nothing(thread: Thread, hostile: Hostile) -> str:
 
 
 async def _found_ended(thread: Thread, hostile: Hostile) -> None:
+    """It may have ended after its first owner, whose successor then hears of it in a moment."""
+    await thread.wait(hostile.mark, timeout=COMES_UP)
     task = await thread.get(hostile.mark)
     assert task.status == "completed", f"after the restart it is {task.status}"
 

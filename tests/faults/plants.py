@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from meantime.kernel.notices import notice_id
+from meantime.kernel.notice_sources import notice_id
 from meantime.runtime.runtime import Runtime
 from meantime.thread import Turn
 

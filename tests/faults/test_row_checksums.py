@@ -70,7 +70,7 @@ async def test_a_column_beside_the_body(ledger: Path, column: str) -> None:
     [("notices", "at = 1.0"), ("notices", "number = number + 100"), ("events", "kind = 'x'")],
 )
 async def test_notices_and_events(ledger: Path, table: str, change: str) -> None:
-    where = "task = 3" if table == "notices" else "seq = 3"
+    where = "source = 3" if table == "notices" else "seq = 3"
     execute(ledger, f"UPDATE {table} SET {change} WHERE {where}")
     async with Meantime.open(ledger) as mt:
         assert (await mt.stats())["unreadable"] == 1
@@ -172,8 +172,8 @@ async def test_damage_to_an_index_of_a_large_ledger_is_found_and_remembered(
 
 async def test_a_spoiled_letter_of_the_schema_is_damage(ledger: Path) -> None:
     content = ledger.read_bytes()
-    assert content.count(b"parked_for TEXT ") == 1
-    ledger.write_bytes(content.replace(b"deliveries INTEGER", b"deliverims INTEGER"))
+    assert content.count(b"deliveries  INTEGER") == 1
+    ledger.write_bytes(content.replace(b"deliveries  INTEGER", b"deliverims  INTEGER"))
     with pytest.raises(LedgerDamaged, match="set aside"):
         async with Meantime.open(ledger):
             pass

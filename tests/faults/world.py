@@ -10,7 +10,8 @@ from meantime import Agent, Meantime, MeantimeError, Refused, Settings, Thread
 from meantime.kernel.lifecycle import ACTIVE
 from meantime.kernel.limits import Limits
 from meantime.kernel.model import Task
-from meantime.kernel.notices import Notice, notice_id
+from meantime.kernel.notice_sources import notice_id
+from meantime.kernel.notices import Notice
 from meantime.kernel.outcomes import Report
 from meantime.kernel.payloads import jsonable
 from meantime.ports.runner import Abilities, Assignment, Context

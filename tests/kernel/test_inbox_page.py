@@ -6,7 +6,7 @@ import pytest
 
 from meantime.kernel.inbox_page import inbox_entry
 from meantime.kernel.lifecycle import Status
-from meantime.kernel.notices import NoticeState
+from meantime.kernel.notices import Notice, NoticeState
 
 from .make import make_task
 
@@ -21,5 +21,6 @@ from .make import make_task
     ],
 )
 def test_a_parked_entry_says_why(parked_for: str, reason: str):
-    entry = inbox_entry(make_task(Status.COMPLETED), 1, NoticeState.PARKED, failures=5, parked_for=parked_for)
+    notice = Notice(make_task(Status.COMPLETED), 1, "n0nce", state=NoticeState.PARKED)
+    entry = inbox_entry(notice, failures=5, parked_for=parked_for)
     assert entry.reason == reason

@@ -19,7 +19,8 @@ from meantime.kernel.model import (
     TimedOut,
     Work,
 )
-from meantime.kernel.notices import Message, Notice, Part, canonical, notice_id, payload_text, summary
+from meantime.kernel.notice_sources import notice_id
+from meantime.kernel.notices import Message, Notice, Part, canonical, payload_text, summary
 
 from .make import OUTCOMES, make_task
 

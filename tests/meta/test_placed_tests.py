@@ -10,6 +10,7 @@ import write_placed_tests as tool
 
 CORE = ["tests/fundamentals", "-k", "hand_off or told_once or cancel or limits or commands"]
 ALL = ["tests/fundamentals", "tests/runtime"]
+NATS = [*CORE[:2], "hand_off or told_once or cancel or progress or commands or logs", "--carrier=nats"]
 
 
 def test_the_page_lists_every_test_that_stays_with_its_owner():
@@ -21,7 +22,11 @@ def test_every_exception_has_a_reason():
         assert len(reason) > 20, f"{file}: {test}"
 
 
-@pytest.mark.parametrize("chosen", [CORE, pytest.param(ALL, marks=pytest.mark.slow)], ids=["core", "all"])
+@pytest.mark.parametrize(
+    "chosen",
+    [CORE, pytest.param(ALL, marks=pytest.mark.slow), pytest.param(NATS, marks=pytest.mark.slow)],
+    ids=["core", "all", "over NATS"],
+)
 def test_lessons_hold_with_their_work_at_a_worker(chosen: list[str]):
     pytest_call = [
         sys.executable,

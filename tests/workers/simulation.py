@@ -289,7 +289,7 @@ class Worker:
         journal = {
             nonce: msgspec.json.decode(data, type=JournalEntry) for nonce, data in self.journal.items()
         }
-        self.state = self.world.worker_state(f"home-{self.name}", "boot", journal)
+        self.state = self.world.worker_state(f"home-{self.name}", "boot", journal, "key")
         self.is_up = True
         self.do(self.state.recover())
         self._tick(self.life)
@@ -309,7 +309,9 @@ class Worker:
         runs = tuple(self.state.journal)
         home = self.state.home
         self.say(
-            say.AliveMessage(home=home, boot="boot", pool=POOL, slots=self.slots, runs=runs, kinds=self.kinds)
+            say.AliveMessage(
+                home=home, boot="boot", pool=POOL, slots=self.slots, runs=runs, kinds=self.kinds, key="key"
+            )
         )
         for _ in range(len(self.world.queue)):
             if self.state.taken >= self.slots:

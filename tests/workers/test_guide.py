@@ -37,7 +37,7 @@ pytestmark = pytest.mark.xdist_group("workers")
 
 def blocks(language: str) -> list[str]:
     text = PAGE.read_text("utf-8")
-    part = text[text.index("## On other machines") : text.index("## Sizing")]
+    part = text[text.index("## On other machines") : text.index("## What a worker performs")]
     return re.findall(rf"^```{language}\n(.*?)^```$", part, re.MULTILINE | re.DOTALL)
 
 

@@ -6,11 +6,13 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from meantime import Call, Shell, Status
 from meantime.app.system_clock import SystemClock
 from meantime.carriers.memory import MemoryBroker, MessageFaults
-from meantime.workers.messages import GrantedMessage, encode
+from meantime.workers.messages import GrantedMessage, SendMessage, encode
+from meantime.workers.sender_numbers import MOST_SENDERS, SenderNumbers
 
 from . import jobs
 from .conftest import PLACE, Site, until
@@ -247,6 +249,74 @@ async def test_a_later_owner_can_send_to_a_command(site: Site):
         while not (await mt.get(handle.id)).ended:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
     assert (await mt.log(handle.id).read()).text == "one two\n"
+
+
+async def test_an_owner_whose_clock_was_turned_back_can_send_to_a_command(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+):
+    """The worker writes each send once, and goes by the owner's life and its count, not by a clock."""
+    mt = await site.open()
+    worker = await site.worker()
+    handle = await mt.thread("a").start(Shell("read x; read y; echo $x $y", open_stdin=True), place=PLACE)
+    await until(lambda: worker.state.running == 1)
+    await handle.send("one\n")
+    await site.close()
+    now = SystemClock.now
+    monkeypatch.setattr(SystemClock, "now", staticmethod(lambda: now() - 3_600))
+    mt = await site.open()
+    await mt.send(handle.id, "two\n")
+    async with asyncio.timeout(20):
+        while not (await mt.get(handle.id)).ended:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+    assert (await mt.log(handle.id).read()).text == "one two\n"
+
+
+async def test_a_send_that_is_repeated_is_written_once(site: Site):
+    mt = await site.open()
+    worker = await site.worker()
+    handle = await mt.thread("a").start(Shell("cat", open_stdin=True), place=PLACE)
+    await until(lambda: worker.state.running == 1)
+    (run,) = worker.runs.values()
+    first = SendMessage(ask="a", nonce=run.granted.nonce, number=7, data=b"one\n", sender="owner-1")
+    for message in (
+        first,
+        first,
+        replace(first, number=6),
+        replace(first, sender="owner-2", number=1),
+        first,
+    ):
+        assert (await run.answer(message)).error is None
+    await handle.send("", eof=True)
+    await handle.wait(20)
+    assert (await handle.log.read()).text == "one\none\n"  # of each owner one
+
+
+async def test_a_worker_whose_clock_was_turned_back_still_reports_progress(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+):
+    """Lists at the owner show the last line of a command, of the worker's earlier life and of this one."""
+    mt = await site.open()
+    await site.worker()
+    line = f"echo before; while [ ! -e {site.folder}/go ]; do sleep 0.05; done; echo after; sleep 60"
+    handle = await mt.thread("a").start(Shell(line), place=PLACE)
+    task = await handle.get()
+    await until(lambda: site.pools.last_line(task)[0] == "before")
+    await site.leave()
+    now = SystemClock.now
+    monkeypatch.setattr(SystemClock, "now", staticmethod(lambda: now() - 3_600))
+    await site.worker()
+    (site.folder / "go").touch()
+    await until(lambda: site.pools.last_line(task)[0] == "after")
+    await handle.cancel(wait=True)
+
+
+def test_senders_that_are_remembered_have_a_limit():
+    numbers = SenderNumbers()
+    for life in range(MOST_SENDERS + 1):
+        numbers.note(f"life-{life}", 5)
+    assert numbers.is_new("life-0", 1)
+    assert not numbers.is_new("life-1", 5)
+    assert numbers.is_new("life-1", 6)
 
 
 async def test_a_run_that_was_left_behind_is_acknowledged_when_it_ends(site: Site):

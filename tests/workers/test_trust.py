@@ -14,12 +14,14 @@ import pytest
 from meantime import Call, Shell, Status
 from meantime.app.system_clock import SystemClock
 from meantime.carriers.memory import MemoryBroker
+from meantime.kernel.model import Run, Task, Work
 from meantime.workers import message_parts
 from meantime.workers import messages as say
 from meantime.workers.message_parts import PIECE, PartAssembly, cut
 from meantime.workers.owner_key import Signer
 from meantime.workers.owner_post import MOST_SENDERS, OwnerPost
 from meantime.workers.owner_state import MOST_HOMES, MOST_WORKERS, OwnerState
+from meantime.workers.worker_process import Worker
 
 from . import jobs
 from .conftest import JOBS, PLACE, Site, until
@@ -129,13 +131,38 @@ async def test_messages_of_the_owner_that_are_sent_again_do_nothing_twice(site: 
     assert log.read_text() == "run\nsecond\n"
 
 
+def _grant(worker: Worker, site: Site, nonce: str, work: Work, place: str = PLACE) -> None:
+    """As the owner would, signed and sealed, for a claim of this worker that waits."""
+    offer = say.OfferMessage(task="t_1", fence=(1, 1), pool="default", work="call", name=f"{JOBS}:length")
+    worker.state.offered(offer, nonce)
+    task = Task(id=nonce, thread="a", work=work, status=Status.RUNNING, run=Run(), place=place)
+    key = worker.state.key
+    granted = site.pools._seal.sealed(say.GrantedMessage(nonce=nonce, task=task), key, "w1")
+    assert granted is not None
+    site.pools._post.tell("w1", granted)
+
+
 async def test_a_grant_of_work_that_is_not_allowed_here_is_not_begun(site: Site):
     """Even with the owner's signature: commands only where they are allowed, functions only of `tools`."""
     await site.open()
     worker = await site.worker(shell=False)
-    for kind, name in (("shell", "evil"), ("call", "os:system"), ("call", f"{JOBS}:os.system")):
-        offer = say.OfferMessage(task="t_1", fence=(1, 1), pool="default", work=kind, name=name)
-        assert not worker._can(offer)
+    evil = site.folder / "evil"
+    refused = {
+        "a command": (Work("shell", "evil", {"command": f"touch {evil}"}), PLACE),
+        "a function of no module": (Work("call", "os:system", {"args": [f"touch {evil}"]}), PLACE),
+        "a name in a module": (Work("call", f"{JOBS}:os.system", {"args": [f"touch {evil}"]}), PLACE),
+        "another pool": (Work("call", f"{JOBS}:touch", {"args": [str(evil)]}), "pool:other"),
+        "a label that it lacks": (Work("call", f"{JOBS}:touch", {"args": [str(evil)]}), f"{PLACE}?gpu=a100"),
+    }
+    for nonce, (work, place) in refused.items():
+        _grant(worker, site, nonce, work, place)
+        await until(lambda nonce=nonce: nonce not in worker.state.pending)
+        assert nonce not in worker.state.journal, nonce
+        assert nonce not in worker.runs, nonce
+    good = site.folder / "good"
+    _grant(worker, site, "allowed", Work("call", f"{JOBS}:touch", {"args": [str(good)]}))
+    await until(good.exists)
+    assert not evil.exists()
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from meantime.kernel.constraints import (
     seconds,
     whole,
 )
+from meantime.kernel.event_notices import NoticeRate
 from meantime.kernel.limits import Limits, PluginDefaults, Retention
 from meantime.kernel.model import InlineLimits
 from meantime.kernel.wake_budget import WakeBudget
@@ -103,6 +104,7 @@ class RetentionSection(Struct, frozen=True):
     history_seconds: Annotated[float, AGE, "how long told endings stay in the ledger"] = 30 * 86_400.0
     history_tasks: Annotated[int, COUNT, "and how many of them"] = 200_000
     journal_events: Annotated[int, COUNT, "events in the journal"] = 100_000
+    told_events: Annotated[int, COUNT, "told events of one task before its end"] = 1_000
     unclaimed_seconds: Annotated[
         float, AGE, "after which notices of a thread that nobody serves are parked"
     ] = 7 * 86_400.0
@@ -144,6 +146,13 @@ class WakesSection(Struct, frozen=True):
     rounds: Annotated[int, LIMIT, "of being woken, starting something, and being woken by it"] = 120
     seconds: Annotated[float, PAUSE, "in which so many may be; over it, each wake waits longer"] = 300.0
     longest: Annotated[float, PAUSE, "seconds that one wake waits at most"] = 60.0
+
+
+class NoticesSection(Struct, frozen=True):
+    """How often one task may tell its conversation something before it ends; the rest is told together."""
+
+    seconds: Annotated[float, PAUSE, "between two notices of one task"] = 1.0
+    per_minute: Annotated[int, whole(1, 1_000), "notices of one task in a minute"] = 30
 
 
 class HttpSection(Struct, frozen=True):
@@ -259,6 +268,7 @@ class Config(Struct, frozen=True):
     ledger: LedgerSection = LedgerSection()
     runtime: RuntimeSection = RuntimeSection()
     wakes: WakesSection = WakesSection()
+    notices: NoticesSection = NoticesSection()
     http: HttpSection = HttpSection()
     executors: ExecutorsSection = ExecutorsSection()
     engine: EngineSection = EngineSection()
@@ -298,6 +308,7 @@ def settings_of(config: Config) -> Settings:
         worker_wait=config.engine.wait,
         place=config.engine.place,
         wakes=WakeBudget(**_fields(config.wakes)),
+        notices=NoticeRate(**_fields(config.notices)),
         plugins=PluginDefaults(**_fields(config.plugins)),
         output_head=config.output.head,
         output_ring=config.output.ring,

@@ -38,16 +38,17 @@ CONTRADICTIONS = {
     "ended without a notice": f"""
         SELECT t.id || '.' || t.run FROM tasks AS t
         WHERE t.status IN {ENDED} AND NOT EXISTS
-          (SELECT 1 FROM notices AS n WHERE n.task = t.seq AND n.run = t.run)""",
+          (SELECT 1 FROM notices AS n WHERE n.kind = 0 AND n.source = t.seq AND n.run = t.run)""",
     "an earlier run ended without a notice": """
         SELECT r.task_id || '.' || r.run FROM runs AS r JOIN tasks AS t ON t.id = r.task_id
-        WHERE NOT EXISTS (SELECT 1 FROM notices AS n WHERE n.task = t.seq AND n.run = r.run)""",
+        WHERE NOT EXISTS
+          (SELECT 1 FROM notices AS n WHERE n.kind = 0 AND n.source = t.seq AND n.run = r.run)""",
     "a notice without its task": """
         SELECT n.thread || ' #' || n.number FROM notices AS n
-        WHERE NOT EXISTS (SELECT 1 FROM tasks AS t WHERE t.seq = n.task)""",
+        WHERE n.kind < 2 AND NOT EXISTS (SELECT 1 FROM tasks AS t WHERE t.seq = n.source)""",
     "a notice of a run that has not ended": f"""
-        SELECT t.id || '.' || n.run FROM notices AS n JOIN tasks AS t ON t.seq = n.task
-        WHERE n.run > t.run OR (n.run = t.run AND t.status NOT IN {ENDED})""",
+        SELECT t.id || '.' || n.run FROM notices AS n JOIN tasks AS t ON t.seq = n.source
+        WHERE n.kind = 0 AND (n.run > t.run OR (n.run = t.run AND t.status NOT IN {ENDED}))""",
     "a notice with a number that its thread never gave": """
         SELECT n.thread || ' #' || n.number FROM notices AS n LEFT JOIN threads AS h ON h.id = n.thread
         WHERE h.id IS NULL OR n.number > h.ended""",

@@ -18,6 +18,7 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
         "wait": (_CLI + "wait:command", "Block until tasks have ended."),
         "cancel": (_CLI + "cancel:command", "Stop tasks."),
         "send": (_CLI + "send:command", "Say something to a running agent or command."),
+        "notify": (_CLI + "notify:command", "Tell a task's conversation something before the task ends."),
         "answer": (_CLI + "answer:command", "Answer a task that waits for input."),
         "resume": (_CLI + "resume:command", "Give an ended agent a follow-up."),
         "fork": (_CLI + "fork:command", "Start a new task with all that an agent knows."),

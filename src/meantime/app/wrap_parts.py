@@ -11,7 +11,7 @@ from meantime.kernel.errors import InvalidInput
 from meantime.ports.wrapped_server import WrappedServers
 from meantime.runtime.runtime import Runtime
 from meantime.surfaces.hooks.shown_notices import has_hooks
-from meantime.surfaces.wrap.host_session import WrapParts
+from meantime.surfaces.wrap.wrap_hello import WrapParts
 from meantime.surfaces.wrap.wrap_listener import WrapListener
 
 from .config_schema import Config

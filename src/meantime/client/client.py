@@ -38,7 +38,7 @@ from .executor import Executor, Held, inline_answer
 from .owner_connection import OwnerConnection, PendingRequest
 
 # Asked twice, these could be done twice.
-_ONCE = frozenset({"call", "resume", "send", "answer", "append", "promote"})
+_ONCE = frozenset({"call", "resume", "send", "answer", "append", "promote", "notify"})
 ON_ITS_WAY = 0.02  # seconds before another look at what the owner is writing down
 LAST_WORDS = 15.0  # seconds that a close waits for what runs here to stop
 _OWNER = 40  # bits: above them `seen` says which owner counted
@@ -68,7 +68,9 @@ class Client(Tasks, Catalog):
         self._connection = OwnerConnection(
             path, self.id, self, version=version, patience=patience, waits=waits, summon=summon
         )
-        self._executor = Executor(engine, clock, self._connection.say, lambda: self._connection.is_up)
+        self._executor = Executor(
+            engine, clock, self._connection.say, lambda: self._connection.is_up, self.notify
+        )
         self.has_catalog = False  # whether the owner serves one; an older one does not
         self._limits = Limits()
         self._plugins = PluginDefaults()

@@ -5,7 +5,7 @@ until they are acknowledged.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextvars import Context as CallersContext
 from contextvars import copy_context
 from functools import partial
@@ -13,8 +13,8 @@ from functools import partial
 from msgspec.structs import replace
 
 from meantime.execution.containment import Escape, is_raisable
-from meantime.execution.context import LOOK, WorkContext
-from meantime.kernel.errors import Disconnected, TaskTimedOut
+from meantime.execution.context import LOOK, NO_TASK, UNFOLLOWED, WorkContext
+from meantime.kernel.errors import Disconnected, NotFound, Refused, TaskTimedOut
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Failed, Task, fence_of
 from meantime.kernel.outcomes import Report, judge, sound
@@ -89,12 +89,16 @@ class Held:
         return WorkState(self.context.said, self.context.emitted, self.context.session)
 
 
-class _OwnerQuestions:
-    """The questions of one function, asked of the owner."""
+Notify = Callable[[str, str, str], Awaitable[str]]  # task, thread, text
 
-    def __init__(self, held: Held, say: Callable[[Frame], None]) -> None:
+
+class _OwnerQuestions:
+    """The questions of one function, asked of the owner, and what it tells its thread."""
+
+    def __init__(self, held: Held, say: Callable[[Frame], None], notify: Notify) -> None:
         self._held = held
         self._say = say
+        self._notify = notify
 
     async def ask(self, question: Question) -> Reply:
         assert self._held.task is not None
@@ -110,15 +114,28 @@ class _OwnerQuestions:
         assert self._held.task is not None
         self._say(Withdraws(self._held.task.id, self._held.fence, question, reply))
 
+    async def notify(self, text: str) -> str:
+        assert self._held.task is not None
+        try:
+            return await self._notify(self._held.task.id, self._held.task.thread, text)
+        except NotFound:  # the owner knows of no such task: somebody here waits for it
+            raise Refused(NO_TASK, code="cannot_notify", hint=UNFOLLOWED) from None
+
 
 class Executor:
     """`is_up` tells whether the owner is there, which stops what runs too long. While it is not, and so
     cannot, we do."""
 
     def __init__(
-        self, engine: Engine, clock: Clock, say: Callable[[Frame], None], is_up: Callable[[], bool]
+        self,
+        engine: Engine,
+        clock: Clock,
+        say: Callable[[Frame], None],
+        is_up: Callable[[], bool],
+        notify: Notify,
     ) -> None:
         self._engine = engine
+        self._notify = notify
         self._clock = clock
         self._say = say
         self._is_up = is_up
@@ -231,7 +248,7 @@ class Executor:
             loop,
             self._clock.now,
             partial(self._changed, held),
-            asks=_OwnerQuestions(held, self._say),
+            asks=_OwnerQuestions(held, self._say, self._notify),
         )
         order = held.order
         assignment = Assignment(frame.task, order.target, order.args, order.kwargs, frame.foreground)

@@ -42,7 +42,8 @@ async def reminder(tasks: Tasks, thread: str, dialect: Wording | None) -> str:
 
 
 async def standing(tasks: Tasks, thread: str) -> Standing:
-    untold = [notice.task for notice in await tasks.notices(thread, ("unread", "leased"))]
+    found = await tasks.notices(thread, ("unread", "leased"))
+    untold = [notice.task for notice in found if notice.body is None]
     ended = {(task.id, task.run.number) for task in untold}
     active = await tasks.list(thread, ACTIVE, limit=MOST)
     return Standing(

@@ -13,7 +13,8 @@ from meantime.kernel.constraints import check_flag
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.ids import check_id
 from meantime.kernel.model import Output, Task
-from meantime.kernel.notices import Message, Notice, Part, Renderer, notice_id
+from meantime.kernel.notice_sources import notice_id, parse_notice_id
+from meantime.kernel.notices import Message, Notice, Part, Renderer
 from meantime.ports.store import Settled
 from meantime.ports.tasks import CancelAnswer, Tasks
 
@@ -172,7 +173,8 @@ class Turn:
         """The agent has these endings before its eyes, by whatever way it came to them."""
         for id in [check_id(ref_of(notice), "notice") for notice in notices]:
             if self._reads_settle:
-                await self._tasks.output(id.rpartition(".")[0], self._thread, turn=self.id)
+                told = parse_notice_id(id)
+                await self._tasks.output(told.of if told else id, self._thread, turn=self.id)
             self._reads.append(id)
 
     def _saw(self, *tasks: Task) -> None:

@@ -27,12 +27,18 @@ _NO_VALUES: dict[str, Json] = {}
 _NO_PROGRESS = Progress()
 
 
-class QuestionPort(Protocol):
-    """Where questions go."""
+NO_TASK = "Nobody follows this run in the background."
+UNFOLLOWED = "A call that somebody waits for is answered by its result."
+
+
+class OwnerPort(Protocol):
+    """Where questions go, and what the thread is told before the end."""
 
     def ask(self, question: Question) -> Awaitable[Reply]: ...
 
     def withdraw(self, question: str, reply: Reply | None) -> None: ...
+
+    async def notify(self, text: str) -> str: ...
 
 
 class WorkContext:
@@ -67,7 +73,7 @@ class WorkContext:
         loop: asyncio.AbstractEventLoop,
         now: Callable[[], float],
         changed: Callable[[str, bool], object],
-        asks: QuestionPort | None = None,
+        asks: OwnerPort | None = None,
         aged: Callable[[str, float], object] = lambda id, seconds: None,
     ) -> None:
         self.task_id = task.id
@@ -165,6 +171,19 @@ class WorkContext:
                 hint="Only background work can, in the process that runs it.",
             )
         return await self._asks.ask(question)
+
+    async def notify(self, text: str) -> str:
+        if self._asks is None:
+            raise Refused(
+                "This work has no conversation to tell.",
+                code="cannot_notify",
+                hint="Only background work has, in the process that runs it.",
+            )
+        running = asyncio.get_running_loop()
+        if running is self._loop:
+            return await self._asks.notify(text)
+        sent = asyncio.run_coroutine_threadsafe(self._asks.notify(text), self._loop)
+        return await asyncio.wrap_future(sent)
 
     def withdraw(self, question: str, reply: Reply | None = None) -> None:
         if self._asks is not None:

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from .event_notices import NoticeRate, flush, send
 from .lifecycle import ENDED, Move, Status, after
 from .model import (
     Cancelled,
@@ -15,6 +16,7 @@ from .model import (
     Claim,
     Completed,
     Event,
+    EventTally,
     Failed,
     Json,
     Lost,
@@ -25,6 +27,7 @@ from .model import (
     TimedOut,
     fence_of,
 )
+from .notice_sources import Draft
 from .questions import TASK, Question, Reply
 
 LAST_ANSWERS = 20
@@ -69,13 +72,18 @@ class Change(Struct, frozen=True, gc=False):
     replaces: int  # the version it replaces; 0 creates, -1 writes nothing
     disposition: Disposition = Disposition.APPLIED
     event: Event | None = None
-    ends: bool = False  # take the thread's next completion number and insert the notice
+    notices: tuple[Draft, ...] = ()  # in the order in which their threads are told
     archives: Task | None = None  # the ended run that a resume moves into history
     durable: bool = True  # False: may be lost in a power cut, never in a crash
 
     @property
     def writes(self) -> bool:
         return self.replaces >= 0
+
+    @property
+    def ends(self) -> bool:
+        """Whether the run has ended: its notice comes last."""
+        return bool(self.notices) and self.notices[-1].body is None
 
 
 _MOVES: dict[type, Move] = {
@@ -142,6 +150,27 @@ def amend(task: Task, now: float, *, event: str = "", durable: bool = False, **f
     return Change(new, task.version, event=said, durable=durable)
 
 
+def notify(task: Task, text: str, now: float, rate: NoticeRate, *, joins: bool) -> Change:
+    """An event that the thread is told of before the run ends. An ended run has nothing more to tell."""
+    if task.status in ENDED:
+        return Change(task, -1, Disposition.ALREADY_ENDED, durable=False)
+    return _with_events(task, *send(task, text, now, rate, joins=joins), now)
+
+
+def notify_waiting(task: Task, now: float) -> Change:
+    """The events that were too many to be told one by one, together."""
+    tally, draft = flush(task, now)
+    if draft is None or task.status in ENDED:
+        return Change(task, -1, Disposition.ILLEGAL, durable=False)
+    return _with_events(task, tally, draft, now)
+
+
+def _with_events(task: Task, tally: EventTally, draft: Draft | None, now: float) -> Change:
+    new = replace(task, version=task.version + 1, updated_at=now, run=replace(task.run, events=tally))
+    said = None if draft is None else _event("notified", new, now)
+    return Change(new, task.version, event=said, notices=() if draft is None else (draft,))
+
+
 def _go_on(task: Task, move: Move, status: Status, facts: Facts, now: float) -> Change:
     run = task.run
     if move is Move.START:
@@ -176,7 +205,10 @@ def _end(task: Task, move: Move, status: Status, facts: Facts, now: float) -> Ch
         outcome = Cancelled(facts.by, facts.reason)
         cancel = CancelRequest(facts.by, now, facts.reason)
     assert outcome is not None, f"{move} needs an outcome"
-    run = replace(task.run, ended_at=now, duration=_elapsed(task.run, facts, now), cancel=cancel)
+    events, waiting = flush(task, now) if task.run.events is not None else (None, None)
+    run = replace(
+        task.run, ended_at=now, duration=_elapsed(task.run, facts, now), cancel=cancel, events=events
+    )
     new = replace(
         task,
         status=status,
@@ -191,7 +223,9 @@ def _end(task: Task, move: Move, status: Status, facts: Facts, now: float) -> Ch
         follow_up=task.follow_up if _goes_on(outcome) else "",
         hidden=task.hidden or (cancel is not None and cancel.by == PARENT),  # nobody is there to clear it
     )
-    return Change(new, task.version, event=_event("ended", new, now), ends=True)
+    told = Draft(new.inbox, now, muted=not new.notify)
+    notices = (told,) if waiting is None else (waiting, told)
+    return Change(new, task.version, event=_event("ended", new, now), notices=notices)
 
 
 def _goes_on(outcome: Outcome) -> bool:

@@ -5,22 +5,23 @@ from __future__ import annotations
 from msgspec import Struct
 
 from .lifecycle import Status
-from .model import Task
-from .notices import NoticeState, notice_id
+from .notice_sources import SourceKind
+from .notices import Notice, NoticeState
 
+MOST_TEXT = 500  # characters of a notice's words
 FAILURES, UNCLAIMED, UNREADABLE = "failures", "unclaimed", "unreadable"  # why a notice is parked
 
 
 class InboxEntry(Struct, frozen=True, omit_defaults=True, gc=False, kw_only=True):
-    """One notice: the ending of a run, and whether its thread was told of it."""
+    """One notice, and whether its thread was told of it."""
 
     id: str
     number: int  # per thread, in the order of commits
-    task: str
+    task: str  # the id of the task; of an alarm or a message, its own source's
     run: int
     title: str
-    status: Status  # how the run ended
-    ended_at: float
+    status: Status | None  # how the run ended; None where the notice is not an ending
+    ended_at: float  # when the run ended, or the event came
     state: NoticeState
     turn: str | None = None  # the turn that holds it, or has told it
     turn_number: int | None = None  # that turn among those of its thread which were told something
@@ -29,6 +30,8 @@ class InboxEntry(Struct, frozen=True, omit_defaults=True, gc=False, kw_only=True
     attempts: int = 0  # how often it was leased
     failures: int = 0  # how many of those are known to have failed
     parked_for: str = ""  # one of the three reasons above
+    kind: SourceKind = SourceKind.ENDING
+    text: str = ""  # the words of a notice that is not an ending
 
     @property
     def reason(self) -> str:
@@ -53,16 +56,20 @@ class InboxPage(Struct, frozen=True):
     exact: bool = True  # False: there are more told ones than were counted
 
 
-def inbox_entry(task: Task, number: int, state: NoticeState, **more: object) -> InboxEntry:
-    """The entry of a task as the run left it."""
+def inbox_entry(notice: Notice, **more: object) -> InboxEntry:
+    """The entry of a notice."""
+    body = notice.body
     return InboxEntry(
-        id=notice_id(task.id, task.run.number),
-        number=number,
-        task=task.id,
-        run=task.run.number,
-        title=task.title,
-        status=task.status,
-        ended_at=task.run.ended_at or 0.0,
-        state=state,
+        id=notice.id,
+        number=notice.number,
+        task=notice.task_id,
+        run=notice.run,
+        title=notice.task.title if body is None else body.title,
+        status=notice.task.status if body is None else None,
+        ended_at=notice.at,
+        state=notice.state,
+        attempts=notice.delivery,
+        kind=notice.kind,
+        text="" if body is None else body.text[:MOST_TEXT],
         **more,  # pyright: ignore[reportArgumentType]  the fields above
     )

@@ -76,6 +76,7 @@ class Retention(Struct, frozen=True):
     history_seconds: float = 30 * 86_400.0  # how long told endings stay in the ledger
     history_tasks: int = 200_000  # and how many
     journal_events: int = 100_000
+    told_events: int = 1_000  # notices of one task before its end that stay in the ledger once they are told
     unclaimed_seconds: float = 7 * 86_400.0  # after this, an unclaimed thread's notices are parked
 
 

@@ -135,6 +135,18 @@ class Claim(Struct, frozen=True, omit_defaults=True, gc=False):
     nonce: str  # of this claim, and of no other
 
 
+class EventTally(Struct, frozen=True, omit_defaults=True, gc=False):
+    """The notices that a run has sent before its end, and the events that wait for one."""
+
+    seq: int = 0  # the last notice's
+    recent: tuple[float, ...] = ()  # when those of the last minute were made
+    count: int = 0  # events that the last notice stands for,
+    first: str = ""  # and the first of them
+    waiting: int = 0  # events that wait for a notice,
+    waits_first: str = ""  # the first of them,
+    waits_last: str = ""  # and the last
+
+
 class Run(Struct, frozen=True, omit_defaults=True, gc=False):
     """One attempt of a task: the first, or a resume."""
 
@@ -152,6 +164,7 @@ class Run(Struct, frozen=True, omit_defaults=True, gc=False):
     emitted: dict[str, Json] = {}
     claim: Claim | None = None  # where it is not this machine that performs it
     losses: int = 0  # attempts that ended with their worker
+    events: EventTally | None = None  # what its thread was told before its end
 
 
 def fence_of(run: Run) -> tuple[int, int]:
@@ -204,11 +217,17 @@ class Task(Struct, frozen=True, omit_defaults=True, gc=False, kw_only=True):
     above: str | None = (
         None  # the nearest agent above it, which may be its parent: they share a tree's budget
     )
+    tells: str = ""  # the thread that is told of it, where that is not its own
 
     @property
     def ended(self) -> bool:
         """Whether its current run has ended."""
         return self.status in ENDED
+
+    @property
+    def inbox(self) -> str:
+        """The thread that is told of it."""
+        return self.tells or self.thread
 
     @property
     def resume_count(self) -> int:

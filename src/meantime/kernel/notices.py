@@ -7,18 +7,20 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Protocol, assert_never, cast
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from .argument_checks import has_methods
 from .durations import duration
-from .errors import InvalidInput
+from .errors import InvalidInput, NotFound
 from .ids import display, is_unnamed
 from .model import BatchCount, Cancelled, Completed, Failed, Lost, Outcome, Task, TimedOut
+from .notice_sources import NoticeBody, NoticeRef, SourceKind, notice_id
 from .outcomes import SESSION_KEPT
 from .payloads import as_text, clean, fenced, one_line, preview
 
 EVENT = "Automatic event; no human approved anything."
 RESUMABLE = "Its session is kept: resume it to go on."
+LATE = 5.0  # seconds from which on a notice says how late it comes
 LEFT_RUNNING = "left_running"  # the name under which a runner says so
 
 
@@ -60,70 +62,95 @@ class Renderer(Protocol):
     def message(self, notice: Notice) -> Message: ...
 
 
-def notice_id(task_id: str, run: int) -> str:
-    """The same for every delivery of a run's ending: a host can look for it in its transcript."""
-    return f"{task_id}.{run}"
-
-
-def run_of_notice(id: str) -> tuple[str, int]:
-    """The task's id and the run in such an id; ("", 0) where it is not one."""
-    task, _, run = id.rpartition(".")
-    return (task, int(run)) if task and run.isdecimal() and len(run) < 10 else ("", 0)
-
-
 class Notice(Struct, frozen=True):
-    """The ending of one run, for the thread that asked. It is told once."""
+    """One notice for one thread, which is told of it once: the ending of a run, or an event before it."""
 
-    task: Task  # as it was when this run ended
+    # As it was when this run ended; of an event as it is now.
+    about: Task | None = field(name="task")
     number: int  # per thread, in the order of commits
-    nonce: str  # made when the run ended, so its output cannot know it
+    nonce: str  # made with the notice, so the output of a task cannot know it
     delivery: int = 1  # 2 and more: it was leased before and not acknowledged
     state: NoticeState = NoticeState.LEASED
     batch: BatchCount | None = None
+    body: NoticeBody | None = None  # the words of what is not an ending
+
+    @property
+    def ref(self) -> NoticeRef:
+        """Its source."""
+        if self.body is not None:
+            return self.body.ref
+        return NoticeRef(SourceKind.ENDING, self.task.id, self.task.run.number)
+
+    @property
+    def kind(self) -> SourceKind:
+        """Whether it is the ending of a run, or another kind of notice."""
+        return SourceKind.ENDING if self.body is None else self.body.kind
 
     @property
     def id(self) -> str:
-        """The same for every delivery of this ending: a host can look for it in its transcript."""
-        return notice_id(self.task.id, self.task.run.number)
+        """The same for every delivery of this notice: a host can look for it in its transcript."""
+        return notice_id(self.task.id, self.task.run.number) if self.body is None else self.body.ref.id
+
+    @property
+    def task(self) -> Task:
+        """The task that it is about, as it was when the run ended; of an event as it is now.
+
+        Raises:
+            NotFound: The notice is about no task, as an alarm is; `kind` says so.
+        """
+        if self.about is None:
+            raise NotFound(f"Notice {self.id} is about no task.", hint="Look at notice.kind first.")
+        return self.about
 
     @property
     def task_id(self) -> str:
-        """The id of the task that ended."""
-        return self.task.id
+        """The id of the task that it is about; of an alarm or a message, its own source's."""
+        return self.task.id if self.body is None else self.body.of
 
     @property
     def thread(self) -> str:
         """The thread that is told."""
-        return self.task.thread
+        return self.task.inbox if self.body is None else self.body.thread
 
     @property
     def run(self) -> int:
-        """The number of the run that ended."""
-        return self.task.run.number
+        """The number of the run that it is about."""
+        return self.task.run.number if self.body is None else self.body.run
+
+    @property
+    def at(self) -> float:
+        """When the run ended, or the event came."""
+        return (self.task.run.ended_at or 0.0) if self.body is None else self.body.at
 
     @property
     def outcome(self) -> Outcome:
-        """How the run ended."""
-        assert self.task.outcome is not None
-        return self.task.outcome
+        """How the run ended.
+
+        Raises:
+            NotFound: The notice is not an ending; `kind` says so.
+        """
+        outcome = self.task.outcome if self.body is None else None
+        if outcome is None:
+            raise NotFound(f"Notice {self.id} is not an ending.", hint="Look at notice.kind first.")
+        return outcome
 
     @property
     def text(self) -> str:
-        """The content of the ending, as text: the result, or the error."""
-        return payload_text(self.outcome)
+        """The content by itself, as text: the result, the error, or the event's words."""
+        return payload_text(self.outcome) if self.body is None else self.body.text
 
     def message(self, dialect: Renderer | str | None = None) -> Message:
         """The message to put into the conversation: in our own words, or in those of a dialect, which
-        you may name."""
-        if dialect is None:
-            return canonical(self)
+        you may name. Dialects have words for endings alone; all else is told in ours."""
         if isinstance(dialect, str):  # they live above this room, so they are looked up only now
             dialect = cast("Renderer", importlib.import_module("meantime.dialects").dialect(dialect))
-        if not has_methods(dialect, "message"):
+        if dialect is not None and not has_methods(dialect, "message"):
             raise InvalidInput(
                 f"A dialect is a name or a Dialect, not {type(dialect).__name__}.", hint='Such as "llxprt".'
             )
-        return dialect.message(self)
+        if self.body is not None:
+            return in_our_words(self.body, self.nonce)
+        return canonical(self) if dialect is None else dialect.message(self)
 
 
 class NoticePage(list[Notice]):
@@ -132,6 +159,29 @@ class NoticePage(list[Notice]):
     def __init__(self, notices: Iterable[Notice], total: int) -> None:
         super().__init__(notices)
         self.total = total
+
+
+def in_our_words(body: NoticeBody, nonce: str) -> Message:
+    """The message of a notice that is not an ending. Its text is untrusted, as output is."""
+    head = [f'<task-notification id="{body.ref.id}"/>', f"{_what(body)} {EVENT}"]
+    if body.count > 1:
+        head.append(f"{body.count} events: the first and the last follow.")
+        head.append(fenced(f"{body.first}\n…\n{body.text}", nonce))
+    elif body.text:
+        head.append(fenced(body.text, nonce))
+    return Message("user", (Part("\n".join(head)),))
+
+
+def _what(body: NoticeBody) -> str:
+    title = one_line(body.title)
+    late = f" It comes {duration(body.late)} late." if body.late >= LATE else ""
+    match body.kind:
+        case SourceKind.ALARM:
+            return f'Reminder "{title}" is due.{late}'
+        case SourceKind.MESSAGE:
+            return f'Message from "{title}".'
+        case _:
+            return f'"{title}" is still running and reports:'
 
 
 def canonical(notice: Notice) -> Message:

@@ -67,6 +67,13 @@ class CallContext:
             raise Refused("A call that somebody waits for cannot ask.", code="in_foreground")
         return await self._context.ask(question)
 
+    async def notify(self, text: str) -> str:
+        if self._context is None:
+            raise Refused(
+                "A call that somebody waits for tells nothing before it ends.", code="in_foreground"
+            )
+        return await self._context.notify(text)
+
     def spent(self, *, turns: int = 0, tokens: int = 0, cost: float = 0.0) -> None:
         self._say(lambda context: context.spent(turns=turns, tokens=tokens, cost=cost))
 

@@ -139,6 +139,21 @@ class Context(Protocol):
         """Never to more than it has."""
         ...
 
+    async def notify(self, text: str) -> str:
+        """Tells the conversation something before the work ends: `await current().notify("half done")`. It is
+        told once and in order, as the ending is.
+
+        text: what it should know; it is cut at 4,000 characters.
+
+        Returns:
+            "sent"; or "waiting" where it came too soon after the last one: it is told with the next ones, and
+            with their number.
+
+        Raises:
+            Refused: The run has ended, somebody waits for its result, or it runs at a worker.
+        """
+        ...
+
     def warn(self, text: str) -> None:
         """For those who watch: its progress says it, and an event of its own."""
         ...

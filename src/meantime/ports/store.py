@@ -32,13 +32,14 @@ class CommitResult(StrEnum):
     DONE = "done"
     CONFLICT = "conflict"  # the version moved on: load again and decide again
     SAME_ID = "same_id"  # a task with this id is there already
+    LEASED = "leased"  # the notice that the change joins is somebody's by now: decide again, without it
     SAME_CALL = "same_call"  # this (thread, tool call) has a task already
 
 
 class Committed(NamedTuple):
     result: CommitResult
     seq: int = 0  # of the event
-    number: int = 0  # the completion number, when the change ended a run
+    number: int = 0  # of the last notice that was written
     existing: str = ""  # the id of the task that stands in the way
 
 
@@ -125,9 +126,10 @@ class Store(Protocol):
 
     def commit(self, change: Change) -> asyncio.Future[Committed]:
         """Writes the task if its version still holds; with it, in the same transaction, the
-        thread's next completion number and the notice (if the run ended), the archived run and
-        the event. Changes handed in together may share one commit; a failing one does not sink
-        its neighbours. Cancelling the future does not take the change back."""
+        notices, each with the next number of its thread, the archived run and the event. A notice
+        that joins another takes its place and its number, if nobody has leased that one yet. Changes
+        handed in together may share one commit; a failing one does not sink its neighbours.
+        Cancelling the future does not take the change back."""
         ...
 
     # -- reading tasks

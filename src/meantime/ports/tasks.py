@@ -21,6 +21,7 @@ from meantime.kernel.lifecycle import Status
 from meantime.kernel.limits import ON_LIMIT, Limits, PluginDefaults
 from meantime.kernel.lines import Line, LinePage, check_lines
 from meantime.kernel.model import BatchCount, Chunk, Ending, Event, InlineLimits, Json, Output, Task
+from meantime.kernel.notice_sources import check_new_id
 from meantime.kernel.notices import LEFT_RUNNING, Notice
 from meantime.kernel.overview import Overview
 from meantime.kernel.placement import check_place
@@ -50,15 +51,14 @@ _description = partial(check_text, most=MAX_DESCRIPTION)
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """Everything about a start that is not the work itself. Each has its constraint: `check_fields` checks
-    them all."""
+    """Everything about a start that is not the work itself; `check_fields` checks their constraints."""
 
     timeout: Annotated[float | None, TIMEOUT] = None  # seconds; None is the default, -1 is none
     description: Annotated[str, _description] = ""
     batch: Annotated[str | None, check_id] = None
     tool_call_id: Annotated[str | None, check_id] = None
     message_id: Annotated[str | None, check_id] = None
-    id: Annotated[str | None, check_id] = None
+    id: Annotated[str | None, check_new_id] = None
     notify: Annotated[bool, FLAG] = True
     retry: Annotated[str, RETRY] = ""
     on_limit: Annotated[str | None, ON_LIMIT] = None  # "queue" or "reject"; None is what the limits say
@@ -69,17 +69,14 @@ class Options(Struct, frozen=True, kw_only=True):
     context: Annotated[tuple[Line, ...], check_lines] = ()  # the conversation itself
     session: Annotated[str | None, check_id] = None
     meta: Annotated[dict[str, Json], check_meta] = {}  # a JSON object that is kept with the task
-    # The connected process that runs it; None is the ledger's owner.
-    executor: Annotated[str | None, check_id] = None
+    executor: Annotated[str | None, check_id] = None  # the connected process that runs it; None is the owner
     # Where it runs: "pool:NAME", or "here"; None is what the configuration says.
     place: Annotated[str | None, check_place] = None
-    # The task for which another program asks; work that runs here is its own.
-    parent: Annotated[str | None, check_id] = None
+    parent: Annotated[str | None, check_id] = None  # the task for which another program asks
 
 
 def options_from(request: Struct, **more: Any) -> Options:
-    """The options of a surface's request, which are those of its fields that are named as in Options; `more`
-    is in place of them, or beside them."""
+    """The fields of a surface's request that are named as in Options; `more` replaces or adds some."""
     return Options(**{name: getattr(request, name) for name in _shared(type(request))} | more)
 
 
@@ -213,6 +210,10 @@ class Tasks(Protocol):
     async def send(self, ref: str, thread: str | None, data: str | bytes, *, eof: bool = False) -> str:
         """To the stdin of a running command (`eof` closes it), or to a running agent. The answer says what
         became of it: "written", "steered" into the turn, or "queued" as the follow-up that runs next."""
+        ...
+
+    async def notify(self, ref: str, thread: str | None, text: str) -> str:
+        """Tells its thread something before it ends: "sent", or "waiting" to be told with the next ones."""
         ...
 
     async def lines(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -62,12 +63,28 @@ class ServerFull(Exception):
     """The server reads nothing, and no more is kept for it."""
 
 
+RemoteReply = tuple[Any, Any] | str  # the result and the error of a request, or why there is neither
+
+
+class RemoteAnswer(NamedTuple):
+    """The answer to a tool call that the server has made a task of its own. `ask` makes a request of the
+    server; `release` is called when nobody asks about the task any more."""
+
+    answer: dict[str, Any]
+    ask: Callable[[str, dict[str, Any]], Awaitable[RemoteReply]]
+    release: Callable[[], None]
+
+
 class WrappedServers(Protocol):
     """Starts servers. `report_of` reads the result or the error of a tool call as the report of a run."""
 
     def start(self, order: WrapOrder, end: ServerEnd) -> WrappedServer:
         """Returns at once; lines can be sent from now on. Raises InvalidInput for an order that nobody could
         follow."""
+        ...
+
+    def task_id(self, answer: Any) -> str | None:
+        """The id of the task that the server has made of a call; None where it has made none."""
         ...
 
     def report_of(self, result: Any, error: Any, tool: str) -> Report: ...

@@ -19,7 +19,8 @@ from meantime.kernel.errors import Degraded, InvalidInput, LeaseLost, LedgerErro
 from meantime.kernel.ids import check_id, crockford
 from meantime.kernel.inbox_page import InboxEntry, InboxPage
 from meantime.kernel.model import Task
-from meantime.kernel.notices import Notice, NoticeState, notice_id
+from meantime.kernel.notice_sources import notice_id
+from meantime.kernel.notices import Notice, NoticeState
 from meantime.kernel.reminder import reminder
 from meantime.kernel.timeouts import check
 from meantime.ports.clock import Alarm
@@ -289,12 +290,13 @@ class Announcing:
 
     async def reminder(self, thread: str) -> str:
         # Only what is open is looked at, never history: the cost is that of the text itself.
-        untold = [notice.task for notice in await self._store.notices(thread, _UNTOLD, MAX_LOOKED)]
+        found = await self._store.notices(thread, _UNTOLD, MAX_LOOKED)
+        untold = [notice.task for notice in found if notice.body is None]
         ended = {(task.id, task.run.number) for task in untold}  # the store may know of an ending first
         of_thread = self._record.of_thread.get(thread, {}).values()
         active = [task for task in of_thread if (task.id, task.run.number) not in ended]
         parked = await self._store.count_notices(thread, [NoticeState.PARKED])
-        unlisted = self._untold(thread) - len(untold) if len(untold) == MAX_LOOKED else 0
+        unlisted = self._untold(thread) - len(found) if len(found) == MAX_LOOKED else 0
         rests = self._waking.rests(thread)
         return reminder(active, untold, parked, self._record.clock.now(), rests, max(0, unlisted))
 

@@ -123,6 +123,9 @@ class Batches:
         labelled: list[Notice] = []
         counts: dict[Key, BatchCount | None] = {}
         for notice in reversed(notices):
+            if notice.body is not None:  # only an ending counts
+                labelled.append(notice)
+                continue
             thread, batch = key = (notice.task.thread, notice.task.batch)
             if key not in counts:
                 counts[key] = await self.count(batch, thread)

@@ -40,7 +40,8 @@ from meantime.kernel.model import (
     Task,
     TimedOut,
 )
-from meantime.kernel.notices import payload_text, run_of_notice, summary
+from meantime.kernel.notice_sources import parse_notice_id
+from meantime.kernel.notices import payload_text, summary
 from meantime.kernel.payloads import preview
 from meantime.ports.engine import Engine
 from meantime.ports.runner import SpeakingRunner
@@ -81,8 +82,8 @@ class Looking:
             raise Ambiguous(ref, [task.id for task in found])
         if found:
             return self._record.live.get(found[0].id, found[0])
-        told, run = run_of_notice(ref)
-        if told and (task := await self._exact(told, thread)) and 0 < run <= task.run.number:
+        told = parse_notice_id(ref)
+        if told and (task := await self._exact(told.of, thread)) and 0 < told.run <= task.run.number:
             return task
         raise NotFound.task(ref, thread)
 

@@ -10,8 +10,18 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from meantime.kernel.change import Change, Disposition, Facts, amend, decide, submit
+from meantime.kernel.change import (
+    Change,
+    Disposition,
+    Facts,
+    amend,
+    decide,
+    notify,
+    notify_waiting,
+    submit,
+)
 from meantime.kernel.errors import Degraded, Duplicate, LedgerError, NotFound
+from meantime.kernel.event_notices import NoticeRate
 from meantime.kernel.lifecycle import ENDED, Move
 from meantime.kernel.model import Task
 from meantime.ports.clock import Clock
@@ -114,6 +124,28 @@ class Record:
                 return change.task
             task = await self._reload(id)
 
+    async def notify(self, id: str, text: str, rate: NoticeRate) -> Task:
+        """Tells the thread of an event of a run that goes on: now, or together with the next ones."""
+        task = await self.current(id)
+        joins = True
+        while True:
+            change = notify(task, text, self.clock.now(), rate, joins=joins)
+            if not change.writes:
+                return task
+            result = (await self._commit(change)).result
+            if result is CommitResult.DONE:
+                return change.task
+            joins = joins and result is not CommitResult.LEASED
+            task = await self._reload(id)
+
+    async def notify_waiting(self, id: str) -> None:
+        """Tells the thread of the events that had to wait."""
+        task = await self.current(id)
+        while (change := notify_waiting(task, self.clock.now())).writes:
+            if (await self._commit(change)).result is CommitResult.DONE:
+                return
+            task = await self._reload(id)
+
     async def current(self, id: str) -> Task:
         task = self.live.get(id) or await self.store.load(id)
         if task is None:
@@ -136,14 +168,14 @@ class Record:
 
     def _commit(self, change: Change, then: Then | None = None) -> asyncio.Future[Committed]:
         waiter: asyncio.Future[Committed] = asyncio.get_running_loop().create_future()
-        tells = change.ends and change.task.notify
-        if tells:
-            self.notices_of(change.task.thread)
+        told = [draft.thread for draft in change.notices if not draft.muted]
+        for thread in told:
+            self.notices_of(thread)
 
         def committed(inner: asyncio.Future[Committed]) -> None:
             self._pending.discard(inner)
-            if tells:
-                self.notices_of(change.task.thread)
+            for thread in told:
+                self.notices_of(thread)
             problem = inner.exception()
             self._heard_of_disk(problem)
             done = problem is None and inner.result().result is CommitResult.DONE

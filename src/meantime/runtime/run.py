@@ -10,10 +10,10 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from meantime.execution.context import LOOK, WorkContext
+from meantime.execution.context import LOOK, NO_TASK, UNFOLLOWED, WorkContext
 from meantime.kernel.bounds import bounded, filed, unfiled
 from meantime.kernel.change import Disposition, Facts, ending
-from meantime.kernel.errors import Closed, MeantimeError, NotFound
+from meantime.kernel.errors import Closed, MeantimeError, NotFound, Refused
 from meantime.kernel.lifecycle import Move, Status
 from meantime.kernel.model import Failed, Lost, Outcome, Run, Task, fence_of
 from meantime.kernel.outcomes import TIMEOUT, Report, abandon, is_unheard, judge, sound
@@ -26,6 +26,7 @@ from meantime.ports.runner import CURRENT, Assignment, LastingRunner
 
 from .open_questions import OpenQuestions
 from .record import Moved, Record
+from .run_notices import RunNotices
 from .settings import Settings
 
 UNTOLD = "Its worker had not begun it when the owner of the ledger ended, and what it needs was not stored."
@@ -52,8 +53,8 @@ class Live:
         self.alarms = ()
 
 
-class _RunQuestions:
-    """The questions of one run."""
+class _RunReports:
+    """The questions of one run, and what it tells its thread."""
 
     __slots__ = ("_fence", "_runs", "_task")
 
@@ -68,6 +69,9 @@ class _RunQuestions:
     def withdraw(self, question: str, reply: Reply | None) -> None:
         self._runs.beside(self._runs.asking.withdraw(self._task, question, reply))
 
+    async def notify(self, text: str) -> str:
+        return await self._runs.notify(self._task, self._fence, text)
+
 
 class Runs:
     def __init__(
@@ -76,11 +80,13 @@ class Runs:
         engine: Engine,
         settings: Settings,
         asking: OpenQuestions,
+        notices: RunNotices,
         requeue: Callable[[Assignment], None],
     ) -> None:
         self._record = record
         self._engine = engine
         self.asking = asking
+        self._notices = notices
         self._settings = settings
         self.live: dict[str, Live] = {}
         self._side = BackgroundTasks()  # short work of our own: stops, flushes
@@ -108,8 +114,15 @@ class Runs:
 
     def new_context(self, task: Task) -> WorkContext:
         loop = asyncio.get_running_loop()
-        asks = _RunQuestions(self, task.id, fence_of(task.run))
+        asks = _RunReports(self, task.id, fence_of(task.run))
         return WorkContext(task, loop, self._record.clock.now, self._flush_soon, asks, self._aged)
+
+    async def notify(self, id: str, fence: tuple[int, int], text: str) -> str:
+        """A run that was given up tells nothing more."""
+        task = self._record.live.get(id)
+        if task is None or fence_of(task.run) != fence:
+            raise Refused(NO_TASK, code="cannot_notify", hint=UNFOLLOWED)
+        return await self._notices.notify(task, text)
 
     def _begin(self, assignment: Assignment, live: Live, coroutine: Any) -> None:
         task = assignment.task

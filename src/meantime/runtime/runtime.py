@@ -141,6 +141,10 @@ class Runtime(Stages):
         self._check_open()
         return await self.work_io.send(ref, thread, data, eof=eof)
 
+    async def notify(self, ref: str, thread: str | None, text: str) -> str:
+        self._check_open()
+        return await self.run_notices.notify(await self.looking.find(ref, thread), text)
+
     async def lines(
         self,
         ref: str,

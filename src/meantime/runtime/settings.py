@@ -8,6 +8,7 @@ from typing import Annotated
 from msgspec import Struct
 
 from meantime.kernel.constraints import TIMEOUT, one_of, seconds, whole
+from meantime.kernel.event_notices import NoticeRate
 from meantime.kernel.limits import Limits, PluginDefaults, Retention
 from meantime.kernel.model import InlineLimits
 from meantime.kernel.placement import check_places
@@ -32,6 +33,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     stop_grace: Annotated[float, _STOP] = 5.0  # seconds between asking a run to stop and asking again, harder
     stop_deadline: Annotated[float, _STOP] = 10.0  # seconds until a run that will not stop is left behind
     parks_after: int = 5  # failed deliveries after which a notice is parked
+    notices: NoticeRate = NoticeRate()  # how often one task may tell its thread something before it ends
     wakes: WakeBudget = WakeBudget()  # how often a thread is woken by what it started when it was woken
     reconcile_every: float = 5.0  # seconds: the longest a missed wake can last
     progress_every: float = 0.25  # seconds between writes of one run's progress

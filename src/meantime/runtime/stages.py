@@ -29,6 +29,7 @@ from .queries import Looking
 from .record import Record
 from .rows import Rows
 from .run import Runs
+from .run_notices import RunNotices
 from .session_cleanup import SessionCleanup
 from .settings import ON_CLOSE, Settings
 from .stop import Stopping
@@ -57,7 +58,8 @@ class Stages:
         self.settings = settings
         self.record = Record(store, clock)
         self.asking = OpenQuestions(self.record)
-        self.runs = Runs(self.record, engine, settings, self.asking, self._requeue)
+        self.run_notices = RunNotices(self.record, settings.notices)
+        self.runs = Runs(self.record, engine, settings, self.asking, self.run_notices, self._requeue)
         self.placing = placing
         self.admission = Admission(
             self.record, settings.limits, self.runs.launch, linked.limits_changed, placing
@@ -118,6 +120,7 @@ class Stages:
             await self.announcing.open()
             await self.upkeep.recover()
             await self.following.recover()
+            self.run_notices.recover(self.record.live.values())
         except BaseException:
             await self.engine.close()
             await self.store.close()
@@ -146,6 +149,7 @@ class Stages:
             self.waking.close()
             self.observing.close()
             await self.runs.close()
+            await self.run_notices.close()
             await self.announcing.close()
             await self.upkeep.close()
             await self.engine.close()

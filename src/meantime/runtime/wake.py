@@ -54,9 +54,12 @@ class Waking:
     def on_commit(self, change: Change, committed: Committed) -> None:
         if change.replaces == 0:
             self.wakes.started(change.task.thread)
-        if change.ends and change.task.notify:
-            self.count(change.task.thread, 1)
-            self.signal(change.task.thread)
+        for draft in change.notices:
+            if not draft.muted:
+                self.count(draft.thread, 0 if draft.joins else 1)
+                self.signal(draft.thread)
+            if draft.body is not None:  # a thread could be woken by events for ever, as by its own work
+                self.wakes.started(draft.thread)
 
     def count(self, thread: str, change: int) -> None:
         self._changes += 1

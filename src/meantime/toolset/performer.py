@@ -21,7 +21,7 @@ from meantime.kernel.lifecycle import ACTIVE
 from meantime.kernel.limits import NO_LIMIT
 from meantime.kernel.lines import Line
 from meantime.kernel.model import Chunk, InlineLimits, Task
-from meantime.kernel.notices import notice_id
+from meantime.kernel.notice_sources import notice_id
 from meantime.kernel.work import Agent, Order
 from meantime.ports import asks
 from meantime.ports.asks import Answer, Ask, Starting

@@ -10,7 +10,8 @@ from meantime.kernel.durations import duration
 from meantime.kernel.errors import MeantimeError
 from meantime.kernel.ids import crockford
 from meantime.kernel.model import Chunk, Json, Task
-from meantime.kernel.notices import Notice, ending, notice_id
+from meantime.kernel.notice_sources import notice_id
+from meantime.kernel.notices import Notice, ending
 from meantime.kernel.payloads import clean, fenced, one_line
 from meantime.kernel.reminder import SHOWN
 from meantime.ports.dialect import Said

@@ -41,6 +41,7 @@ class Capability(Struct, frozen=True):
     kinds: tuple[str, ...]
     functions: frozenset[str]  # as it last listed them
     draining: bool
+    opens_seals: bool = True  # False: it is of an earlier version
 
     def lacks(self, need: Need) -> str:
         """The missing ability, in words; empty if it can perform this. A need without a kind is any work."""
@@ -54,6 +55,8 @@ class Capability(Struct, frozen=True):
             return "performs commands" if need.kind == "shell" else "performs functions"
         if need.name and not has_function(self.functions, need.name):
             return f"has the function {need.name}"
+        if not self.opens_seals:
+            return "opens sealed work: update Meantime there"
         return ""
 
 
@@ -70,8 +73,8 @@ def missing(workers: Sequence[Capability], need: Need) -> str:
 
 
 def _nearest(lacking: Iterable[str]) -> str:
-    """A worker that misses the function has the labels and performs functions: it comes closest."""
-    order = ("has the function", "performs", "has the label")
+    """A worker that misses only the seal comes closest; one that misses the function has the labels."""
+    order = ("opens sealed work", "has the function", "performs", "has the label")
     return min(lacking, key=lambda one: next(at for at, begin in enumerate(order) if one.startswith(begin)))
 
 

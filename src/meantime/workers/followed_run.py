@@ -19,6 +19,7 @@ from meantime.ports.executors import Relay
 from meantime.ports.runner import Assignment, Stopped
 
 from .messages import AskedMessage, FromOwner, GrantedMessage, RepliedMessage, SayingMessage
+from .sender_numbers import SenderNumbers
 from .worker_requests import WorkerRequests
 
 TellWorker = Callable[[str, FromOwner], None]
@@ -41,7 +42,7 @@ class FollowedRun:
         self.files = files
         self.claim: Claim = assignment.task.run.claim
         self._ended: asyncio.Future[Report] = asyncio.get_running_loop().create_future()
-        self._number = 0  # of the newest `saying`
+        self._numbers = SenderNumbers()  # of the newest `saying`
         self._asking: set[str] = set()
         self._replies: dict[str, RepliedMessage] = {}  # a worker that did not get one asks again
         self._writing = asyncio.Lock()
@@ -98,8 +99,8 @@ class FollowedRun:
     # -- what the worker says of it
 
     def said(self, message: SayingMessage) -> None:
-        if message.number > self._number:
-            self._number = message.number
+        if self._numbers.is_new(message.sender, message.number):
+            self._numbers.note(message.sender, message.number)
             self.relay(message.said, message.age)
             self.context.relay_deaf(message.is_deaf)
             if message.quiet is not None:

@@ -23,6 +23,7 @@ from meantime.link.wire_errors import WireError
 
 PROTOCOL = 1
 MOST_SHOWN = 100  # characters of a kind that is not known
+SEALED = {"meantime:sealed": "1"}  # a label that no worker can be configured with
 
 
 class UnreadableMessage(MeantimeError):
@@ -55,6 +56,7 @@ class ClaimMessage(WorkerMessage, frozen=True, kw_only=True, tag="claim"):
     nonce: str
     home: str
     boot: str
+    key: str = ""  # that its grant is sealed for
 
 
 class AliveMessage(WorkerMessage, frozen=True, kw_only=True, tag="alive"):
@@ -74,10 +76,12 @@ class AliveMessage(WorkerMessage, frozen=True, kw_only=True, tag="alive"):
     functions: tuple[str, ...] = ()  # now and then, as capabilities.advertised writes them; empty: as before
     draining: bool = False
     sent: float = 0.0  # by the worker's clock, in seconds since the epoch
+    key: str = ""  # that its grants are sealed for; a worker of an earlier version has none
 
 
 class SayingMessage(WorkerMessage, frozen=True, kw_only=True, tag="saying"):
-    """How a run stands. `number` grows with each, so that an older one does not undo a newer one."""
+    """How a run stands. `number` grows with each of one life of the worker, which `sender` names, so that an
+    older one does not undo a newer one."""
 
     nonce: str
     number: int
@@ -86,6 +90,7 @@ class SayingMessage(WorkerMessage, frozen=True, kw_only=True, tag="saying"):
     is_deaf: bool = False
     line: str = ""  # the last one of its output
     quiet: float | None = None  # seconds since that was written; None: it has written nothing
+    sender: str = ""
 
 
 class EndedMessage(WorkerMessage, frozen=True, kw_only=True, tag="ended"):
@@ -138,7 +143,8 @@ class AnswerMessage(WorkerMessage, frozen=True, kw_only=True, tag="answer"):
 
 
 class OfferMessage(WorkerMessage, frozen=True, kw_only=True, tag="offer"):
-    """A run that any worker of the pool may claim. It names the work and holds none of its input."""
+    """A run that any worker of the pool may claim. It names the work and holds none of its input. The label
+    `SEALED` keeps away workers that could not open its grant: an earlier version lacks it."""
 
     task: str
     fence: Fence
@@ -153,7 +159,12 @@ def offer_of(task: Task) -> OfferMessage:
     need = need_of(task)
     pool, labels = split_place(need.place)
     return OfferMessage(
-        task=task.id, fence=fence_of(task.run), pool=pool, work=need.kind, name=need.name, needs=labels
+        task=task.id,
+        fence=fence_of(task.run),
+        pool=pool,
+        work=need.kind,
+        name=need.name,
+        needs=labels | SEALED,
     )
 
 
@@ -163,13 +174,22 @@ def offer_key(task: Task) -> str:
     return hashlib.sha256(f"{task.id}\0{number}\0{attempt}".encode()).hexdigest()[:32]
 
 
+class SealedWork(Struct, frozen=True, gc=False):
+    """GrantSecrets of grant_seal.py, which only the worker that claimed can read."""
+
+    key: str  # of the owner
+    data: bytes
+
+
 class GrantedMessage(WorkerMessage, frozen=True, kw_only=True, tag="granted"):
-    """The claim is on record: begin. The only message that holds input, values of variables and stdin."""
+    """The claim is on record: begin. The only message that holds input, values of variables and stdin: in
+    `sealed`, from which the worker fills in the others."""
 
     nonce: str
     task: Task
     env: dict[str, str | None] = {}
     stdin: bytes | None = None
+    sealed: SealedWork | None = None
 
 
 class DeniedMessage(WorkerMessage, frozen=True, kw_only=True, tag="denied"):
@@ -198,13 +218,15 @@ class CancelMessage(WorkerMessage, frozen=True, kw_only=True, tag="cancel"):
 
 
 class SendMessage(WorkerMessage, frozen=True, kw_only=True, tag="send"):
-    """Bytes for a command's stdin. `number` counts them, so that none is written twice."""
+    """Bytes for a command's stdin. `number` counts those of one life of the owner, which `sender` names, so
+    that none is written twice."""
 
     ask: str
     nonce: str
     number: int
     data: bytes = b""
     eof: bool = False
+    sender: str = ""
 
 
 class ReadMessage(WorkerMessage, frozen=True, kw_only=True, tag="read"):

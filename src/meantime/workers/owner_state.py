@@ -68,12 +68,13 @@ class RunState:
 class WorkerState:
     """A worker by its name and home, with its last message."""
 
-    __slots__ = ("alive", "can", "is_away", "runs", "silent", "skew", "strays")
+    __slots__ = ("alive", "can", "is_away", "key", "runs", "silent", "skew", "strays")
 
     def __init__(self) -> None:
         self.alive: AliveMessage | None = None
         self.can: Capability | None = None
         self.is_away = False  # beyond its lease
+        self.key = ""  # that grants are sealed for, by its last message that had one
         self.silent = 0.0  # seconds
         self.skew = 0.0  # seconds that its clock is ahead of ours, and of the way here
         self.runs: set[str] = set()  # tasks
@@ -172,7 +173,7 @@ class OwnerState:
             self._strangers[worker] = protocol
 
     def claim(self, worker: str, said: ClaimMessage) -> list[OwnerEffect]:
-        self._heard(worker, said.home)
+        self._heard(worker, said.home).key = said.key
         if (task := self.run_of(worker, said.nonce)) is not None:
             run = self.runs[task]
             return [] if run.is_begun else [SendGrant(task, run.claim)]  # the grant was lost
@@ -188,7 +189,7 @@ class OwnerState:
         """A claim that is not listed is asked for. Nothing is concluded from it: this message may be older
         than the grant."""
         state = self._heard(worker, said.home)
-        state.alive = said
+        state.alive, state.key = said, said.key
         self._note(worker, state, said)
         listed = set(said.runs)
         effects: list[OwnerEffect] = []
@@ -209,7 +210,9 @@ class OwnerState:
     def _note(self, worker: str, state: WorkerState, said: AliveMessage) -> None:
         """Not every message lists the functions."""
         functions = frozenset(said.functions) or (frozenset() if state.can is None else state.can.functions)
-        can = Capability(worker, said.pool, said.slots, said.labels, said.kinds, functions, said.draining)
+        can = Capability(
+            worker, said.pool, said.slots, said.labels, said.kinds, functions, said.draining, bool(said.key)
+        )
         if can != state.can:
             state.can = can
             self.changes += 1
@@ -350,6 +353,11 @@ class OwnerState:
         return [task for task, offer in self.offers.items() if not offer.nonce and not slots[offer.need]]
 
     # -- numbers
+
+    def key_of(self, claim: ClaimOnRecord) -> str:
+        """The key of the worker that has this claim; empty if it has not sent one."""
+        state = self.workers.get((claim.worker, claim.home))
+        return "" if state is None else state.key
 
     def silence(self, claim: ClaimOnRecord) -> float | None:
         """Seconds since the last message of the worker that has this claim; None if it is not known."""

@@ -28,6 +28,7 @@ from meantime.ports.worker_pools import CurrentTasks, PlacedTasks, WorkerAbout
 from . import messages as say
 from .effects import Commit, Conclude, Lose, OwnerEffect, Publish, SendGrant, Settle, StopStray, Tell, Unbegun
 from .followed_run import FollowedRun, claim_of
+from .grant_seal import OwnerSeal
 from .owner_key import Signer
 from .owner_post import OwnerPost
 from .owner_state import GRACE, LEASE, OwnerState
@@ -62,6 +63,7 @@ class WorkerPools:
         self._beside = BackgroundTasks()
         self._counts: Counter[str] = Counter()
         self._post = OwnerPost(carrier, load_signer, self._counts, self.state.speaks_otherwise)
+        self._seal = OwnerSeal()
         self._requests = WorkerRequests(self._post.tell, clock)
         self._endings = RunEndings(self.state, self._requests, self._post.tell, self._counts, lease + grace)
         self._watch = PoolWatch(self.state, carrier, clock, self._counts, wait)
@@ -198,7 +200,10 @@ class WorkerPools:
     def _take(self, worker: str, said: say.FromWorker) -> None:
         match said:
             case say.ClaimMessage():
-                self._do(self.state.claim(worker, said))
+                if self._seal.can_reach(said.key):
+                    self._do(self.state.claim(worker, said))
+                else:
+                    self._do([Tell(worker, say.DeniedMessage(nonce=said.nonce))])
             case say.AliveMessage():
                 self._do(self.state.alive(worker, said))
                 self.state.note_clock(worker, said, self._clock.now())
@@ -291,8 +296,10 @@ class WorkerPools:
         found to have never begun, and offered again if it can be."""
         if run.assignment.again and not run.task.work.faithful:
             self._post.tell(run.claim.worker, say.DeniedMessage(nonce=run.claim.nonce))
-        else:
-            self._post.tell(run.claim.worker, run.granted())
+            return
+        worker = run.claim.worker
+        if sealed := self._seal.sealed(run.granted(), self.state.key_of(run.claim), worker):
+            self._post.tell(worker, sealed)
 
     def _cancel(self, run: FollowedRun) -> None:
         if run.context.stops:

@@ -27,6 +27,7 @@ from meantime.ports.runner import LastingRunner, Leftovers
 from . import messages as say
 from .capabilities import advertised, has_function
 from .effects import Begin, Describe, Drop, Keep, Say, Taken, TakeUp, WorkerEffect
+from .grant_seal import WorkerSealKey
 from .journal import ClaimJournal
 from .message_batch import MessageBatch, unbatched
 from .message_parts import PartAssembly
@@ -72,6 +73,8 @@ class Worker:
         self._verifier = verifier
         self._clock = clock
         self._settings = settings
+        self._seal_key = WorkerSealKey()
+        self._labels = settings.labels | say.SEALED
         self.state = WorkerSideState("", settings.boot)
         self.runs: dict[str, PerformedRun] = {}
         self._parts = PartAssembly()
@@ -96,7 +99,7 @@ class Worker:
     async def open(self) -> None:
         """Takes up what an earlier life has left, then asks for more. Raises LedgerBusy."""
         found = self._journal.open()
-        self.state = WorkerSideState(self._journal.home, self._settings.boot, found)
+        self.state = WorkerSideState(self._journal.home, self._settings.boot, found, self._seal_key.public)
         await self._engine.open()
         await self._carrier.open(self._receive, self._state_changed)
         self._do(self.state.recover())
@@ -183,7 +186,7 @@ class Worker:
         settings = self._settings
         if offer.work not in settings.kinds or offer.pool != settings.pool:
             return False
-        if any(settings.labels.get(label) != value for label, value in offer.needs.items()):
+        if any(self._labels.get(label) != value for label, value in offer.needs.items()):
             return False
         return offer.work != "call" or (
             bool(settings.functions) and has_function(settings.functions, offer.name)
@@ -223,6 +226,11 @@ class Worker:
 
     def _granted(self, said: say.GrantedMessage) -> None:
         """The granted work is checked as the offered work was: work that is not allowed here is not begun."""
+        opened = self._seal_key.opened(said, self._carrier.worker)
+        if opened is None:
+            logger.warning("A grant was not sealed for this worker and its claim; the claim is repeated.")
+            return
+        said = opened
         task = said.task if said.task.place else replace(said.task, place=POOL + self._settings.pool)
         if not self._can(say.offer_of(task)):
             self.state.denied(said.nonce)
@@ -353,6 +361,7 @@ class Worker:
                 functions=self._advertised if self._ticks % LIST_EVERY < LIST_TIMES else (),
                 draining=self.is_draining,
                 sent=self._clock.now(),
+                key=self._seal_key.public,
             )
         )
         self._ticks += 1

@@ -27,9 +27,10 @@ class WorkerRequests:
         self._tell = tell
         self._clock = clock
         self._open: dict[str, asyncio.Future[AnswerMessage]] = {}
-        self._life = os.urandom(4).hex()  # an answer to an earlier owner is not ours
+        self._life = os.urandom(8).hex()  # an answer to an earlier owner is not ours
         self._count = 0
-        self._sent = 0
+        # Workers of an earlier version go by the number alone, so it is above those of an owner before.
+        self._sent = int(clock.now() * 1_000_000)
 
     async def read(
         self,
@@ -53,9 +54,10 @@ class WorkerRequests:
         return (await self._ask(claim, request, PATIENCE)).changed
 
     async def send(self, claim: Claim, data: bytes, *, eof: bool) -> None:
-        """Numbered by the time, so that those of a later owner are higher."""
-        self._sent = max(self._sent + 1, int(self._clock.now() * 1_000_000))
-        request = SendMessage(ask="", nonce=claim.nonce, number=self._sent, data=data, eof=eof)
+        self._sent += 1
+        request = SendMessage(
+            ask="", nonce=claim.nonce, number=self._sent, data=data, eof=eof, sender=self._life
+        )
         await self._ask(claim, request, PATIENCE)
 
     async def end_leftovers(self, claim: Claim, task: Task) -> Leftovers:
@@ -107,3 +109,4 @@ class WorkerRequests:
         for asked in self._open.values():
             if not asked.done():
                 asked.set_exception(Closed())
+                asked.exception()  # its asker may be cancelled before it looks: nothing is logged then

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from meantime.execution.context import LOOK, WorkContext
-from meantime.kernel.errors import MeantimeError, NotFound
+from meantime.kernel.errors import MeantimeError, NotFound, Refused
 from meantime.kernel.model import Chunk, fence_of
 from meantime.kernel.outcomes import Report
 from meantime.kernel.payloads import one_line
@@ -38,6 +39,7 @@ from .messages import (
     WatchMessage,
     WithdrawnMessage,
 )
+from .sender_numbers import SenderNumbers
 
 SAY_EVERY = 0.25  # seconds between two reports of progress
 STEP_IN = 5.0  # seconds over its timeout, after which a run is stopped though no owner has asked for it
@@ -62,14 +64,16 @@ class PerformedRun:
         self._context = WorkContext(self.task, loop, clock.now, self._changed, _WorkerQuestions(self))
         self._performing: asyncio.Task[None] | None = None
         self._began = clock.monotonic()
-        self._number = int(clock.now() * 1_000_000)  # those of a later life of the worker are higher
+        self._sender = os.urandom(8).hex()
+        # An owner of an earlier version goes by the number alone, so it is above those of a life before.
+        self._number = int(clock.now() * 1_000_000)
         self._is_saying = False
         self._told = -SAY_EVERY  # when it last said something
         self._stops = 0  # of the owner's
         self._was_asked = False
         self._timed_out = False
         self._alarm: Alarm | None = None
-        self._written = 0
+        self._written = SenderNumbers()
         self._write = asyncio.Lock()
         self._last: tuple[str, float | None] = ("", None)  # line of its output, and when it was written
         self.asked: dict[str, tuple[Question, asyncio.Future[Reply]]] = {}
@@ -199,6 +203,7 @@ class PerformedRun:
             is_deaf=is_deaf,
             line=line,
             quiet=quiet,
+            sender=self._sender,
         )
 
     @property
@@ -299,9 +304,9 @@ class PerformedRun:
     async def _send(self, asked: SendMessage) -> None:
         """Each number once: the owner repeats what was not answered."""
         async with self._write:
-            if asked.number > self._written:
+            if self._written.is_new(asked.sender, asked.number):
                 await cast("FilingRunner", self._runner).write(self.task, asked.data, eof=asked.eof)
-                self._written = asked.number
+                self._written.note(asked.sender, asked.number)
 
 
 class _WorkerQuestions:
@@ -321,3 +326,10 @@ class _WorkerQuestions:
 
     def withdraw(self, question: str, reply: Reply | None) -> None:
         self._run.withdraw(question, reply)
+
+    async def notify(self, text: str) -> str:
+        raise Refused(
+            "A function at a worker cannot tell its conversation anything before it ends.",
+            code="cannot_notify",
+            hint="Report it with current().progress(…), or start it with place='here'.",
+        )

@@ -50,9 +50,12 @@ class UnheardEnding:
 
 
 class WorkerSideState:
-    def __init__(self, home: str, boot: str, journal: dict[str, JournalEntry] | None = None) -> None:
+    def __init__(
+        self, home: str, boot: str, journal: dict[str, JournalEntry] | None = None, key: str = ""
+    ) -> None:
         self.home = home
         self.boot = boot
+        self.key = key
         self.journal: dict[str, JournalEntry] = {} if journal is None else journal
         self.pending: dict[str, PendingClaim] = {}
         self._unheard = {nonce: UnheardEnding() for nonce, one in self.journal.items() if one.ended}
@@ -82,7 +85,9 @@ class WorkerSideState:
 
     def offered(self, offer: OfferMessage, nonce: str) -> list[WorkerEffect]:
         """An offer that this worker can perform."""
-        claim = ClaimMessage(task=offer.task, fence=offer.fence, nonce=nonce, home=self.home, boot=self.boot)
+        claim = ClaimMessage(
+            task=offer.task, fence=offer.fence, nonce=nonce, home=self.home, boot=self.boot, key=self.key
+        )
         self.pending[nonce] = PendingClaim(claim)
         return [Say(claim), Taken(offer)]
 

@@ -48,7 +48,8 @@ POST /v1/threads/conv-1/unpark    POST /v1/threads/other/unpark     POST /v1/tur
 POST /v1/turns/{theirs}/renew     POST /v1/turns/{theirs}/ack       POST /v1/turns/{theirs}/release
 POST /v1/tasks/mine/fork          POST /v1/tasks/theirs/fork        POST /v1/threads/conv-1/tell
 POST /v1/threads/other/tell       GET  /v1/threads/conv-1/inbox     GET  /v1/threads/other/inbox
-GET  /v1/access                   GET  /v1/tokens
+POST /v1/tasks/mine/notify        POST /v1/tasks/theirs/notify      GET  /v1/access
+GET  /v1/tokens
 POST /v1/codes                    POST /v1/codes/exchange           POST /v1/tokens
 POST /v1/tokens/none/revoke       GET  /v1/codes                    POST /v1/access
 GET  /v1/tasks/mine/timeline      GET  /v1/tasks/theirs/timeline    GET  /v1/tasks/mine/messages
@@ -80,6 +81,8 @@ FULL = {
     "POST /v1/tasks/theirs/resume": 400,
     "POST /v1/tasks/mine/send": 409,  # it has ended
     "POST /v1/tasks/theirs/send": 409,
+    "POST /v1/tasks/mine/notify": 400,  # no text
+    "POST /v1/tasks/theirs/notify": 400,
     "POST /v1/tasks/mine/answer": 400,  # no answer
     "POST /v1/tasks/theirs/answer": 400,
     "POST /v1/tasks/mine/fork": 400,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import socket
+import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,6 +17,8 @@ from daemon.conftest import Place, eventually, place, place_in  # noqa: F401  a 
 from surfaces.mcp.speaking import Raw
 
 PEERS = Path(__file__).parents[2] / "integrations" / "mcp" / "peers"
+RICH_SERVER = Path(__file__).with_name("rich_server.py")
+START_LIMIT = 60.0  # seconds
 SLOW = ("gate", "hang", "elicits")  # tools that wait
 SOON, NEVER_SOON = 0.3, 60  # seconds: a threshold that a test waits for, and one that no test reaches
 SENTENCE = (
@@ -35,8 +40,9 @@ class Peer:
         self.folder = folder
         folder.mkdir(exist_ok=True)
 
-    def command(self, start: str = "well") -> list[str]:
-        return [sys.executable, str(PEERS / "scripted.py"), start, str(self.folder)]
+    def command(self, start: str = "well", *, modern: bool = False) -> list[str]:
+        era = ["modern"] if modern else []
+        return [sys.executable, str(PEERS / "scripted.py"), start, str(self.folder), *era]
 
     def lines(self, name: str) -> list[str]:
         file = self.folder / name
@@ -83,6 +89,25 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         made.configure(CONFIG)
         made.up()
         yield made
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """The rich server over HTTP."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with subprocess.Popen(
+        [sys.executable, str(RICH_SERVER), "http", str(port)], stderr=subprocess.DEVNULL
+    ) as server:
+        until = time.monotonic() + START_LIMIT
+        while time.monotonic() < until:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.05)
+        yield f"http://127.0.0.1:{port}/mcp"
+        server.kill()
 
 
 @pytest.fixture

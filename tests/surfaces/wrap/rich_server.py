@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import sys
 from typing import Any
@@ -15,6 +16,8 @@ server = MCPServer("rich", instructions="One of everything.")
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
+
+WAITING, STOPPED = asyncio.Event(), asyncio.Event()
 
 
 class Weather(BaseModel):
@@ -117,6 +120,35 @@ async def sleeps(seconds: float) -> str:
     return "slept"
 
 
+@server.tool()
+async def waits() -> str:
+    """Until it is cancelled."""
+    WAITING.set()
+    try:
+        await anyio.sleep(60)
+    finally:
+        STOPPED.set()
+    return "not cancelled"
+
+
+@server.tool()
+async def is_waiting() -> str:
+    """Answers when `waits` does."""
+    await WAITING.wait()
+    return "waiting"
+
+
+@server.tool()
+async def was_stopped() -> str:
+    """Answers when `waits` was cancelled."""
+    with anyio.move_on_after(20):
+        await STOPPED.wait()
+    stopped = STOPPED.is_set()
+    STOPPED.clear()
+    WAITING.clear()
+    return f"stopped: {stopped}"
+
+
 @server.resource("memo://one")
 def one() -> str:
     """A text."""
@@ -138,6 +170,18 @@ def greet(name: str) -> str:
 @server.completion()
 async def complete(ref: Any, argument: Any, context: Any) -> types.Completion:
     return types.Completion(values=[f"{argument.value}{end}" for end in ("a", "b")], total=2, has_more=False)
+
+
+async def in_pages(ctx: Any, params: Any) -> types.ListPromptsResult:
+    """One prompt a page."""
+    at = int(getattr(params, "cursor", None) or 0)
+    names = ["greet", "second", "third"]
+    more = str(at + 1) if at + 1 < len(names) else None
+    return types.ListPromptsResult(prompts=[types.Prompt(name=names[at])], next_cursor=more)
+
+
+low: Any = server._lowlevel_server  # pyright: ignore[reportPrivateUsage]  the one way to pages
+low.add_request_handler("prompts/list", types.PaginatedRequestParams, in_pages)
 
 
 if __name__ == "__main__":

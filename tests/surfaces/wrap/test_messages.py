@@ -15,6 +15,7 @@ from meantime.integrations.mcp.wire.raw_http import Outgoing, header_text
 from meantime.kernel.questions import Reply
 from meantime.surfaces.wrap.elicited_answers import question_of, result_of
 from meantime.surfaces.wrap.raw_messages import MOST_IN_BATCH, UNREADABLE, answer, key, read, request
+from meantime.surfaces.wrap.repeated_requests import MOST, MOST_BYTES, RepeatedRequests
 from meantime.surfaces.wrap.tool_answers import listed, with_notices
 
 ODD = b'{"n": 1.50, "big": 123456789012345678901234567890, "t":"\\u00e4\\/",  "l":[ 1,2 ]}'
@@ -74,6 +75,20 @@ def test_a_result_without_content_carries_no_notice(result: bytes):
 def test_a_list_of_tools_that_makes_no_sense_is_passed_on():
     for bad in (b"{}", b'{"tools":1}', b'{"tools":[1]}', b"null"):
         assert bytes(listed(Raw(bad), lambda tool: 1.0)) == bad
+
+
+def test_requests_that_are_repeated_have_a_limit():
+    held = RepeatedRequests()
+    for number in range(MOST + 1):
+        held.note("resources/subscribe", Raw(b'{"uri":"memo://%d"}' % number))
+    held.note("resources/subscribe", Raw(b'{"uri":"' + b"x" * MOST_BYTES + b'"}'))
+    held.note("resources/unsubscribe", Raw(b'{"uri":"memo://7"}'))
+    found = [bytes(params) for _, params in held]
+    assert len(found) == MOST - 1
+    assert found[0] == b'{"uri":"memo://1"}', "the oldest is forgotten"
+    for odd in (b"", b"null", b"[]", b'{"uri":1}'):
+        held.note("resources/subscribe", Raw(odd))
+    assert len(list(held)) == MOST - 1
 
 
 def test_only_tools_that_may_go_to_the_background_are_changed():

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-import subprocess
 import sys
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import mcp_types as types
@@ -20,10 +16,9 @@ from pydantic import FileUrl
 
 from daemon.conftest import Place
 
-from .conftest import NEVER_SOON, SENTENCE
+from .conftest import NEVER_SOON, RICH_SERVER, SENTENCE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
-SERVER = Path(__file__).with_name("rich_server.py")
 PATIENCE = 60.0
 GREETING = types.PromptReference(type="ref/prompt", name="greet")
 Said = list[Any]
@@ -33,25 +28,6 @@ Said = list[Any]
 def era(request: pytest.FixtureRequest) -> str:
     """How the SDK calls the protocols with a handshake, and the one without."""
     return request.param
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    """A server over HTTP."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    with subprocess.Popen(
-        [sys.executable, str(SERVER), "http", str(port)], stderr=subprocess.DEVNULL
-    ) as server:
-        until = time.monotonic() + PATIENCE
-        while time.monotonic() < until:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.05)
-        yield f"http://127.0.0.1:{port}/mcp"
-        server.kill()
 
 
 @asynccontextmanager
@@ -100,6 +76,23 @@ async def progressed(client: Client, said: Said) -> Any:
     return await client.call_tool("steps", {"count": 3}, progress_callback=note)
 
 
+async def paged(client: Client, said: Said) -> Any:
+    page = await client.list_prompts()
+    while page.next_cursor:
+        said.append(page.model_dump(mode="json", by_alias=True))
+        page = await client.list_prompts(cursor=page.next_cursor)
+    return page
+
+
+async def cancelled(client: Client, said: Said) -> Any:
+    waiting = asyncio.ensure_future(client.call_tool("waits", {}))
+    await client.call_tool("is_waiting", {})
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    said.append(("cancelled", waiting.cancelled()))
+    return await client.call_tool("was_stopped", {})
+
+
 ASKED: dict[str, Ask] = {
     "structured content": lambda c, _: c.call_tool("weather", {"city": "Graz"}),
     "images": lambda c, _: c.call_tool("picture", {}),
@@ -119,8 +112,10 @@ ASKED: dict[str, Ask] = {
     "reading by a template": lambda c, _: c.read_resource("memo://two/page"),
     "unknown resources": lambda c, _: c.read_resource("memo://none"),
     "prompts": lambda c, _: c.list_prompts(),
+    "pagination": paged,
     "a prompt": lambda c, _: c.get_prompt("greet", {"name": "Ada"}),
     "completion": lambda c, _: c.complete(GREETING, {"name": "name", "value": "A"}),
+    "cancellation": cancelled,
     "list-changed": lambda c, _: c.call_tool("grows", {}),
     "tools": lambda c, _: c.list_tools(),
 }  # fmt: skip
@@ -165,12 +160,14 @@ def through_the_wrap(served: Place, threshold: float, *words: str) -> StdioServe
 
 def assert_the_same(seen: dict[str, Any], own: dict[str, Any]) -> None:
     assert list(seen) == list(own)
+    assert len(own["pagination"][1]) == 2, "there was more than one page"
+    assert own["cancellation"][0]["content"][0]["text"] == "stopped: True"
     for name in own:
         assert seen[name] == own[name], name
 
 
 async def test_a_stdio_server_gives_the_same_answers_behind_a_wrap(served: Place, era: str):
-    words = [sys.executable, str(SERVER), "stdio"]
+    words = [sys.executable, str(RICH_SERVER), "stdio"]
     own = await answers(StdioServerParameters(command=words[0], args=words[1:]), era)
     seen = await answers(through_the_wrap(served, -1, *words), era)
     assert_the_same(seen, own)
@@ -184,7 +181,7 @@ async def test_a_server_over_http_gives_the_same_answers_behind_a_wrap(served: P
 
 
 async def test_tools_that_may_go_to_the_background_promise_no_structured_content(served: Place):
-    words = [sys.executable, str(SERVER), "stdio"]
+    words = [sys.executable, str(RICH_SERVER), "stdio"]
     async with client(StdioServerParameters(command=words[0], args=words[1:]), "legacy", []) as made:
         own = (await made.list_tools()).tools
     async with client(through_the_wrap(served, NEVER_SOON, *words), "legacy", []) as made:
@@ -194,6 +191,7 @@ async def test_tools_that_may_go_to_the_background_promise_no_structured_content
     said = SENTENCE.format(NEVER_SOON)
     for tool in own:
         tool.output_schema, tool.description = None, f"{tool.description}\n\n{said}"
+        tool.execution = types.ToolExecution(task_support="optional")
     assert seen == own
     assert answer.structured_content == {"city": "Graz", "degrees": 21.5}
 

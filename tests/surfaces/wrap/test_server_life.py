@@ -7,7 +7,10 @@ import os
 import signal
 import sys
 
+import pytest
+
 from daemon.conftest import Place, eventually
+from meantime.surfaces.wrap.held_server import MOST_UNASKED
 
 from .conftest import CONFIG, NEVER_SOON, Host, Peer, Wrapped, hosts_of, lives, task_of, texts
 
@@ -56,6 +59,24 @@ def test_a_host_that_vanishes_in_mid_call_is_told_when_it_comes_back(
     assert texts(again.call("echo", text="next")) == ["next"]
 
 
+def test_an_answer_that_comes_just_after_the_host_has_vanished_is_told(
+    served: Place, wrapped: Wrapped, peer: Peer, thread: str
+):
+    """Nobody reads it any more, even if the daemon has not looked yet: it is not taken for given."""
+    host = wrapped(threshold=NEVER_SOON)
+    for mark in ("one", "two"):
+        host.send("tools/call", {"name": "gate", "arguments": {"mark": mark}})
+        peer.until("waiting", mark)
+    host.process.kill()
+    host.process.wait()
+    peer.open_gate()
+    again = wrapped(threshold=NEVER_SOON)
+    eventually(lambda: len(served.ask("GET", f"/v1/notices?thread={thread}&state=unread")["notices"]) == 2)
+    told = "".join(texts(again.call("echo", text="back")))
+    assert "through one" in told
+    assert "through two" in told
+
+
 def test_a_host_that_leaves_ends_its_server(wrapped: Wrapped, peer: Peer):
     host = wrapped()
     assert texts(host.call("echo", text="x")) == ["x"]
@@ -74,6 +95,65 @@ def test_a_server_that_crashes_is_started_again_with_the_hosts_handshake(wrapped
     assert said["content"][0]["text"] == "again"
     assert len(set(peer.pids)) == 2
     assert peer.lines("calls").count("crash") == 1, "a lost call is not sent again"
+
+
+def subscribed(host: Host) -> None:
+    """To two resources, of which one is enough in the end; and with a log level."""
+    for method, params in (
+        ("resources/subscribe", {"uri": "memo://kept"}),
+        ("resources/subscribe", {"uri": "memo://left"}),
+        ("resources/unsubscribe", {"uri": "memo://left"}),
+        ("logging/setLevel", {"level": "debug"}),
+    ):
+        assert host.answer(host.send(method, params))["result"] == {}
+
+
+def until_updated(host: Host, uri: str) -> None:
+    while (said := host.read()).get("method") != "notifications/resources/updated":
+        assert "error" not in said, said
+    assert said["params"] == {"uri": uri}
+
+
+REPEATED = ["logging/setLevel debug", "resources/subscribe memo://kept"]
+
+
+def test_subscriptions_and_the_log_level_hold_over_a_new_start_of_the_server(wrapped: Wrapped, peer: Peer):
+    """Without any request of the host: it waits for news."""
+    host = wrapped(threshold=NEVER_SOON)
+    subscribed(host)
+    assert len(peer.lines("lasting")) == 4
+    os.kill(peer.pids[0], signal.SIGKILL)
+    until_updated(host, "memo://kept")
+    assert peer.lines("lasting")[4:] == REPEATED
+    assert texts(host.call("echo", text="and")) == ["and"], "its own answers to these reach nobody"
+
+
+def test_subscriptions_and_the_log_level_hold_over_a_new_daemon(place: Place, peer: Peer):
+    place.configure(CONFIG)
+    place.up()
+    with hosts_of(place, peer, "conv-1") as wrapped:
+        host = wrapped()
+        subscribed(host)
+        place.kill()
+        eventually(lambda: not any(map(lives, peer.pids)), "the server ends with its daemon")
+        id = host.send("tools/call", {"name": "echo", "arguments": {"text": "next"}})
+        until_updated(host, "memo://kept")
+        assert texts(host.answer(id)) == ["next"]
+        assert sorted(peer.lines("lasting")[4:]) == REPEATED
+
+
+@pytest.mark.slow
+def test_a_server_that_dies_again_and_again_is_not_revived_for_ever(wrapped: Wrapped, peer: Peer):
+    host = wrapped(threshold=NEVER_SOON)
+    subscribed(host)
+    for count in range(1, 1 + MOST_UNASKED):
+        os.kill(peer.pids[-1], signal.SIGKILL)
+        peer.until("lasting", REPEATED[1], 1 + count)
+    os.kill(peer.pids[-1], signal.SIGKILL)
+    held = len(peer.pids)
+    said = eventually(lambda: host.call("echo", text="asked").get("result"), "a request starts it")
+    assert said["content"][0]["text"] == "asked"
+    assert len(peer.pids) == held + 1
 
 
 def test_a_killed_server_is_honest_about_its_background_call(wrapped: Wrapped, peer: Peer, served: Place):

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from meantime.app.meantime import Meantime
+from meantime.kernel.notice_sources import parse_notice_id
 from meantime.kernel.notices import Notice
 
 PATIENCE = 10.0  # seconds for the journal to show what the ledger says
@@ -44,7 +45,7 @@ def compare(
 async def tally(mt: Meantime, thread: str, heard: Sequence[Notice]) -> DeliveryCheck:
     started, ended = await _journal(mt, thread)
     entries = await mt.thread(thread).transcript.entries()
-    held = [entry.notice.rpartition(".")[0] for entry in entries if entry.notice]
+    held = [told.of for entry in entries if (told := parse_notice_id(entry.notice or ""))]
     return compare(started, ended, held, [notice.task_id for notice in heard])
 
 

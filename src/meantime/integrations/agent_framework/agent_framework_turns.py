@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import copy
 from pathlib import Path
@@ -26,8 +25,8 @@ from agent_framework import (
 )
 from agent_framework.exceptions import ChatClientException
 
-from meantime.execution.containment import contained
-from meantime.integrations.agent_host.host_errors import failed, raised
+from meantime.integrations.agent_host.host_errors import failed, model_failed, raised
+from meantime.integrations.framework_talk.framework_turns import FrameworkTurn, FrameworkTurns
 from meantime.integrations.python_agent import PythonAgent
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.lines import Line
@@ -35,24 +34,14 @@ from meantime.kernel.model import Failed
 from meantime.kernel.payloads import as_text, jsonable
 from meantime.kernel.provider_errors import judge
 from meantime.kernel.questions import permission
-from meantime.ports.clock import Clock
 from meantime.ports.session import Brief, Hearer, Prompt, Turned
 
 from . import history_lines
 from .history_log import HistoryLog, copied
 
 
-class AgentFrameworkTurns:
+class AgentFrameworkTurns(FrameworkTurns["AgentFrameworkTurn"]):
     """Its sessions are files of messages."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._running: dict[str, AgentFrameworkTurn] = {}
-
-    def path(self, folder: Path, session: str) -> Path:
-        return folder / f"{session}.history"
-
-    def begin(self, path: Path) -> None:
-        path.touch(0o600)
 
     def fork(self, path: Path, copy: Path) -> None:
         copied(path, copy)
@@ -60,46 +49,25 @@ class AgentFrameworkTurns:
     def lines(self, path: Path) -> Sequence[Line]:
         return list(history_lines.lines(HistoryLog(path).messages))
 
-    def steer(self, session: str, text: str) -> bool:
-        turn = self._running.get(session)
-        if turn is not None:
-            turn.steered.append(text)
-        return turn is not None
-
-    async def prompt(
+    async def _turn(
         self, agent: PythonAgent, session: str, path: Path, prompt: Prompt, brief: Brief, hearer: Hearer
-    ) -> Turned:
-        turn = self._running[session] = AgentFrameworkTurn(agent, path, prompt, brief, hearer)
-        try:
-            return await turn.run()
-        finally:
-            del self._running[session]
-            await asyncio.to_thread(turn.record.sync)
+    ) -> AgentFrameworkTurn:
+        return AgentFrameworkTurn(agent, path, prompt, brief, hearer)
 
 
-class AgentFrameworkTurn:
+class AgentFrameworkTurn(FrameworkTurn):
     def __init__(self, agent: PythonAgent, path: Path, prompt: Prompt, brief: Brief, hearer: Hearer) -> None:
+        super().__init__(prompt, hearer)
         self.record = HistoryLog(path, self._on_message)
-        self.steered: list[str] = []
         self.hearer = hearer
         self.tools = () if prompt.last else brief.settings.tools
         self._agent = _kept_here(agent.agent, self.record, self)
         self._deps = _deps(agent.deps(brief) if callable(agent.deps) else agent.deps)
         self._model = brief.settings.model
-        self._prompt = prompt
-        self._said = ""  # in a response that has not ended
         self._inside = False  # the gate
 
-    async def run(self) -> Turned:
-        try:
-            with contained():
-                return await self._whole()
-        except asyncio.CancelledError:
-            return self._stopped()
-        except Exception as problem:
-            return _trouble(problem)
-        finally:
-            self.leave_gate()
+    def sync(self) -> None:
+        self.record.sync()
 
     async def _whole(self) -> Turned:
         self.record.close_calls()
@@ -162,13 +130,13 @@ class AgentFrameworkTurn:
         await self.hearer.gate.enter()
         self._inside = True
 
-    def leave_gate(self) -> None:
+    def _leave(self) -> None:
         if self._inside:
             self._inside = False
             self.hearer.gate.leave()
 
     def on_response(self, response: ChatResponse[Any]) -> None:
-        self.leave_gate()
+        self._leave()
         used = (response.usage_details or {}).get("total_token_count")
         self.hearer.spent(turns=1, tokens=used or 0)
 
@@ -179,11 +147,14 @@ class AgentFrameworkTurn:
             for line in history_lines.spoken_lines(message):
                 self.hearer.line(line)
 
-    def _stopped(self) -> Turned:
-        """The text so far is kept, even of a response that did not end."""
-        if self._said:
-            self.hearer.line(Line(role="assistant", text=self._said))
-        return Turned(text=self._said, stopped=True)
+    def _failed(self, problem: Exception) -> Turned:
+        """An error of the provider may pass; one of the agent's own code is final."""
+        if isinstance(problem, ConnectionError | TimeoutError):
+            return model_failed(problem)
+        if isinstance(problem, ChatClientException):  # its cause has the status
+            status = int(getattr(problem.__cause__, "status_code", 0) or 0)
+            return failed(Failed(str(problem), "model_error"), judge(str(problem), status))
+        return raised(problem, "agent_error")
 
 
 class TurnEvents(ContextProvider):
@@ -266,13 +237,3 @@ def _result(response: AgentResponse[Any]) -> Turned:
         return Turned(text=as_text(result.value), result=result)
     said = [message.text for message in response.messages if message.role == "assistant"]
     return Turned(text=said[-1] if said else "")
-
-
-def _trouble(problem: Exception) -> Turned:
-    """An error of the provider may pass; one of the agent's own code is final."""
-    lost = isinstance(problem, ConnectionError | TimeoutError)
-    if not lost and not isinstance(problem, ChatClientException):
-        return raised(problem, "agent_error")
-    status = 503 if lost else int(getattr(problem.__cause__, "status_code", 0) or 0)
-    error = Failed(str(problem) or type(problem).__name__, "model_error")
-    return failed(error, judge(str(problem), status))

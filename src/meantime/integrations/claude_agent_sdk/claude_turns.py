@@ -25,8 +25,8 @@ from claude_agent_sdk import (
     UserMessage,
 )
 
-from meantime.execution.containment import contained
 from meantime.integrations.agent_host.host_errors import failed, raised
+from meantime.integrations.framework_talk.framework_turns import FrameworkTurn, FrameworkTurns
 from meantime.integrations.python_agent import PythonAgent
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.lines import Line
@@ -34,7 +34,6 @@ from meantime.kernel.model import Failed
 from meantime.kernel.payloads import as_text, jsonable
 from meantime.kernel.provider_errors import judge
 from meantime.kernel.questions import permission
-from meantime.ports.clock import Clock
 from meantime.ports.session import Brief, Hearer, Prompt, Turned
 
 from .claude_lines import ClaudeLines
@@ -47,14 +46,8 @@ LONGEST_GOODBYE = 10.0  # seconds that an interrupt may take
 LONGEST_ECHO = 10.0  # seconds after an answer in which a message that came too late for it is answered
 
 
-class ClaudeTurns:
+class ClaudeTurns(FrameworkTurns["ClaudeTurn"]):
     """Its sessions are Claude Code's; a file of ours says which."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._running: dict[str, ClaudeTurn] = {}
-
-    def path(self, folder: Path, session: str) -> Path:
-        return folder / f"{session}.claude"
 
     def begin(self, path: Path) -> None:
         write_record(path, ClaudeSession())
@@ -65,30 +58,20 @@ class ClaudeTurns:
     def lines(self, path: Path) -> Sequence[Line]:
         return list(ClaudeLines().of_transcript(entries(read_record(path).begun)))
 
-    def steer(self, session: str, text: str) -> bool:
-        turn = self._running.get(session)
-        return turn is not None and turn.steer(text)
-
-    async def prompt(
+    async def _turn(
         self, agent: PythonAgent, session: str, path: Path, prompt: Prompt, brief: Brief, hearer: Hearer
-    ) -> Turned:
-        turn = self._running[session] = ClaudeTurn(agent, path, prompt, brief, hearer)
-        try:
-            return await turn.run()
-        finally:
-            del self._running[session]
+    ) -> ClaudeTurn:
+        return ClaudeTurn(agent, path, prompt, brief, hearer)
 
 
-class ClaudeTurn:
+class ClaudeTurn(FrameworkTurn):
     def __init__(self, agent: PythonAgent, path: Path, prompt: Prompt, brief: Brief, hearer: Hearer) -> None:
+        super().__init__(prompt, hearer)
         self._agent = agent
         self._path = path
-        self._prompt = prompt
         self._brief = brief
-        self._hearer = hearer
         self._record = read_record(path)
         self._lines = ClaudeLines()
-        self._said = ""  # in a message that has not ended
         self._counted: set[str] = set()  # messages whose tokens were
         self._open: set[str] = set()  # messages that no answer has covered
         self._client: ClaudeSDKClient | None = None
@@ -96,22 +79,17 @@ class ClaudeTurn:
         self._over = False
 
     async def run(self) -> Turned:
-        limited = False
         await self._hearer.gate.enter()  # once: its requests are made elsewhere
+        turned = Turned()
         try:
-            with contained():
-                turned = await self._whole()
-            limited = turned.rate_limited
+            turned = await super().run()
             return turned
-        except asyncio.CancelledError:
-            return self._stopped()
-        except ClaudeSDKError as problem:
-            return failed(Failed(str(problem), "agent_error"), judge(str(problem)))
-        except Exception as problem:
-            return raised(problem, "agent_error")
         finally:
             self._over = True
-            self._hearer.gate.leave(limited=limited)
+            self._hearer.gate.leave(limited=turned.rate_limited)
+
+    def sync(self) -> None:
+        """Claude Code writes what was said."""
 
     async def _whole(self) -> Turned:
         options = self._options()
@@ -262,11 +240,10 @@ class ClaudeTurn:
         self._record.cost = total
         write_record(self._path, self._record)
 
-    def _stopped(self) -> Turned:
-        """The text so far is kept, even of a message that did not end."""
-        if self._said:
-            self._hearer.line(Line(role="assistant", text=self._said))
-        return Turned(text=self._said, stopped=True)
+    def _failed(self, problem: Exception) -> Turned:
+        if isinstance(problem, ClaudeSDKError):
+            return failed(Failed(str(problem), "agent_error"), judge(str(problem)))
+        return raised(problem, "agent_error")
 
 
 COUNTED = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")

@@ -15,17 +15,16 @@ from google.adk.events import Event
 from google.adk.runners import Runner
 from google.genai.types import Content, FunctionCall
 
-from meantime.execution.containment import contained
 from meantime.integrations.agent_host.append_log import INTERRUPTED
 from meantime.integrations.agent_host.host_errors import failed, model_failed, raised
 from meantime.integrations.agent_host.json_values import mapping
+from meantime.integrations.framework_talk.framework_turns import FrameworkTurn, FrameworkTurns
 from meantime.integrations.python_agent import PythonAgent
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.lines import Line
 from meantime.kernel.model import Failed
 from meantime.kernel.provider_errors import judge
 from meantime.kernel.questions import permission
-from meantime.ports.clock import Clock
 from meantime.ports.session import Brief, Hearer, Prompt, Turned
 
 from . import event_lines
@@ -36,17 +35,8 @@ from .turn_plugin import TurnPlugin
 STREAMED = RunConfig(streaming_mode=StreamingMode.SSE, max_llm_calls=0)  # the budget of the task limits it
 
 
-class AdkTurns:
+class AdkTurns(FrameworkTurns["AdkTurn"]):
     """Its sessions are files of events."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._running: dict[str, AdkTurn] = {}
-
-    def path(self, folder: Path, session: str) -> Path:
-        return folder / f"{session}.events"
-
-    def begin(self, path: Path) -> None:
-        path.touch(0o600)
 
     def fork(self, path: Path, copy: Path) -> None:
         copied(path, copy)
@@ -54,55 +44,32 @@ class AdkTurns:
     def lines(self, path: Path) -> Sequence[Line]:
         return list(event_lines.lines(EventLog(path).events))
 
-    def steer(self, session: str, text: str) -> bool:
-        turn = self._running.get(session)
-        if turn is not None:
-            turn.ties.steered.append(text)
-        return turn is not None
-
-    async def prompt(
+    async def _turn(
         self, agent: PythonAgent, session: str, path: Path, prompt: Prompt, brief: Brief, hearer: Hearer
-    ) -> Turned:
+    ) -> AdkTurn:
         record = await asyncio.to_thread(EventLog, path)
-        turn = self._running[session] = AdkTurn(agent, session, record, prompt, brief, hearer)
-        try:
-            return await turn.run()
-        finally:
-            del self._running[session]
-            await asyncio.to_thread(record.log.sync)
+        return AdkTurn(agent, session, record, prompt, brief, hearer)
 
 
-class AdkTurn:
+class AdkTurn(FrameworkTurn):
     def __init__(
         self, agent: PythonAgent, session: str, record: EventLog, prompt: Prompt, brief: Brief, hearer: Hearer
     ) -> None:
-        self.ties = TurnPlugin(hearer, () if prompt.last else brief.settings.tools)
+        super().__init__(prompt, hearer)
+        self._ties = TurnPlugin(hearer, () if prompt.last else brief.settings.tools, self.steered)
         self._given = agent
         self._session = session
         self._record = record
-        self._prompt = prompt
         self._brief = brief
-        self._hearer = hearer
-        self._said = ""  # in a response that has not ended
         self._text = ""  # the last thing that was said whole
         self._error: Event | None = None  # of the provider, in place of a response
 
-    async def run(self) -> Turned:
-        try:
-            with contained():
-                return await self._whole()
-        except asyncio.CancelledError:
-            return self._stopped()
-        except Exception as problem:
-            if problem is self.ties.problem:
-                return model_failed(problem)
-            return raised(problem, "agent_error")
-        finally:
-            self.ties.leave_all()
+    def sync(self) -> None:
+        self._record.log.sync()
 
     async def _whole(self) -> Turned:
         root = _with_model(self._given.agent, self._brief.settings.model)
-        app = App(name=APP, root_agent=root, plugins=[self.ties])
+        app = App(name=APP, root_agent=root, plugins=[self._ties])
         runner = Runner(app=app, session_service=self._record)
         message = await self._first(root)
         while True:
@@ -112,9 +79,9 @@ class AdkTurn:
                 return failed(Failed(text, "model_error"), judge(text, 0))
             if waiting := self._confirmations():
                 message = await self._confirmed(waiting)
-            elif self.ties.steered:  # too late for its last request
-                message = user("\n\n".join(self.ties.steered))
-                self.ties.steered.clear()
+            elif self.steered:  # too late for its last request
+                message = user("\n\n".join(self.steered))
+                self.steered.clear()
             else:
                 return Turned(text=self._text)
 
@@ -192,11 +159,15 @@ class AdkTurn:
             for line in event_lines.of_agent(event):
                 self._hearer.line(line)
 
-    def _stopped(self) -> Turned:
-        """The text so far is kept, even of a response that did not end."""
-        if self._said:
-            self._hearer.line(Line(role="assistant", text=self._said))
-        return Turned(text=self._said, stopped=True)
+    # -- the end
+
+    def _failed(self, problem: Exception) -> Turned:
+        if problem is self._ties.problem:
+            return model_failed(problem)
+        return raised(problem, "agent_error")
+
+    def _leave(self) -> None:
+        self._ties.leave_all()
 
 
 def _with_model(agent: BaseAgent, model: str) -> BaseAgent:

@@ -17,12 +17,12 @@ from .session_events import user
 
 
 class TurnPlugin(BasePlugin):
-    def __init__(self, hearer: Hearer, tools: tuple[str, ...] | None) -> None:
+    def __init__(self, hearer: Hearer, tools: tuple[str, ...] | None, steered: list[str]) -> None:
         super().__init__(name="meantime_turn")
-        self.steered: list[str] = []
         self.problem: Exception | None = None  # the last error of a model
         self._hearer = hearer
         self._tools = tools
+        self._steered = steered
         self._inside = 0
 
     async def before_model_callback(
@@ -37,8 +37,8 @@ class TurnPlugin(BasePlugin):
 
     async def _steer(self, callback_context: CallbackContext, request: LlmRequest) -> None:
         context = callback_context.get_invocation_context()
-        while self.steered:
-            said = user(self.steered.pop(0))
+        while self._steered:
+            said = user(self._steered.pop(0))
             request.contents.append(said)
             event = Event(invocation_id=context.invocation_id, author="user", content=said)
             await context.session_service.append_event(session=context.session, event=event)

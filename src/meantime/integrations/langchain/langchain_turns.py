@@ -18,13 +18,12 @@ from langgraph.pregel import Pregel
 from langgraph.runtime import RunControl
 from langgraph.types import Command, StateSnapshot
 
-from meantime.execution.containment import contained
 from meantime.integrations.agent_host.host_errors import model_failed, raised
+from meantime.integrations.framework_talk.framework_turns import FrameworkTurn, FrameworkTurns
 from meantime.integrations.python_agent import PythonAgent
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.lines import Line
 from meantime.kernel.payloads import as_text, jsonable
-from meantime.ports.clock import Clock
 from meantime.ports.session import Brief, Hearer, Prompt, Turned
 
 from . import chat_lines
@@ -37,17 +36,8 @@ GO_ON, OVER = None, object()  # in place of something to give to the graph
 UNLIMITED = 10_000  # steps of a graph: the budget of the task is what limits it
 
 
-class LangChainTurns:
+class LangChainTurns(FrameworkTurns["LangChainTurn"]):
     """Its sessions are files of checkpoints."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._running: dict[str, LangChainTurn] = {}
-
-    def path(self, folder: Path, session: str) -> Path:
-        return folder / f"{session}.checkpoints"
-
-    def begin(self, path: Path) -> None:
-        path.touch(0o600)
 
     def fork(self, path: Path, copy: Path) -> None:
         copied(path, copy)
@@ -55,22 +45,11 @@ class LangChainTurns:
     def lines(self, path: Path) -> Sequence[Line]:
         return list(chat_lines.lines(CheckpointLog(path).messages()))
 
-    def steer(self, session: str, text: str) -> bool:
-        turn = self._running.get(session)
-        if turn is not None:
-            turn.steer(text)
-        return turn is not None
-
-    async def prompt(
+    async def _turn(
         self, agent: PythonAgent, session: str, path: Path, prompt: Prompt, brief: Brief, hearer: Hearer
-    ) -> Turned:
+    ) -> LangChainTurn:
         record = await asyncio.to_thread(_compacted, path)
-        turn = self._running[session] = LangChainTurn(agent, session, record, prompt, brief, hearer)
-        try:
-            return await turn.run()
-        finally:
-            del self._running[session]
-            await asyncio.to_thread(record.sync)
+        return LangChainTurn(agent, session, record, prompt, brief, hearer)
 
 
 def _compacted(path: Path) -> CheckpointLog:
@@ -79,7 +58,7 @@ def _compacted(path: Path) -> CheckpointLog:
     return record
 
 
-class LangChainTurn:
+class LangChainTurn(FrameworkTurn):
     def __init__(
         self,
         agent: PythonAgent,
@@ -89,11 +68,11 @@ class LangChainTurn:
         brief: Brief,
         hearer: Hearer,
     ) -> None:
+        super().__init__(prompt, hearer)
         graph: Pregel[Any, Any, Any, Any] = agent.agent
+        self._record = record
         self._graph = graph.copy({"checkpointer": record})
         self._deps = agent.deps(brief) if callable(agent.deps) else agent.deps
-        self._prompt = prompt
-        self._hearer = hearer
         self._pace = ModelPace(hearer)
         self._questions = GraphQuestions(session, hearer, prompt.reply)
         self._config: RunnableConfig = {
@@ -102,27 +81,15 @@ class LangChainTurn:
             "callbacks": [self._pace],
         }
         self._control = RunControl()
-        self._steered: list[str] = []
         self._seen: set[str] = set()  # ids of messages that have their lines
-        self._said = ""  # in a response that has not ended
 
-    def steer(self, text: str) -> None:
+    def sync(self) -> None:
+        self._record.sync()
+
+    def steer(self, text: str) -> bool:
         """Said at the end of this step: what runs in it ends first."""
-        self._steered.append(text)
         self._control.request_drain("steered")
-
-    async def run(self) -> Turned:
-        try:
-            with contained():
-                return await self._whole()
-        except asyncio.CancelledError:
-            return self._stopped()
-        except Exception as problem:
-            if problem is self._pace.problem:
-                return model_failed(problem)
-            return raised(problem, "agent_error")
-        finally:
-            self._pace.leave_all()
+        return super().steer(text)
 
     async def _whole(self) -> Turned:
         if "messages" not in self._graph.channels:
@@ -153,12 +120,12 @@ class LangChainTurn:
             return Command(resume=await self._questions.resume(state.interrupts))
         if self._prompt.last:
             return OVER
-        if not self._steered:
+        if not self.steered:
             return GO_ON if state.next else OVER
         if cut(_messages(state)):  # the agent has just called tools: they are let run
             return GO_ON
-        said = [HumanMessage(text) for text in self._steered]
-        self._steered.clear()
+        said = [HumanMessage(text) for text in self.steered]
+        self.steered.clear()
         return {"messages": said}
 
     async def _state(self) -> StateSnapshot:
@@ -166,7 +133,7 @@ class LangChainTurn:
 
     async def _streamed(self, given: Any) -> None:
         self._control = RunControl()
-        if self._steered:
+        if self.steered:
             self._control.request_drain("steered")
         stream = self._graph.astream(
             given,
@@ -222,11 +189,13 @@ class LangChainTurn:
         result = jsonable(dump(mode="json") if dump is not None else structured)
         return Turned(text=as_text(result.value), result=result)
 
-    def _stopped(self) -> Turned:
-        """The text so far is kept, even of a response that did not end."""
-        if self._said:
-            self._hearer.line(Line(role="assistant", text=self._said))
-        return Turned(text=self._said, stopped=True)
+    def _failed(self, problem: Exception) -> Turned:
+        if problem is self._pace.problem:
+            return model_failed(problem)
+        return raised(problem, "agent_error")
+
+    def _leave(self) -> None:
+        self._pace.leave_all()
 
 
 def _messages(state: StateSnapshot) -> Sequence[AnyMessage]:

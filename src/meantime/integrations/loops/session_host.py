@@ -87,7 +87,8 @@ class PythonSessionHost:
     def _turns_of(self, framework: Framework) -> PythonTurns:
         if framework.name not in self._of_frameworks:
             module, _, name = framework.turns.partition(":")
-            self._of_frameworks[framework.name] = getattr(importlib.import_module(module), name)(self._clock)
+            made = getattr(importlib.import_module(module), name)(self._clock, framework.suffix)
+            self._of_frameworks[framework.name] = made
         return self._of_frameworks[framework.name]
 
     # -- sessions

@@ -10,7 +10,7 @@ from meantime.kernel.outcomes import Report
 from meantime.ports.wrapped_server import ServerEnd, WrapOrder, WrappedServer
 
 from .raw_stdio import RawStdio
-from .remote_task import needs_input
+from .remote_task import needs_input, task_of
 from .servers import HttpServer, Server, StdioServer, checked
 from .tool_results import report_of, report_of_error
 
@@ -50,6 +50,9 @@ class RawServers:
                 hint="Name one of [mcp.servers], or give a URL, or a command: --wrap -- my-server --flag.",
             )
         return "", StdioServer(command=list(order.words))
+
+    def task_id(self, answer: Any) -> str | None:
+        return task_of(cast("Mapping[str, Any]", answer)) if isinstance(answer, Mapping) else None
 
     def report_of(self, result: Any, error: Any, tool: str) -> Report:
         if error is not None:

@@ -4,27 +4,42 @@ something happened, and over as many connections as it takes."""
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, suppress
+from typing import Any, Protocol
 
 from meantime.kernel.outcomes import Report
 from meantime.ports.runner import Context
 
 from .errors import ServerError, ServerRefused, Stale
 from .remote_task import EXTENSION, SOONEST, RemoteTask, ending_of, interval_of, is_over
-from .shared_connection import SharedConnection
 from .tool_results import INVALID_PARAMS, report_of, report_of_error
-
-if TYPE_CHECKING:
-    from .wire.server_connection import ServerConnection
 
 PATIENCE = 8  # looks that fail in a row, each after a longer wait, until it is given up for lost
 CANCEL = 2.0  # seconds for telling the server that its task is not wanted any more
 
 
+class TaskConnection(Protocol):
+    async def request(self, method: str, params: dict[str, Any]) -> dict[str, Any]: ...
+
+    def follow(self, task: str, said: Callable[[dict[str, Any]], None]) -> Callable[[], None]: ...
+
+
+class TaskLink(Protocol):
+    """The way to a server: SharedConnection to one that we start, HeldLink to one that a wrap holds."""
+
+    def connection(self) -> AbstractAsyncContextManager[Any]:
+        """Gives a TaskConnection."""
+        ...
+
+    def answered(self) -> None: ...
+
+    def renounce(self, connection: Any) -> None: ...
+
+
 class RemoteTaskPoll:
     def __init__(
-        self, link: SharedConnection, remote: RemoteTask, tool: str, context: Context, patience: int
+        self, link: TaskLink, remote: RemoteTask, tool: str, context: Context, patience: int
     ) -> None:
         self._connection = link
         self._remote = remote
@@ -60,7 +75,7 @@ class RemoteTaskPoll:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._left.wait(), CANCEL)
 
-    async def _watch(self, connection: ServerConnection) -> Report | None:
+    async def _watch(self, connection: TaskConnection) -> Report | None:
         stop = connection.follow(self._remote.id, self._on_state)
         try:
             while not self._leaving:
@@ -88,7 +103,7 @@ class RemoteTaskPoll:
         if not self._leaving and spent < SOONEST:
             await asyncio.sleep(SOONEST - spent)
 
-    async def _end(self, connection: ServerConnection, state: dict[str, Any]) -> Report:
+    async def _end(self, connection: TaskConnection, state: dict[str, Any]) -> Report:
         report = ending_of(state, self._tool)
         if state.get("status") == "input_required":
             await self._cancel()

@@ -18,10 +18,12 @@ from meantime.kernel.outcomes import Report
 from meantime.kernel.work import ToolInfo
 from meantime.ports.clock import Clock
 from meantime.ports.runner import Abilities, Assignment, Context, Leftovers
+from meantime.ports.wrapped_server import RemoteAnswer
 
 from .errors import NotStarted, ServerGone, ServerRefused, Stale, Unanswered
+from .held_link import HeldLink
 from .remote_task import RemoteTask, age_of, beginning, needs_input, remembered, remote_of
-from .remote_task_poll import PATIENCE, RemoteTaskPoll
+from .remote_task_poll import PATIENCE, RemoteTaskPoll, TaskLink
 from .servers import Server, checked
 from .shared_connection import SharedConnection
 from .tool_results import report_of, report_of_error
@@ -114,7 +116,8 @@ class McpRunner:
         task = assignment.task
         server, tool = _parts(task)
         if assignment.target is not None:
-            return await assignment.target(context)
+            found = await assignment.target(context)
+            return await self._follow_held(found, task, context) if isinstance(found, RemoteAnswer) else found
         if not assignment.again:
             return await self._call(server, tool, assignment, context)
         remote = remembered(task.session or "")
@@ -187,12 +190,29 @@ class McpRunner:
         return await self._request(server, tool, arguments, context, again=True)
 
     async def _follow(self, server: str, remote: RemoteTask, task: Task, context: Context) -> Report:
-        following = RemoteTaskPoll(self._connection(server), remote, task.work.name, context, self._patience)
+        return await self._poll(self._connection(server), remote, task, context)
+
+    async def _poll(self, link: TaskLink, remote: RemoteTask, task: Task, context: Context) -> Report:
+        following = RemoteTaskPoll(link, remote, task.work.name, context, self._patience)
         self._following[task.id] = following
         try:
             return await following.run()
         finally:
             del self._following[task.id]
+
+    async def _follow_held(self, held: RemoteAnswer, task: Task, context: Context) -> Report:
+        """A task of a server that a wrap holds. Only a server that is configured here can be asked about it
+        by the next owner."""
+        try:
+            remote = remote_of(held.answer)
+            if remote is None:
+                return report_of(held.answer)
+            remote = structs.replace(remote, began=beginning(self._clock))
+            if remote.session is not None and _parts(task)[0] in self.servers:
+                context.in_session(remote.session)
+            return await self._poll(HeldLink(held), remote, task, context)
+        finally:
+            held.release()
 
     def _connection(self, server: str) -> SharedConnection:
         link = self._connections.get(server)
@@ -214,7 +234,7 @@ class McpRunner:
 
     async def detach(self, task: Task) -> bool:
         following = self._following.get(task.id)
-        if following is None or task.session is None:
+        if following is None or task.session is None or _parts(task)[0] not in self.servers:
             return False
         await following.leave()
         return True

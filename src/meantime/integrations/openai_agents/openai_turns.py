@@ -22,15 +22,12 @@ from agents.run import CallModelData, ModelInputData
 from agents.stream_events import RawResponsesStreamEvent, RunItemStreamEvent, StreamEvent
 
 from agents import Agent, RunConfig, RunHooks, Runner, RunResultStreaming
-from meantime.execution.containment import contained
-from meantime.integrations.agent_host.host_errors import failed, raised
+from meantime.integrations.agent_host.host_errors import model_failed, raised
+from meantime.integrations.framework_talk.framework_turns import FrameworkTurn, FrameworkTurns
 from meantime.integrations.python_agent import PythonAgent
 from meantime.kernel.lines import Kind, Line
-from meantime.kernel.model import Failed
 from meantime.kernel.payloads import as_text, jsonable
-from meantime.kernel.provider_errors import judge
 from meantime.kernel.questions import permission
-from meantime.ports.clock import Clock
 from meantime.ports.session import Brief, Hearer, Prompt, Turned
 
 from . import item_lines
@@ -38,17 +35,8 @@ from .item_log import ItemLog, copied
 from .session_items import spoken, user
 
 
-class OpenAITurns:
+class OpenAITurns(FrameworkTurns["OpenAITurn"]):
     """Its sessions are files of items."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._running: dict[str, OpenAITurn] = {}
-
-    def path(self, folder: Path, session: str) -> Path:
-        return folder / f"{session}.items"
-
-    def begin(self, path: Path) -> None:
-        path.touch(0o600)
 
     def fork(self, path: Path, copy: Path) -> None:
         copied(path, copy)
@@ -56,51 +44,29 @@ class OpenAITurns:
     def lines(self, path: Path) -> Sequence[Line]:
         return list(item_lines.lines(ItemLog(path).items))
 
-    def steer(self, session: str, text: str) -> bool:
-        turn = self._running.get(session)
-        if turn is not None:
-            turn.steered.append(text)
-        return turn is not None
-
-    async def prompt(
+    async def _turn(
         self, agent: PythonAgent, session: str, path: Path, prompt: Prompt, brief: Brief, hearer: Hearer
-    ) -> Turned:
-        turn = self._running[session] = OpenAITurn(agent, ItemLog(path), prompt, brief, hearer)
-        try:
-            return await turn.run()
-        finally:
-            del self._running[session]
-            await asyncio.to_thread(turn.record.log.sync)
+    ) -> OpenAITurn:
+        return OpenAITurn(agent, ItemLog(path), prompt, brief, hearer)
 
 
-class OpenAITurn(RunHooks[Any]):
+class OpenAITurn(FrameworkTurn, RunHooks[Any]):
     def __init__(
         self, agent: PythonAgent, record: ItemLog, prompt: Prompt, brief: Brief, hearer: Hearer
     ) -> None:
+        super().__init__(prompt, hearer)
         self.record = record
-        self.steered: list[str] = []
         self._agent = _restricted(agent.agent, () if prompt.last else brief.settings.tools)
         self._deps = agent.deps(brief) if callable(agent.deps) else agent.deps
         self._config = RunConfig(
             model=brief.settings.model or None, call_model_input_filter=self._steer_next_request
         )
-        self._prompt = prompt
-        self._hearer = hearer
-        self._said = ""  # in a response that has not ended
         self._tools: dict[str, str] = {}  # of calls, by their ids
         self._added: list[tuple[int, list[Any]]] = []  # what was said to it in the run, and where
         self._inside = False  # the gate
 
-    async def run(self) -> Turned:
-        try:
-            with contained():
-                return await self._whole()
-        except asyncio.CancelledError:
-            return self._stopped()
-        except Exception as problem:
-            return _trouble(problem)
-        finally:
-            self._leave_gate()
+    def sync(self) -> None:
+        self.record.log.sync()
 
     async def _whole(self) -> Turned:
         await self.record.close_calls()
@@ -200,10 +166,10 @@ class OpenAITurn(RunHooks[Any]):
         self._inside = True
 
     async def on_llm_end(self, context: Any, agent: Any, response: ModelResponse) -> None:
-        self._leave_gate()
+        self._leave()
         self._hearer.spent(turns=1, tokens=response.usage.total_tokens)
 
-    def _leave_gate(self) -> None:
+    def _leave(self) -> None:
         if self._inside:
             self._inside = False
             self._hearer.gate.leave()
@@ -216,11 +182,12 @@ class OpenAITurn(RunHooks[Any]):
         result = jsonable(output)
         return Turned(text=as_text(result.value), result=result)
 
-    def _stopped(self) -> Turned:
-        """The text so far is kept, even of a response that did not end."""
-        if self._said:
-            self._hearer.line(Line(role="assistant", text=self._said))
-        return Turned(text=self._said, stopped=True)
+    def _failed(self, problem: Exception) -> Turned:
+        """An error of the provider may pass; one of the agent's own code is final."""
+        lost = isinstance(problem, ConnectionError | TimeoutError)
+        if lost or type(problem).__module__.partition(".")[0] in ("openai", "httpx", "httpx2"):
+            return model_failed(problem)
+        return raised(problem, "agent_error")
 
 
 def _restricted(agent: Agent[Any], tools: tuple[str, ...] | None) -> Agent[Any]:
@@ -234,13 +201,3 @@ def _field(item: ToolCallItem | ToolCallOutputItem | ToolApprovalItem, name: str
     raw = cast("object", item.raw_item)
     found = cast("dict[str, Any]", raw).get(name) if isinstance(raw, dict) else getattr(raw, name, None)
     return "" if found is None else found
-
-
-def _trouble(problem: Exception) -> Turned:
-    """An error of the provider may pass; one of the agent's own code is final."""
-    lost = isinstance(problem, ConnectionError | TimeoutError)
-    if not lost and type(problem).__module__.partition(".")[0] not in ("openai", "httpx", "httpx2"):
-        return raised(problem, "agent_error")
-    status = 503 if lost else int(getattr(problem, "status_code", 0) or 0)
-    error = Failed(str(problem) or type(problem).__name__, "model_error")
-    return failed(error, judge(str(problem), status))

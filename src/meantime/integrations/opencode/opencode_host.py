@@ -112,7 +112,7 @@ class OpenCodeHost:
 
     def _message(self, notice: Notice) -> NoticeMessage:
         """By the time of the ending, which is on record: the same however often it is sent."""
-        at = notice.task.run.ended_at or 0.0
+        at = notice.at
         message = message_id(self.session, notice.id, at, notice.number)
         said = notice.message(self._dialect).parts
         parts = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,9 @@ from pydantic_ai.tools import DeferredToolResults
 from pydantic_ai.usage import UsageLimits
 from pydantic_core import to_json, to_jsonable_python
 
-from meantime.execution.containment import Escape, contained
+from meantime.execution.containment import Escape
 from meantime.integrations.agent_host.host_errors import raised
+from meantime.integrations.framework_talk.framework_turns import FrameworkTurn, FrameworkTurns
 from meantime.integrations.python_agent import PythonAgent
 from meantime.kernel.lines import Line
 from meantime.kernel.payloads import jsonable
@@ -36,15 +36,8 @@ from .run_capability import RunCapability
 UNLIMITED = UsageLimits(request_limit=None)  # the budget of the task is what limits it
 
 
-class PydanticTurns:
+class PydanticTurns(FrameworkTurns["PydanticTurn"]):
     """Its sessions are files of model messages."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._running: dict[str, PydanticTurn] = {}
-
-    def path(self, folder: Path, session: str) -> Path:
-        return folder / f"{session}.messages"
 
     def begin(self, path: Path) -> None:
         write(path, [])
@@ -55,24 +48,13 @@ class PydanticTurns:
     def lines(self, path: Path) -> Sequence[Line]:
         return list(model_lines.lines(MessageLog(path).load().whole()))
 
-    def steer(self, session: str, text: str) -> bool:
-        turn = self._running.get(session)
-        return turn is not None and turn.steer(text)
-
-    async def prompt(
+    async def _turn(
         self, agent: PythonAgent, session: str, path: Path, prompt: Prompt, brief: Brief, hearer: Hearer
-    ) -> Turned:
-        turn = self._running[session] = PydanticTurn(
-            agent, session, MessageLog(path), prompt, brief, hearer, self._clock
-        )
-        try:
-            return await turn.run()
-        finally:
-            del self._running[session]
-            await asyncio.to_thread(turn.record.sync)
+    ) -> PydanticTurn:
+        return PydanticTurn(agent, session, MessageLog(path), prompt, brief, hearer, self._clock)
 
 
-class PydanticTurn:
+class PydanticTurn(FrameworkTurn):
     def __init__(
         self,
         agent: PythonAgent,
@@ -83,11 +65,10 @@ class PydanticTurn:
         hearer: Hearer,
         clock: Clock,
     ) -> None:
+        super().__init__(prompt, hearer)
         self.record = record
         self._agent: Agent[Any, Any] = agent.agent
         self._deps = agent.deps(brief) if callable(agent.deps) else agent.deps
-        self._prompt = prompt
-        self._hearer = hearer
         self._model = _model_name(brief.settings.model)
         tools = () if prompt.last else brief.settings.tools
         self._request = RequestState(
@@ -101,19 +82,12 @@ class PydanticTurn:
         self._messages: list[ModelMessage] = []  # those of the run, as they grow
         self._run: Any = None
 
-    async def run(self) -> Turned:
-        try:
-            with contained():
-                return await self._whole(self.record.load())
-        except asyncio.CancelledError:
-            return self._stopped()
-        except Exception as problem:
-            self._keep()
-            return raised(problem, _code(problem))
+    def sync(self) -> None:
+        self.record.sync()
 
-    async def _whole(self, loaded: Loaded) -> Turned:
+    async def _whole(self) -> Turned:
         text: str | None = self._prompt.text
-        history, results = await self._answered(loaded)
+        history, results = await self._answered(self.record.load())
         if results is not None or (self._prompt.again and _ends_with(history, text)):
             text = None
         async with self._agent.iter(
@@ -198,6 +172,10 @@ class PydanticTurn:
             cut = ModelResponse(parts=[TextPart(said)], state="interrupted")
             self.record.grow([*self._messages, cut])
         return Turned(text=said, stopped=True)
+
+    def _failed(self, problem: Exception) -> Turned:
+        self._keep()
+        return raised(problem, _code(problem))
 
 
 def _code(problem: Exception) -> str:

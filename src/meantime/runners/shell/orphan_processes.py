@@ -22,7 +22,7 @@ from .shim_watch import is_locked
 
 ROUNDS = 50
 PAUSE = 0.02
-LOOKS = 5  # at a process that shows no environment
+LOOKS = 5  # at processes that show no environment
 MOMENT = 0.002  # seconds between them
 PF_KTHREAD = 0x00200000  # in the flags of /proc/<pid>/stat
 
@@ -85,7 +85,7 @@ def _named(base: Path, state: State) -> KillTarget:
 def _found(quarry: KillTarget, met: process_tree.Found) -> process_tree.Found:
     """The mark alone would not do: a process can change its environment, the command itself too, and
     has none for a moment while it becomes another program."""
-    roots = marked(quarry.base)
+    roots = marked(quarry.base, quarry.shim[1])
     if quarry.shim[0] and process_tree.start_time(quarry.shim[0]) == quarry.shim[1]:
         roots |= process_tree.descendants(quarry.shim[0])
     for known, at in (*quarry.others, *((each, at) for each, (at, _) in met.items())):
@@ -110,15 +110,30 @@ def mark_of(base: Path) -> str:
     return f"{base}@{found.st_dev}:{found.st_ino}"
 
 
-def marked(base: Path) -> process_tree.Found:
-    """Living processes that were started with the mark of this command."""
+def marked(base: Path, since: int = 0) -> process_tree.Found:
+    """Living processes that were started with the mark of this command; `since`: the start of its shim.
+
+    One that is just becoming another program shows no environment for a moment, so those are looked at again:
+    all of them together, as shims never show one, and a machine may have hundreds."""
     is_mark = _marks(base)
     found: process_tree.Found = {}
-    for entry in os.listdir("/proc"):
-        if entry.isdigit() and int(entry) != os.getpid() and any(map(is_mark, _environment(entry))):
-            fields = process_tree.stat(int(entry))
-            if fields is not None and not process_tree.is_gone(fields):
-                found[int(entry)] = (int(fields[19]), int(fields[2]))
+    pids = [int(entry) for entry in os.listdir("/proc") if entry.isdigit() and int(entry) != os.getpid()]
+    for look in range(LOOKS):
+        if look:
+            time.sleep(MOMENT)
+        blank: list[int] = []
+        for pid in pids:
+            text = _environment(pid)
+            if not text:
+                if text is not None and _may_be_marked(pid, since):
+                    blank.append(pid)
+            elif any(map(is_mark, text.split(b"\0"))):
+                fields = process_tree.stat(pid)
+                if fields is not None and not process_tree.is_gone(fields):
+                    found[pid] = (int(fields[19]), int(fields[2]))
+        if not blank:
+            break
+        pids = blank
     return found
 
 
@@ -133,32 +148,29 @@ def _marks(base: Path) -> Callable[[bytes], bool]:
     return lambda entry: entry == plain or (entry.startswith(begin) and entry.endswith(end))
 
 
-def _environment(pid: str) -> list[bytes]:
-    """The environment of a process; or of its other threads, where its first one has ended. One that is just
-    becoming another program has none for a moment: then it is looked at again.
-    """
-    for _ in range(LOOKS):
-        text = _read(f"/proc/{pid}/environ")
-        if text == b"":
-            text = _of_other_threads(pid)
-        if text or text is None or _is_kernels(int(pid)):
-            return (text or b"").split(b"\0")
-        time.sleep(MOMENT)
-    return []
+def _environment(pid: int) -> bytes | None:
+    """The environment of a process; or of its other threads, where its first one has ended. None for one that
+    is gone, or somebody else's."""
+    text = _read(f"/proc/{pid}/environ")
+    return _of_other_threads(pid) if text == b"" else text
 
 
-def _of_other_threads(pid: str) -> bytes:
+def _of_other_threads(pid: int) -> bytes:
     try:
         threads = os.listdir(f"/proc/{pid}/task")
     except OSError:
         return b""
-    return b"".join(_read(f"/proc/{pid}/task/{thread}/environ") or b"" for thread in threads if thread != pid)
+    others = (thread for thread in threads if thread != str(pid))
+    return b"".join(_read(f"/proc/{pid}/task/{thread}/environ") or b"" for thread in others)
 
 
-def _is_kernels(pid: int) -> bool:
-    """No program: a thread of the kernel's, or gone."""
+def _may_be_marked(pid: int, since: int) -> bool:
+    """Whether a process that shows no environment may show the mark in a moment: not a thread of the
+    kernel's, and not one that is older than the shim of the command."""
     fields = process_tree.stat(pid)
-    return fields is None or process_tree.is_gone(fields) or bool(int(fields[6]) & PF_KTHREAD)
+    if fields is None or process_tree.is_gone(fields):
+        return False
+    return int(fields[19]) >= since and not int(fields[6]) & PF_KTHREAD
 
 
 def _read(path: str) -> bytes | None:

@@ -6,6 +6,7 @@ from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import islice
 
+from meantime.kernel.notice_sources import Draft, NoticeBody
 from meantime.kernel.notices import NoticeState
 from meantime.ports.store import Owed, Settled
 
@@ -58,30 +59,47 @@ class Inboxes:
         self.unread: Counter[str] = Counter()  # by thread; none is not listed
         self._threads: defaultdict[str, ThreadInbox] = defaultdict(ThreadInbox)
 
-    def add(self, record: TaskRecord) -> int:
-        """The notice of an ending; returns its completion number."""
-        thread = self._threads[record.task.thread]
+    def add(self, record: TaskRecord, draft: Draft) -> int:
+        """A notice of a task; returns its number."""
+        thread = self._threads[draft.thread]
         thread.last += 1
-        notice = NoticeRecord(record, thread.last)
-        record.notices.append(notice)
+        notice = NoticeRecord(record, draft, thread.last)
+        (record.notices if draft.body is None else record.events).append(notice)
         thread.all[notice.number] = self.all[notice.id] = notice
         self.states[notice.state] += 1
         if notice.state is NoticeState.UNREAD:
             thread.open[notice.number] = self.open[notice.id] = notice
-            self.unread[record.task.thread] += 1
+            self.unread[draft.thread] += 1
         return notice.number
 
+    def joinable(self, body: NoticeBody) -> NoticeRecord | None:
+        """The notice with the same source, while nobody has leased it."""
+        notice = self.all.get(body.ref.id)
+        is_new = notice is not None and notice.state is NoticeState.UNREAD and not notice.deliveries
+        return notice if is_new else None
+
     def drop(self, record: TaskRecord) -> None:
-        thread = self._threads[record.task.thread]
-        for notice in record.notices:
-            if notice.state in OPEN:
-                self._move(notice, NoticeState.TOLD)
-            self.states[notice.state] -= 1
-            del thread.all[notice.number], self.all[notice.id]
+        for notice in (*record.notices, *record.events):
+            self._drop(notice)
+
+    def prune(self, record: TaskRecord, keep: int) -> None:
+        """The told events of a task that are older than its newest `keep`."""
+        old = [one for one in record.events[:-keep] if one.state is NoticeState.TOLD]
+        for notice in old:
+            self._drop(notice)
+        if old:
+            gone = set(old)
+            record.events = [one for one in record.events if one not in gone]
+
+    def _drop(self, notice: NoticeRecord) -> None:
+        if notice.state in OPEN:
+            self._move(notice, NoticeState.TOLD)
+        self.states[notice.state] -= 1
+        del self._threads[notice.thread].all[notice.number], self.all[notice.id]
 
     def _move(self, notice: NoticeRecord, state: NoticeState, turn: str = "") -> None:
         """The one place that moves a notice, so that its indexes cannot disagree."""
-        name = notice.of.task.thread
+        name = notice.thread
         thread = self._threads[name]
         if notice.state is NoticeState.UNREAD:
             self.unread[name] -= 1
@@ -142,7 +160,7 @@ class Inboxes:
 
     def _was_told_by(self, turn: str, id: str, thread: str | None) -> bool:
         notice = self.all.get(id)
-        if notice is None or thread not in (None, notice.of.task.thread):
+        if notice is None or thread not in (None, notice.thread):
             return False
         return notice.state is NoticeState.TOLD and notice.turn == turn
 
@@ -183,7 +201,7 @@ class Inboxes:
     def owed(self, thread: str) -> Owed:
         home = self._threads.get(thread) or ThreadInbox()
         states = Counter(notice.state.value for notice in home.open.values())
-        newest = home.all[max(home.all)].task.run.ended_at if home.all else None
+        newest = home.all[max(home.all)].at if home.all else None
         return Owed(thread, states["unread"], states["leased"], states["parked"], newest)
 
     def held(self, thread: str, most: int) -> tuple[int, int]:
@@ -213,7 +231,7 @@ class Inboxes:
             if home.claimed_at >= before:
                 continue
             for notice in home.open.values():
-                if notice.state is NoticeState.UNREAD and (notice.task.run.ended_at or 0.0) < before:
+                if notice.state is NoticeState.UNREAD and notice.at < before:
                     self._move(notice, NoticeState.PARKED)
                     notice.waits = home.waits = True
                     parked += 1

@@ -5,20 +5,22 @@ from __future__ import annotations
 import secrets
 
 from meantime.kernel.model import Task
-from meantime.kernel.notices import NoticeState, notice_id
+from meantime.kernel.notice_sources import Draft, NoticeBody, notice_id
+from meantime.kernel.notices import NoticeState
 from meantime.kernel.row_facts import EndingDelivery
 
 
 class TaskRecord:
     """A task, what its earlier runs left, and its notices."""
 
-    __slots__ = ("born", "notices", "runs", "task")
+    __slots__ = ("born", "events", "notices", "runs", "task")
 
     def __init__(self, task: Task, born: int) -> None:
         self.task = task
         self.born = born
         self.runs: list[Task] = []
-        self.notices: list[NoticeRecord] = []
+        self.notices: list[NoticeRecord] = []  # of its endings
+        self.events: list[NoticeRecord] = []  # of what it told before them
 
     @property
     def number(self) -> int:
@@ -33,17 +35,20 @@ class NoticeRecord:
     """A notice as the store keeps it: what happened to it, beside what it says."""
 
     __slots__ = (
-        "deliveries", "failures", "id", "nonce", "number", "of", "run", "state", "told_at", "turn",
-        "turn_number", "waits",
+        "at", "body", "deliveries", "failures", "id", "nonce", "number", "of", "run", "state", "thread",
+        "told_at", "turn", "turn_number", "waits",
     )  # fmt: skip
 
-    def __init__(self, of: TaskRecord, number: int) -> None:
+    def __init__(self, of: TaskRecord, draft: Draft, number: int) -> None:
         self.of = of
+        self.thread = draft.thread
+        self.at = draft.at
+        self.body: NoticeBody | None = draft.body
         self.run = of.task.run.number
-        self.id = notice_id(of.task.id, self.run)
+        self.id = notice_id(of.task.id, self.run) if draft.body is None else draft.body.ref.id
         self.number = number
         self.nonce = secrets.token_hex(6)
-        self.state = NoticeState.UNREAD if of.task.notify else NoticeState.MUTED
+        self.state = NoticeState.MUTED if draft.muted else NoticeState.UNREAD
         self.turn = ""  # who holds it, or who told it
         self.turn_number: int | None = None
         self.told_at: float | None = None
@@ -53,12 +58,12 @@ class NoticeRecord:
 
     @property
     def task(self) -> Task:
-        return self.of.left_by(self.run)
+        return self.of.left_by(self.run) if self.body is None else self.of.task
 
     @property
     def delivery(self) -> EndingDelivery:
         """Its state, for people."""
-        at = self.task.run.ended_at if self.told_at is None else self.told_at
+        at = self.at if self.told_at is None else self.told_at
         why = "unclaimed" if self.waits else "failures"
         reason = why if self.state is NoticeState.PARKED else None
         return EndingDelivery(self.state, self.number, self.turn or None, at, reason, self.turn_number)

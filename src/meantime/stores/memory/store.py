@@ -14,7 +14,8 @@ from meantime.kernel.inbox_page import FAILURES, UNCLAIMED, InboxEntry, inbox_en
 from meantime.kernel.lifecycle import ENDED
 from meantime.kernel.limits import Retention
 from meantime.kernel.model import BatchCount, Event, Task
-from meantime.kernel.notices import Notice, NoticeState, notice_id
+from meantime.kernel.notice_sources import Draft, notice_id
+from meantime.kernel.notices import Notice, NoticeState
 from meantime.kernel.row_facts import EndingDelivery
 from meantime.kernel.stats import Statistics
 from meantime.ports.store import CommitResult, Committed, Entry, Owed, Query, Settled
@@ -69,8 +70,9 @@ class MemoryStore:
         if change.archives is not None:
             record.runs.append(change.archives)
         number = 0
+        for draft in change.notices:
+            number = self._tell(record, draft)
         if change.ends:
-            number = self._inbox.add(record)
             self._tasks.end(record)
         return Committed(CommitResult.DONE, self._journal.write(change.event), number)
 
@@ -86,7 +88,18 @@ class MemoryStore:
         stale = record is None or record.task.version != change.replaces
         # A run ends once, whatever version the change was decided on.
         again = change.ends and notice_id(task.id, task.run.number) in self._inbox.all
-        return Committed(CommitResult.CONFLICT) if stale or again else None
+        if stale or again:
+            return Committed(CommitResult.CONFLICT)
+        joins = [draft.body for draft in change.notices if draft.joins and draft.body is not None]
+        leased = any(self._inbox.joinable(body) is None for body in joins)
+        return Committed(CommitResult.LEASED) if leased else None
+
+    def _tell(self, record: TaskRecord, draft: Draft) -> int:
+        joined = self._inbox.joinable(draft.body) if draft.joins and draft.body is not None else None
+        if joined is None:
+            return self._inbox.add(record, draft)
+        joined.body, joined.at = draft.body, draft.at
+        return joined.number
 
     # -- reading tasks
     async def load(self, id: str) -> Task | None:
@@ -113,7 +126,9 @@ class MemoryStore:
         return statistics(self._tasks.every(thread))
 
     async def hot(self, thread: str, keep: int) -> Sequence[Task]:
-        return self._tasks.hot(thread, keep, (notice.of for notice in self._inbox.untold(thread)))
+        return self._tasks.hot(
+            thread, keep, (one.of for one in self._inbox.untold(thread) if one.body is None)
+        )
 
     async def runs(self, task_id: str) -> Sequence[Task]:
         record = self._tasks.records.get(task_id)
@@ -235,6 +250,9 @@ class MemoryStore:
     async def forget(self, retention: Retention, now: float) -> int:
         untold = {notice.of.task.id for notice in self._inbox.open.values()}
         self._journal.trim(max(1, retention.journal_events))
+        for record in self._tasks.records.values():
+            if len(record.events) > retention.told_events:
+                self._inbox.prune(record, retention.told_events)
         return await self._delete(self._tasks.forgettable(retention, now, untold))
 
     async def purge(self, ids: Sequence[str], now: float | None = None) -> int:
@@ -260,19 +278,16 @@ class MemoryStore:
 
 
 def _notice(kept: NoticeRecord) -> Notice:
-    return Notice(kept.task, kept.number, kept.nonce, kept.deliveries, kept.state)
+    return Notice(kept.task, kept.number, kept.nonce, kept.deliveries, kept.state, body=kept.body)
 
 
 def _entry(kept: NoticeRecord) -> InboxEntry:
     parked = kept.state is NoticeState.PARKED
     return inbox_entry(
-        kept.task,
-        kept.number,
-        kept.state,
+        _notice(kept),
         turn=kept.turn or None,
         turn_number=kept.turn_number if kept.turn else None,
         told_at=kept.told_at,
-        attempts=kept.deliveries,
         failures=kept.failures,
         parked_for=(UNCLAIMED if kept.waits else FAILURES) if parked else "",
     )

@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from meantime.kernel.model import Task
+from meantime.kernel.notice_sources import NoticeBody
 from meantime.kernel.notices import Message
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -46,6 +47,7 @@ class SealedDecoder(Generic[T]):
 
 decode_task = SealedDecoder(Task).decode
 decode_message = SealedDecoder(Message).decode
+decode_words = SealedDecoder(NoticeBody).decode
 
 
 def is_sealed(body: Any) -> bool:
@@ -56,9 +58,14 @@ def checksum(*values: object) -> int:
     return zlib.crc32("\0".join(map(str, values)).encode("utf-8", "surrogatepass"))
 
 
-def of_notice(thread: object, number: object, task: object, run: object, at: float) -> int:
-    """The checksum of the constant fields of a notice. Its state is held by the constraints of its table."""
-    return checksum(thread, number, task, run, float(at))
+def of_notice(
+    thread: object, number: object, kind: object, source: object, run: object, seq: object, at: float
+) -> int:
+    """The checksum of the constant fields of a notice. Its state is held by the constraints of its table; its
+    words have a checksum of their own. That of an ending is older than the other kinds."""
+    if not kind:
+        return checksum(thread, number, source, run, float(at))
+    return checksum(thread, number, kind, source, run, seq, float(at))
 
 
 def of_event(kind: object, task_id: object, thread: object, run: object, status: object, at: float) -> int:

@@ -8,10 +8,11 @@ import msgspec
 
 from meantime.kernel.change import Change
 from meantime.kernel.model import Task
+from meantime.kernel.notice_sources import Draft, SourceKind
 from meantime.ports.store import CommitResult, Committed
 
 from . import counters, search_columns
-from .checksums import of_event, of_notice
+from .checksums import of_event, of_notice, seal
 from .sql import queries
 
 SQL = queries()
@@ -22,8 +23,10 @@ UPDATE_TASK = SQL["update_task"]
 INSERT_EVENT = SQL["insert_event"]
 KEEP_NUMBERS = SQL["keep_numbers"]
 INSERT_NOTICE = SQL["insert_notice"]
+KINDS = tuple(SourceKind)  # a notice's row has the place of its kind among these
 MAX_NUMBERS = 10_000  # threads whose number is remembered; others are read again
 _CONFLICT = Committed(CommitResult.CONFLICT)
+_LEASED = Committed(CommitResult.LEASED)
 
 
 class Changes:
@@ -38,6 +41,8 @@ class Changes:
     def apply(self, cursor: sqlite3.Cursor, change: Change, body: bytes, archived: bytes | None) -> Committed:
         """The first statement decides: if it changes nothing, nothing else is written."""
         task = change.task
+        if change.notices and change.notices[0].joins and (refusal := _join(cursor, change)) is not None:
+            return refusal
         if change.replaces == 0:
             cursor.execute(INSERT_TASK, _new_row(task, body))
             if not cursor.rowcount:
@@ -52,7 +57,10 @@ class Changes:
             self._tallies.note(change, was_hidden)
         if archived is not None and change.archives is not None:
             cursor.execute(SQL["insert_run"], (task.id, change.archives.run.number, archived))
-        number = self._end(cursor, task, at) if change.ends else 0
+        number = 0
+        for draft in change.notices:
+            if not draft.joins:
+                number = self._add(cursor, task, at, draft)
         seq = 0
         event = change.event
         if event is not None:
@@ -61,19 +69,21 @@ class Changes:
             seq = cursor.lastrowid or 0
         return Committed(CommitResult.DONE, seq, number)
 
-    def _end(self, cursor: sqlite3.Cursor, task: Task, at: int | None) -> int:
-        thread = task.thread
+    def _add(self, cursor: sqlite3.Cursor, task: Task, source: int | None, draft: Draft) -> int:
+        thread, when = draft.thread, draft.at
         number = self._numbers.get(thread)
         if number is None:
             row = cursor.execute(SQL["numbers_given"], (thread,)).fetchone()
             number = row[0] if row else 0
         number += 1
         self._numbers[thread] = number
-        self._given[thread] = task.updated_at
-        state = "unread" if task.notify else "muted"
-        run, when = task.run.number, task.updated_at
-        summed = of_notice(thread, number, at, run, when)
-        cursor.execute(INSERT_NOTICE, (thread, number, at, run, state, when, summed))
+        self._given[thread] = when
+        state = "muted" if draft.muted else "unread"
+        kind, run, seq, body = 0, task.run.number, 0, None
+        if draft.body is not None:
+            kind, run, seq, body = KINDS.index(draft.body.kind), *draft.body.ref[2:], seal(encode(draft.body))
+        summed = of_notice(thread, number, kind, source, run, seq, when)
+        cursor.execute(INSERT_NOTICE, (thread, number, kind, source, run, seq, state, when, body, summed))
         return number
 
     def finish(self, cursor: sqlite3.Cursor) -> None:
@@ -90,6 +100,26 @@ class Changes:
         self._numbers.clear()
         self._given.clear()
         self._tallies.forget()
+
+
+def _join(cursor: sqlite3.Cursor, change: Change) -> Committed | None:
+    """Gives the notice that is there new words, before anything else is written: where the task has moved on,
+    or somebody has leased the notice, nothing is."""
+    draft = change.notices[0]
+    body = draft.body
+    assert body is not None, "an ending joins no other notice"
+    row = cursor.execute(SQL["task_of_version"], (change.task.id, change.replaces)).fetchone()
+    if row is None:
+        return _CONFLICT
+    kind, source = KINDS.index(body.kind), row[0]
+    key = (kind, source, body.run, body.seq)
+    found = cursor.execute(SQL["joinable_notice"], key).fetchone()
+    if found is None:
+        return _LEASED
+    thread, number = found
+    summed = of_notice(thread, number, *key, draft.at)
+    cursor.execute(SQL["join_notice"], (draft.at, seal(encode(body)), summed, thread, number))
+    return None
 
 
 def _new_row(task: Task, body: bytes) -> tuple[object, ...]:

@@ -12,7 +12,16 @@ from typing import Any, NamedTuple
 from meantime.kernel.model import Task
 
 from . import search_columns
-from .checksums import BAD, decode_message, decode_task, is_sealed, of_event, of_notice, verify
+from .checksums import (
+    BAD,
+    decode_message,
+    decode_task,
+    decode_words,
+    is_sealed,
+    of_event,
+    of_notice,
+    verify,
+)
 from .sql import queries
 
 SQL = queries()
@@ -111,10 +120,20 @@ def _run(row: tuple[Any, ...]) -> Bad | None:
 
 
 def notice_problem(
-    thread: object, number: object, task: object, run: object, at: Any, stored: int | None
+    thread: object,
+    number: object,
+    kind: object,
+    source: object,
+    run: object,
+    seq: object,
+    at: Any,
+    stored: int | None,
+    words: Any,
 ) -> str:
     try:
-        verify(stored, of_notice(thread, number, task, run, at))
+        verify(stored, of_notice(thread, number, kind, source, run, seq, at))
+        if kind and decode_words(words).ref[2:] != (run, seq):
+            return _CONTRADICTS
     except BAD as problem:
         return str(problem)
     return ""

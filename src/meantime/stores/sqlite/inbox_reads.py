@@ -88,13 +88,10 @@ class InboxReads(ABC):
                 continue
             found.append(
                 inbox_entry(
-                    notice.task,
-                    notice.number,
-                    notice.state,
+                    notice,
                     turn=turn,
                     turn_number=turn_number,
                     told_at=told_at,
-                    attempts=notice.delivery,
                     failures=failures,
                     parked_for=parked_for or "",
                 )

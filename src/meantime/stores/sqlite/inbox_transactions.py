@@ -8,11 +8,12 @@ from typing import Any
 
 from meantime.kernel.lifecycle import ENDED, Status
 from meantime.kernel.model import BatchCount
-from meantime.kernel.notices import Notice, NoticeState, run_of_notice
+from meantime.kernel.notice_sources import NoticeRef, SourceKind, parse_notice_id
+from meantime.kernel.notices import Notice, NoticeState
 from meantime.ports.store import Entry, Settled
 
-from .checksums import BAD, decode_task, of_notice, seal, verify
-from .commit import SQL, encode
+from .checksums import BAD, decode_task, decode_words, of_notice, seal, verify
+from .commit import KINDS, SQL, encode
 
 ALONE_AFTER = 2  # failed deliveries after which a notice is leased by itself
 
@@ -59,18 +60,23 @@ def _choose(unread: Sequence[tuple[int, int]]) -> list[int]:
 
 def compose(row: Sequence[Any]) -> Notice:
     """Raises one of BAD where the notice, or its task, cannot be read."""
-    thread, number, seq, run, at, stored, nonce, deliveries, state, is_current, body, archived = row
-    verify(stored, of_notice(thread, number, seq, run, at))
-    task = decode_task(body if is_current else archived)
-    return Notice(task, number, nonce, deliveries, NoticeState(state))
+    *key, stored, words, nonce, deliveries, state, is_current, body, archived = row
+    verify(stored, of_notice(*key))
+    number, kind = key[1], key[2]
+    if not kind:
+        task = decode_task(body if is_current else archived)
+        return Notice(task, number, nonce, deliveries, NoticeState(state))
+    said = decode_words(words)
+    about = None if body is None else decode_task(body)
+    return Notice(about, number, nonce, deliveries, NoticeState(state), body=said)
 
 
 def key_of(row: Sequence[Any]) -> object:
     """By which what cannot be read of it is counted: the notice itself, or its task."""
-    thread, number, seq, run, at, stored, _, _, _, is_current, body, archived = row
-    if stored not in (None, of_notice(thread, number, seq, run, at)):
-        return (thread, number)
-    return body if is_current else archived
+    *key, stored, words, _, _, _, is_current, body, archived = row
+    if stored not in (None, of_notice(*key)):
+        return tuple(key[:2])
+    return words or (body if is_current else archived)
 
 
 def batch_count(batch: str, rows: Sequence[tuple[str, int]]) -> BatchCount | None:
@@ -98,7 +104,8 @@ def settle(
     entries: Sequence[Entry],
     now: float,
 ) -> Settled:
-    held: dict[str, int] = dict(cursor.execute(SQL["held_by"], (thread, turn)).fetchall())
+    rows = cursor.execute(SQL["held_by"], (thread, turn)).fetchall()
+    held = {_id(*ref): number for *ref, number in rows}
     wanted = tuple(dict.fromkeys(notices or held))
     told = [id for id in wanted if id in held]
     if len(told) == len(held):
@@ -117,15 +124,26 @@ def told_by(cursor: sqlite3.Cursor, turn: str, notices: Sequence[str], thread: s
 
 
 def _is_told_by(cursor: sqlite3.Cursor, notice: str, turn: str, thread: str | None) -> bool:
-    task_id, _, run = notice.rpartition(".")
-    if not (run.isascii() and run.isdigit() and len(run) < 10):
-        return False
-    return cursor.execute(SQL["told_by"], (task_id, int(run), turn, thread)).fetchone() is not None
+    key = _key_of_id(cursor, notice)
+    return key is not None and cursor.execute(SQL["told_by"], (*key, turn, thread)).fetchone() is not None
+
+
+def _id(kind: int, of: str, run: int, seq: int) -> str:
+    return NoticeRef(KINDS[kind], of, run, seq).id
+
+
+def _key_of_id(cursor: sqlite3.Cursor, notice: str) -> tuple[int, int, int, int] | None:
+    """The key of a notice's row: kind, source, run and sequence number."""
+    ref = parse_notice_id(notice)
+    if ref is None or ref.kind not in (SourceKind.ENDING, SourceKind.EVENT):
+        return None
+    row = cursor.execute(SQL["task_at"], (ref.of,)).fetchone()
+    return None if row is None else (KINDS.index(ref.kind), row[0], ref.run, ref.seq)
 
 
 def release(cursor: sqlite3.Cursor, thread: str, turn: str, failed: bool, parks_after: int) -> Sequence[str]:
     rows = cursor.execute(SQL["release_turn"], (1 if failed else 0, parks_after, thread, turn)).fetchall()
-    return [id for id, state in rows if state == NoticeState.UNREAD]
+    return [_id(*ref) for *ref, state in rows if state == NoticeState.UNREAD]
 
 
 def unpark(cursor: sqlite3.Cursor, thread: str, notices: Sequence[str] | None) -> int:
@@ -133,8 +151,9 @@ def unpark(cursor: sqlite3.Cursor, thread: str, notices: Sequence[str] | None) -
     if notices is None:
         return changed(cursor, "unpark_all", thread)
     back = 0
-    for task_id, run in map(run_of_notice, dict.fromkeys(notices)):
-        back += changed(cursor, "unpark_one", thread, task_id, run)
+    for notice in dict.fromkeys(notices):
+        if (key := _key_of_id(cursor, notice)) is not None:
+            back += changed(cursor, "unpark_one", thread, *key)
     return back
 
 

@@ -21,7 +21,18 @@ INSERT INTO threads (id, ended, claimed) VALUES (?1, ?2, ?3)
 ON CONFLICT (id) DO UPDATE SET ended = ?2;
 
 -- name: insert_notice
-INSERT INTO notices (thread, number, task, run, state, at, sum) VALUES (?, ?, ?, ?, ?, ?, ?);
+INSERT INTO notices (thread, number, kind, source, run, seq, state, at, body, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: join_notice
+UPDATE notices SET at = ?, body = ?, sum = ? WHERE thread = ? AND number = ?;
+
+-- name: joinable_notice
+-- Once somebody has leased it, its words stay.
+SELECT thread, number FROM notices WHERE kind = ? AND source = ? AND run = ? AND seq = ?
+  AND state = 'unread' AND deliveries = 0;
+
+-- name: task_of_version
+SELECT seq FROM tasks WHERE id = ? AND version = ?;
 
 -- name: insert_run
 INSERT INTO runs (task_id, run, body) VALUES (?, ?, ?);
@@ -51,13 +62,13 @@ SELECT body FROM tasks INDEXED BY tasks_following
 WHERE follows = 1 AND status IN ('completed', 'failed', 'cancelled', 'timed_out', 'lost') ORDER BY seq;
 
 -- name: hot_newest
-SELECT n.number, t.body, t.hidden FROM notices AS n JOIN tasks AS t ON t.seq = n.task AND t.run = n.run
-WHERE n.thread = ? ORDER BY n.number DESC LIMIT ?;
+SELECT n.number, t.body, t.hidden FROM notices AS n JOIN tasks AS t ON t.seq = n.source AND t.run = n.run
+WHERE n.thread = ? AND n.kind = 0 ORDER BY n.number DESC LIMIT ?;
 
 -- name: hot_untold
 SELECT n.number, t.body, t.hidden FROM notices AS n INDEXED BY notices_open
-JOIN tasks AS t ON t.seq = n.task AND t.run = n.run
-WHERE n.thread = ? AND n.state IN ('unread', 'leased', 'parked') AND t.hidden = 0 AND n.number < ?
+JOIN tasks AS t ON t.seq = n.source AND t.run = n.run
+WHERE n.thread = ? AND n.kind = 0 AND n.state IN ('unread', 'leased', 'parked') AND t.hidden = 0 AND n.number < ?
 ORDER BY n.number DESC;
 
 -- name: batch_count
@@ -135,7 +146,7 @@ SELECT status, sum(tasks) FROM ended_counts WHERE hidden = 0 GROUP BY status HAV
 -- name: deliveries_of
 SELECT t.id, n.state, n.number, n.turn, coalesce(n.told_at, n.at), n.parked_for, n.turn_number
 FROM tasks AS t
-JOIN notices AS n ON n.task = t.seq AND n.run = t.run
+CROSS JOIN notices AS n ON n.kind = 0 AND n.source = t.seq AND n.run = t.run
 WHERE t.id IN (SELECT value FROM json_each(?));
 
 -- name: children_of
@@ -171,7 +182,7 @@ WHERE thread = ? AND state = 'parked';
 
 -- name: unpark_one
 UPDATE notices SET state = 'unread', parked_for = NULL, failures = 0
-WHERE task = (SELECT seq FROM tasks WHERE id = ?2) AND run = ?3 AND thread = ?1 AND state = 'parked';
+WHERE kind = ?2 AND source = ?3 AND run = ?4 AND seq = ?5 AND thread = ?1 AND state = 'parked';
 
 -- name: unread_of
 SELECT number, failures FROM notices INDEXED BY notices_open
@@ -188,51 +199,58 @@ UPDATE threads SET claimed = ?1, turns = turns + (turn IS NOT ?2), turn = ?2 WHE
 RETURNING turns;
 
 -- name: leased_to
-SELECT n.thread, n.number, n.task, n.run, n.at, n.sum, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body
+SELECT n.thread, n.number, n.kind, n.source, n.run, n.seq, n.at, n.sum, n.body, n.nonce, n.deliveries, n.state,
+  t.run = n.run, t.body, r.body
 FROM notices AS n INDEXED BY notices_open
-JOIN tasks AS t ON t.seq = n.task LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
+LEFT JOIN tasks AS t ON n.kind < 2 AND t.seq = n.source LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
 WHERE n.thread = ? AND n.state IN ('unread', 'leased', 'parked') AND n.turn = ?
   AND n.number IN (SELECT value FROM json_each(?)) ORDER BY n.number;
 
 -- name: notices
-SELECT n.thread, n.number, n.task, n.run, n.at, n.sum, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body
-FROM notices AS n JOIN tasks AS t ON t.seq = n.task
+SELECT n.thread, n.number, n.kind, n.source, n.run, n.seq, n.at, n.sum, n.body, n.nonce, n.deliveries, n.state,
+  t.run = n.run, t.body, r.body
+FROM notices AS n LEFT JOIN tasks AS t ON n.kind < 2 AND t.seq = n.source
 LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
 WHERE n.state IN (SELECT value FROM json_each(?1))
 ORDER BY n.thread, n.number LIMIT ?2 OFFSET ?3;
 
 -- name: notices_of
-SELECT n.thread, n.number, n.task, n.run, n.at, n.sum, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body
-FROM notices AS n JOIN tasks AS t ON t.seq = n.task
+SELECT n.thread, n.number, n.kind, n.source, n.run, n.seq, n.at, n.sum, n.body, n.nonce, n.deliveries, n.state,
+  t.run = n.run, t.body, r.body
+FROM notices AS n LEFT JOIN tasks AS t ON n.kind < 2 AND t.seq = n.source
 LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
 WHERE n.state IN (SELECT value FROM json_each(?1)) AND n.thread = ?2
 ORDER BY n.thread, n.number LIMIT ?3 OFFSET ?4;
 
 -- name: open_notices
-SELECT n.thread, n.number, n.task, n.run, n.at, n.sum, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body
-FROM notices AS n INDEXED BY notices_open JOIN tasks AS t ON t.seq = n.task
+SELECT n.thread, n.number, n.kind, n.source, n.run, n.seq, n.at, n.sum, n.body, n.nonce, n.deliveries, n.state,
+  t.run = n.run, t.body, r.body
+FROM notices AS n INDEXED BY notices_open LEFT JOIN tasks AS t ON n.kind < 2 AND t.seq = n.source
 LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
 WHERE n.state IN ('unread', 'leased', 'parked') AND n.state IN (SELECT value FROM json_each(?1))
 ORDER BY n.thread, n.number LIMIT ?2 OFFSET ?3;
 
 -- name: open_notices_of
-SELECT n.thread, n.number, n.task, n.run, n.at, n.sum, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body
-FROM notices AS n INDEXED BY notices_open JOIN tasks AS t ON t.seq = n.task
+SELECT n.thread, n.number, n.kind, n.source, n.run, n.seq, n.at, n.sum, n.body, n.nonce, n.deliveries, n.state,
+  t.run = n.run, t.body, r.body
+FROM notices AS n INDEXED BY notices_open LEFT JOIN tasks AS t ON n.kind < 2 AND t.seq = n.source
 LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
 WHERE n.state IN ('unread', 'leased', 'parked') AND n.state IN (SELECT value FROM json_each(?1)) AND n.thread = ?2
 ORDER BY n.thread, n.number LIMIT ?3 OFFSET ?4;
 
 -- name: inbox_before
-SELECT n.thread, n.number, n.task, n.run, n.at, n.sum, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body,
+SELECT n.thread, n.number, n.kind, n.source, n.run, n.seq, n.at, n.sum, n.body, n.nonce, n.deliveries, n.state,
+  t.run = n.run, t.body, r.body,
   n.turn, CASE WHEN n.turn IS NOT NULL THEN n.turn_number END, n.failures, n.parked_for, n.told_at
-FROM notices AS n JOIN tasks AS t ON t.seq = n.task LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
+FROM notices AS n LEFT JOIN tasks AS t ON n.kind < 2 AND t.seq = n.source LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
 WHERE n.thread = ? AND n.number < ? ORDER BY n.number DESC LIMIT ?;
 
 -- name: inbox_of_task
-SELECT n.thread, n.number, n.task, n.run, n.at, n.sum, n.nonce, n.deliveries, n.state, t.run = n.run, t.body, r.body,
+SELECT n.thread, n.number, n.kind, n.source, n.run, n.seq, n.at, n.sum, n.body, n.nonce, n.deliveries, n.state,
+  t.run = n.run, t.body, r.body,
   n.turn, CASE WHEN n.turn IS NOT NULL THEN n.turn_number END, n.failures, n.parked_for, n.told_at
-FROM notices AS n JOIN tasks AS t ON t.seq = n.task LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
-WHERE n.task = (SELECT seq FROM tasks WHERE id = ?) ORDER BY n.run DESC LIMIT ?;
+FROM notices AS n LEFT JOIN tasks AS t ON n.kind < 2 AND t.seq = n.source LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
+WHERE n.kind = 0 AND n.source = (SELECT seq FROM tasks WHERE id = ?) ORDER BY n.run DESC LIMIT ?;
 
 -- name: count_inbox
 -- What is open has its indexes; of what is settled the newest are counted, as many as asked for.
@@ -265,20 +283,24 @@ SELECT CASE WHEN 'unread' IN (SELECT value FROM json_each(?1)) THEN (
 
 -- name: read_notice
 UPDATE notices SET state = 'leased', turn = ?1, deliveries = deliveries + 1
-WHERE task = (SELECT seq FROM tasks WHERE id = ?2) AND run = ?3 AND state = 'unread' RETURNING thread, number;
+WHERE kind = 0 AND source = (SELECT seq FROM tasks WHERE id = ?2) AND run = ?3 AND state = 'unread'
+RETURNING thread, number;
 
 -- name: number_turn
 UPDATE notices SET turn_number = ? WHERE thread = ? AND number = ?;
 
 -- name: held_by
-SELECT t.id || '.' || n.run, n.number FROM notices AS n INDEXED BY notices_leased
-JOIN tasks AS t ON t.seq = n.task
+SELECT n.kind, t.id, n.run, n.seq, n.number FROM notices AS n INDEXED BY notices_leased
+LEFT JOIN tasks AS t ON n.kind < 2 AND t.seq = n.source
 WHERE n.thread = ? AND n.state = 'leased' AND n.turn = ? ORDER BY n.number;
 
 -- name: told_by
 SELECT 1 FROM notices
-WHERE task = (SELECT seq FROM tasks WHERE id = ?1) AND run = ?2 AND state = 'told' AND turn = ?3
-  AND (?4 IS NULL OR thread = ?4);
+WHERE kind = ?1 AND source = ?2 AND run = ?3 AND seq = ?4 AND state = 'told' AND turn = ?5
+  AND (?6 IS NULL OR thread = ?6);
+
+-- name: task_at
+SELECT seq FROM tasks WHERE id = ?;
 
 -- name: tell
 UPDATE notices SET state = 'told', told_at = ? WHERE thread = ? AND number = ?;
@@ -294,7 +316,7 @@ UPDATE notices INDEXED BY notices_leased SET
   parked_for = CASE WHEN failures + ?1 >= ?2 THEN 'failures' END,
   turn = NULL
 WHERE thread = ?3 AND state = 'leased' AND turn = ?4
-RETURNING (SELECT id FROM tasks WHERE seq = task) || '.' || run, state;
+RETURNING kind, (SELECT t.id FROM tasks AS t WHERE notices.kind < 2 AND t.seq = notices.source), run, seq, state;
 
 -- name: release_all
 UPDATE notices INDEXED BY notices_leased SET
@@ -338,7 +360,7 @@ SELECT seq, id, thread, status, version, run, batch, tool_call, hidden, updated,
 SELECT task_id, run, body FROM runs WHERE (task_id, run) > (?, ?) ORDER BY task_id, run LIMIT ?;
 
 -- name: contents_of_notices
-SELECT thread, number, task, run, at, sum FROM notices WHERE (thread, number) > (?, ?)
+SELECT thread, number, kind, source, run, seq, at, sum, body FROM notices WHERE (thread, number) > (?, ?)
 ORDER BY thread, number LIMIT ?;
 
 -- name: contents_of_transcripts
@@ -347,7 +369,7 @@ ORDER BY thread, position LIMIT ?;
 
 -- name: park_unreadable
 UPDATE notices SET state = 'parked', parked_for = 'unreadable', turn = NULL
-WHERE task = ? AND state IN ('unread', 'leased');
+WHERE kind = 0 AND source = ? AND state IN ('unread', 'leased');
 
 -- name: park_one_unreadable
 UPDATE notices SET state = 'parked', parked_for = 'unreadable', turn = NULL
@@ -364,9 +386,10 @@ WHERE NOT EXISTS (SELECT 1 FROM tasks AS i INDEXED BY tasks_by_thread
 
 -- name: unindexed_notices
 SELECT s.thread || ' ' || s.number FROM
-  (SELECT thread, number, task, run, state FROM notices WHERE (thread, number) > (?1, ?2)
+  (SELECT thread, number, kind, source, run, seq, state FROM notices WHERE (thread, number) > (?1, ?2)
    ORDER BY thread, number LIMIT ?3) AS s
-WHERE NOT EXISTS (SELECT 1 FROM notices AS i WHERE i.task = s.task AND i.run = s.run
+WHERE NOT EXISTS (SELECT 1 FROM notices AS i
+                  WHERE i.kind = s.kind AND i.source = s.source AND i.run = s.run AND i.seq = s.seq
                     AND +i.thread = s.thread AND +i.number = s.number)
   OR (s.state IN ('unread', 'leased', 'parked') AND NOT EXISTS
       (SELECT 1 FROM notices AS i INDEXED BY notices_open WHERE i.thread = s.thread AND i.number = s.number
@@ -410,7 +433,7 @@ SELECT t.id, t.body FROM tasks AS t
 WHERE t.status IN ('completed', 'failed', 'cancelled', 'timed_out', 'lost')
   AND (t.updated < ?1 OR t.seq <= coalesce((SELECT seq FROM tasks ORDER BY seq DESC LIMIT 1 OFFSET ?2), -1))
   AND NOT EXISTS (SELECT 1 FROM notices AS n
-                  WHERE n.task = t.seq AND n.state IN ('unread', 'leased', 'parked'))
+                  WHERE n.kind IN (0, 1) AND n.source = t.seq AND n.state IN ('unread', 'leased', 'parked'))
 ORDER BY t.seq LIMIT ?3;
 
 -- name: ended_by_id
@@ -426,14 +449,29 @@ RETURNING seq, thread, run, status;
 DELETE FROM tasks
 WHERE id = ?1 AND status IN ('completed', 'failed', 'cancelled', 'timed_out', 'lost')
   AND NOT EXISTS (SELECT 1 FROM notices AS n
-                  WHERE n.task = tasks.seq AND n.state IN ('unread', 'leased', 'parked'))
+                  WHERE n.kind IN (0, 1) AND n.source = tasks.seq AND n.state IN ('unread', 'leased', 'parked'))
 RETURNING seq, thread, run, status;
 
 -- name: delete_runs
 DELETE FROM runs WHERE task_id = ?;
 
 -- name: delete_notices
-DELETE FROM notices WHERE task = ?;
+DELETE FROM notices WHERE kind IN (0, 1) AND source = ?;
+
+-- name: sources_of_many_events
+-- One step a source, whatever the number of its events.
+WITH RECURSIVE found (source) AS (
+  SELECT min(source) FROM notices WHERE kind = 1
+  UNION ALL
+  SELECT (SELECT min(source) FROM notices WHERE kind = 1 AND source > found.source) FROM found
+  WHERE found.source IS NOT NULL
+)
+SELECT source FROM found WHERE source IS NOT NULL
+  AND EXISTS (SELECT 1 FROM notices AS n WHERE n.kind = 1 AND n.source = found.source LIMIT 1 OFFSET ?);
+
+-- name: prune_events
+DELETE FROM notices WHERE kind = 1 AND source = ?1 AND state = 'told' AND (run, seq) <=
+  (SELECT run, seq FROM notices WHERE kind = 1 AND source = ?1 ORDER BY run DESC, seq DESC LIMIT 1 OFFSET ?2);
 
 -- name: fill_columns
 UPDATE tasks SET (agent, words, session, duration, kind, parent) =
@@ -441,13 +479,13 @@ UPDATE tasks SET (agent, words, session, duration, kind, parent) =
 WHERE agent IS NULL OR kind IS NULL;
 
 -- name: drop_notices_of_nothing
-DELETE FROM notices WHERE task NOT IN (SELECT seq FROM tasks);
+DELETE FROM notices WHERE kind IN (0, 1) AND source NOT IN (SELECT seq FROM tasks);
 
 -- name: drop_notices_of_no_run
-DELETE FROM notices WHERE NOT EXISTS
-  (SELECT 1 FROM tasks AS t WHERE t.seq = task AND t.run = notices.run
+DELETE FROM notices WHERE kind = 0 AND NOT EXISTS
+  (SELECT 1 FROM tasks AS t WHERE t.seq = source AND t.run = notices.run
      AND t.status IN ('completed', 'failed', 'cancelled', 'timed_out', 'lost')) AND NOT EXISTS
-  (SELECT 1 FROM tasks AS t JOIN runs AS r ON r.task_id = t.id WHERE t.seq = task AND r.run = notices.run);
+  (SELECT 1 FROM tasks AS t JOIN runs AS r ON r.task_id = t.id WHERE t.seq = source AND r.run = notices.run);
 
 -- name: raise_numbers
 INSERT INTO threads (id, ended) SELECT thread, max(number) FROM notices WHERE 1 GROUP BY thread
@@ -456,10 +494,10 @@ ON CONFLICT (id) DO UPDATE SET ended = max(ended, excluded.ended);
 -- name: ended_without_notice
 SELECT t.seq, t.thread, t.run, t.updated AS at, t.body FROM tasks AS t
 WHERE t.status IN ('completed', 'failed', 'cancelled', 'timed_out', 'lost')
-  AND NOT EXISTS (SELECT 1 FROM notices AS n WHERE n.task = t.seq AND n.run = t.run)
+  AND NOT EXISTS (SELECT 1 FROM notices AS n WHERE n.kind = 0 AND n.source = t.seq AND n.run = t.run)
 UNION ALL
 SELECT t.seq, t.thread, r.run, t.updated, r.body FROM runs AS r JOIN tasks AS t ON t.id = r.task_id
-WHERE NOT EXISTS (SELECT 1 FROM notices AS n WHERE n.task = t.seq AND n.run = r.run)
+WHERE NOT EXISTS (SELECT 1 FROM notices AS n WHERE n.kind = 0 AND n.source = t.seq AND n.run = r.run)
 ORDER BY at, 3;
 
 -- name: next_number
@@ -477,7 +515,7 @@ INSERT INTO threads (id, ended, claimed) VALUES (?1, ?2, ?3)
 ON CONFLICT (id) DO UPDATE SET ended = max(ended, excluded.ended);
 
 -- name: insert_lost_notice
-INSERT INTO notices (thread, number, task, run, state, at, sum, told_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?);
+INSERT INTO notices (thread, number, source, run, state, at, sum, told_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: threads_of_salvage
 SELECT thread, count(*), sum(status IN ('completed', 'failed', 'cancelled', 'timed_out', 'lost')) FROM tasks GROUP BY thread;

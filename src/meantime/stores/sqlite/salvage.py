@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from meantime.kernel.model import Task
+from meantime.kernel.notice_sources import notice_id
 
 from . import checkpoints, counters, salvage_report
 from .checksums import decode_task, of_notice
@@ -153,10 +154,10 @@ def _mend(db: sqlite3.Connection) -> None:
 
 def _add_notice(db: sqlite3.Connection, task: Task, seq: int, thread: str, run: int, at: float) -> None:
     """Whether it was told is lost with it; but a transcript of ours that has it says so."""
-    was_told = db.execute(SQL["has_entry"], (thread, f"{task.id}.{run}")).fetchone() is not None
+    was_told = db.execute(SQL["has_entry"], (thread, notice_id(task.id, run))).fetchone() is not None
     state = "told" if was_told else "unread" if task.notify else "muted"
     number = _lost_number(db, thread, at)
-    summed = of_notice(thread, number, seq, run, at)
+    summed = of_notice(thread, number, 0, seq, run, 0, at)
     told_at = at if was_told else None
     db.execute(SQL["insert_lost_notice"], (thread, number, seq, run, state, at, summed, told_at))
 

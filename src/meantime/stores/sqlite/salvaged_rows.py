@@ -23,6 +23,7 @@ KEYS = {
     "transcripts": ("thread", "position"),
     "events": ("seq",),
 }
+RENAMED = {"task": "source"}  # columns of older schemas, and what they are called now
 MOST_FAILURES = 10_000  # questions about pages that are gone; each takes some tenths of a millisecond
 WINDOW = 64  # keys that are tried at once where the highest one is not known
 GIVES_UP = 2  # windows of which nothing could be read
@@ -92,7 +93,7 @@ class Salvaged:
             self.rows["tasks"][(task.id,)] = row
 
 
-_NOTICE = ("thread", "number", "task", "run", "at", "sum")
+_NOTICE = ("thread", "number", "kind", "source", "run", "seq", "at", "sum", "body")
 _EVENT = ("kind", "task_id", "thread", "run", "status", "at", "sum")
 _PROBLEMS: dict[str, Callable[[Row], str]] = {
     "runs": lambda row: run_problem(row["task_id"], row["run"], row["body"]),
@@ -173,7 +174,7 @@ class _Reader:
         """With the names of the columns: the damaged ledger may have an older schema than ours."""
         try:
             rows = self._db.execute(query, values)
-            names = [column[0] for column in rows.description]
+            names = [RENAMED.get(column[0], column[0]) for column in rows.description]
             for row in rows:
                 yield dict(zip(names, row, strict=True))
         except sqlite3.Error:

@@ -225,8 +225,10 @@ class SqliteStore(InboxReads, RowReads):
         return [self._beside_ledger.found(task) for task in self._unreadable.readable(bodies)]
 
     def _found(self, notice: Notice) -> Notice:
-        task = self._beside_ledger.found(notice.task)
-        return notice if task is notice.task else msgspec.structs.replace(notice, task=task)
+        if notice.about is None:
+            return notice
+        task = self._beside_ledger.found(notice.about)
+        return notice if task is notice.about else msgspec.structs.replace(notice, about=task)
 
     # -- telling
 
@@ -306,6 +308,12 @@ class SqliteStore(InboxReads, RowReads):
         await self._writer.submit(
             inbox_transactions.changed, "trim_events", max(1, retention.journal_events), durable=False
         )
+        for (source,) in await self._beside(
+            self._read, SQL["sources_of_many_events"], [retention.told_events]
+        ):
+            await self._writer.submit(
+                inbox_transactions.changed, "prune_events", source, retention.told_events
+            )
         old = (now - retention.history_seconds, retention.history_tasks, _FORGET_AT_ONCE)
         gone = 0
         while found := await self._beside(self._forgettable, old):

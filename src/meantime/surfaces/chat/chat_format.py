@@ -8,7 +8,7 @@ from typing import Any
 
 from meantime.kernel.ids import display
 from meantime.kernel.model import Cancelled, Failed, Lost, Task, TimedOut
-from meantime.kernel.notices import partial_text, payload_text
+from meantime.kernel.notices import Notice, partial_text, payload_text
 from meantime.kernel.payloads import one_line
 from meantime.ports.dialect import Said
 from meantime.surfaces.terminal.task_format import LOOKS, coloured, room, span
@@ -82,6 +82,13 @@ def came(said: Said) -> list[str]:
         return launched(said)
     told = ("returnDisplay", "output", "final_message", "message", "error")
     return output(str(next((data[key] for key in told if data.get(key)), "")), failed=bool(said.code))
+
+
+def told(notice: Notice) -> list[str]:
+    """The ending of a task, or what it says before its end."""
+    if notice.body is None:
+        return ending(notice.task)
+    return info(f"{plain(notice.body.title)}: {plain(notice.text)}")
 
 
 def ending(task: Task) -> list[str]:

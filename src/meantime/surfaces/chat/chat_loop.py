@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from meantime.conversation.turn import Turn
 from meantime.kernel.errors import InvalidInput, LeaseLost, NotFound
 from meantime.kernel.ids import display
+from meantime.kernel.notice_sources import SourceKind, parse_notice_id
 from meantime.ports.event_loop import BackgroundTasks
 from meantime.ports.store import Entry
 from meantime.ports.tasks import Tasks
@@ -123,12 +124,14 @@ class Chat:
                 if text
                 else []
             )
-        task, _, run = entry.notice.rpartition(".")
+        told = parse_notice_id(entry.notice)
+        if told is None or told.kind is not SourceKind.ENDING:
+            return chat_format.info(entry.message.visible)
         try:
-            runs = await self.thread.runs(task)
+            runs = await self.thread.runs(told.of)
         except NotFound:  # it was deleted since
             return chat_format.info(entry.message.visible)
-        return chat_format.ending(runs[min(int(run), len(runs)) - 1])
+        return chat_format.ending(runs[min(told.run, len(runs)) - 1])
 
     async def _farewell(self) -> None:
         running = [
@@ -156,7 +159,7 @@ class Chat:
         async with turn:
             await self.conversation.hold(turn, turn.notices, turn.said)
             for notice in turn.notices:  # shown when it is saved: what comes again was never shown
-                self.screen.put(chat_format.ending(notice.task))
+                self.screen.put(chat_format.told(notice))
             self._began = asyncio.get_running_loop().time()
             taking = self._taking = asyncio.ensure_future(self._agent.take(turn, self.conversation))
             try:

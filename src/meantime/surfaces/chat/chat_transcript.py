@@ -96,7 +96,7 @@ class ChatTranscript:
     async def hold(self, turn: Turn, notices: Sequence[Notice], said: Iterable[str] = ()) -> None:
         """Told, and saved, in one transaction: a kill before it has told nothing, one after it all."""
         for notice in notices:
-            self._put(self._words.message(notice), notice.id)
+            self._put(notice.message(self._words), notice.id)
         ids, lines = list[str](), list(said)
         for text in lines:
             self.add(USER, text)

@@ -83,7 +83,7 @@ class ModelAgent:
         known = len(conversation.entries)
         await conversation.hold(turn, fresh)
         for notice in fresh:
-            self._show(chat_format.ending(notice.task))
+            self._show(chat_format.told(notice))
         told = (entry for entry in conversation.entries[known:] if entry.notice)
         return [UserPromptPart(entry.message.text) for entry in told]
 

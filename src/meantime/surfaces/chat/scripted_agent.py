@@ -91,7 +91,7 @@ class Scripted:
         ended: list[str] = []
         for notice in notices:
             with suppress(NotFound):  # deleted since
-                task = await self._hands.thread.get(notice.rpartition(".")[0])
+                task = await self._hands.thread.get(notice)
                 word = self._hands.speech.word(task)
                 verb = "was" if word == "cancelled" else "has"
                 ended.append(f"{fitted(chat_format.name(task), NAMED)} {verb} {word}")

@@ -96,6 +96,8 @@ def wire_entry(entry: InboxEntry) -> InboxNotice:
         attempts=entry.attempts,
         reason=entry.reason or None,
         ended_at=iso(entry.ended_at),
+        kind=entry.kind,
+        text=entry.text,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from meantime.kernel.lifecycle import Status
+from meantime.kernel.notice_sources import SourceKind
 from meantime.kernel.notices import NoticeState
 from meantime.ports.task_details import MOST_CHILDREN, MOST_RUNS
 
@@ -31,9 +32,9 @@ class InboxNotice(Answer):
     id: str
     number: Annotated[Positive, described("Per thread, in the order of completion.")]
     task: str
-    run: Positive
+    run: Count
     title: str
-    outcome: Annotated[Status, described("How the run ended.")]
+    outcome: Annotated[Status | None, described("How the run ended; null for other kinds of notices.")]
     state: NoticeState
     turn: Annotated[str | None, described("The turn that holds it, or has told it.")]
     turn_number: Annotated[
@@ -43,7 +44,9 @@ class InboxNotice(Answer):
     told_at: Time
     attempts: Annotated[Count, described("How often it was leased to a turn.")]
     reason: Annotated[str | None, described("Why it is parked.")]
-    ended_at: Time
+    ended_at: Annotated[Time, described("When the run ended, or the event came.")]
+    kind: SourceKind
+    text: Annotated[str, described("The words of a notice that is not an ending.")]
 
 
 class Inbox(Answer):

@@ -29,14 +29,15 @@ def wire_notice(notice: Notice) -> WireNotice:
         thread=notice.thread,
         task_id=notice.task_id,
         run=notice.run,
-        status=word_of(notice.task),
+        status=None if notice.about is None else word_of(notice.about),
         state=notice.state,
         text=notice.text,
         message=wire_message(notice.message()),
-        at=iso(notice.task.run.ended_at),
+        at=iso(notice.at),
         deliveries=notice.delivery,
         batch=None if notice.batch is None else wire_batch(notice.batch),
-        task=wire_task(notice.task),
+        task=None if notice.about is None else wire_task(notice.about),
+        kind=notice.kind,
     )
 
 

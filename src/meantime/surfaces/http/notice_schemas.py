@@ -6,6 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from meantime.kernel.notice_sources import SourceKind
 from meantime.kernel.notices import NoticeState
 
 from .schemas import Answer, Count, Positive, StatusText, Time, described, one_of
@@ -27,21 +28,22 @@ class WireMessage(Answer):
 
 
 class WireNotice(Answer):
-    """The ending of a run, as a thread is told of it."""
+    """One notice of a thread: the ending of a run, or what its kind says."""
 
     id: Annotated[str, described("The same for every delivery: look for it in the transcript.")]
     number: Annotated[Positive, described("Per thread, in the order of completion.")]
     thread: str
-    task_id: str
-    run: Positive
-    status: StatusText
+    task_id: Annotated[str, described("The id of the task, the alarm or the message.")]
+    run: Count
+    status: Annotated[StatusText | None, described("The status of the task; null where there is none.")]
     state: NoticeState
     text: Annotated[str, described("The content of the ending, by itself.")]
     message: WireMessage
     at: Time
     deliveries: Count
     batch: WireBatch | None
-    task: WireTask
+    task: WireTask | None
+    kind: SourceKind
 
 
 class NoticePage(Answer):

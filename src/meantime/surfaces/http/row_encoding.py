@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from meantime.kernel.durations import iso
 from meantime.kernel.ids import display
 from meantime.kernel.model import Task
-from meantime.kernel.notices import notice_id
+from meantime.kernel.notice_sources import notice_id
 from meantime.kernel.overview import Overview
 from meantime.kernel.payloads import one_line
 from meantime.kernel.row_facts import LINE, MOST_FACTS, TITLE, RowFacts, last_event_at, now_line, silent_after

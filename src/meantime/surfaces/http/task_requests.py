@@ -214,6 +214,10 @@ class SendBody(Body):
     eof: bool = False
 
 
+class NotifyBody(Body):
+    text: Annotated[str, documented("The text to tell its conversation.", minLength=1, maxLength=100_000)]
+
+
 class AnswerBody(Body):
     answer: Annotated[str, documented("One of the choices by id, label or number, or a text.", minLength=1)]
     scope: Annotated[

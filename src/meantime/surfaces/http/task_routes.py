@@ -15,6 +15,7 @@ from .task_requests import (
     ClearBody,
     ForkBody,
     HistoryRange,
+    NotifyBody,
     OutputRange,
     PromoteBody,
     PurgeBody,
@@ -32,6 +33,7 @@ from .task_schemas import (
     Cleared,
     InlineCalls,
     LogMessage,
+    Notified,
     Output,
     Purged,
     Result,
@@ -44,7 +46,7 @@ from .task_schemas import (
     WireTask,
 )
 from .task_starts import fork, promote, resume, start
-from .task_writes import answer, cancel, cancel_all, clear, purge, send
+from .task_writes import answer, cancel, cancel_all, clear, notify, purge, send
 from .timeline_reads import get_messages, get_timeline
 from .timeline_schemas import MessagePage, MessageRange, TimelineAnswer, TimelineRange
 from .waits import wait_task, wait_tasks
@@ -290,6 +292,18 @@ WRITES: tuple[AnyRoute, ...] = (
         subject=TASK,
         body=SendBody,
         answer=Sent,
+    ),
+    Route(
+        method="POST",
+        path="/v1/tasks/{id}/notify",
+        operation="notifyThread",
+        summary="Tells the conversation of a task something before the task ends",
+        gives='"sent", or "waiting" where it is told together with the next ones.',
+        handler=notify,
+        access=Access.WRITE,
+        subject=TASK,
+        body=NotifyBody,
+        answer=Notified,
     ),
     Route(
         method="POST",

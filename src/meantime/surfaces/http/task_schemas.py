@@ -224,6 +224,14 @@ class CancelledTasks(Answer):
     answers: list[Cancelled]
 
 
+class Notified(Answer):
+    notified: Annotated[
+        str,
+        one_of("sent", "waiting"),
+        described('"waiting" where too many came: those are told together, with their number.'),
+    ]
+
+
 class Sent(Answer):
     sent: Annotated[
         str,

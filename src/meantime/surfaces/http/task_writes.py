@@ -27,10 +27,11 @@ from .task_requests import (
     CancelAllBody,
     CancelBody,
     ClearBody,
+    NotifyBody,
     PurgeBody,
     SendBody,
 )
-from .task_schemas import Cancelled, CancelledTasks, Cleared, Purged, Sent, WireTask
+from .task_schemas import Cancelled, CancelledTasks, Cleared, Notified, Purged, Sent, WireTask
 
 AT_ONCE = 100  # tasks of one deletion, so that nobody waits long behind it
 ALL = 1_000_000_000
@@ -62,6 +63,11 @@ async def cancel_all(deps: Dependencies, asked: RequestContext[None, CancelAllBo
 async def send(deps: Dependencies, asked: RequestContext[None, SendBody]) -> Sent:
     task = await find(deps.tasks, asked.subject, asked.thread)
     return Sent(sent=await deps.tasks.send(task.id, None, _data(asked.body), eof=asked.body.eof))
+
+
+async def notify(deps: Dependencies, asked: RequestContext[None, NotifyBody]) -> Notified:
+    task = await find(deps.tasks, asked.subject, asked.thread)
+    return Notified(notified=await deps.tasks.notify(task.id, None, asked.body.text))
 
 
 async def answer(deps: Dependencies, asked: RequestContext[None, AnswerBody]) -> WireTask:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 
 from meantime.kernel.errors import Ambiguous, InvalidInput, NotFound
-from meantime.kernel.notices import notice_id
+from meantime.kernel.notice_sources import SourceKind, parse_notice_id
 from meantime.ports.tasks import Tasks
 from meantime.surfaces.hooks.hook_delivery import Boundary
 
@@ -60,8 +60,11 @@ async def _read(tasks: Tasks, turn: str, thread: str | None, notice: str) -> Non
     """An ending that the agent read by itself is leased to its turn, if that is still possible; otherwise
     it is told in a later one. Where the turn is over, the ack says so."""
     with contextlib.suppress(NotFound, Ambiguous, InvalidInput):
-        task = await tasks.get(notice.rpartition(".")[0], thread)
-        if task.ended and notice_id(task.id, task.run.number) == notice:
+        told = parse_notice_id(notice)
+        if told is None or told.kind is not SourceKind.ENDING:
+            return
+        task = await tasks.get(told.of, thread)
+        if task.ended and (task.id, task.run.number) == (told.of, told.run):
             await tasks.output(task.id, thread, turn=turn)
 
 

@@ -10,7 +10,8 @@ from meantime.conversation.dialect_lookup import OWN, Wording
 from meantime.kernel.errors import MeantimeError, NotFound
 from meantime.kernel.lifecycle import ACTIVE, ENDED
 from meantime.kernel.model import InlineLimits, Task
-from meantime.kernel.notices import Notice, notice_id
+from meantime.kernel.notice_sources import notice_id
+from meantime.kernel.notices import Notice
 from meantime.ports.tasks import Tasks
 from meantime.toolset.toolset import Toolset
 from meantime.toolset.work_catalog import Works

@@ -46,6 +46,11 @@ def new_id() -> str:
     return task_id(os.urandom(ENTROPY))
 
 
+def is_made_here(id: str) -> bool:
+    """Whether it looks like an id of `new_id`."""
+    return id.startswith("t_") and len(id) == 2 + ENTROPY
+
+
 def is_ours(task: Task, id: str) -> bool:
     """Whole ids only: a beginning that fits is a guess that came true."""
     return task.id == id and MARK in task.meta

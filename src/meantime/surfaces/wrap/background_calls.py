@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -18,20 +19,27 @@ from meantime.kernel.work import MAX_INPUT, Order
 from meantime.ports.event_loop import BackgroundTasks
 from meantime.ports.runner import Context
 from meantime.ports.tasks import Options
+from meantime.ports.wrapped_server import RemoteAnswer, RemoteReply
+from meantime.surfaces.mcp import mcp_tasks
 from meantime.surfaces.mcp.notice_delivery import NoticeDelivery
 
 from .elicited_answers import question_of, result_of
 from .open_requests import OpenToolCall
-from .raw_messages import RawMessage, raw, value
+from .raw_messages import PARSE_ERROR, RawMessage, raw, value
+from .task_offers import task_answer
 from .tool_answers import background_answer, with_notices
+from .wrapped_task_methods import KeptResults
 
 if TYPE_CHECKING:
-    from .host_session import HostSession, WrapParts
+    from .host_session import HostSession
+    from .wrap_hello import WrapParts
 
 LOG = logging.getLogger("meantime.wrap")
 AGAIN = 5.0  # seconds until a call that could not be recorded is tried again
 MOST_INBOXES = 100  # conversations of one host
 MOST_NAME = 500  # characters
+MOST_LEFT = 1_000  # calls that were cancelled and have no answer
+MOST_TASK = 65_536  # bytes of an answer that is a task
 CLOSES = 5.0  # seconds for what is still being told
 
 
@@ -43,6 +51,8 @@ class BackgroundCalls:
         self._running: dict[int, OpenToolCall] = {}  # recorded, or about to be
         self._beside = BackgroundTasks()
         self._questions = 0
+        self._left: dict[int, OpenToolCall] = {}  # without an answer
+        self.kept = KeptResults()
 
     @property
     def is_busy(self) -> bool:
@@ -55,17 +65,18 @@ class BackgroundCalls:
     # -- inline
 
     def begin(self, call: OpenToolCall, seconds: float | None) -> None:
-        inbox = self._inbox(call.thread)
+        inbox = self.inbox(call.thread)
         if inbox.enter():
             self._beside.start(inbox.settle_read_results())
         if seconds is not None:
             call.seconds = seconds
-            call.timer = asyncio.get_running_loop().call_later(seconds, self.record, call)
+            wait = 0 if call.is_task_at_once else seconds
+            call.timer = asyncio.get_running_loop().call_later(wait, self.record, call)
 
     def drop(self, call: OpenToolCall) -> None:
         """It never reached the server."""
         call.stop_timer()
-        self._inbox(call.thread).end()
+        self.inbox(call.thread).end()
 
     def leave(self, call: OpenToolCall) -> bool:
         """The host cancels it. False: it is being recorded, and is cancelled as a task."""
@@ -76,12 +87,14 @@ class BackgroundCalls:
         return True
 
     def replied(self, call: OpenToolCall, message: RawMessage) -> None:
+        if call.seconds is not None and call.reply is None and self._remote(message) is not None:
+            self.record(call)  # the server makes a task of its own of it: so is ours
         if call.reply is not None:
             if not call.reply.done():
                 call.reply.set_result(message)
             return
         call.stop_timer()
-        self._inbox(call.thread).end()
+        self.inbox(call.thread).end()
         self._give(call, message)
 
     def lost(self, call: OpenToolCall, why: str) -> None:
@@ -95,11 +108,17 @@ class BackgroundCalls:
         waits = message.result and self._shared.unread(call.thread) > 0
         if waits and not self._shared.has_hooks(call.thread):
             self._beside.start(self._give_with_notices(call, message))
-        else:
-            self._session.reply(call.host_id, message.result, message.error)
+        elif not self._session.reply(call.host_id, message.result, message.error):
+            self._keep(call, message)
+
+    def _keep(self, call: OpenToolCall, message: RawMessage) -> None:
+        """The host is gone, and its answer came a moment later: it is told as a task."""
+        self.inbox(call.thread).enter()
+        self.record(call)
+        self.replied(call, message)
 
     async def _give_with_notices(self, call: OpenToolCall, message: RawMessage) -> None:
-        inbox, result = self._inbox(call.thread), message.result
+        inbox, result = self.inbox(call.thread), message.result
         ride = await inbox.ride(())
         if ride is not None:
             more = [f"{ride.more} more follow with later results."] if ride.more else []
@@ -109,9 +128,10 @@ class BackgroundCalls:
             else:
                 result = told
                 inbox.sent(ride)
-        self._session.reply(call.host_id, result, message.error)
+        if not self._session.reply(call.host_id, result, message.error):
+            self._keep(call, message)
 
-    def _inbox(self, thread: str) -> NoticeDelivery:
+    def inbox(self, thread: str) -> NoticeDelivery:
         if thread not in self._inboxes:
             self._inboxes[thread] = NoticeDelivery(self._shared.tasks, thread)
             if len(self._inboxes) > MOST_INBOXES:
@@ -132,14 +152,22 @@ class BackgroundCalls:
     async def _record(self, call: OpenToolCall) -> None:
         try:
             order = self._order(call)
-            task = await self._shared.tasks.adopt(call.thread, order, Options(), call.elapsed)
+            options = Options()
+            if call.form:  # an id that nobody guesses, as the client asks by it
+                options = Options(id=mcp_tasks.new_id(), meta={mcp_tasks.MARK: "task"})
+            task = await self._shared.tasks.adopt(call.thread, order, options, call.elapsed)
         except MeantimeError as problem:
             self._not_recorded(call, problem)
             return
         call.is_task = True
-        self._inbox(call.thread).end()
+        call.task = task.id
+        self.inbox(call.thread).end()
         if call.left:
             await self._shared.tasks.cancel(task.id, call.thread, by="agent", reason="the host cancelled it")
+            return
+        if call.form:
+            self.inbox(call.thread).follows(task.id)
+            self._session.reply(call.host_id, task_answer(task, call.form))
             return
         hooks = self._shared.has_hooks(call.thread)
         seconds = call.seconds or call.elapsed
@@ -152,7 +180,7 @@ class BackgroundCalls:
             stored = {"too_big": short(as_text(stored))}
         name = f"{self._session.server_name}/{call.tool}"[:MOST_NAME]
 
-        async def follow(context: Context) -> Report:
+        async def follow(context: Context) -> Report | RemoteAnswer:
             return await self._follow(call, context, name)
 
         return Order(Work("tool", name, stored, faithful=False), follow)
@@ -167,29 +195,69 @@ class BackgroundCalls:
             if isinstance(said, str):
                 self.lost(call, said)
             else:
+                call.seconds = None  # a task of the server's is then the host's to follow
                 self.replied(call, said)
         elif call.left or self._session.host_left:
-            self._inbox(call.thread).end()
+            self.inbox(call.thread).end()
             self._session.cancel_at_server(call)
         else:
             call.timer = asyncio.get_running_loop().call_later(AGAIN, self.record, call)
         self._session.look_around()
 
-    async def _follow(self, call: OpenToolCall, context: Context, name: str) -> Report:
+    async def _follow(self, call: OpenToolCall, context: Context, name: str) -> Report | RemoteAnswer:
         assert call.reply is not None
         call.linked(context)
         try:
             said = await asyncio.shield(call.reply)
         except asyncio.CancelledError:
             self._session.cancel_at_server(call)
+            self._over(call)
             raise
-        finally:
-            call.context = None
-            self._running.pop(call.number, None)
-            self._session.look_around()
         if isinstance(said, str):
+            self._over(call)
             return Report(lost=said)
-        return self._shared.servers.report_of(value(said.result), value(said.error or None), name)
+        remote = self._remote(said)
+        if remote is not None:
+            return RemoteAnswer(remote, partial(self._ask_about, call), partial(self._over, call))
+        if call.form and said.result:
+            self.kept.keep(call.task, said.result)
+        self._over(call)
+        result, error = value(said.result), value(said.error or None)
+        if error is None and not isinstance(result, dict):
+            error = {"code": PARSE_ERROR, "message": "The server's answer is not a result that can be read."}
+        return self._shared.servers.report_of(result, error, name)
+
+    def _over(self, call: OpenToolCall) -> None:
+        call.context = None
+        self._running.pop(call.number, None)
+        self._session.look_around()
+
+    # -- a task of the server's own
+
+    def left(self, call: OpenToolCall) -> None:
+        """The server was told to stop it, which it may not read in time."""
+        self._left[call.number] = call
+        if len(self._left) > MOST_LEFT:
+            del self._left[next(iter(self._left))]
+
+    def replied_late(self, number: int | str | None, message: RawMessage) -> None:
+        """A server that made a task of a call that nobody wants any more is told so."""
+        call = self._left.pop(number, None) if isinstance(number, int) else None
+        remote = self._remote(message) if call is not None else None
+        id = remote and self._shared.servers.task_id(remote)
+        if call is not None and id:
+            self._beside.start(self._ask_about(call, "tasks/cancel", {"taskId": id}))
+
+    def _remote(self, message: RawMessage) -> dict[str, Any] | None:
+        """The server's answer, if that is a task of its own."""
+        if len(memoryview(message.result)) > MOST_TASK or b"taskId" not in bytes(message.result):
+            return None
+        found: Any = value(message.result)
+        return found if self._shared.servers.task_id(found) else None
+
+    async def _ask_about(self, call: OpenToolCall, method: str, params: dict[str, Any]) -> RemoteReply:
+        said = await self._session.ask(method, call.params_about_task(params))
+        return said if isinstance(said, str) else (value(said.result), value(said.error or None))
 
     # -- questions
 
@@ -213,4 +281,4 @@ class BackgroundCalls:
                 result = result_of(params, reply)
         except MeantimeError as problem:
             LOG.info("The question of %s has no answer: %s", call.tool, problem)
-        self._session.answer_server(id, raw(result))
+        self._session.server_requests.reply(id, raw(result))

@@ -9,17 +9,21 @@ from collections.abc import Callable
 from msgspec import Raw
 
 from meantime.kernel.errors import MeantimeError
+from meantime.ports.event_loop import BackgroundTasks
 from meantime.ports.wrapped_server import ServerEnd, ServerFull, WrapOrder, WrappedServer, WrappedServers
 
 from .raw_messages import notification, request
+from .repeated_requests import RepeatedRequests
 
 FIRST_WAIT, LONGEST_WAIT = 0.2, 30.0  # seconds between an end of the server and its next start
 MOST_HELD = 64 << 20  # bytes that wait for a handshake
+MOST_UNASKED = 5  # starts in a row for the sake of subscriptions alone
+HANDSHAKE = 60.0  # seconds for a server that was started again to answer ours
 INITIALIZED = "notifications/initialized"
 
 
 class HeldServer:
-    """`number` gives the id of a request of ours, which the session knows."""
+    """`number` gives the id of a request of ours with this method, which the session knows."""
 
     def __init__(
         self,
@@ -27,7 +31,8 @@ class HeldServer:
         order: WrapOrder,
         end: ServerEnd,
         initialize: Raw,
-        number: Callable[[], int],
+        repeats: RepeatedRequests,
+        number: Callable[[str], int],
     ) -> None:
         self._servers = servers
         self._order = order
@@ -36,8 +41,14 @@ class HeldServer:
         self._server: WrappedServer | None = None
         self._held: list[bytes] | None = None  # until a new server has the handshake
         self._held_bytes = 0
+        self._patience: asyncio.TimerHandle | None = None  # with its answer to our handshake
+        self._beside = BackgroundTasks()
         self._failures = 0
         self._rests_until = 0.0
+        self._unasked = 0  # starts that no request of the host has followed
+        self._timer: asyncio.TimerHandle | None = None  # until the next of these
+        self._is_closed = False
+        self.repeats = repeats
         self.initialize = initialize  # the params of the host's handshake; empty before it
         self.is_initialized = bool(initialize)
         self.why = ""  # it is not there
@@ -73,7 +84,7 @@ class HeldServer:
         """None while it rests after it ended."""
         if self._server is not None:
             return self._server
-        if asyncio.get_running_loop().time() < self._rests_until:
+        if self._is_closed or asyncio.get_running_loop().time() < self._rests_until:
             return None
         try:
             self._server = self._servers.start(self._order, self._end)
@@ -82,34 +93,70 @@ class HeldServer:
             return None
         if self.initialize and method != "initialize":
             self._held, self._held_bytes = [], 0
-            self._server.send(request(b"%d" % self._number(), "initialize", self.initialize))
+            self._server.send(self._request("initialize", self.initialize))
+            self._patience = asyncio.get_running_loop().call_later(HANDSHAKE, self._give_up, self._server)
         return self._server
+
+    def _request(self, method: str, params: Raw) -> bytes:
+        return request(b"%d" % self._number(method), method, params)
+
+    def _give_up(self, server: WrappedServer) -> None:
+        """Requests of the host wait for a handshake that does not come."""
+        self._beside.start(server.close())
+        self._end.on_gone(f"It was started again, and did not answer the handshake within {HANDSHAKE:g} s.")
+
+    def _stop_waiting(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
 
     def greeted(self) -> None:
         """The server has answered our handshake."""
+        self._stop_waiting()
         held, self._held = self._held or [], None
-        if self.is_initialized:
-            held.insert(0, notification(INITIALIZED))
-        for line in held:
+        first = [notification(INITIALIZED)] if self.is_initialized else []
+        first += [self._request(method, params) for method, params in self.repeats]
+        for line in first + held:
             self.send(line)
 
     def answered(self) -> None:
-        """It works: the next start, if one is needed, need not wait."""
-        self._failures = 0
+        """It has answered the host: the next start, if one is needed, need not wait."""
+        self._failures = self._unasked = 0
 
     def ended(self, why: str) -> None:
+        self._stop_waiting()
         self._server = None
         self._held = None
         self.why = why
         self._failures += 1
         wait = min(LONGEST_WAIT, FIRST_WAIT * 2 ** (self._failures - 1))
-        self._rests_until = asyncio.get_running_loop().time() + wait
+        loop = asyncio.get_running_loop()
+        self._rests_until = loop.time() + wait
+        if self.repeats.has_subscriptions and self._unasked < MOST_UNASKED:
+            self._unasked += 1
+            self._timer = loop.call_at(self._rests_until, self._revive)
+
+    def _revive(self) -> None:
+        """A host that has subscribed waits for news, and need not ask for anything before."""
+        self._timer = None
+        self._reached("")
 
     def pause(self, paused: bool) -> None:
         if self._server is not None:
             self._server.pause(paused)
 
     async def close(self) -> None:
+        self._is_closed, self.why = True, "Meantime has stopped it."
+        self.stop_reviving()
+        self._stop_waiting()
         server, self._server = self._server, None
         if server is not None:
             await server.close()
+        await self._beside.wait()
+
+    def stop_reviving(self) -> None:
+        """Nobody waits for news any more."""
+        self._unasked = MOST_UNASKED
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

@@ -13,6 +13,7 @@ from contextlib import suppress
 
 from meantime.daemon.home import reach
 from meantime.system.line_splitter import PIECE, LineSplitter, LongLine
+from meantime.system.output_reader import is_read
 
 TYPE_CHECKING = False  # to load `typing` takes time, and the host waits
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ GONE = (
 )
 TOO_LONG = f"This line has more than {MOST_BYTES >> 20} MB."
 INTERNAL_ERROR = -32603
+LASTING = ("logging/setLevel", "resources/subscribe")  # the next daemon must ask its server, too
+MOST_LASTING, LONGEST_LASTING = 1_000, 16_384  # requests, and bytes of one
 TRIES = 2  # to send a line: the daemon may have ended since the last one
 
 
@@ -53,6 +56,7 @@ class HostPump:
         self._reader: threading.Thread | None = None
         self._open: dict[str, None] = {}  # ids of the host's requests
         self._initialize: Any = None
+        self._lasting: dict[str, Any] = {}  # requests, by their method and URI
         self._lock = threading.Lock()  # of what both threads change
         self._out = threading.Lock()  # a frame is written whole
 
@@ -69,6 +73,8 @@ class HostPump:
         except BrokenPipeError:  # nobody reads our answers any more
             return
         daemon, reader = self._daemon, self._reader
+        if not is_read(self._stdout):  # the host was killed: its open calls become tasks as soon as we end
+            return
         if daemon is not None and reader is not None:
             try:
                 daemon.shutdown(socket.SHUT_WR)
@@ -113,7 +119,10 @@ class HostPump:
                 self._say_thread()
             elif method == "notifications/cancelled":
                 self._forget(message.get("params"))
-            if method is not None and id is not None:
+            elif method in (*LASTING, "resources/unsubscribe") and len(line) <= LONGEST_LASTING:
+                self._note_lasting(method, message.get("params"))
+            is_id = isinstance(id, int | str) and not isinstance(id, bool)  # others are refused
+            if method is not None and is_id:
                 with self._lock:
                     self._open[json.dumps(id)] = None
 
@@ -121,6 +130,15 @@ class HostPump:
         if isinstance(cancelled, dict):
             with self._lock:
                 self._open.pop(json.dumps(cancelled.get("requestId")), None)  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+
+    def _note_lasting(self, method: str, params: Any) -> None:
+        uri = json.dumps(params.get("uri")) if isinstance(params, dict) else ""  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+        key = uri if method != "logging/setLevel" else method
+        self._lasting.pop(key, None)
+        if method in LASTING:
+            self._lasting[key] = {"method": method, "params": params}
+            if len(self._lasting) > MOST_LASTING:
+                del self._lasting[next(iter(self._lasting))]
 
     def _say_thread(self) -> None:
         thread = self._thread()
@@ -137,6 +155,7 @@ class HostPump:
             hello = dict(self._hello)
             if self._initialize is not None and self._reader is not None:
                 hello["initialize"] = self._initialize
+                hello["repeats"] = list(self._lasting.values())
             daemon.sendall(json.dumps(hello).encode("utf-8", "surrogateescape") + b"\n")
         except OSError:
             daemon.close()

@@ -5,18 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
-from msgspec import Raw, Struct
+from msgspec import Raw
 
 from meantime.ports.event_loop import BackgroundTasks
-from meantime.ports.tasks import Tasks
-from meantime.ports.wrapped_server import WrapOrder, WrappedServers
 from meantime.surfaces.caller.caller_thread import thread_of_session
 
 from .background_calls import BackgroundCalls
 from .held_server import INITIALIZED, HeldServer
-from .open_requests import OpenRequest, OpenToolCall, session_of_call
+from .open_requests import OpenRequest, OpenToolCall, OwnRequest, session_of_call
 from .raw_messages import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
@@ -36,45 +34,28 @@ from .raw_messages import (
     text,
     value,
 )
-from .tool_answers import listed
+from .repeated_requests import METHODS as REPEATED
+from .repeated_requests import RepeatedRequests
+from .server_requests import CANCELLED, ServerRequests
+from .task_offers import DISCOVER, INITIALIZE, can_offer, declared_by, has_own_tasks, with_offer
+from .tool_answers import listed, name_of
+from .wrap_hello import WrapHello, WrapParts
+from .wrapped_task_methods import WrappedTaskMethods
 
 LOG = logging.getLogger("meantime.wrap")
 MOST_OPEN = 10_000  # requests of a host without an answer
+ANSWERS = 30.0  # seconds for the answer to a request of ours
 LAST_WORDS = 2.0  # seconds for what is still asked when the host closes its side
 UNKNOWN = "Whether the tool did its work is not known."
-CANCELLED, PROGRESS = "notifications/cancelled", "notifications/progress"
-
-
-class WrapHello(Struct, frozen=True, kw_only=True):
-    """The first line of a wrap."""
-
-    version: str
-    order: WrapOrder
-    thread: str
-    said: bool = False  # somebody has said which thread; otherwise a call may name its own
-    threshold: float | None = None  # seconds, in place of the configured one
-    initialize: Raw = NOTHING  # the params of the host's handshake, if it was made with a former daemon
-
-    def __repr__(self) -> str:
-        return f"WrapHello({self.order!r}, {self.thread!r})"
-
-
-class WrapParts(NamedTuple):
-    """Parts that all sessions of an owner share. `unread` counts the notices of a thread; `has_hooks` says
-    whether hooks tell it."""
-
-    tasks: Tasks
-    servers: WrappedServers
-    unread: Callable[[str], int]
-    has_hooks: Callable[[str], bool]
+PROGRESS = "notifications/progress"
 
 
 class HostSession:
     """Implements ports.wrapped_server.ServerEnd. `send` passes a message on to the host, with the id of the
-    request that it answers, or None."""
+    request that it answers, or None; False: the host is gone."""
 
     def __init__(
-        self, shared: WrapParts, hello: WrapHello, send: Callable[[bytes, Raw | None], None]
+        self, shared: WrapParts, hello: WrapHello, send: Callable[[bytes, Raw | None], bool]
     ) -> None:
         self._shared = shared
         self._send = send
@@ -84,12 +65,16 @@ class HostSession:
         self._name = ""  # by the server itself
         self._open: dict[int, OpenRequest] = {}  # by their id at the server
         self._count = 0
-        self._asked: dict[int, Raw] = {}  # the server's requests, by their id at the host
-        self.server = HeldServer(shared.servers, hello.order, self, hello.initialize, self._greet)
+        repeats = RepeatedRequests(hello.repeats)
+        self.server = HeldServer(shared.servers, hello.order, self, hello.initialize, repeats, self._our_own)
+        self.server_requests = ServerRequests(self.server, self._tell, self._next)
         self.host_left = False
         self._beside = BackgroundTasks()
         self.closed = asyncio.get_running_loop().create_future()
         self._calls = BackgroundCalls(self, shared)
+        self._task_methods = WrappedTaskMethods(self, shared, self._calls)
+        self.server_has_tasks = False
+        self._offers_tasks = False  # we offer tasks by 2025-11-25 in its place
 
     # -- the server
 
@@ -102,8 +87,9 @@ class HostSession:
             return None if self._threshold < 0 else self._threshold
         return self._shared.servers.threshold(self.server_name, tool)
 
-    def _greet(self) -> int:
-        return self._new(NOTHING, "initialize").number
+    def _our_own(self, method: str) -> int:
+        """The number of a request that no host has made."""
+        return self._new(NOTHING, method).number
 
     # -- from the host
 
@@ -115,7 +101,7 @@ class HostSession:
             return
         for message in messages:
             if not message.method:
-                self._answered_by_host(message)
+                self.server_requests.answered(message)
             elif message.has_id:
                 self._requested_by_host(message)
             else:
@@ -128,34 +114,72 @@ class HostSession:
         if key(message.id) is None:
             self._send(refusal(b"null", INVALID_REQUEST, "An id is a number or a text."), None)
             return
-        params = message.params
         if message.method == "tools/call":
-            call = self._new_call(message.id, params)
-            opened: OpenRequest = call
-            params = call.read(params)
-            self._calls.begin(call, self.threshold(call.tool))
-        else:
-            opened = self._new(message.id, message.method)
-            params = opened.with_token(params)
-        if message.method == "initialize":
+            call = self._new_call(message)
+            self._send_on(call, call.params())
+        elif not self._task_methods.take(message):
+            self.pass_on(message)
+
+    def pass_on(self, message: RawMessage) -> None:
+        """A request of the host that is not a call, to the server."""
+        opened = self._new(message.id, message.method)
+        params = opened.with_token(message.params)
+        if message.method in REPEATED:
+            opened.lasting = message.params
+        elif message.method == "tools/list":
+            opened.declares_tasks = declared_by(message.params)
+        elif message.method == INITIALIZE:
             self.server.initialize = params
-        if not self.server.send(request(b"%d" % opened.number, message.method, params), message.method):
+        self._send_on(opened, params)
+
+    def _send_on(self, opened: OpenRequest, params: Raw) -> None:
+        if not self.server.send(request(b"%d" % opened.number, opened.method, params), opened.method):
             self._open.pop(opened.number, None)
             if isinstance(opened, OpenToolCall):
                 self._calls.drop(opened)
-            self.refuse(message.id, f"The server is not there. {self.server.why}")
+            self.refuse(opened.host_id, f"The server is not there. {self.server.why}")
+
+    async def ask(self, method: str, params: Raw) -> RawMessage | str:
+        """A request of ours. A text says why there is no answer."""
+        own = OwnRequest(self._next(), method)
+        self._open[own.number] = own
+        if not self.server.send(request(b"%d" % own.number, method, params), method):
+            own.ended(f"The server is not there. {self.server.why}")
+        try:
+            async with asyncio.timeout(ANSWERS):
+                return await own.reply
+        except TimeoutError:
+            return f"The server has not answered for {ANSWERS:g} s."
+        finally:
+            self._open.pop(own.number, None)
+
+    def _next(self) -> int:
+        self._count += 1
+        return self._count
 
     def _new(self, id: Raw, method: str) -> OpenRequest:
-        self._count += 1
-        opened = self._open[self._count] = OpenRequest(self._count, id, method)
+        number = self._next()
+        opened = self._open[number] = OpenRequest(number, id, method)
         return opened
 
-    def _new_call(self, id: Raw, params: Raw) -> OpenToolCall:
-        named = "" if self._said else session_of_call(params)
-        self._count += 1
-        call = OpenToolCall(self._count, id, thread_of_session(named) if named else self.thread)
-        self._open[self._count] = call
+    def _new_call(self, message: RawMessage) -> OpenToolCall:
+        call = OpenToolCall(self._next(), message.id, self.thread_of(message.params))
+        self._open[call.number] = call
+        call.read(message.params)
+        seconds = self.threshold(call.tool)
+        if seconds is not None:
+            call.choose_form(
+                offered=self._offers_tasks,
+                server_has_tasks=self.server_has_tasks,
+                has_hooks=self._shared.has_hooks(call.thread),
+            )
+        self._calls.begin(call, seconds)
         return call
+
+    def thread_of(self, params: Raw) -> str:
+        """The conversation of a request: a call may name its own."""
+        named = "" if self._said else session_of_call(params)
+        return thread_of_session(named) if named else self.thread
 
     def _notified_by_host(self, message: RawMessage) -> None:
         if message.method == CANCELLED:
@@ -176,15 +200,11 @@ class HostSession:
 
     def cancel_at_server(self, opened: OpenRequest, params: dict[str, Raw] | None = None) -> None:
         self._open.pop(opened.number, None)
+        if isinstance(opened, OpenToolCall):
+            self._calls.left(opened)
         if self.server.is_there:
             told = {**(params or {}), "requestId": raw(opened.number)}
             self.server.send(notification(CANCELLED, encoded(told)))
-
-    def _answered_by_host(self, message: RawMessage) -> None:
-        number = key(message.id)
-        asked = self._asked.pop(number, None) if isinstance(number, int) else None
-        if asked is not None and self.server.is_there:
-            self.server.send(answer(asked, message.result, message.error))
 
     def on_thread(self, thread: str) -> None:
         """The wrap has found out which conversation this is."""
@@ -210,26 +230,42 @@ class HostSession:
     def _replied(self, message: RawMessage) -> None:
         number = key(message.id) if message.id else None
         opened = self._open.pop(number, None) if isinstance(number, int) else None
-        if opened is None:
-            return  # to nobody, or a second time
-        self.server.answered()
+        if opened is None:  # to nobody, or a second time, or to a call that nobody wants any more
+            self._calls.replied_late(number, message)
+            return
+        if opened.host_id:
+            self.server.answered()
+        if opened.lasting and message.result:
+            self.server.repeats.note(opened.method, opened.lasting)
         if isinstance(opened, OpenToolCall):
             self._calls.replied(opened, message)
-            return
-        if opened.method == "initialize":
-            self._welcomed(message, ours=not opened.host_id)
-        if not opened.host_id:
-            return
-        result = message.result
-        if opened.method == "tools/list" and result:
-            result = listed(result, self.threshold)
-        self.reply(opened.host_id, result, message.error)
+        elif isinstance(opened, OwnRequest):
+            opened.ended(message)
+        else:
+            result = self._shown(opened, message) if message.result else NOTHING
+            if opened.method == INITIALIZE and not opened.host_id:
+                self._greeted(message)
+            if opened.host_id:
+                self.reply(opened.host_id, result, message.error)
 
-    def _welcomed(self, message: RawMessage, *, ours: bool) -> None:
-        found = parts(message.result)
-        self._name = self._name or _plain(text(parts(found.get("serverInfo", NOTHING)).get("name")))
-        if not ours:
-            return
+    def _shown(self, opened: OpenRequest, message: RawMessage) -> Raw:
+        """A result for the host."""
+        result = message.result
+        if opened.method == "tools/list":
+            keeps = opened.declares_tasks and not self._shared.has_hooks(self.thread)
+            return listed(result, self.threshold, keeps_schema=keeps, offers_tasks=self._offers_tasks)
+        if opened.method not in (INITIALIZE, DISCOVER):
+            return result
+        self._name = self._name or name_of(result)
+        self.server_has_tasks = has_own_tasks(result)
+        is_never = self._threshold is not None and self._threshold < 0
+        if is_never or self._shared.has_hooks(self.thread) or not can_offer(result, opened.method):
+            return result
+        self._offers_tasks = opened.method == INITIALIZE
+        return with_offer(result, opened.method)
+
+    def _greeted(self, message: RawMessage) -> None:
+        """The answer to a handshake of ours."""
         if message.error:
             said = text(parts(message.error).get("message"))
             self._fail(f"The server was started again and refused the handshake: {said}")
@@ -256,36 +292,20 @@ class HostSession:
         opened, self._open = list(self._open.values()), {}
         for one in opened:
             self._give_up(one, why)
-        asked, self._asked = list(self._asked), {}
-        for number in asked:
-            self._send(notification(CANCELLED, raw({"requestId": number})), None)
+        self.server_requests.server_gone()
         self.look_around()
 
     def _give_up(self, opened: OpenRequest, why: str) -> None:
         if isinstance(opened, OpenToolCall):
             self._calls.lost(opened, f"The server was lost while the tool ran. {UNKNOWN} {why}")
+        elif isinstance(opened, OwnRequest):
+            opened.ended(why)
         elif opened.host_id:
             self.refuse(opened.host_id, f"The server was lost before it answered. {why}")
 
     def _requested_by_server(self, message: RawMessage) -> None:
-        if message.method == "elicitation/create" and self._calls.asks(message):
-            return
-        if self.host_left or len(self._asked) >= MOST_OPEN:
-            self._refuse_server(message)
-            return
-        self._count += 1
-        self._asked[self._count] = message.id
-        self._send(request(b"%d" % self._count, message.method, message.params), None)
-
-    def _refuse_server(self, message: RawMessage) -> None:
-        if message.method == "ping":
-            self.answer_server(message.id, raw({}))
-        else:
-            self.server.send(refusal(message.id, INTERNAL_ERROR, "The client is not there any more."))
-
-    def answer_server(self, id: Raw, result: Raw) -> None:
-        if self.server.is_there:
-            self.server.send(answer(id, result))
+        if message.method != "elicitation/create" or not self._calls.asks(message):
+            self.server_requests.ask(message, host_left=self.host_left)
 
     def _notified_by_server(self, message: RawMessage) -> None:
         params = message.params
@@ -293,14 +313,8 @@ class HostSession:
             self._progressed(parts(params))
             return
         if message.method == CANCELLED:
-            wanted = parts(params)
-            id = bytes(wanted.get("requestId", b""))
-            number = next((one for one, asked in self._asked.items() if bytes(asked) == id), None)
-            if number is None:
-                return
-            del self._asked[number]
-            params = encoded({**wanted, "requestId": raw(number)})
-        if not self.host_left:
+            self.server_requests.cancelled(params)
+        elif not self.host_left:
             self._send(notification(message.method, params), None)
 
     def _progressed(self, params: dict[str, Raw]) -> None:
@@ -318,13 +332,17 @@ class HostSession:
 
     # -- to the host
 
-    def reply(self, id: Raw, result: Raw, error: Raw = NOTHING) -> None:
+    def _tell(self, message: bytes) -> None:
         if not self.host_left:
-            self._send(answer(id, result, error), id)
+            self._send(message, None)
 
-    def refuse(self, id: Raw, said: str) -> None:
+    def reply(self, id: Raw, result: Raw, error: Raw = NOTHING) -> bool:
+        """False: the host is gone, and does not read it."""
+        return not self.host_left and self._send(answer(id, result, error), id)
+
+    def refuse(self, id: Raw, said: str, code: int = INTERNAL_ERROR) -> None:
         if not self.host_left:
-            self._send(refusal(id, INTERNAL_ERROR, said), id)
+            self._send(refusal(id, code, said), id)
 
     # -- the end
 
@@ -348,15 +366,14 @@ class HostSession:
         if self.host_left:
             return
         self.host_left = True
+        self.server.stop_reviving()
         self.server.pause(False)
         for one in list(self._open.values()):
             if isinstance(one, OpenToolCall):
                 self._calls.record(one)
             elif one.host_id:
                 self.cancel_at_server(one)
-        asked, self._asked = list(self._asked.values()), {}
-        for id in asked:
-            self.server.send(refusal(id, INTERNAL_ERROR, "The client is not there any more."))
+        self.server_requests.host_gone()
         self.look_around()
 
     def look_around(self) -> None:
@@ -366,6 +383,7 @@ class HostSession:
             self._beside.start(self._stop_server())
 
     async def _stop_server(self) -> None:
+        self._task_methods.close()
         await self._calls.close()
         await self.server.close()
 
@@ -376,9 +394,3 @@ class HostSession:
             self.closed.set_result(None)
             self._beside.start(self._stop_server())
         await self._beside.wait()
-
-
-def _plain(name: str) -> str:
-    """A server's own name, as part of a task's name."""
-    kept = "".join(one if one.isalnum() or one in "._-" else "-" for one in name[:64])
-    return kept.strip("-")

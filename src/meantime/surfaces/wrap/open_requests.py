@@ -9,7 +9,8 @@ from msgspec import Raw
 
 from meantime.ports.runner import Context
 
-from .raw_messages import ENVELOPE, RawMessage, parts, raw, text, value
+from .raw_messages import ENVELOPE, RawMessage, encoded, parts, raw, text, value
+from .task_offers import BY_2025, BY_EXTENSION, declares_tasks
 
 # How Codex names who calls, in a call's _meta (surfaces/mcp/client_sessions.py).
 CALLER, SESSION = "threadId", "sessionId"
@@ -27,6 +28,8 @@ class OpenRequest:
         self.host_id = host_id
         self.method = method
         self.token: Raw | None = None  # the host's, for progress
+        self.declares_tasks = False  # its client takes tasks of MCP
+        self.lasting: Raw | None = None  # the params, if a server that is started again must be asked, too
 
     def with_token(self, params: Raw) -> Raw:
         """The params with a progress token of ours, where the host gave one."""
@@ -42,6 +45,18 @@ class OpenRequest:
         return raw(whole)
 
 
+class OwnRequest(OpenRequest):
+    """One that we make; `reply` is the server's answer, or a text that says why there is none."""
+
+    def __init__(self, number: int, method: str) -> None:
+        super().__init__(number, Raw(), method)
+        self.reply: asyncio.Future[RawMessage | str] = asyncio.get_running_loop().create_future()
+
+    def ended(self, said: RawMessage | str) -> None:
+        if not self.reply.done():
+            self.reply.set_result(said)
+
+
 class OpenToolCall(OpenRequest):
     """A call of a tool, which can become a task."""
 
@@ -52,21 +67,49 @@ class OpenToolCall(OpenRequest):
         self.tool = ""
         self._arguments: Raw | None = None
         self.enveloped = False
+        self._whole: dict[str, Raw] = {}  # its params, until they are sent
+        self.meta: dict[str, Raw] = {}  # and its _meta
+        self.form = ""  # of the MCP task that answers it, if it goes to the background
+        self.is_task_at_once = False
         self.timer: asyncio.TimerHandle | None = None
-        self.seconds = 0.0  # its threshold
+        self.seconds: float | None = None  # its threshold; None: it stays in the foreground
+        self.task = ""  # the id of its task, once it is recorded
         self.reply: asyncio.Future[RawMessage | str] | None = None  # once it is to be recorded; a text: lost
         self.left = False  # the host has cancelled it
         self.context: Context | None = None  # of its task
         self._said: dict[str, Any] | None = None  # how far it is
 
-    def read(self, params: Raw) -> Raw:
-        """Takes what it needs from the params, and gives those for the server."""
-        whole = parts(params)
-        meta = parts(whole.get("_meta", Raw()))
+    def read(self, params: Raw) -> None:
+        """Takes what it needs from the params."""
+        whole = self._whole = parts(params)
+        self.meta = parts(whole.get("_meta", Raw()))
         self.tool = text(whole.get("name"))
         self._arguments = whole.get("arguments")
-        self.enveloped = ENVELOPE in meta
-        return self._marked(whole, meta, always=True)
+        self.enveloped = ENVELOPE in self.meta
+
+    def choose_form(self, *, offered: bool, server_has_tasks: bool, has_hooks: bool) -> None:
+        """A client takes a task for an answer where it says so: by the extension in each request, unless
+        hooks tell the conversation; by 2025-11-25 by asking for one, which is then the only answer. A server
+        that has tasks is asked for its own."""
+        if self.enveloped:
+            self.form = BY_EXTENSION if declares_tasks(self.meta) and not has_hooks else ""
+        elif "task" in self._whole and (offered or server_has_tasks):
+            self.form = BY_2025
+            if not server_has_tasks:
+                del self._whole["task"]
+                self.is_task_at_once = True
+
+    def params(self) -> Raw:
+        """For the server."""
+        whole, self._whole = self._whole, {}
+        return self._marked(whole, self.meta, always=True)
+
+    def params_about_task(self, given: dict[str, Any]) -> Raw:
+        """For a request about the task that the server made of it, with the envelope of the call."""
+        if not self.enveloped:
+            return raw(given)
+        meta = {name: said for name, said in self.meta.items() if name != TOKEN}
+        return raw({**given, "_meta": encoded(meta)})
 
     @property
     def input(self) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-PARSE_ERROR, INVALID_REQUEST, INTERNAL_ERROR = -32700, -32600, -32603
+PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32602, -32603
 MOST_IN_BATCH = 1_000
 NOTHING = Raw()
 UNREADABLE = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)

@@ -20,12 +20,22 @@ STARTED = (
 )
 BY_HOOKS = "You are told its result automatically when it ends."
 BY_RESULTS = "Its result comes with the result of a later tool call of this server."
+SERVER_INFO = "io.modelcontextprotocol/serverInfo"  # in a _meta
+MOST_NAME = 64  # characters of a server's own name
 _tools = msgspec.json.Decoder(list[dict[str, Raw]])
 
 
-def listed(result: Raw, threshold: Callable[[str], float | None]) -> Raw:
-    """A result of tools/list. A tool that may go to the background promises no structured content, because
-    a background answer has none, and says one sentence more. Everything else is unchanged."""
+def listed(
+    result: Raw,
+    threshold: Callable[[str], float | None],
+    *,
+    keeps_schema: bool = False,
+    offers_tasks: bool = False,
+) -> Raw:
+    """A result of tools/list. A tool that may go to the background says one sentence more, and promises no
+    structured content, because a background answer has none, unless the client takes tasks of MCP
+    (`keeps_schema`). With `offers_tasks` it can be called as one, by 2025-11-25. Everything else is
+    unchanged."""
     whole = parts(result)
     try:
         tools = _tools.decode(whole["tools"])
@@ -34,10 +44,22 @@ def listed(result: Raw, threshold: Callable[[str], float | None]) -> Raw:
     for tool in tools:
         seconds = threshold(text(tool.get("name")))
         if seconds is not None:
-            tool.pop("outputSchema", None)
+            if not keeps_schema:
+                tool.pop("outputSchema", None)
+            if offers_tasks:
+                execution = parts(tool.get("execution", Raw()))
+                tool["execution"] = raw({**execution, "taskSupport": "optional"})
             said = SENTENCE.format(seconds=seconds)
             tool["description"] = raw(f"{text(tool.get('description'))}\n\n{said}".strip())
     return encoded({**whole, "tools": raw(tools)})
+
+
+def name_of(result: Raw) -> str:
+    """A server's own name, in its introduction of itself, as part of a task's name."""
+    whole = parts(result)
+    info = whole.get("serverInfo") or parts(whole.get("_meta", Raw())).get(SERVER_INFO, Raw())
+    name = text(parts(info).get("name"))[:MOST_NAME]
+    return "".join(one if one.isalnum() or one in "._-" else "-" for one in name).strip("-")
 
 
 def background_answer(id: str, seconds: float, *, hooks: bool, enveloped: bool) -> Raw:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import select
 from pathlib import Path
 
 import msgspec
@@ -17,7 +18,8 @@ from meantime.ports.wrapped_server import WrapOrder
 from meantime.surfaces.unix_socket import UnixSocket, bind_unix
 from meantime.system.line_splitter import LineSplitter, LineTooLong
 
-from .host_session import HostSession, WrapHello, WrapParts
+from .host_session import HostSession
+from .wrap_hello import WrapHello, WrapParts
 
 LOG = logging.getLogger("meantime.wrap")
 MOST_WRAPS = 500
@@ -115,18 +117,20 @@ class HostLink(asyncio.Protocol):
         elif line.strip():
             self._session.on_host_line(line)
 
-    def send(self, message: bytes, answers: Raw | None) -> None:
+    def send(self, message: bytes, answers: Raw | None) -> bool:
+        """False: the wrap is gone, and will not read this."""
         if self._transport is None or self._transport.is_closing():
-            return
+            return False
         if b"\n" in message:  # a server over HTTP may write JSON over several lines
             message = bytes(msgspec.json.format(message, indent=0))
         head = b"%d %b\n" % (len(message) + 1, b"-" if answers is None else bytes(answers))
         if len(message) < COPIED:
             self._transport.write(head + message + b"\n")
-            return
-        self._transport.write(head)
-        self._transport.write(message)
-        self._transport.write(b"\n")
+        else:
+            self._transport.write(head)
+            self._transport.write(message)
+            self._transport.write(b"\n")
+        return not self._transport.is_closing()
 
     def pause_writing(self) -> None:
         if self._session is not None:
@@ -137,6 +141,8 @@ class HostLink(asyncio.Protocol):
             self._session.server.pause(False)
 
     def eof_received(self) -> bool:
+        if self._transport is None or _has_closed(self._transport):
+            return False  # the wrap has ended: nobody reads what is still answered
         self._beside.start(self._finish())
         return True  # what is still answered goes out
 
@@ -155,6 +161,13 @@ class HostLink(asyncio.Protocol):
     def abort(self) -> None:
         if self._transport is not None:
             self._transport.abort()
+
+
+def _has_closed(transport: asyncio.Transport) -> bool:
+    """Whether the other side has closed both directions, and not only the one to us."""
+    poll = select.poll()
+    poll.register(transport.get_extra_info("socket").fileno(), 0)
+    return any(what & (select.POLLHUP | select.POLLERR) for _, what in poll.poll(0))
 
 
 def _native(order: WrapOrder) -> WrapOrder:

@@ -19,6 +19,7 @@ from meantime.kernel.model import (
     Spill,
     TimedOut,
 )
+from meantime.kernel.notice_sources import Draft
 from meantime.kernel.notices import NoticeState
 from meantime.ports.store import CommitResult, Committed, Store
 
@@ -128,11 +129,12 @@ async def a_failing_change_does_not_sink_its_neighbours(store: Store) -> None:
     first, last, stale = bench.task("t_first"), bench.task("t_last"), await bench.start("t_stale")
     await bench.end(stale)
     doubled = amend(await bench.load("t_stale"), bench.tick())
+    second = (Draft("a", bench.now),)  # a second notice for one run: nothing may take this
     results = await asyncio.gather(
         store.commit(submit(first)),
         store.commit(submit(bench.task("t_stale"))),
         store.commit(bench.ending(stale)),
-        store.commit(replace(doubled, ends=True)),  # a second notice for one run: nothing may take this
+        store.commit(replace(doubled, notices=second)),
         store.commit(submit(last)),
         return_exceptions=True,
     )
@@ -146,7 +148,9 @@ async def a_run_has_one_notice(store: Store) -> None:
     (task,) = await bench.ended("t_a")
     forced: Committed | None = None
     with suppress(Exception):  # a conflict or an error: how it is refused is the store's own
-        forced = await store.commit(replace(amend(task, bench.tick()), ends=True))
+        forced = await store.commit(
+            replace(amend(task, bench.tick()), notices=(Draft(task.thread, bench.now),))
+        )
     assert forced is None or forced.result is not CommitResult.DONE, "a run ended twice"
     same(await bench.states(), {"t_a.1": "unread"}, "the notices")
     same(await store.load("t_a"), task, "the task: all of a change is written, or nothing")

@@ -9,6 +9,7 @@ from meantime.testing.suite.failed_check import named_after
 
 from . import (
     commit_checks,
+    event_checks,
     inbox_checks,
     lease_checks,
     list_checks,
@@ -30,6 +31,7 @@ STORE_CHECKS: tuple[Check, ...] = (
     *settle_checks.CHECKS,
     *parking_checks.CHECKS,
     *inbox_checks.CHECKS,
+    *event_checks.CHECKS,
     *transcript_checks.CHECKS,
     *retention_checks.CHECKS,
 )

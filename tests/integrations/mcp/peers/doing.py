@@ -10,9 +10,9 @@ import time
 from typing import Any
 
 from speaking import FOLDER, answers, cancelled, deaf, line, log, progress, text, wait_for, write
-from working import do_task, do_task_of_2025
+from working import do_late_task, do_task, do_task_of_2025
 
-__all__ = ["do_task", "do_task_of_2025"]
+__all__ = ["do_late_task", "do_task", "do_task_of_2025"]
 NOISE = (b"DEBUG: here I am", b"{not json", b"[1, 2]", b"\xff\xfe\x00", b"", b'{"jsonrpc": "2.0"}', b"null")
 FORM = {"mode": "form", "message": "Sure?", "requestedSchema": {"type": "object", "properties": {}}}
 ASKING = {"a": {"method": "elicitation/create", "params": FORM}}

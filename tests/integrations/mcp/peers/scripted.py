@@ -23,6 +23,8 @@ CACHE = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
 
 def capabilities() -> dict[str, Any]:
     found: dict[str, Any] = {"tools": {"listChanged": True}}
+    if START == "taskless":
+        return found
     if MODERN:
         return {**found, "extensions": {"io.modelcontextprotocol/tasks": {}}}
     return {**found, "tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}}}
@@ -72,6 +74,11 @@ def take(message: dict[str, Any]) -> None:
         write({"id": id, "result": {"tools": tools, **(CACHE if MODERN else {})}})
     elif method == "tools/call":
         threading.Thread(target=call, args=(id, params), daemon=True).start()
+    elif method in ("resources/subscribe", "resources/unsubscribe", "logging/setLevel"):
+        log("lasting", f"{method} {params.get('uri', params.get('level'))}")
+        write({"id": id, "result": {}})
+        if method == "resources/subscribe":
+            write({"method": "notifications/resources/updated", "params": {"uri": params["uri"]}})
     elif method.startswith("tasks/"):
         ask_task(id, method, params)
     elif method == "subscriptions/listen" and MODERN:

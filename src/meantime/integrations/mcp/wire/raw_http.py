@@ -25,6 +25,7 @@ TRIES = 5  # to take up a stream that was cut
 CLOSES = 2.0  # seconds to say that the session is over
 SHOWN = 300  # bytes of a body that came with an error status
 VERSION = "io.modelcontextprotocol/protocolVersion"  # in the _meta of requests that have no handshake
+CANCELLED = "notifications/cancelled"
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 ACCEPT = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 
@@ -52,6 +53,10 @@ class Outgoing(Struct):
             return {}
 
 
+class Cancelled(Struct):
+    requestId: int | str
+
+
 def header_text(value: str) -> str:
     """As the protocol encodes what a header cannot hold."""
     plain = value.isascii() and value.isprintable() and value == value.strip() and not value.startswith("=?")
@@ -69,6 +74,7 @@ class RawHttp:
         self._flowing = asyncio.Event()
         self._flowing.set()
         self._posts = BackgroundTasks()
+        self._without_handshake: dict[int | str, asyncio.Task[None]] = {}  # requests of that protocol, by id
         self._queue: asyncio.Queue[bytes] = asyncio.Queue()
         self._sender = self._posts.start(self._send_all())
 
@@ -101,11 +107,28 @@ class RawHttp:
             except msgspec.MsgspecError:
                 continue
             if message.id is not None and message.method and message.method != "initialize":
-                self._posts.start(self._post(line, message))
+                self._begin(line, message, message.id)
+            elif message.method == CANCELLED and self._cut(message):
+                continue
             else:
                 await self._post(line, message)
             if message.method == "notifications/initialized":
                 self._posts.start(self._listen())
+
+    def _begin(self, line: bytes, message: Outgoing, id: int | str) -> None:
+        posting = self._posts.start(self._post(line, message))
+        if message.headers():
+            self._without_handshake[id] = posting
+            posting.add_done_callback(lambda _: self._without_handshake.pop(id, None))
+
+    def _cut(self, message: Outgoing) -> bool:
+        """Without a handshake a request is cancelled by closing its stream: the server has no session in
+        which it could look for the id that a notification names."""
+        with suppress(msgspec.MsgspecError):
+            wanted = msgspec.json.decode(message.params, type=Cancelled).requestId
+            posting = self._without_handshake.pop(wanted, None)
+            return posting is not None and posting.cancel()
+        return False
 
     async def _post(self, line: bytes, message: Outgoing) -> None:
         headers = {**ACCEPT, **self._session, **message.headers()}

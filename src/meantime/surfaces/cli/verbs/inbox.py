@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from meantime.surfaces.caller.caller_thread import own_thread
 from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
 from meantime.surfaces.terminal import task_format
 from meantime.surfaces.terminal.std_streams import echo
 from meantime.surfaces.terminal.terminal_text import plain, plain_lines
+
+WIDTH = 120  # characters of a text
 
 
 @verb("inbox")
@@ -28,14 +32,18 @@ def command(thread: str | None, verbose: bool, as_json: bool) -> None:
         echo(f"nothing unread in {plain(thread)}")
     for notice in notices:
         state = "" if notice.get("state") in (None, "unread") else f" [{plain(notice['state'])}]"
-        task = notice["task"]
-        parts = [
-            task_format.paint(task_format.status(task), task) + state,
-            task_format.title(task),
-            task_format.doing(task),
-        ]
-        line = "  ".join(part for part in parts if part)
+        line = "  ".join(part for part in _parts(notice, state) if part)
         echo(f"{notice['number']}.  {task_format.short(notice['taskId'])}  {line}")
         if verbose:
             text = plain_lines(notice.get("text") or "").strip()
             echo("".join(f"    {line}\n" for line in text.splitlines()), nl=False)
+
+
+def _parts(notice: Any, state: str) -> list[str]:
+    """How the run ended and what it does; of any other notice, its kind and its first line."""
+    task, kind = notice["task"], notice.get("kind", "ending")
+    title = task_format.title(task) if task else ""
+    if kind == "ending":
+        return [task_format.paint(task_format.status(task), task) + state, title, task_format.doing(task)]
+    first, *_ = plain_lines(notice.get("text") or "").strip().splitlines() or [""]
+    return [plain(kind) + state, title, first[:WIDTH]]

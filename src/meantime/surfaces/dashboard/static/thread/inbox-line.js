@@ -62,6 +62,12 @@ const parkedView = (notice, how) =>
     ${button("Deliver again", { icon: "again", key: "d", reason: obstacle(), press: () => how.onDeliver(notice) })}
   </div>`;
 
+/** How the run ended, or the kind of a notice that is not an ending. @param {Notice} notice */
+const kindView = (notice) =>
+  notice.outcome === null
+    ? html`<span class="state">${icon("running")}${notice.kind}</span>`
+    : html`<span class="state" data-state=${notice.outcome}>${icon(notice.outcome)}${WORDS[notice.outcome] ?? notice.outcome}</span>`;
+
 /** @param {Notice} notice @param {How} how */
 function noticeView(notice, how) {
   const current = notice.id === how.cursor;
@@ -73,8 +79,8 @@ function noticeView(notice, how) {
   >
     <span class="notice-number">${notice.number}</span>
     <span class="node" data-state=${notice.state}>${icon(notice.state)}</span>
-    <span class="state" data-state=${notice.outcome}>${icon(notice.outcome)}${WORDS[notice.outcome] ?? notice.outcome}</span>
-    <a class="notice-title" href=${address({ task: notice.task })} dir="auto">${notice.title}</a>
+    ${kindView(notice)}
+    <a class="notice-title" href=${address({ task: notice.task })} dir="auto" title=${notice.text}>${notice.title}</a>
     <span class="notice-delivery" data-state=${notice.state}>${deliveryWords(notice)}</span>
     <span class="notice-time">${time(notice.endedAt)}</span>
     ${notice.state === "parked" ? parkedView(notice, how) : nothing}

@@ -1,0 +1,83 @@
+"""run notices: what a run tells its thread before it ends. Events that come too fast are told together, once
+the rate allows it; a restart knows of those that wait, since they are in the task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+
+from meantime.kernel.argument_checks import check_text
+from meantime.kernel.errors import Degraded, InvalidInput, LedgerError, MeantimeError, Refused
+from meantime.kernel.event_notices import NoticeRate, wait_for
+from meantime.kernel.model import Task
+from meantime.ports.clock import Alarm
+from meantime.ports.event_loop import BackgroundTasks
+
+from .record import DRAIN, Record
+
+MOST = 100_000  # characters of a text; what is told is shorter
+RETRY = 5.0  # seconds, while the disk does not take it
+SENT, WAITING = "sent", "waiting"
+
+
+class RunNotices:
+    def __init__(self, record: Record, rate: NoticeRate) -> None:
+        self._record = record
+        self._rate = rate
+        self._alarms: dict[str, Alarm] = {}  # of tasks with events that wait
+        self._telling = BackgroundTasks()
+
+    async def notify(self, task: Task, text: str) -> str:
+        """One more event. The answer: "sent" in a notice, or "waiting" for the next one."""
+        text = check_text(text, "text", MOST)
+        if not text.strip():
+            raise InvalidInput("text must say something.", hint="Say what the conversation should know.")
+        if task.ended:
+            raise _ended(task)
+        told = await self._record.notify(task.id, text, self._rate)
+        if told.ended:
+            raise _ended(told)
+        return WAITING if self._follow(told) else SENT
+
+    def recover(self, active: Iterable[Task]) -> None:
+        for task in active:
+            self._follow(task)
+
+    def _follow(self, task: Task) -> bool:
+        """Whether something waits; it is told as soon as the rate allows it."""
+        tally = task.run.events
+        if tally is None or not tally.waiting:
+            return False
+        if task.id not in self._alarms:
+            self._arm(task.id, wait_for(tally, self._rate, self._record.clock.now()))
+        return True
+
+    def _arm(self, id: str, seconds: float) -> None:
+        self._alarms[id] = self._record.clock.call_later(seconds, lambda: self._telling.start(self._tell(id)))
+
+    async def _tell(self, id: str) -> None:
+        """An ending has told them already. A full disk is tried again."""
+        del self._alarms[id]
+        try:
+            await self._record.notify_waiting(id)
+        except (LedgerError, Degraded):
+            self._arm(id, RETRY)
+        except MeantimeError:
+            return  # it was deleted, or we are closing: the next owner goes on
+        task = self._record.live.get(id)
+        if task is not None and id not in self._alarms:
+            self._follow(task)
+
+    async def close(self) -> None:
+        for alarm in self._alarms.values():
+            alarm.cancel()
+        self._alarms.clear()
+        with suppress(TimeoutError):
+            await self._telling.wait(DRAIN)
+
+
+def _ended(task: Task) -> Refused:
+    return Refused(
+        f"Task {task.id} has ended.", code="ended", hint="Its ending is what its conversation is told last."
+    )

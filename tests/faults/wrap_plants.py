@@ -1,0 +1,115 @@
+"""Bugs of the wrap, planted from outside: a daemon imports this file as one of its tools. Each breaks a
+promise that the judge of the family `wrap` must see."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+
+def crossed_ids() -> None:
+    """Two calls that run side by side have each other's id."""
+
+    from meantime.surfaces.wrap.host_session import HostSession
+    from meantime.surfaces.wrap.open_requests import OpenToolCall
+    from meantime.surfaces.wrap.raw_messages import RawMessage
+
+    new_call = HostSession._new_call
+
+    def crossed(self: HostSession, message: RawMessage) -> OpenToolCall:
+        call = new_call(self, message)
+        other = next(
+            (one for one in self._open.values() if isinstance(one, OpenToolCall) and one is not call), None
+        )
+        if other is not None and not other.is_task:
+            call.host_id, other.host_id = other.host_id, call.host_id
+        return call
+
+    HostSession._new_call = crossed  # type: ignore[method-assign]
+
+
+def sent_again() -> None:
+    """A server that is started again gets the calls that the one before it had."""
+    from meantime.surfaces.wrap.held_server import HeldServer
+
+    send, greeted = HeldServer.send, HeldServer.greeted
+    kept: list[bytes] = []
+
+    def keeping(self: HeldServer, line: bytes, method: str = "") -> bool:
+        if method == "tools/call" and b"slow-" in line:
+            kept.append(line)
+        return send(self, line, method)
+
+    def again(self: HeldServer) -> None:
+        greeted(self)
+        for line in kept:
+            send(self, line)
+
+    HeldServer.send, HeldServer.greeted = keeping, again  # type: ignore[method-assign]
+
+
+def told_twice() -> None:
+    """A notice that a result took along is never acknowledged."""
+    from meantime.surfaces.mcp.notice_delivery import NoticeDelivery, Ride
+
+    async def forgets(self: NoticeDelivery, ride: Ride) -> None:
+        if ride in self._rides:
+            self._rides.remove(ride)
+            await self._let_go(ride)
+
+    NoticeDelivery._settle = forgets  # type: ignore[method-assign]
+
+
+def answered_twice() -> None:
+    """A call that has become a task is answered when its reply comes, too."""
+    from meantime.surfaces.wrap.background_calls import BackgroundCalls
+    from meantime.surfaces.wrap.open_requests import OpenToolCall
+    from meantime.surfaces.wrap.raw_messages import RawMessage
+
+    replied = BackgroundCalls.replied
+
+    def both(self: BackgroundCalls, call: OpenToolCall, message: RawMessage) -> None:
+        replied(self, call, message)
+        if call.is_task:
+            self._session.reply(call.host_id, message.result)
+
+    BackgroundCalls.replied = both  # type: ignore[method-assign]
+
+
+def forgotten_ending() -> None:
+    """The next daemon leaves calls that were tasks when the last one was killed as they are."""
+    from meantime.kernel.lifecycle import Move
+    from meantime.runtime.record import Record
+
+    move = Record.move
+
+    async def forgets(self: Record, *given: Any, **more: Any) -> Any:
+        if Move.LOSE in given:
+            return None
+        return await move(self, *given, **more)
+
+    Record.move = forgets  # type: ignore[method-assign]
+
+
+def vanished_host() -> None:
+    """The call of a host that is gone is nobody's."""
+    from meantime.surfaces.wrap.background_calls import BackgroundCalls
+    from meantime.surfaces.wrap.open_requests import OpenToolCall
+
+    record = BackgroundCalls.record
+
+    def unless_gone(self: BackgroundCalls, call: OpenToolCall) -> None:
+        if not self._session.host_left:
+            record(self, call)
+
+    BackgroundCalls.record = unless_gone  # type: ignore[method-assign]
+
+
+PLANTS = {
+    bug.__name__: bug
+    for bug in (crossed_ids, sent_again, told_twice, answered_twice, forgotten_ending, vanished_host)
+}
+
+if "meantime.app.daemon" in sys.orig_argv and (bug := PLANTS.get(os.environ.get("MEANTIME_FAULT_PLANT", ""))):
+    bug()
