@@ -49,8 +49,10 @@ faults: $(VENV)/.tested strace faketime
 	$(REPORT),--report $(REPORT)),tests.faults.run $(FAMILIES) $(if $(REPORT),--report $(REPORT)))
 
 # `make bench NAMES="scaling history"` runs only these; `make bench NAMES=scaling MOST=1000000` goes further.
-bench: $(VENV)/.benched $(if $(NAMES),,peers strace) $(if $(NAMES),$(if $(filter workers,$(NAMES)),.queues/.ready),.queues/.ready)
-	MOST=$(MOST) MINUTES=$(MINUTES) $(RUN) -m benchmarks $(NAMES)
+# `make bench NAMES=crash_matrix ROWS="Mastra Strands" ROUNDS=5` plays only these rows of the crash matrix.
+bench: $(VENV)/.benched $(if $(NAMES),,peers strace) $(if $(NAMES),$(if $(filter workers,$(NAMES)),.queues/.ready),.queues/.ready) \
+	$(if $(NAMES),$(if $(filter crash_matrix,$(NAMES)),crash-peers),crash-peers)
+	MOST=$(MOST) MINUTES=$(MINUTES) ROWS="$(ROWS)" ROUNDS=$(ROUNDS) $(RUN) -m benchmarks $(NAMES)
 
 venv: $(VENV)/.tested
 
@@ -157,5 +159,13 @@ peers:
 .queues/.ready: benchmarks/workers/queues/requirements.txt
 	@PYTHON=$(PYTHON) benchmarks/workers/queues/install
 
+# Peers of the crash matrix, each in an environment of its own, and the frameworks that have an adapter. What is
+# missing is named, and not played.
+.peers-crash/.ready: $(wildcard benchmarks/crash_matrix/peers/*)
+	@PYTHON=$(PYTHON) benchmarks/crash_matrix/peers/install
+
+.PHONY: crash-peers
+crash-peers: .peers-crash/.ready .frameworks/.ready .agents/.tested
+
 clean:
-	rm -rf $(VENV) .foreign .servers .frameworks .queues .browsers .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage
+	rm -rf $(VENV) .foreign .servers .frameworks .queues .peers-crash .browsers .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage

@@ -33,6 +33,7 @@ NAMES = (
     "claude_code",
     "carriers",
     "workers",
+    "crash_matrix",
 )
 
 

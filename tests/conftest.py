@@ -88,7 +88,7 @@ def _is_placed(item: pytest.Item) -> bool:
 @pytest.fixture(autouse=True)
 def placed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.config.getoption("--place") == "worker":
-        worker_mode.install(monkeypatch, request.config.getoption("--carrier"))
+        worker_mode.install(monkeypatch, str(request.config.getoption("--carrier")))
 
 
 def _shuffled(items: list[pytest.Item], seed: int) -> list[pytest.Item]:

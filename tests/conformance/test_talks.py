@@ -34,8 +34,8 @@ class PydanticSite:
         self._steps: list[Any] = []
         self.requests: list[ModelRequest] = []
 
-    def opened(self) -> AbstractAsyncContextManager[Meantime]:
-        return Meantime.open(self._folder / "talk.db")
+    def opened(self, **options: Any) -> AbstractAsyncContextManager[Meantime]:
+        return Meantime.open(self._folder / "talk.db", **options)
 
     def script(self, *steps: Any) -> None:
         self._steps += steps

@@ -18,6 +18,7 @@ from . import (
     machine,
     mcp_clients,
     mcp_servers,
+    notifications,
     orphans,
     posts,
     power,
@@ -84,6 +85,7 @@ FAMILIES = (
     Family("mcp-clients", "hostile clients of the MCP server", mcp_clients.run, (0,), (5,), slow=True),
     Family("mcp-servers", "hostile MCP servers", mcp_servers.run, (0,), (3,), slow=True),
     Family("wrap", "kill of host, wrap, daemon, wrapped server", wraps.run, (6, 12), (2, 3), slow=True),
+    Family("notify", "kill while work tells before its end", notifications.run, (10, 5), (2, 2), slow=True),
     Family("scarce", "a daemon without descriptors", scarce.run, (8,), (2,)),
     Family("damage", "damage to every file of a ledger", damage.run, (520,), (8,)),
     Family(

@@ -10,15 +10,15 @@ from typing import Any
 
 def crossed_ids() -> None:
     """Two calls that run side by side have each other's id."""
-    from msgspec import Raw
 
     from meantime.surfaces.wrap.host_session import HostSession
     from meantime.surfaces.wrap.open_requests import OpenToolCall
+    from meantime.surfaces.wrap.raw_messages import RawMessage
 
     new_call = HostSession._new_call
 
-    def crossed(self: HostSession, id: Raw, params: Raw) -> OpenToolCall:
-        call = new_call(self, id, params)
+    def crossed(self: HostSession, message: RawMessage) -> OpenToolCall:
+        call = new_call(self, message)
         other = next(
             (one for one in self._open.values() if isinstance(one, OpenToolCall) and one is not call), None
         )

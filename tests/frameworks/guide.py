@@ -1,4 +1,4 @@
-"""The code of the guide to frameworks, by the heading above it."""
+"""The code of the guides to frameworks, each block with what it prints."""
 
 from __future__ import annotations
 
@@ -8,24 +8,31 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "frameworks.md"
+GUIDES = Path(__file__).resolve().parents[2] / "docs" / "guides"
 FENCE = re.compile(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 class Example(NamedTuple):
+    page: Path
     code: str
     prints: str
 
     def run(self) -> str:
+        """Writes its files into the working folder."""
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile(self.code, str(PAGE), "exec", dont_inherit=True), {"__name__": "__main__"})
+            exec(compile(self.code, str(self.page), "exec", dont_inherit=True), {"__name__": "__main__"})
         return printed.getvalue()
 
 
-def examples(heading: str) -> list[Example]:
-    sections = re.split(r"^## ", PAGE.read_text("utf-8"), flags=re.MULTILINE)
-    (section,) = [text for text in sections if text.partition("\n")[0] == heading]
-    found = [Example(*fence.groups()) for fence in FENCE.finditer(section)]
-    assert len(found) == section.count("```python"), "each block is followed by what it prints"
+def examples(name: str, heading: str | None = None) -> list[Example]:
+    """Those of a page, or of one of its chapters."""
+    page = GUIDES / name
+    text = page.read_text("utf-8")
+    if heading is not None:
+        chapters = re.split(r"^## ", text, flags=re.MULTILINE)
+        (text,) = [chapter for chapter in chapters if chapter.partition("\n")[0] == heading]
+    found = [Example(page, *fence.groups()) for fence in FENCE.finditer(text)]
+    assert found, "there is no code"
+    assert len(found) == text.count("```python"), "each block is followed by what it prints"
     return found

@@ -33,9 +33,9 @@ def test_an_event_is_told_in_our_frame_and_its_text_is_fenced():
     assert notice is not None
     assert (notice.kind, notice.id, notice.run) == (SourceKind.EVENT, "t_2qx7m4kd9a.1.1", 1)
     text = notice.message().text
-    assert text.startswith(
-        '<task-notification id="t_2qx7m4kd9a.1.1"/>\n"build" is still running and reports:'
-    )
+    head, what, *_ = text.splitlines()
+    assert head == '<task-notification id="t_2qx7m4kd9a.1.1"/>'
+    assert what.startswith('"build" reports something, and is still running. Automatic event')
     assert "Untrusted output:" in text
     assert "</task-notification>" not in text
 

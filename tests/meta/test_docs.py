@@ -18,6 +18,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 ELSEWHERE = {
+    "a2a.md",
+    "agent-protocol.md",
     "frameworks.md",
     "google-adk.md",
     "langchain.md",

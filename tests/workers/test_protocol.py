@@ -7,8 +7,16 @@ import pytest
 
 from meantime.kernel.model import Claim
 from meantime.workers.effects import Begin, Conclude, OwnerEffect, Settle, Tell, Unbegun, WorkerEffect
-from meantime.workers.messages import AliveMessage, EndedMessage, GrantedMessage, HeardMessage, OfferMessage
-from meantime.workers.owner_state import ASK_AFTER, MOST_RECORDED, OwnerState, RunState
+from meantime.workers.messages import (
+    AliveMessage,
+    EndedMessage,
+    GrantedMessage,
+    HaveMessage,
+    HeardMessage,
+    OfferMessage,
+)
+from meantime.workers.owner_records import ASK_AFTER, RunState
+from meantime.workers.owner_state import MOST_RECORDED, OwnerState
 from meantime.workers.worker_state import JournalEntry, WorkerSideState, lost_ending
 
 from .simulation import Row, as_task, faults_of, played
@@ -103,3 +111,39 @@ def test_an_ending_that_is_repeated_is_acknowledged_without_a_look_at_the_ledger
     for number in range(MOST_RECORDED):
         state.recorded("t2", "w1", f"later-{number}")
     assert state.ended("w1", ended) == [Settle("w1", ended)]
+
+
+class CountedRuns(dict[str, RunState]):
+    looks = 0
+
+    def __getitem__(self, task: str) -> RunState:
+        self.looks += 1
+        return super().__getitem__(task)
+
+
+def _alive(runs: list[str]) -> AliveMessage:
+    tasks = tuple(f"t{nonce}" for nonce in runs)
+    return AliveMessage(home="h", boot="b", pool="default", slots=9, runs=tuple(runs), tasks=tasks, key="k")
+
+
+def test_runs_that_their_worker_lists_are_not_looked_at_one_by_one():
+    """A worker may have thousands of them, and lists them twice a second."""
+    state = OwnerState()
+    nonces = [f"n{number}" for number in range(2_000)]
+    for nonce in nonces:
+        state.follow(f"t{nonce}", (1, 1), Claim("w1", "h", "b", nonce))
+    assert state.alive("w1", _alive(nonces)) == []
+    assert all(run.is_begun for run in state.runs.values())
+    state.runs = counted = CountedRuns(state.runs)
+    for _ in range(5):
+        assert state.alive("w1", _alive(nonces)) == []
+        assert state.tick(0.5) == []
+    assert counted.looks == 0
+    asked: list[OwnerEffect] = []
+    for _ in range(3):
+        asked += [*state.alive("w1", _alive(nonces[1:])), *state.tick(0.5)]
+    assert asked == [Tell("w1", HaveMessage(nonce="n0"))] * 2  # at the second, and a second later
+    assert counted.looks < 20
+    state.alive("w1", _alive(nonces))
+    assert state.runs["tn0"].missing == 0
+    assert not state.workers["w1", "h"].unsure

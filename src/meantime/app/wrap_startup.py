@@ -15,15 +15,23 @@ TYPE_CHECKING = False  # to load `typing` takes time
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+MOST_SERVERS = 50  # behind one wrap
 MOST_HEADERS = 65_536  # bytes of the file
 PATIENCE = 60.0  # seconds for a daemon to start; hosts wait as long as that
 LOOK = 1.0  # seconds between two looks for the host's session
 
 
 def serve(
-    words: tuple[str, ...], thread: str, said: bool, threshold: float | None, headers: str | None
+    words: tuple[str, ...],
+    thread: str,
+    said: bool,
+    threshold: float | None,
+    headers: str | None,
+    prefix: bool,
 ) -> int:
     """Until the host has left."""
+    if prefix:
+        _check_prefixes(words)
     if not words:
         hint = "Name one of [mcp.servers], or give a URL, or a command: meantime mcp --wrap -- my-server"
         raise CliError("--wrap needs a server.", hint, USAGE)
@@ -33,7 +41,8 @@ def serve(
         "env": {_bytes(name): _bytes(value) for name, value in os.environ.items()},
         "headers": {} if headers is None else _headers(headers),
     }
-    hello = {"version": __version__, "order": order, "thread": thread, "said": said, "threshold": threshold}
+    hello = {"version": __version__, "order": order, "thread": thread, "said": said}
+    hello |= {"threshold": threshold, "prefix": prefix}
     try:
         own = home()
     except BadHome as problem:
@@ -78,6 +87,21 @@ def _session(said: bool) -> Callable[[], str]:
         return thread_of_session(session) if session else ""
 
     return thread
+
+
+def _check_prefixes(words: tuple[str, ...]) -> None:
+    names = [word.partition("=")[0] for word in words]
+    for name in names:
+        if (
+            not name
+            or name[0] == "-"
+            or "__" in name
+            or not all(one.isalnum() or one in "_-." for one in name)
+        ):
+            hint = "With --prefix, name servers of [mcp.servers], or write NAME=URL."
+            raise CliError(f"{name!r} cannot stand before the names of tools.", hint, USAGE)
+    if len(set(names)) < len(names) or len(names) > MOST_SERVERS:
+        raise CliError(f"--prefix takes up to {MOST_SERVERS} servers, each once.", "Leave one out.", USAGE)
 
 
 def _headers(path: str) -> dict[str, str]:

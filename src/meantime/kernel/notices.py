@@ -181,7 +181,7 @@ def _what(body: NoticeBody) -> str:
         case SourceKind.MESSAGE:
             return f'Message from "{title}".'
         case _:
-            return f'"{title}" is still running and reports:'
+            return f'"{title}" reports something, and is still running.'
 
 
 def canonical(notice: Notice) -> Message:

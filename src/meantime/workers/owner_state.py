@@ -8,7 +8,7 @@ an ending is acknowledged once `recorded` says so.
 from __future__ import annotations
 
 from meantime.kernel.model import Claim as ClaimOnRecord
-from meantime.kernel.pool_slots import Need, split_place
+from meantime.kernel.pool_slots import Need
 from meantime.ports.worker_pools import WorkerAbout
 
 from . import capabilities
@@ -25,10 +25,9 @@ from .messages import (
     HeardMessage,
     UnknownMessage,
 )
+from .owner_records import ASK_AFTER, ASK_AGAIN, OfferState, RunState, WorkerState
 
 LEASE, GRACE = 30.0, 30.0  # seconds of silence after which the runs of a worker are lost, all in all
-ASK_AFTER = 2  # `alive`s that do not list a claim, before it is asked for: one may be older than its grant
-ASK_AGAIN = 1.0  # seconds between two questions for the same claim
 REPUBLISH = 1.0  # seconds for which the queue must be empty before what is unclaimed is offered again
 MOST_RECORDED = 10_000  # claims whose endings were recorded last: a repeated one needs no look at the ledger
 STRAY_GRACE = 5.0  # seconds after which a run that was to be stopped long ago is stopped harder
@@ -39,46 +38,6 @@ LATE = 1.5  # seconds: three `alive`s; one that is a moment late does not mean t
 LONGEST_STEP = 2.0  # seconds that one tick counts for: while we were frozen, nobody was silent
 SILENT = "Its worker {worker} sent nothing for {seconds:.0f} s; how far it got is not known."
 RESTARTED = "The machine of its worker {worker} was restarted; how far it got is not known."
-
-
-class OfferState:
-    __slots__ = ("empty_for", "fence", "need", "nonce", "pool", "since")
-
-    def __init__(self, fence: Fence, need: Need, since: float) -> None:
-        self.fence = fence
-        self.need = need
-        self.pool, _ = split_place(need.place)
-        self.nonce = ""  # of the claim that is being committed
-        self.since = since
-        self.empty_for = 0.0  # seconds that the queue was empty and nobody had claimed it
-
-
-class RunState:
-    __slots__ = ("asked", "claim", "fence", "is_begun", "is_concluding", "missing")
-
-    def __init__(self, fence: Fence, claim: ClaimOnRecord, *, asked: bool) -> None:
-        self.fence = fence
-        self.claim = claim
-        self.is_begun = False  # the worker has said something of it, so it has what it needs
-        self.is_concluding = False
-        self.missing = ASK_AFTER if asked else 0  # `alive`s in a row that do not list it
-        self.asked = ASK_AGAIN  # seconds since it was last asked for
-
-
-class WorkerState:
-    """A worker by its name and home, with its last message."""
-
-    __slots__ = ("alive", "can", "is_away", "key", "runs", "silent", "skew", "strays")
-
-    def __init__(self) -> None:
-        self.alive: AliveMessage | None = None
-        self.can: Capability | None = None
-        self.is_away = False  # beyond its lease
-        self.key = ""  # that grants are sealed for, by its last message that had one
-        self.silent = 0.0  # seconds
-        self.skew = 0.0  # seconds that its clock is ahead of ours, and of the way here
-        self.runs: set[str] = set()  # tasks
-        self.strays: dict[str, float] = {}  # claims that it lists and nobody follows, with their seconds
 
 
 class OwnerState:
@@ -135,13 +94,19 @@ class OwnerState:
         """The run is not followed any more."""
         run = self.runs.pop(task, None)
         if run is not None:
-            del self._by_nonce[run.claim.nonce]
-            self._worker(run.claim.worker, run.claim.home).runs.discard(task)
+            nonce = run.claim.nonce
+            del self._by_nonce[nonce]
+            worker = self._worker(run.claim.worker, run.claim.home)
+            worker.runs.pop(nonce, None)
+            worker.unsure.discard(nonce)
 
     def _keep_run(self, task: str, run: RunState) -> None:
+        self.let_go(task)
         self.runs[task] = run
         self._by_nonce[run.claim.nonce] = task
-        self._worker(run.claim.worker, run.claim.home).runs.add(task)
+        worker = self._worker(run.claim.worker, run.claim.home)
+        worker.runs[run.claim.nonce] = task
+        worker.unsure.add(run.claim.nonce)
 
     def _worker(self, name: str, home: str) -> WorkerState:
         known = self.workers.get((name, home))
@@ -193,15 +158,19 @@ class OwnerState:
         self._note(worker, state, said)
         listed = set(said.runs)
         effects: list[OwnerEffect] = []
-        for task in state.runs:
-            run = self.runs[task]
-            if run.claim.nonce in listed:
-                run.is_begun, run.missing = True, 0
-                continue
+        for nonce in sorted(state.unsure & listed):
+            self._begun(self.runs[state.runs[nonce]])
+        for nonce in sorted(state.runs.keys() - listed):
+            run = self.runs[state.runs[nonce]]
             run.missing += 1
+            state.unsure.add(nonce)
             if run.missing >= ASK_AFTER:
                 effects += self._ask(run)
-        return effects + self._strays(worker, state, said)
+        return effects + self._strays(worker, state, said, listed)
+
+    def _begun(self, run: RunState) -> None:
+        run.is_begun, run.missing = True, 0
+        self._worker(run.claim.worker, run.claim.home).unsure.discard(run.claim.nonce)
 
     def note_clock(self, worker: str, said: AliveMessage, now: float) -> None:
         """Only for people to see: nothing is decided by it."""
@@ -217,10 +186,13 @@ class OwnerState:
             state.can = can
             self.changes += 1
 
-    def _strays(self, worker: str, state: WorkerState, said: AliveMessage) -> list[OwnerEffect]:
+    def _strays(
+        self, worker: str, state: WorkerState, said: AliveMessage, listed: set[str]
+    ) -> list[OwnerEffect]:
         """Runs that were given up here and go on there: a cancelled command whose worker was away."""
-        listed = zip(said.runs, said.tasks, strict=False)  # an older worker says no tasks
-        strays = {nonce: task for nonce, task in listed if task and nonce not in self._by_nonce}
+        unknown = listed - self._by_nonce.keys()
+        named = zip(said.runs, said.tasks, strict=False) if unknown else ()  # an older worker says no tasks
+        strays = {nonce: task for nonce, task in named if task and nonce in unknown}
         state.strays = {nonce: state.strays.get(nonce, 0.0) for nonce in strays}
         return [
             StopStray(worker, task, nonce, 1 if state.strays[nonce] < STRAY_GRACE else 2)
@@ -232,7 +204,7 @@ class OwnerState:
         task = self.run_of(worker, nonce)
         if task is not None:
             run = self.runs[task]
-            run.is_begun, run.missing = True, 0
+            self._begun(run)
             self._heard(worker, run.claim.home)
         return task
 
@@ -276,9 +248,9 @@ class OwnerState:
         return state
 
     def _ask(self, run: RunState) -> list[OwnerEffect]:
-        if run.asked < ASK_AGAIN:
+        if self._now - run.asked_at < ASK_AGAIN:
             return []
-        run.asked = 0.0
+        run.asked_at = self._now
         return [Tell(run.claim.worker, HaveMessage(nonce=run.claim.nonce))]
 
     # -- time
@@ -298,15 +270,14 @@ class OwnerState:
                 continue
             for nonce in state.strays:
                 state.strays[nonce] += step
-            for task in state.runs:
-                run = self.runs[task]
-                run.asked += step
+            for nonce in sorted(state.unsure):
+                run = self.runs[state.runs[nonce]]
                 if run.missing >= ASK_AFTER and not run.is_concluding:
                     effects += self._ask(run)
         return effects
 
     def _lose(self, key: tuple[str, str], state: WorkerState) -> list[OwnerEffect]:
-        lost = sorted(task for task in state.runs if not self.runs[task].is_concluding)
+        lost = sorted(task for task in state.runs.values() if not self.runs[task].is_concluding)
         for task in lost:
             self.let_go(task)
         if not state.runs:

@@ -60,6 +60,7 @@ class WorkerPools:
         self.slots_for, self.missing = self.state.slots_for, self.state.missing
         self._offered: dict[str, Task] = {}
         self._runs: dict[str, FollowedRun] = {}
+        self._stopping: dict[str, FollowedRun] = {}  # asked to stop: which is repeated until they end
         self._beside = BackgroundTasks()
         self._counts: Counter[str] = Counter()
         self._post = OwnerPost(carrier, load_signer, self._counts, self.state.speaks_otherwise)
@@ -143,6 +144,7 @@ class WorkerPools:
             raise LedgerError(f"Task {task.id} was started without a claim.")
         run = FollowedRun(assignment, context, files, self._clock.now)
         self._runs[task.id] = run
+        self._cancel(run)
         if assignment.again:
             self._do(self.state.follow(task.id, run.fence, run.claim))
         elif task.id in self.state.runs:
@@ -152,6 +154,7 @@ class WorkerPools:
         finally:
             if self._runs.get(task.id) is run:
                 del self._runs[task.id]
+                self._stopping.pop(task.id, None)
 
     def detach(self, task: Task) -> bool:
         run = self._runs.get(task.id)
@@ -303,6 +306,7 @@ class WorkerPools:
 
     def _cancel(self, run: FollowedRun) -> None:
         if run.context.stops:
+            self._stopping[run.task.id] = run
             stop = say.CancelMessage(nonce=run.claim.nonce, times=run.context.stops)
             self._post.tell(run.claim.worker, stop)
 
@@ -330,7 +334,7 @@ class WorkerPools:
         passed, self._ticked = now - self._ticked, now
         self._do(self.state.tick(passed, up=self._carrier.state.up))
         self._workers_changed()
-        for run in self._runs.values():
+        for run in self._stopping.values():
             self._cancel(run)
         if self._ledger is not None:
             for id, reason in self._watch.given_up(self._ledger, passed):

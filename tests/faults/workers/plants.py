@@ -12,7 +12,8 @@ from meantime.workers import messages as say
 from meantime.workers.effects import OwnerEffect, Unbegun
 from meantime.workers.followed_run import FollowedRun
 from meantime.workers.journal import ClaimJournal
-from meantime.workers.owner_state import ASK_AFTER, OwnerState
+from meantime.workers.owner_records import ASK_AFTER
+from meantime.workers.owner_state import OwnerState
 from meantime.workers.pools import WorkerPools
 from meantime.workers.run_endings import RunEndings
 from meantime.workers.worker_state import JournalEntry

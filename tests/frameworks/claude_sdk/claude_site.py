@@ -34,8 +34,8 @@ class ClaudeSite:
         self._api = api
         self.requests = api.requests
 
-    def opened(self) -> AbstractAsyncContextManager[Meantime]:
-        return Meantime.open(self._folder / "talk.db")
+    def opened(self, **options: Any) -> AbstractAsyncContextManager[Meantime]:
+        return Meantime.open(self._folder / "talk.db", **options)
 
     def script(self, *steps: Any) -> None:
         self._api.steps += steps

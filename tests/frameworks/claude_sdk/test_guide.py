@@ -20,6 +20,6 @@ def test_the_example_runs_and_prints_what_the_page_says(
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path / "project")
     api.steps = [ToolCall("run_tests", {"folder": "src"}), "All 128 tests of src pass."]
-    (example,) = examples("Claude Agent SDK")
+    (example,) = examples("frameworks.md", "Claude Agent SDK")
     assert example.run() == example.prints
     assert api.requests[1].results == ["src: 128 passed"]

@@ -12,12 +12,14 @@ from google.adk.models import BaseLlm
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
-from google.genai.types import Content, FunctionCall, Part
+from google.genai.types import Content, FunctionCall, GenerateContentResponseUsageMetadata, Part
 from pydantic import PrivateAttr
 
 from meantime import Meantime, Thread
 from meantime.integrations.google_adk import Talk
 from meantime.testing.talk import ModelRequest, ToolCall
+
+USED = GenerateContentResponseUsageMetadata(total_token_count=10)
 
 
 class ScriptedModel(BaseLlm):
@@ -32,7 +34,7 @@ class ScriptedModel(BaseLlm):
         if isinstance(step, Exception):
             raise step
         part = _call(step) if isinstance(step, ToolCall) else Part(text=step)
-        yield LlmResponse(content=Content(role="model", parts=[part]))
+        yield LlmResponse(content=Content(role="model", parts=[part]), usage_metadata=USED)
 
 
 def asked(request: LlmRequest) -> ModelRequest:
@@ -57,8 +59,8 @@ class AdkSite:
         self.model = ScriptedModel(model="scripted")
         self.requests = self.model._requests
 
-    def opened(self) -> AbstractAsyncContextManager[Meantime]:
-        return Meantime.open(self._folder / "talk.db")
+    def opened(self, **options: Any) -> AbstractAsyncContextManager[Meantime]:
+        return Meantime.open(self._folder / "talk.db", **options)
 
     def script(self, *steps: Any) -> None:
         self.model._steps += steps

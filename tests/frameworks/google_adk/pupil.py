@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncGenerator
 
@@ -10,8 +9,7 @@ from google.adk.models import BaseLlm
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.genai.types import Content, Part
-
-from meantime.testing.session_host.host_fixture import ODD
+from pupil_answers import pupil_answer
 
 from .adk_site import asked
 
@@ -20,20 +18,7 @@ class Pupil(BaseLlm):
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        said = await answer(asked(llm_request).prompts)
+        said = await pupil_answer(asked(llm_request).prompts)
         for piece in re.findall(r"\s*\S+\s*", said):
             yield LlmResponse(content=Content(role="model", parts=[Part(text=piece)]), partial=True)
         yield LlmResponse(content=Content(role="model", parts=[Part(text=said)]), partial=False)
-
-
-async def answer(said: list[str]) -> str:
-    last = said[-1].rpartition("\n")[2]
-    if last == "wait":
-        await asyncio.Event().wait()
-    if last == "odd":
-        return ODD
-    if last == "recall":
-        return " ".join(re.findall(r"say (\w+)", " ".join(said)))
-    if last.startswith("slowly"):
-        await asyncio.sleep(0.5)
-    return last.rpartition(" ")[2]

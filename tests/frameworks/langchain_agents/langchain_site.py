@@ -18,6 +18,8 @@ from meantime import Meantime, Thread
 from meantime.integrations.langchain import Background, Talk
 from meantime.testing.talk import ModelRequest, ToolCall
 
+USED = {"input_tokens": 6, "output_tokens": 4, "total_tokens": 10}
+
 
 class ScriptedModel(BaseChatModel):
     _steps: list[Any] = PrivateAttr(default_factory=list)
@@ -53,6 +55,7 @@ class ScriptedModel(BaseChatModel):
             if isinstance(step, ToolCall)
             else AIMessage(step)
         )
+        message = message.model_copy(update={"usage_metadata": USED})
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     async def _agenerate(self, *given: Any, **more: Any) -> ChatResult:
@@ -74,8 +77,8 @@ class LangChainSite:
         self.model = ScriptedModel()
         self.requests = self.model._requests
 
-    def opened(self) -> AbstractAsyncContextManager[Meantime]:
-        return Meantime.open(self._folder / "talk.db")
+    def opened(self, **options: Any) -> AbstractAsyncContextManager[Meantime]:
+        return Meantime.open(self._folder / "talk.db", **options)
 
     def script(self, *steps: Any) -> None:
         self.model._steps += steps

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncIterator
 from typing import Any
@@ -10,8 +9,7 @@ from typing import Any
 from langchain.messages import AIMessageChunk, HumanMessage
 from langchain_core.language_models import BaseChatModel
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
-
-from meantime.testing.session_host.host_fixture import ODD
+from pupil_answers import pupil_answer
 
 
 class Pupil(BaseChatModel):
@@ -27,18 +25,5 @@ class Pupil(BaseChatModel):
 
     async def _astream(self, messages: Any, *args: Any, **options: Any) -> AsyncIterator[ChatGenerationChunk]:
         said = [str(message.text) for message in messages if isinstance(message, HumanMessage)]
-        for piece in re.findall(r"\s*\S+\s*", await answer(said)):
+        for piece in re.findall(r"\s*\S+\s*", await pupil_answer(said)):
             yield ChatGenerationChunk(message=AIMessageChunk(content=piece))
-
-
-async def answer(said: list[str]) -> str:
-    last = said[-1].rpartition("\n")[2]
-    if last == "wait":
-        await asyncio.Event().wait()
-    if last == "odd":
-        return ODD
-    if last == "recall":
-        return " ".join(re.findall(r"say (\w+)", " ".join(said)))
-    if last.startswith("slowly"):
-        await asyncio.sleep(0.5)
-    return last.rpartition(" ")[2]

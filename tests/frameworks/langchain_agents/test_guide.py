@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from guide_blocks import check_guide
+from pathlib import Path
+
+import pytest
+from guide import examples
 
 
-def test_the_code_of_the_guide_prints_what_it_says():
-    check_guide("langchain.md")
+def test_the_examples_run_and_print_what_the_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    for example in examples("langchain.md"):
+        assert example.run() == example.prints

@@ -74,8 +74,8 @@ class AgentFrameworkSite:
         self.client = ScriptedClient()
         self.requests = self.client.requests
 
-    def opened(self) -> AbstractAsyncContextManager[Meantime]:
-        return Meantime.open(self._folder / "talk.db")
+    def opened(self, **options: Any) -> AbstractAsyncContextManager[Meantime]:
+        return Meantime.open(self._folder / "talk.db", **options)
 
     def script(self, *steps: Any) -> None:
         self.client.steps += steps

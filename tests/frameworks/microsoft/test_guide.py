@@ -19,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*experimental.*")
 
 def test_the_examples_run_and_print_what_the_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
-    found = examples("agent-framework")
+    found = examples("frameworks.md", "agent-framework")
     assert len(found) == 2
     for example in found:
         app = ModuleType("my_app")

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 from agent_framework import Agent as FrameworkAgent
 from agent_framework import FunctionInvocationContext, tool
+from task_suite import TASK_CHECKS, Fixture, Work, hosted
+from task_suite import Check as TaskCheck
 
 from meantime import Agent, Meantime, PythonAgent, Status
-from meantime.app.system_clock import SystemClock
-from meantime.integrations.loops.session_host import PythonSessionHost
-from meantime.kernel.budgets import Budget
 from meantime.kernel.lines import Kind
 from meantime.ports.session import AgentSettings
 from meantime.testing.session_host import SESSION_HOST_CHECKS, Check, HostFixture
@@ -23,12 +21,6 @@ from .pupil import Pupil
 from .scripted_client import ScriptedClient
 
 pytestmark = pytest.mark.anyio
-
-
-def hosted(agent: Any) -> PythonSessionHost:
-    host = PythonSessionHost(SystemClock())
-    host.add("agent", agent)
-    return host
 
 
 @pytest.mark.parametrize("check", SESSION_HOST_CHECKS, ids=lambda check: check.__name__)
@@ -41,83 +33,35 @@ async def test_it_keeps_the_contract_of_session_hosts(check: Check, tmp_path: Pa
         await fixture.host.close()
 
 
-@tool
-def look(at: str) -> str:
-    """Looks at something."""
-    return f"{at} is fine"
+class AgentFrameworkTaskSite:
+    silence, fixed_tools = 0.5, False
+
+    def __init__(self) -> None:
+        self.work = Work()
+        self._client = ScriptedClient()
+        self.requests = self._client.requests
+
+    def agent(self, *steps: Any) -> Any:
+        self._client.steps = list(steps)
+        deploy = tool(self.work.deploy, approval_mode="always_require")
+        return FrameworkAgent(self._client, tools=[tool(self.work.look), tool(self.work.dig), deploy])
+
+    def pupil(self) -> Any:
+        return FrameworkAgent(Pupil())
+
+    def named(self, tool: str) -> str:
+        return tool
 
 
-def scripted(*steps: Any, tools: tuple[Any, ...] = (look,)) -> FrameworkAgent[Any]:
+@pytest.mark.parametrize("check", TASK_CHECKS, ids=lambda check: check.__name__)
+async def test_as_a_task(check: TaskCheck, tmp_path: Path):
+    await check(Fixture(AgentFrameworkTaskSite(), tmp_path))
+
+
+def scripted(*steps: Any, tools: tuple[Any, ...] = ()) -> FrameworkAgent[Any]:
     client = ScriptedClient()
     client.steps = list(steps)
     return FrameworkAgent(client, tools=list(tools))
-
-
-async def test_its_tool_calls_and_words_are_lines_of_the_task_and_its_tokens_count(tmp_path: Path):
-    agent = scripted(ToolCall("look", {"at": "x"}), "all is well")
-    async with Meantime.open(tmp_path / "work.db", agents={"explore": agent}) as mt:
-        thread = mt.thread("t")
-        task = await thread.start(Agent("explore", "look around"))
-        assert await task.result() == "all is well"
-        lines = [(line.role, line.kind, line.tool, line.text) for line in await thread.lines(task)]
-        assert lines == [
-            ("user", Kind.TEXT, "", "look around"),
-            ("assistant", Kind.CALL, "look", ""),
-            ("tool", Kind.RESULT, "look", "x is fine"),
-            ("assistant", Kind.TEXT, "", "all is well"),
-        ]
-        progress = (await task.get()).progress
-        assert progress is not None
-        assert (progress.turns, progress.tokens) == (2, 20)
-
-
-async def test_a_budget_ends_it(tmp_path: Path):
-    agent = scripted(*[ToolCall("look", {"at": str(n)}, f"c{n}") for n in range(20)])
-    limited = PythonAgent(agent, budget=Budget(turns=3))
-    async with Meantime.open(tmp_path / "work.db", agents={"explore": limited}) as mt:
-        task = await mt.thread("t").start(Agent("explore", "look around"))
-        (ended,) = await mt.thread("t").wait(task)
-        assert ended.status is Status.FAILED
-        assert "budget of turns is spent" in str(ended.outcome)
-
-
-async def test_a_resume_and_a_fork_go_on_with_all_that_was_said(tmp_path: Path):
-    agent = FrameworkAgent(Pupil())
-    async with Meantime.open(tmp_path / "work.db", agents={"pupil": agent}) as mt:
-        first = await mt.thread("t").start(Agent("pupil", "say one"))
-        assert await first.result() == "one"
-    async with Meantime.open(tmp_path / "work.db", agents={"pupil": agent}) as mt:
-        again = await mt.thread("t").resume(first.id, "say two")
-        assert await again.result() == "two"
-        fork = await mt.thread("t").fork(first.id, "recall")
-        assert await fork.result() == "one two"
-
-
-async def until_waiting(mt: Meantime, id: str) -> str:
-    async with asyncio.timeout(20):
-        while (task := await mt.get(id)).question is None:
-            assert not task.ended, task.outcome
-            await asyncio.sleep(0.01)
-    return task.question.text
-
-
-@pytest.mark.parametrize(("answer", "told"), [("allow", ["deployed to prod"]), ("deny", [])])
-async def test_a_tool_that_needs_approval_makes_the_task_wait_for_it(
-    tmp_path: Path, answer: str, told: list[str]
-):
-    @tool(approval_mode="always_require")
-    def deploy(to: str) -> str:
-        """Deploys."""
-        return f"deployed to {to}"
-
-    agent = scripted(ToolCall("deploy", {"to": "prod"}), "done", tools=(deploy,))
-    async with Meantime.open(tmp_path / "work.db", agents={"ops": agent}) as mt:
-        thread = mt.thread("t")
-        task = await thread.start(Agent("ops", "deploy it"))
-        assert "deploy" in await until_waiting(mt, task.id)
-        await mt.answer(task.id, answer)
-        assert await task.result() == "done"
-        assert [line.text for line in await thread.lines(task) if line.kind is Kind.RESULT] == told
 
 
 async def test_a_bug_of_the_agent_fails_the_task_with_its_trace(tmp_path: Path):
@@ -128,13 +72,6 @@ async def test_a_bug_of_the_agent_fails_the_task_with_its_trace(tmp_path: Path):
         assert ended.status is Status.FAILED
         assert "a bug" in str(ended.outcome)
         assert "Traceback" in str(ended.outcome)
-
-
-async def test_settings_restrict_its_tools(tmp_path: Path):
-    agent = scripted("ok")
-    async with Meantime.open(tmp_path / "work.db", agents={"x": PythonAgent(agent, tools=())}) as mt:
-        await (await mt.thread("t").start(Agent("x", "go"))).result()
-        assert agent.client.requests[0].tools == []  # pyright: ignore[reportAttributeAccessIssue]
 
 
 async def test_deps_are_the_arguments_that_its_functions_are_given(tmp_path: Path):

@@ -9,19 +9,35 @@ from typing import Any
 
 from agents.models.interface import Model
 from agents.testing import assistant_message, function_call
-from openai.types.responses import ResponseCompletedEvent
 
-from agents import Agent, ModelResponse, SQLiteSession, Usage
+from agents import Agent, ModelResponse, SQLiteSession, Usage, testing
 from meantime import Meantime, Thread
 from meantime.integrations.openai_agents import Talk
 from meantime.integrations.openai_agents.session_items import spoken
 from meantime.testing.talk import ModelRequest, ToolCall
+
+USED = Usage(requests=1, input_tokens=6, output_tokens=4, total_tokens=10)
 
 
 class ScriptedModel(Model):
     def __init__(self) -> None:
         self.steps: list[Any] = []
         self.requests: list[ModelRequest] = []
+
+    def _answer(self, instructions: str | None, given: Any, tools: Any) -> Any:
+        items: list[Any] = [{"role": "user", "content": given}] if isinstance(given, str) else given
+        self.requests.append(
+            ModelRequest(
+                prompts=[spoken(item) for item in items if item.get("role") == "user"],
+                results=[str(item["output"]) for item in items if item.get("type") == "function_call_output"],
+                tools=[tool.name for tool in tools],
+                instructions=instructions or "",
+            )
+        )
+        step = self.steps.pop(0)
+        if isinstance(step, Exception):
+            raise step
+        return _call(step) if isinstance(step, ToolCall) else assistant_message(step)
 
     async def get_response(
         self,
@@ -32,23 +48,24 @@ class ScriptedModel(Model):
         *rest: Any,
         **more: Any,
     ) -> ModelResponse:
-        items: list[Any] = [{"role": "user", "content": input}] if isinstance(input, str) else input
-        self.requests.append(
-            ModelRequest(
-                prompts=[spoken(item) for item in items if item.get("role") == "user"],
-                results=[str(item["output"]) for item in items if item.get("type") == "function_call_output"],
-                tools=[tool.name for tool in tools],
-                instructions=system_instructions or "",
-            )
-        )
-        step = self.steps.pop(0)
-        if isinstance(step, Exception):
-            raise step
-        output = _call(step) if isinstance(step, ToolCall) else assistant_message(step)
-        return ModelResponse(output=[output], usage=Usage(requests=1, total_tokens=10), response_id=None)
+        output = self._answer(system_instructions, input, tools)
+        return ModelResponse(output=[output], usage=USED, response_id=None)
 
-    def stream_response(self, *args: Any, **options: Any) -> AsyncIterator[ResponseCompletedEvent]:
-        raise NotImplementedError("nothing here streams")
+    async def stream_response(
+        self,
+        system_instructions: str | None,
+        input: Any,
+        model_settings: Any,
+        tools: Any,
+        *rest: Any,
+        **more: Any,
+    ) -> AsyncIterator[Any]:
+        output = self._answer(system_instructions, input, tools)
+        streamed = testing.ScriptedModel([[output]], default_usage=USED)
+        async for event in streamed.stream_response(
+            system_instructions, input, model_settings, tools, *rest, **more
+        ):
+            yield event
 
 
 def _call(step: ToolCall) -> Any:
@@ -65,8 +82,8 @@ class OpenAISite:
         self._model = ScriptedModel()
         self.requests = self._model.requests
 
-    def opened(self) -> AbstractAsyncContextManager[Meantime]:
-        return Meantime.open(self._folder / "talk.db")
+    def opened(self, **options: Any) -> AbstractAsyncContextManager[Meantime]:
+        return Meantime.open(self._folder / "talk.db", **options)
 
     def script(self, *steps: Any) -> None:
         self._model.steps += steps

@@ -16,7 +16,7 @@ from .openai_site import ScriptedModel
 
 def test_the_example_runs_and_prints_what_the_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
-    (example,) = examples("OpenAI Agents SDK")
+    (example,) = examples("frameworks.md", "OpenAI Agents SDK")
     app, model = ModuleType("my_app"), ScriptedModel()
     model.steps = [ToolCall("run_tests", {"folder": "src"}), "All 128 tests of src pass."]
     vars(app).update(model=model)

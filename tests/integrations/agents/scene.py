@@ -155,6 +155,12 @@ class Scene:
         return [f"{task}.1" for task in self.tasks]
 
     @property
+    def threads(self) -> list[dict[str, Any]]:
+        """All conversations, with what each has to be told."""
+        with contextlib.closing(self.person.daemon()) as daemon:
+            return daemon.get("/v1/threads")["threads"]
+
+    @property
     def tasks(self) -> list[str]:
         """Ids of all tasks, the oldest first."""
         return [task["id"] for task in reversed(self.person.json("ps", "-a")["tasks"])]
@@ -166,14 +172,19 @@ class Scene:
 
 
 def _hooks(home: Path) -> bool:
-    """Whether a hook of ours is at work; one that waits for the end of something is not."""
+    """Whether a hook of ours is at work; one that waits for the end of something is not. Codex waits for the
+    hook that leaves such a process behind, in a session of its own."""
     for path in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             words = (path / "cmdline").read_bytes().replace(b"\0", b" ")
-            ours = re.search(rb"[ -]hook (?!wait)", words)
+            ours = re.search(rb"[ -]hook (?!wait)", words) or _leaves_a_wait(path, words)
             if ours and str(home).encode() in (path / "environ").read_bytes():
                 return True
     return False
+
+
+def _leaves_a_wait(path: Path, words: bytes) -> bool:
+    return b"hook wait --host codex" in words and (path / "stat").read_text().split()[5] != path.name
 
 
 def _says(asked: Asked, prompt: str) -> bool:

@@ -69,3 +69,21 @@ def test_an_agent_talks_on_while_the_work_runs_and_is_told_afterwards(scene: Sce
         scene.settled()
     assert scene.told(prompt) == scene.notices
     assert len(scene.asked(prompt)) == 2 + 1 + scene.cost + 1
+
+
+def test_an_idle_agent_that_cannot_be_woken_keeps_its_notice_for_the_next_prompt(scene: Scene):
+    """Neither Gemini CLI nor goose has a way to give a prompt to a session that is open on a terminal."""
+    if scene.host.wakes:
+        pytest.skip("it is woken: the other tests of this file show it")
+    gate = scene.gate()
+    with scene.opened() as window:
+        prompt = scene.says(window, scene.run(gate), {"text": "It runs."})
+        asked = len(scene.asked(prompt))
+        gate.open()
+        scene.ended()
+        scene.idle(window)
+        assert len(scene.asked(prompt)) == asked
+        assert [one["unread"] for one in scene.threads if one["unread"]] == [1]
+        scene.says(window, {"text": "So it has ended."})
+        scene.settled()
+    assert scene.told(prompt) == scene.notices

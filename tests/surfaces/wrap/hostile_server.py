@@ -105,7 +105,7 @@ def main() -> None:
         elif method == "tools/call" and params.get("name") == "crash":
             os._exit(9)
         elif method == "tools/call":
-            called(id, params.get("name"), params.get("arguments") or {})
+            called(id, str(params.get("name")), params.get("arguments") or {})
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from meantime.surfaces.terminal.errors import USAGE, CliError
     help="With --wrap: seconds until a call is slow; -1 never.",
 )
 @option("--headers", metavar="FILE", help="With --wrap URL: a private file of HTTP headers, one a line.")
+@option("--prefix", is_flag=True, help="With --wrap: several servers, whose tools are SERVER__TOOL.")
 @option("--home", metavar="DIR", help="The daemon's folder ($MEANTIME_HOME).")
 @argument("server", nargs=-1, metavar="[--] SERVER…")
 def command(
@@ -35,6 +36,7 @@ def command(
     wrap: bool,
     threshold: float | None,
     headers: str | None,
+    prefix: bool,
     home: str | None,
     server: tuple[str, ...],
 ) -> int:
@@ -42,7 +44,8 @@ def command(
 
     The daemon is started if it does not run. Commands get this process's folder and environment.
 
-    With --wrap, SERVER is the name of one of [mcp.servers], a URL, or a command.
+    With --wrap, SERVER is the name of one of [mcp.servers], a URL, or a command. With --prefix it is several
+    names, or NAME=URL.
     """
     if home is not None:
         os.environ["MEANTIME_HOME"] = os.path.abspath(home)
@@ -53,8 +56,8 @@ def command(
     if wrap:
         from meantime.app.wrap_startup import serve as serve_wrap
 
-        return serve_wrap(server, own, said, threshold, headers)
-    if server or threshold is not None or headers is not None:
+        return serve_wrap(server, own, said, threshold, headers, prefix)
+    if server or prefix or threshold is not None or headers is not None:
         raise CliError("A server is given, but --wrap is not.", "Write: meantime mcp --wrap SERVER", USAGE)
     from meantime.app.mcp_startup import begin
 

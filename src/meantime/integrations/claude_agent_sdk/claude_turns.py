@@ -73,6 +73,7 @@ class ClaudeTurn(FrameworkTurn):
         self._record = read_record(path)
         self._lines = ClaudeLines()
         self._counted: set[str] = set()  # messages whose tokens were
+        self._output = 0  # tokens that were counted of the last one's answer
         self._open: set[str] = set()  # messages that no answer has covered
         self._client: ClaudeSDKClient | None = None
         self._sending: set[asyncio.Future[None]] = set()
@@ -205,6 +206,8 @@ class ClaudeTurn(FrameworkTurn):
             self._hearer.alive()
 
     def _on_piece(self, event: StreamEvent) -> None:
+        if event.event.get("type") == "message_delta" and event.parent_tool_use_id is None:
+            self._count_rest(event.event)
         delta = cast("dict[str, Any]", event.event.get("delta") or {})
         text = str(delta.get("text") or "") if event.parent_tool_use_id is None else ""
         if text:
@@ -217,7 +220,15 @@ class ClaudeTurn(FrameworkTurn):
         """Each block is a message of its own, with the usage of all of them."""
         if message.message_id and message.message_id not in self._counted:
             self._counted.add(message.message_id)
+            self._output = int((message.usage or {}).get("output_tokens") or 0)
             self._hearer.spent(turns=1, tokens=_tokens(message.usage))
+
+    def _count_rest(self, event: dict[str, Any]) -> None:
+        """A message has its usage from before its answer was written; how long that is comes at its end."""
+        written = int((event.get("usage") or {}).get("output_tokens") or 0)
+        if written > self._output:
+            self._hearer.spent(tokens=written - self._output)
+            self._output = written
 
     # -- the end
 

@@ -25,6 +25,10 @@ from meantime.thread import Thread
 
 from .session_events import of_notice, told, user
 
+# Seconds. The event of an answer has its time before the model is asked, and databases give events by time: a
+# notice with a time of its own would stand behind the answer to it.
+JUST_AFTER = 1e-6
+
 
 class Background(BasePlugin):
     """`App(name="app", root_agent=agent, plugins=[Background(thread, build)])`
@@ -112,8 +116,11 @@ class Background(BasePlugin):
 
     async def _tell(self, context: InvocationContext, turn: Turn) -> list[Notice]:
         came = turn.fresh(told(context.session.events))
-        for notice in came:
+        before = context.session.events[-1].timestamp if context.session.events else None
+        for place, notice in enumerate(came, 1):
             event = of_notice(notice, context.invocation_id)
+            if before is not None:
+                event.timestamp = before + place * JUST_AFTER
             await context.session_service.append_event(session=context.session, event=event)
         return came
 

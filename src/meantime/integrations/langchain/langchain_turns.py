@@ -133,8 +133,6 @@ class LangChainTurn(FrameworkTurn):
 
     async def _streamed(self, given: Any) -> None:
         self._control = RunControl()
-        if self.steered:
-            self._control.request_drain("steered")
         stream = self._graph.astream(
             given,
             self._config,
@@ -160,6 +158,8 @@ class LangChainTurn(FrameworkTurn):
             self._hearer.alive()
 
     def _on_update(self, update: Mapping[str, Any]) -> None:
+        if self.steered:  # not before a step has ended: a run that is drained from its start does nothing
+            self._control.request_drain("steered")
         for change in update.values():
             added = cast("Mapping[str, Any]", change).get("messages") if isinstance(change, Mapping) else None
             for message in cast("Sequence[Any]", added) if isinstance(added, list) else ():

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 
-from meantime.surfaces.daemon_client.daemon_client import Daemon
 from meantime.surfaces.terminal.std_streams import echo
 
 TYPE_CHECKING = False  # to load `typing` takes 2 ms
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+    from meantime.surfaces.daemon_client.daemon_client import Daemon
 
     Body = Callable[..., Any]
     Decorator = Callable[[Body], Body]
@@ -95,6 +96,8 @@ class _Call:
         self._open: list[Daemon] = []
 
     def daemon(self) -> Daemon:
+        from meantime.surfaces.daemon_client.daemon_client import Daemon  # `mcp` and hooks need none
+
         self._open.append(Daemon(start=False if self.no_start else None))
         return self._open[-1]
 

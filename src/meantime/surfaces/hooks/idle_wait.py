@@ -71,8 +71,9 @@ class IdleWaits:
 
     async def _is_over(self, telling: HookDelivery, at: Boundary, count: ThreadCount) -> bool:
         """Another turn may hold a notice and confirm it later: what the transcript has need not be waited
-        for."""
-        if count.active or count.unread:
+        for. A subagent of Codex may still hand work off when the turn of its parent has ended, and no hook of
+        the parent runs then: whoever waits for Codex does so until it is gone."""
+        if count.active or count.unread or at.host == CODEX:
             return False
         if not count.leased:
             return True

@@ -25,6 +25,7 @@ from .http_settings import HttpSettings
 from .long_polls import Polls
 from .mcp_endpoint import McpEndpoint
 from .patch_feed import PatchFeed
+from .protocol_endpoint import MODULES, ProtocolEndpoint
 from .responses import Refusal, error_response
 from .routes import OPEN_PATHS, ROUTES
 from .routing import Endpoint, by_path
@@ -55,6 +56,8 @@ class HttpApp:
         routes = [Route(BULK, self.routes[BULK], methods=["POST"])]
         routes += [Route(path, endpoint) for path, endpoint in self.routes.items() if path != BULK]
         routes.append(Route("/mcp", self.mcp))
+        self.protocols = {address: ProtocolEndpoint(address, shared) for address in MODULES}
+        routes += [Route(address + "/{path:path}", one) for address, one in self.protocols.items()]
         page = DashboardPage(installed())
         routes += [Route(path, page) for path in PATHS]
         inside = _answering(Router(routes, redirect_slashes=False))
@@ -64,9 +67,16 @@ class HttpApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._app(scope, receive, send)
 
+    def restore(self) -> None:
+        """What a former server has left to do goes on."""
+        for protocol in self.protocols.values():
+            protocol.restore()
+
     async def close(self) -> None:
         self.polls.close()
         await self.mcp.close()
+        for protocol in self.protocols.values():
+            await protocol.close()
         await self.feed.close()
         await self.patches.close()
         await self._tokens.issued.close()

@@ -20,6 +20,7 @@ from meantime.surfaces.dashboard.assets import HEADERS as PAGE
 from .client_limits import TARGET, HttpConnection, connection_of
 from .dashboard_page import is_page
 from .http_settings import HttpSettings
+from .protocol_endpoint import lasts
 from .responses import CORS, SAFE, Refusal, error_response
 from .token_end import ended_token, until_ended
 from .tokens import Caller, Tokens
@@ -64,7 +65,8 @@ class RequestGate:
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """An answer that may take long ends with its token. A write is not broken off."""
         token = scope[CALLER].issued
-        if token is None or (scope["method"] == "POST" and scope["path"] not in LASTING):
+        path = scope["path"]
+        if token is None or (scope["method"] == "POST" and path not in LASTING and not lasts(path)):
             await self._app(scope, receive, send)
             return
         with self._tokens.issued.watched(token) as ended:
@@ -111,6 +113,8 @@ class RequestGate:
         if token is None and headers.has(b"authorization"):
             kind, _, token = headers.only(b"authorization").partition(" ")
             token = token.strip() if kind.lower() == "bearer" else ""
+        elif token is None and headers.has(b"x-api-key"):  # as clients of Agent Protocol send it
+            token = headers.only(b"x-api-key")
         if token is not None:
             caller = self._tokens.caller(token)
             if caller is None:

@@ -38,6 +38,7 @@ def wire_notice(notice: Notice) -> WireNotice:
         batch=None if notice.batch is None else wire_batch(notice.batch),
         task=None if notice.about is None else wire_task(notice.about),
         kind=notice.kind,
+        events=1 if notice.body is None else notice.body.count,
     )
 
 

@@ -44,6 +44,7 @@ class WireNotice(Answer):
     batch: WireBatch | None
     task: WireTask | None
     kind: SourceKind
+    events: Annotated[Positive, described("How many events it stands for; 1 for an ending.")]
 
 
 class NoticePage(Answer):

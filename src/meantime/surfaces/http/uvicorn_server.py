@@ -50,6 +50,7 @@ class Serving:
             for one in listening:
                 one.close()
             raise InvalidInput("The HTTP server could not be opened.") from serving._running.exception()
+        app.restore()
         return serving
 
     async def end(self) -> None:

@@ -17,6 +17,10 @@ from . import jsonc
 from .config_entries import is_our_server
 
 WRAP = ("mcp", "--wrap")
+NO_COMMAND = (
+    "it has a URL, and the agent may hold a login for it that the wrap would not have; if it needs none, or "
+    "you have a token, write `meantime mcp --wrap URL [--headers FILE]` for it yourself"
+)
 _LITERAL = r'"(?:[^"\\\n]|\\.)*"'
 _TOML_TEXT = rf"{_LITERAL}|'[^'\n]*'"
 
@@ -80,7 +84,7 @@ def _wrapping(text: str, node: jsonc.Node, words: Sequence[str]) -> list[_Edit] 
         return "it is Meantime's own, or wrapped already"
     command = node.entries.get("command")
     if command is None:
-        return "it is not started by a command; write `meantime mcp --wrap URL` for it yourself"
+        return NO_COMMAND
     program = command.node
     if isinstance(program.value, list):
         given = ", ".join(map(json.dumps, [*words, *WRAP, "--"]))
@@ -158,7 +162,7 @@ def wrap_toml(text: str, names: Sequence[str], words: Sequence[str]) -> Rewritte
         if is_our_server(server):
             skipped[name] = "it is Meantime's own, or wrapped already"
         elif not isinstance(server.get("command"), str):
-            skipped[name] = "it is not started by a command; write `meantime mcp --wrap URL` for it yourself"
+            skipped[name] = NO_COMMAND
         else:
             made = _wrapped_table(text, name, words)
             own = [*words[1:], *WRAP, *(["--"] if "args" in server else []), server["command"]]

@@ -44,10 +44,11 @@ CLOSES = 5.0  # seconds for what is still being told
 
 
 class BackgroundCalls:
-    def __init__(self, session: HostSession, shared: WrapParts) -> None:
+    def __init__(self, session: HostSession, shared: WrapParts, inboxes: dict[str, NoticeDelivery]) -> None:
+        """`inboxes` by conversation; sessions of one host share them."""
         self._session = session
         self._shared = shared
-        self._inboxes: dict[str, NoticeDelivery] = {}
+        self._inboxes = inboxes
         self._running: dict[int, OpenToolCall] = {}  # recorded, or about to be
         self._beside = BackgroundTasks()
         self._questions = 0

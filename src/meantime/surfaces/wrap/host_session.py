@@ -11,6 +11,7 @@ from msgspec import Raw
 
 from meantime.ports.event_loop import BackgroundTasks
 from meantime.surfaces.caller.caller_thread import thread_of_session
+from meantime.surfaces.mcp.notice_delivery import NoticeDelivery
 
 from .background_calls import BackgroundCalls
 from .held_server import INITIALIZED, HeldServer
@@ -37,8 +38,8 @@ from .raw_messages import (
 from .repeated_requests import METHODS as REPEATED
 from .repeated_requests import RepeatedRequests
 from .server_requests import CANCELLED, ServerRequests
-from .task_offers import DISCOVER, INITIALIZE, can_offer, declared_by, has_own_tasks, with_offer
-from .tool_answers import listed, name_of
+from .task_offers import DISCOVER, INITIALIZE, Introduction, declared_by
+from .tool_answers import listed
 from .wrap_hello import WrapHello, WrapParts
 from .wrapped_task_methods import WrappedTaskMethods
 
@@ -55,14 +56,17 @@ class HostSession:
     request that it answers, or None; False: the host is gone."""
 
     def __init__(
-        self, shared: WrapParts, hello: WrapHello, send: Callable[[bytes, Raw | None], bool]
+        self,
+        shared: WrapParts,
+        hello: WrapHello,
+        send: Callable[[bytes, Raw | None], bool],
+        inboxes: dict[str, NoticeDelivery] | None = None,
     ) -> None:
         self._shared = shared
         self._send = send
         self.thread = hello.thread
         self._said = hello.said
         self._threshold = hello.threshold
-        self._name = ""  # by the server itself
         self._open: dict[int, OpenRequest] = {}  # by their id at the server
         self._count = 0
         repeats = RepeatedRequests(hello.repeats)
@@ -71,16 +75,18 @@ class HostSession:
         self.host_left = False
         self._beside = BackgroundTasks()
         self.closed = asyncio.get_running_loop().create_future()
-        self._calls = BackgroundCalls(self, shared)
+        self._calls = BackgroundCalls(self, shared, {} if inboxes is None else inboxes)
         self._task_methods = WrappedTaskMethods(self, shared, self._calls)
-        self.server_has_tasks = False
-        self._offers_tasks = False  # we offer tasks by 2025-11-25 in its place
+        self.introduction = Introduction()
 
     # -- the server
 
+    def pause(self, paused: bool) -> None:
+        self.server.pause(paused)
+
     @property
     def server_name(self) -> str:
-        return self.server.name or self._name or "mcp"
+        return self.server.name or self.introduction.name or "mcp"
 
     def threshold(self, tool: str) -> float | None:
         if self._threshold is not None:
@@ -100,12 +106,16 @@ class HostSession:
             self._send(refusal(b"null", PARSE_ERROR, f"This line is not JSON-RPC: {problem}"), None)
             return
         for message in messages:
-            if not message.method:
-                self.server_requests.answered(message)
-            elif message.has_id:
-                self._requested_by_host(message)
-            else:
-                self._notified_by_host(message)
+            self.take(message)
+
+    def take(self, message: RawMessage) -> None:
+        """From the host."""
+        if not message.method:
+            self.server_requests.answered(message)
+        elif message.has_id:
+            self._requested_by_host(message)
+        else:
+            self._notified_by_host(message)
 
     def _requested_by_host(self, message: RawMessage) -> None:
         if len(self._open) >= MOST_OPEN:
@@ -168,11 +178,7 @@ class HostSession:
         call.read(message.params)
         seconds = self.threshold(call.tool)
         if seconds is not None:
-            call.choose_form(
-                offered=self._offers_tasks,
-                server_has_tasks=self.server_has_tasks,
-                has_hooks=self._shared.has_hooks(call.thread),
-            )
+            call.choose_form(self.introduction, has_hooks=self._shared.has_hooks(call.thread))
         self._calls.begin(call, seconds)
         return call
 
@@ -253,16 +259,12 @@ class HostSession:
         result = message.result
         if opened.method == "tools/list":
             keeps = opened.declares_tasks and not self._shared.has_hooks(self.thread)
-            return listed(result, self.threshold, keeps_schema=keeps, offers_tasks=self._offers_tasks)
-        if opened.method not in (INITIALIZE, DISCOVER):
-            return result
-        self._name = self._name or name_of(result)
-        self.server_has_tasks = has_own_tasks(result)
-        is_never = self._threshold is not None and self._threshold < 0
-        if is_never or self._shared.has_hooks(self.thread) or not can_offer(result, opened.method):
-            return result
-        self._offers_tasks = opened.method == INITIALIZE
-        return with_offer(result, opened.method)
+            offers = self.introduction.offers_tasks
+            return listed(result, self.threshold, keeps_schema=keeps, offers_tasks=offers)
+        if opened.method in (INITIALIZE, DISCOVER):
+            may_offer = (self._threshold or 0) >= 0 and not self._shared.has_hooks(self.thread)
+            return self.introduction.shown(opened.method, result, may_offer=may_offer)
+        return result
 
     def _greeted(self, message: RawMessage) -> None:
         """The answer to a handshake of ours."""

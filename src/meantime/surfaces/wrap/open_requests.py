@@ -10,7 +10,7 @@ from msgspec import Raw
 from meantime.ports.runner import Context
 
 from .raw_messages import ENVELOPE, RawMessage, encoded, parts, raw, text, value
-from .task_offers import BY_2025, BY_EXTENSION, declares_tasks
+from .task_offers import BY_2025, BY_EXTENSION, Introduction, declares_tasks
 
 # How Codex names who calls, in a call's _meta (surfaces/mcp/client_sessions.py).
 CALLER, SESSION = "threadId", "sessionId"
@@ -87,15 +87,15 @@ class OpenToolCall(OpenRequest):
         self._arguments = whole.get("arguments")
         self.enveloped = ENVELOPE in self.meta
 
-    def choose_form(self, *, offered: bool, server_has_tasks: bool, has_hooks: bool) -> None:
+    def choose_form(self, introduction: Introduction, *, has_hooks: bool) -> None:
         """A client takes a task for an answer where it says so: by the extension in each request, unless
         hooks tell the conversation; by 2025-11-25 by asking for one, which is then the only answer. A server
         that has tasks is asked for its own."""
         if self.enveloped:
             self.form = BY_EXTENSION if declares_tasks(self.meta) and not has_hooks else ""
-        elif "task" in self._whole and (offered or server_has_tasks):
+        elif "task" in self._whole and (introduction.offers_tasks or introduction.server_has_tasks):
             self.form = BY_2025
-            if not server_has_tasks:
+            if not introduction.server_has_tasks:
                 del self._whole["task"]
                 self.is_task_at_once = True
 

@@ -11,6 +11,7 @@ from meantime.kernel.model import Task
 from meantime.surfaces.mcp import mcp_tasks
 
 from .raw_messages import NOTHING, encoded, parts, raw, text
+from .tool_answers import name_of
 
 BY_EXTENSION, BY_2025 = "extension", "2025-11-25"  # the form of a task
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"  # of a request without a handshake, in its _meta
@@ -28,29 +29,30 @@ def declared_by(params: Raw) -> bool:
     return declares_tasks(parts(parts(params).get("_meta", NOTHING)))
 
 
-def has_own_tasks(result: Raw) -> bool:
-    """Whether a server that introduces itself so makes tasks of calls."""
-    found = parts(parts(result).get("capabilities", NOTHING))
-    return "tasks" in found or mcp_tasks.EXTENSION in parts(found.get("extensions", NOTHING))
+class Introduction:
+    """What a server says of itself in its handshake, or where it is discovered."""
 
+    def __init__(self) -> None:
+        self.name = ""
+        self.server_has_tasks = False  # it makes tasks of calls itself
+        self.offers_tasks = False  # we do so in its place, by 2025-11-25
 
-def can_offer(result: Raw, method: str) -> bool:
-    """Where a server has no tasks, and the protocol has."""
-    if has_own_tasks(result) or not parts(result).get("capabilities"):
-        return False
-    return method == DISCOVER or text(parts(result).get("protocolVersion")) == BY_2025
-
-
-def with_offer(result: Raw, method: str) -> Raw:
-    """The server's introduction of itself, with tasks."""
-    whole = parts(result)
-    found = parts(whole["capabilities"])
-    if method == DISCOVER:
+    def shown(self, method: str, result: Raw, *, may_offer: bool) -> Raw:
+        """The introduction for the host: with tasks, where the server has none and the protocol has."""
+        whole = parts(result)
+        found = parts(whole.get("capabilities", NOTHING))
         extensions = parts(found.get("extensions", NOTHING))
-        found["extensions"] = raw({**extensions, mcp_tasks.EXTENSION: {}})
-    else:
-        found["tasks"] = raw(OFFER)
-    return encoded({**whole, "capabilities": encoded(found)})
+        self.name = self.name or name_of(result)
+        self.server_has_tasks = "tasks" in found or mcp_tasks.EXTENSION in extensions
+        has_version = method == DISCOVER or text(whole.get("protocolVersion")) == BY_2025
+        if not may_offer or self.server_has_tasks or not found or not has_version:
+            return result
+        if method == DISCOVER:
+            found["extensions"] = raw({**extensions, mcp_tasks.EXTENSION: {}})
+        else:
+            self.offers_tasks = True
+            found["tasks"] = raw(OFFER)
+        return encoded({**whole, "capabilities": encoded(found)})
 
 
 def task_answer(task: Task, form: str) -> Raw:

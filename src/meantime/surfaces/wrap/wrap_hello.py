@@ -21,6 +21,7 @@ class WrapHello(Struct, frozen=True, kw_only=True):
     order: WrapOrder
     thread: str
     said: bool = False  # somebody has said which thread; otherwise a call may name its own
+    prefix: bool = False  # each word of the order names a server, which all stand behind this wrap
     threshold: float | None = None  # seconds, in place of the configured one
     # With a former daemon: the params of the host's handshake, and what must be asked again after it.
     initialize: Raw = NOTHING

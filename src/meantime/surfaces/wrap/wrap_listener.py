@@ -7,6 +7,7 @@ import asyncio
 import logging
 import os
 import select
+from collections import deque
 from pathlib import Path
 
 import msgspec
@@ -19,6 +20,7 @@ from meantime.surfaces.unix_socket import UnixSocket, bind_unix
 from meantime.system.line_splitter import LineSplitter, LineTooLong
 
 from .host_session import HostSession
+from .joined_sessions import JoinedSessions
 from .wrap_hello import WrapHello, WrapParts
 
 LOG = logging.getLogger("meantime.wrap")
@@ -26,6 +28,7 @@ MOST_WRAPS = 500
 MOST_BYTES = 64 << 20  # of one line
 HIGH_WATER = 1 << 20  # bytes that a host may leave unread before its server is not read any more
 COPIED = 65_536  # bytes of a message that is put together with its head, for one write
+PIECE = 262_144  # bytes of a longer one that the transport gets at once: it copies what it cannot send
 CONTROL = b"#thread "  # begins a line of the wrap itself: JSON never does
 _hello = msgspec.json.Decoder(WrapHello)
 
@@ -35,7 +38,7 @@ class WrapListener:
         self._shared = shared
         self._path = path
         self._links: set[HostLink] = set()
-        self._sessions: set[HostSession] = set()
+        self._sessions: set[HostSession | JoinedSessions] = set()
         self._server: asyncio.Server | None = None
         self._socket: UnixSocket | None = None
 
@@ -56,8 +59,9 @@ class WrapListener:
     def discard(self, link: HostLink) -> None:
         self._links.discard(link)
 
-    def begin(self, hello: WrapHello, link: HostLink) -> HostSession:
-        session = HostSession(self._shared, replace(hello, order=_native(hello.order)), link.send)
+    def begin(self, hello: WrapHello, link: HostLink) -> HostSession | JoinedSessions:
+        kind = JoinedSessions if hello.prefix else HostSession
+        session = kind(self._shared, replace(hello, order=_native(hello.order)), link.send)
         self._sessions.add(session)
         session.closed.add_done_callback(lambda _: self._sessions.discard(session))
         return session
@@ -85,8 +89,11 @@ class HostLink(asyncio.Protocol):
         self._listener = listener
         self._lines = LineSplitter(MOST_BYTES)
         self._transport: asyncio.Transport | None = None
-        self._session: HostSession | None = None
+        self._session: HostSession | JoinedSessions | None = None
         self._beside = BackgroundTasks()
+        self._unsent: deque[memoryview] = deque()
+        self._is_paused = False
+        self._is_closing = False  # when everything is sent
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -124,21 +131,33 @@ class HostLink(asyncio.Protocol):
         if b"\n" in message:  # a server over HTTP may write JSON over several lines
             message = bytes(msgspec.json.format(message, indent=0))
         head = b"%d %b\n" % (len(message) + 1, b"-" if answers is None else bytes(answers))
-        if len(message) < COPIED:
+        if len(message) < COPIED and not self._unsent:
             self._transport.write(head + message + b"\n")
         else:
-            self._transport.write(head)
-            self._transport.write(message)
-            self._transport.write(b"\n")
+            self._unsent += map(memoryview, (head, message, b"\n"))
+            self._send_unsent()
         return not self._transport.is_closing()
 
+    def _send_unsent(self) -> None:
+        transport = self._transport
+        while self._unsent and not self._is_paused and transport is not None and not transport.is_closing():
+            first = self._unsent.popleft()
+            if len(first) > PIECE:
+                self._unsent.appendleft(first[PIECE:])
+            transport.write(first[:PIECE])
+        if self._is_closing and not self._unsent and transport is not None:
+            transport.close()
+
     def pause_writing(self) -> None:
+        self._is_paused = True
         if self._session is not None:
-            self._session.server.pause(True)
+            self._session.pause(True)
 
     def resume_writing(self) -> None:
         if self._session is not None:
-            self._session.server.pause(False)
+            self._session.pause(False)
+        self._is_paused = False
+        self._send_unsent()
 
     def eof_received(self) -> bool:
         if self._transport is None or _has_closed(self._transport):
@@ -149,12 +168,13 @@ class HostLink(asyncio.Protocol):
     async def _finish(self) -> None:
         if self._session is not None:
             await self._session.on_host_end()
-        if self._transport is not None:
-            self._transport.close()
+        self._is_closing = True
+        self._send_unsent()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._listener.discard(self)
         self._transport = None
+        self._unsent.clear()
         if self._session is not None:
             self._session.on_host_gone()
 

@@ -150,7 +150,7 @@ class WrappedTaskMethods:
     async def _list(self, message: RawMessage) -> None:
         """Ours stand on the server's first page."""
         whole: dict[str, Any] = {}
-        if self._session.server_has_tasks:
+        if self._session.introduction.server_has_tasks:
             said = await self._session.ask(LIST, message.params)
             if isinstance(said, str) or said.error:
                 self._session.pass_on(message)

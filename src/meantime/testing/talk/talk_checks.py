@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from typing import Any
 
 from .talk_site import TalkFixture, ToolCall, first, ids_in, until, within
 
@@ -68,6 +69,22 @@ async def what_ends_during_a_turn_is_told_with_the_next_request(fixture: TalkFix
         assert ids_in(site.requests[-1].notices) == [f"{task.id}.1"], "it was kept, and is not told again"
 
 
+async def what_is_told_before_the_last_answer_is_answered_by_it(fixture: TalkFixture) -> None:
+    site, gates = fixture.site, fixture.gates
+    site.script(ToolCall("crawl", {"site": "b.org"}), "done")
+    async with fixture.site.opened() as mt:
+        thread = mt.thread("t")
+        gates.shut("b.org")
+        talking = asyncio.ensure_future(site.talk(thread, gates.crawl, threshold=None).say("crawl it"))
+        await until(lambda: site.requests)
+        await fixture.ended(thread)
+        gates.open("b.org")
+        assert await within(talking) == "done"
+        assert len(site.requests[-1].notices) == 1
+        assert await within(site.talk(thread, gates.crawl).say()) is None, "nothing waits for an answer"
+        assert len(site.requests) == 2
+
+
 async def what_the_agent_read_itself_is_not_told_again(fixture: TalkFixture) -> None:
     site = fixture.site
     async with fixture.site.opened() as mt:
@@ -126,6 +143,70 @@ async def an_error_of_the_model_loses_nothing_and_doubles_nothing(fixture: TalkF
         assert await mt.notices() == []
 
 
+async def a_turn_that_is_cancelled_loses_nothing_and_doubles_nothing(fixture: TalkFixture) -> None:
+    site, gates = fixture.site, fixture.gates
+    site.script(ToolCall("crawl", {"site": "b.org"}))
+    async with fixture.site.opened() as mt:
+        thread = mt.thread("t")
+        task = await fixture.ended(thread)
+        gates.shut("b.org")
+        talk = site.talk(thread, gates.crawl, threshold=None)
+        talking = asyncio.ensure_future(talk.say("crawl b.org"))
+        await until(lambda: gates.entered("b.org"))
+        talking.cancel()
+        with suppress(asyncio.CancelledError):
+            await within(talking)
+        assert len(await mt.notices()) == 1, "the turn did not come to its end: it is not told"
+        site.script("3 pages")
+        assert await within(talk.say("go on")) == "3 pages"
+        assert ids_in(site.requests[-1].notices) == [f"{task.id}.1"]
+        assert await mt.notices() == []
+
+
+async def a_task_that_the_agent_cancels_is_told_at_most_once(fixture: TalkFixture) -> None:
+    site = fixture.site
+    async with fixture.site.opened() as mt:
+        thread = mt.thread("t")
+        fixture.gates.shut("a.org")
+        task = await thread.start(fixture.gates.crawl.work("a.org"))
+        site.script(ToolCall("cancel", {"id": task.id}), "stopped", "as I said")
+        talk = site.talk(thread)
+        assert await within(talk.say("stop it")) == "stopped"
+        await within(thread.wait(task))
+        assert await within(talk.say("sorry?")) == "as I said"
+        told = ids_in(site.requests[-1].notices)
+        assert told in ([], [f"{task.id}.1"]), f"{told}"
+        assert "cancelled" in " ".join([*site.requests[-1].results, *site.requests[-1].notices])
+        assert await mt.notices() == []
+
+
+async def every_run_of_an_agent_that_is_resumed_and_forked_is_told_once(fixture: TalkFixture) -> None:
+    site = fixture.site
+    async with fixture.site.opened(agents={"echo": _echo}) as mt:
+        thread = mt.thread("t")
+        talk = site.talk(thread, agents=("echo",))
+        site.script(ToolCall("start_agent", {"agent": "echo", "prompt": "one"}), "started")
+        await within(talk.say("start it"))
+        (task,) = await mt.list()
+        await within(thread.wait(task.id))
+        site.script("heard", ToolCall("resume", {"id": task.id, "prompt": "two"}, "call-2"), "resumed")
+        await within(talk.say("and?"))
+        await within(talk.say("go on with it"))
+        await within(thread.wait(task.id))
+        fork = await thread.fork(task.id, "three")
+        await within(thread.wait(fork))
+        site.script("told of all", "as I said")
+        await within(talk.say("is that all?"))
+        await within(talk.say("sorry?"))
+        told = ids_in(site.requests[-1].notices)
+        assert told == [f"{task.id}.1", f"{task.id}.2", f"{fork.id}.1"], f"{told}"
+        assert await mt.notices() == []
+
+
+async def _echo(conversation: Any) -> str:
+    return conversation.messages[-1].text
+
+
 async def wrong_arguments_are_answered_to_the_model(fixture: TalkFixture) -> None:
     site = fixture.site
     site.script(ToolCall("crawl", {"folder": 5}), "I see", ToolCall("crawl", "{not json"), "I see")
@@ -175,9 +256,13 @@ CHECKS = (
     a_slow_one_goes_on_and_the_agent_is_woken_and_told_once,
     five_endings_are_told_in_one_turn_in_order_before_the_prompt,
     what_ends_during_a_turn_is_told_with_the_next_request,
+    what_is_told_before_the_last_answer_is_answered_by_it,
     what_the_agent_read_itself_is_not_told_again,
     a_crash_between_the_answer_and_the_ack_tells_nothing_twice,
     an_error_of_the_model_loses_nothing_and_doubles_nothing,
+    a_turn_that_is_cancelled_loses_nothing_and_doubles_nothing,
+    a_task_that_the_agent_cancels_is_told_at_most_once,
+    every_run_of_an_agent_that_is_resumed_and_forked_is_told_once,
     wrong_arguments_are_answered_to_the_model,
     nothing_to_say_asks_no_model,
     a_reminder_of_what_runs_is_in_every_request,

@@ -61,8 +61,8 @@ class Ledger(Protocol):
 class TalkSite(Protocol):
     requests: list[ModelRequest]
 
-    def opened(self) -> AbstractAsyncContextManager[Ledger]:
-        """`Meantime.open(…)` with the same file each time."""
+    def opened(self, **options: Any) -> AbstractAsyncContextManager[Ledger]:
+        """`Meantime.open(…, **options)` with the same file each time."""
         ...
 
     def script(self, *steps: Step) -> None:
@@ -80,10 +80,12 @@ class Gates:
 
     def __init__(self) -> None:
         self._open: dict[str, asyncio.Event] = {}
+        self._entered: set[str] = set()
 
         @background
         async def crawl(site: str) -> str:
             """Crawls a site."""
+            self._entered.add(site)
             gate = self._open.get(site)
             if gate is not None:
                 await gate.wait()
@@ -96,6 +98,9 @@ class Gates:
 
     def open(self, site: str) -> None:
         self._open[site].set()
+
+    def entered(self, site: str) -> bool:
+        return site in self._entered
 
 
 class TalkFixture:

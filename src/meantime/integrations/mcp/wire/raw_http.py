@@ -27,6 +27,10 @@ SHOWN = 300  # bytes of a body that came with an error status
 VERSION = "io.modelcontextprotocol/protocolVersion"  # in the _meta of requests that have no handshake
 CANCELLED = "notifications/cancelled"
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+LOGIN = (
+    "It asks for a login: put a token into `headers` of the server in the configuration, or into a file for "
+    "`meantime mcp --wrap URL --headers FILE`. "
+)
 ACCEPT = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 
 
@@ -162,7 +166,8 @@ class RawHttp:
             self._gone("It does not know the session any more.")
         elif response.status_code >= 400 and not _is_answer(body):
             shown = bytes(body)[:SHOWN].decode("utf-8", "replace").strip()
-            self._refuse(id, f"The server answered with HTTP {response.status_code}. {shown}".strip())
+            login = LOGIN if response.status_code in (401, 403) else ""
+            self._refuse(id, f"The server answered with HTTP {response.status_code}. {login}{shown}".strip())
         elif body and id is not None:
             if method == "initialize":
                 self._note_version(body)

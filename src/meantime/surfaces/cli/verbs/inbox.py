@@ -46,4 +46,5 @@ def _parts(notice: Any, state: str) -> list[str]:
     if kind == "ending":
         return [task_format.paint(task_format.status(task), task) + state, title, task_format.doing(task)]
     first, *_ = plain_lines(notice.get("text") or "").strip().splitlines() or [""]
-    return [plain(kind) + state, title, first[:WIDTH]]
+    count = notice.get("events", 1)
+    return [plain(kind) + state, title, first[:WIDTH], f"(the last of {count})" if count > 1 else ""]

@@ -1,0 +1,78 @@
+"""Plays the rows of the matrix, and keeps their figures."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import time
+from typing import Any
+
+from ..measure import table
+from .crash_round import WATCH, Stuck, play
+from .judge import Evidence, judged
+from .matrix_rows import NOT_PLAYED, SUBJECTS
+from .subject import ROOT, Subject
+
+FIGURES = ROOT / "docs" / "internals" / "crash-matrix.json"
+ROUNDS = 3
+SHOWN = 2  # texts that the model was told, for each row
+MOST = 160  # characters of one
+# Ids and times are other ones in each round; their shape is enough.
+CHANGES = ((r"t_[a-z0-9]{10}", "t_…"), (r"[0-9a-f]{8}-[0-9a-f-]{27}", "…"), (r"after \d+s", "after …s"))
+
+
+async def play_all() -> None:
+    rounds = int(os.environ.get("ROUNDS") or ROUNDS)
+    for subject in SUBJECTS:
+        if _is_wanted(subject):
+            row = None if subject.missing else await asyncio.to_thread(_played, subject, rounds)
+            _write(subject, row, rounds)
+
+
+def _write(subject: Subject, row: dict[str, Any] | None, rounds: int) -> None:
+    """After each row, as all take half an hour. A row that was not played keeps the figures that it had."""
+    before = json.loads(FIGURES.read_text()) if FIGURES.exists() else {"rows": [], "missing": {}}
+    rows = {each["name"]: each for each in before["rows"]} | ({subject.name: row} if row else {})
+    missing = {**before["missing"], **NOT_PLAYED, subject.name: subject.missing}
+    figures = {
+        "date": time.strftime("%Y-%m-%d"), "rounds": rounds, "watch": WATCH,
+        "rows": [rows[each.name] for each in SUBJECTS if each.name in rows],
+        "missing": {name: why for name, why in missing.items() if why and name not in rows},
+    }  # fmt: skip
+    FIGURES.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n")
+    if row:
+        table(row["name"], list(row["verdict"]), [[str(value) for value in row["verdict"].values()]])
+
+
+def _is_wanted(subject: Subject) -> bool:
+    words = (os.environ.get("ROWS") or "").split()
+    return not words or any(word in subject.name for word in words)
+
+
+def _played(subject: Subject, rounds: int) -> dict[str, Any]:
+    found: list[Evidence] = []
+    said: list[str] = []
+    problems: list[str] = []
+    for _ in range(rounds):
+        try:
+            evidence, texts = play(subject)
+        except Stuck as problem:
+            problems.append(str(problem)[-400:])
+            continue
+        found.append(evidence)
+        said = said or [shape(text) for text in texts[:SHOWN]]
+    for problem in problems:
+        print(f"a round of {subject.name} could not be played: {problem}")
+    return {
+        "name": subject.name, "mode": subject.mode, "versions": subject.versions,
+        "verdict": judged(found)._asdict(), "said": said, "not_played": len(problems),
+        "evidence": [each._asdict() for each in found],
+    }  # fmt: skip
+
+
+def shape(text: str) -> str:
+    for pattern, shown in CHANGES:
+        text = re.sub(pattern, shown, text)
+    return text[:MOST]

@@ -1,0 +1,1 @@
+"""Conversations with agents in the terms of other protocols, which have threads and runs."""

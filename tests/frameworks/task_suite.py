@@ -1,0 +1,255 @@
+"""A framework's agent as a background task: the same checks for every adapter.
+
+Each is given a `TaskSite`. An ability that a framework lacks is a field of its site, and stands in the
+guide's table.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+from meantime import Agent, InvalidInput, Meantime, PythonAgent, Status, Task
+from meantime.app.system_clock import SystemClock
+from meantime.integrations.loops.session_host import PythonSessionHost
+from meantime.kernel.budgets import Budget
+from meantime.kernel.lines import Kind
+from meantime.testing.talk import ModelRequest, ToolCall
+
+LONGEST = 40.0  # seconds that any one thing may take
+
+
+class Work:
+    """Functions that a site makes tools of its framework."""
+
+    def __init__(self) -> None:
+        self.digging, self.may_end = asyncio.Event(), asyncio.Event()
+
+        def look(at: str) -> str:
+            """Looks at something."""
+            return f"{at} is fine"
+
+        def deploy(to: str) -> str:
+            """Deploys. A person has to allow it."""
+            return f"deployed to {to}"
+
+        async def dig(where: str) -> str:
+            """Digs until it may end."""
+            self.digging.set()
+            await self.may_end.wait()
+            return f"dug in {where}"
+
+        self.look, self.deploy, self.dig = look, deploy, dig
+
+
+class TaskSite(Protocol):
+    requests: list[ModelRequest]
+    work: Work
+    silence: float  # seconds: longer than the agent takes until it calls its first tool
+    fixed_tools: bool  # tools= is refused, because they are fixed when the agent is made
+
+    def agent(self, *steps: Any) -> Any:
+        """Its model follows the steps; its tools are those of `work`, and `deploy` needs a permission."""
+        ...
+
+    def pupil(self) -> Any:
+        """Its model does what the prompts of the session host suite ask for."""
+        ...
+
+    def named(self, tool: str) -> str:
+        """The tool as the framework calls it."""
+        ...
+
+
+class Fixture:
+    def __init__(self, site: TaskSite, folder: Path) -> None:
+        self.site = site
+        self._folder = folder
+
+    def opened(self, agent: Any, **settings: Any) -> Any:
+        given = PythonAgent(agent, **settings) if settings else agent
+        return Meantime.open(self._folder / "work.db", agents={"it": given})
+
+    async def ended(self, *steps: Any, **settings: Any) -> tuple[Task, list[str]]:
+        """A task until its end, and the names of the tools that it called."""
+        async with self.opened(self.site.agent(*steps), **settings) as mt:
+            thread = mt.thread("t")
+            task = await thread.start(Agent("it", "look around"))
+            (ended,) = await within(thread.wait(task))
+            return ended, [line.tool for line in await thread.lines(task) if line.kind is Kind.CALL]
+
+
+async def within(what: Awaitable[Any]) -> Any:
+    async with asyncio.timeout(LONGEST):
+        return await what
+
+
+def looks(count: int) -> list[ToolCall]:
+    return [ToolCall("look", {"at": str(n)}, f"call-{n}") for n in range(count)]
+
+
+# -- what it does is seen and counted
+
+
+async def words_and_tool_calls_are_lines_and_tokens_count(fixture: Fixture) -> None:
+    look = fixture.site.named("look")
+    async with fixture.opened(fixture.site.agent(ToolCall("look", {"at": "x"}), "all is well")) as mt:
+        thread = mt.thread("t")
+        task = await thread.start(Agent("it", "look around"))
+        assert await task.result(LONGEST) == "all is well"
+        lines = [(line.role, line.kind, line.tool, line.text) for line in await thread.lines(task)]
+        assert lines == [
+            ("user", Kind.TEXT, "", "look around"),
+            ("assistant", Kind.CALL, look, ""),
+            ("tool", Kind.RESULT, look, "x is fine"),
+            ("assistant", Kind.TEXT, "", "all is well"),
+        ]
+        progress = (await task.get()).progress
+        assert progress is not None
+        assert progress.turns == 2
+        assert progress.tokens == 20
+
+
+async def a_budget_of_tool_calls_ends_it(fixture: Fixture) -> None:
+    ended, calls = await fixture.ended(*looks(20), budget=Budget(tool_calls=3), last_turn=0)
+    assert ended.status is Status.FAILED
+    assert "tool calls" in str(ended.outcome)
+    assert len(calls) <= 4, "it went on"
+
+
+async def a_budget_of_tokens_ends_it(fixture: Fixture) -> None:
+    ended, calls = await fixture.ended(*looks(20), budget=Budget(tokens=25), last_turn=0)
+    assert ended.status is Status.FAILED
+    assert "tokens" in str(ended.outcome)
+    assert len(calls) <= 4, "it went on"
+
+
+async def the_same_call_again_and_again_is_a_loop(fixture: Fixture) -> None:
+    same = [ToolCall("look", {"at": "x"}, f"call-{n}") for n in range(20)]
+    ended, calls = await fixture.ended(*same, repeats=3, last_turn=0)
+    assert ended.status is Status.FAILED
+    assert "3 times in a row" in str(ended.outcome)
+    assert len(calls) <= 4, "it went on"
+
+
+async def a_tool_that_says_nothing_for_too_long_is_a_stall(fixture: Fixture) -> None:
+    site = fixture.site
+    ended, calls = await fixture.ended(
+        ToolCall("dig", {"where": "here"}), "never", stall=site.silence, on_stall="stop", last_turn=0
+    )
+    assert ended.status is Status.FAILED
+    assert "reported nothing" in str(ended.outcome)
+    assert calls == [site.named("dig")], "it came to the tool"
+
+
+# -- stopped, and gone on with
+
+
+async def a_cancel_stops_it_and_a_resume_goes_on(fixture: Fixture) -> None:
+    site = fixture.site
+    async with fixture.opened(site.agent(ToolCall("dig", {"where": "here"}), "I was interrupted")) as mt:
+        thread = mt.thread("t")
+        task = await thread.start(Agent("it", "dig"))
+        await within(site.work.digging.wait())
+        async with asyncio.timeout(LONGEST):
+            # Its line is there while it works.
+            while [line.tool for line in await thread.lines(task)][-1] != site.named("dig"):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        await thread.cancel(task)
+        (ended,) = await within(thread.wait(task))
+        assert ended.status is Status.CANCELLED
+        again = await thread.resume(task.id, "what happened?")
+        assert await again.result(LONGEST) == "I was interrupted"
+        assert site.requests[-1].prompts[-1].endswith("what happened?")
+
+
+async def a_resume_and_a_fork_go_on_with_all_that_was_said(fixture: Fixture) -> None:
+    async with fixture.opened(fixture.site.pupil()) as mt:
+        first = await mt.thread("t").start(Agent("it", "say one"))
+        assert await first.result(LONGEST) == "one"
+    async with fixture.opened(fixture.site.pupil()) as mt:
+        again = await mt.thread("t").resume(first.id, "say two")
+        assert await again.result(LONGEST) == "two"
+        fork = await mt.thread("t").fork(first.id, "recall")
+        assert await fork.result(LONGEST) == "one two"
+
+
+# -- spoken to
+
+
+async def a_message_is_read_while_it_works(fixture: Fixture) -> None:
+    site = fixture.site
+    agent = site.agent(ToolCall("dig", {"where": "here"}), "done, and hurried")
+    async with fixture.opened(agent) as mt:
+        thread = mt.thread("t")
+        task = await thread.start(Agent("it", "dig"))
+        await within(site.work.digging.wait())
+        await thread.send(task, "hurry")
+        site.work.may_end.set()
+        said = await task.result(LONGEST)
+        assert said == "done, and hurried"
+        read = site.requests[-1]
+        assert "hurry" in "\n".join([*read.prompts, read.instructions])
+
+
+async def a_permission_makes_the_task_wait(fixture: Fixture) -> None:
+    site, text = fixture.site, ""
+    for answer, allowed in (("allow", True), ("deny", False)):
+        agent = site.agent(ToolCall("deploy", {"to": "prod"}, f"call-{answer}"), "done")
+        async with fixture.opened(agent) as mt:
+            thread = mt.thread("t")
+            task = await thread.start(Agent("it", "deploy it"))
+            async with asyncio.timeout(LONGEST):
+                while (now := await mt.get(task.id)).question is None:
+                    assert not now.ended, now.outcome
+                    await asyncio.sleep(0.01)
+            assert now.status is Status.WAITING
+            assert "deploy" in now.question.text
+            await mt.answer(task.id, answer)
+            assert await task.result(LONGEST) == "done"
+            text = "\n".join(line.text for line in await thread.lines(task) if line.kind is Kind.RESULT)
+            assert ("deployed to prod" in text) is allowed, text
+
+
+async def an_error_of_the_model_fails_it_with_its_words(fixture: Fixture) -> None:
+    ended, _ = await fixture.ended(ValueError("no such plan"))
+    assert ended.status is Status.FAILED
+    assert "no such plan" in str(ended.outcome)
+
+
+async def settings_restrict_its_tools_or_are_refused(fixture: Fixture) -> None:
+    site = fixture.site
+    if site.fixed_tools:
+        with pytest.raises(InvalidInput, match="fixed when the agent is made"):
+            await fixture.ended("ok", tools=())
+        return
+    ended, _ = await fixture.ended("ok", tools=())
+    assert ended.status is Status.COMPLETED
+    assert not {"look", "deploy", "dig"} & set(site.requests[0].tools)
+
+
+Check = Callable[[Fixture], Awaitable[None]]
+TASK_CHECKS: tuple[Check, ...] = (
+    words_and_tool_calls_are_lines_and_tokens_count,
+    a_budget_of_tool_calls_ends_it,
+    a_budget_of_tokens_ends_it,
+    the_same_call_again_and_again_is_a_loop,
+    a_tool_that_says_nothing_for_too_long_is_a_stall,
+    a_cancel_stops_it_and_a_resume_goes_on,
+    a_resume_and_a_fork_go_on_with_all_that_was_said,
+    a_message_is_read_while_it_works,
+    a_permission_makes_the_task_wait,
+    an_error_of_the_model_fails_it_with_its_words,
+    settings_restrict_its_tools_or_are_refused,
+)
+
+
+def hosted(agent: Any) -> PythonSessionHost:
+    """A host of one agent, for the session host suite."""
+    host = PythonSessionHost(SystemClock())
+    host.add("agent", agent)
+    return host
