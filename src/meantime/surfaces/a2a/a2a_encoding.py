@@ -11,7 +11,7 @@ from meantime.kernel.lines import Kind, PlacedLine
 from meantime.kernel.model import Completed
 from meantime.kernel.notices import payload_text
 from meantime.ports.owner import AgentAbout
-from meantime.surfaces.agent_runs.agent_run import AgentRun
+from meantime.surfaces.agent_runs.numbered_run import AgentRun
 
 Wire = dict[str, Any]
 PROTOCOL = "1.0"
