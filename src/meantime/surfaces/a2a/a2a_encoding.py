@@ -66,7 +66,7 @@ def result_artifact(run: AgentRun) -> Wire | None:
 
 
 def line_message(run: AgentRun, placed: PlacedLine) -> Wire | None:
-    """What was said; tool calls and thoughts stay with the agent."""
+    """A line that somebody said; tool calls and thoughts stay with the agent."""
     line = placed.line
     if line.kind is not Kind.TEXT or line.role not in ("user", "assistant") or not line.text:
         return None
