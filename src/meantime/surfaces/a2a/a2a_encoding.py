@@ -11,7 +11,7 @@ from meantime.kernel.lines import Kind, PlacedLine
 from meantime.kernel.model import Completed
 from meantime.kernel.notices import payload_text
 from meantime.ports.owner import AgentAbout
-from meantime.surfaces.agent_runs.agent_run import AgentRun
+from meantime.surfaces.agent_runs.numbered_run import AgentRun
 
 Wire = dict[str, Any]
 PROTOCOL = "1.0"
@@ -66,7 +66,7 @@ def result_artifact(run: AgentRun) -> Wire | None:
 
 
 def line_message(run: AgentRun, placed: PlacedLine) -> Wire | None:
-    """What was said; tool calls and thoughts stay with the agent."""
+    """A line that somebody said; tool calls and thoughts stay with the agent."""
     line = placed.line
     if line.kind is not Kind.TEXT or line.role not in ("user", "assistant") or not line.text:
         return None

@@ -10,8 +10,8 @@ from meantime.kernel.errors import NotFound
 from meantime.kernel.ids import check_id
 from meantime.kernel.model import Json
 from meantime.ports.store import Query
-from meantime.surfaces.agent_runs.agent_run import AgentRun
 from meantime.surfaces.agent_runs.conversations import STOP_SECONDS, AgentConversations, Said
+from meantime.surfaces.agent_runs.numbered_run import AgentRun
 from meantime.surfaces.agent_runs.run_follower import RunFollower
 from meantime.surfaces.http.dependencies import Dependencies
 from meantime.surfaces.http.protocol_endpoint import PUSHES

@@ -20,8 +20,8 @@ from msgspec.structs import replace
 
 from meantime.kernel.errors import InvalidInput, MeantimeError, NotFound, Refused
 from meantime.ports.clock import Clock
-from meantime.surfaces.agent_runs.agent_run import AgentRun
 from meantime.surfaces.agent_runs.conversations import AgentConversations
+from meantime.surfaces.agent_runs.numbered_run import AgentRun
 from meantime.surfaces.agent_runs.run_follower import RunFollower
 from meantime.surfaces.http.responses import encode
 

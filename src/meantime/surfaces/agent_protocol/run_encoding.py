@@ -10,7 +10,7 @@ from meantime.kernel.lifecycle import Status
 from meantime.kernel.lines import Kind, PlacedLine
 from meantime.kernel.model import Completed, Json, Task
 from meantime.kernel.notices import payload_text
-from meantime.surfaces.agent_runs.agent_run import AgentRun
+from meantime.surfaces.agent_runs.numbered_run import AgentRun
 from meantime.surfaces.http.task_encoding import prompt_of
 
 from .run_requests import META

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from meantime.kernel.errors import Refused
-from meantime.surfaces.agent_runs.agent_run import AgentRun
+from meantime.surfaces.agent_runs.numbered_run import AgentRun
 from meantime.surfaces.agent_runs.streamed_response import StreamedResponse
 from meantime.surfaces.http.responses import encode, json_response
 

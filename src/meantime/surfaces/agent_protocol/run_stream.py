@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from meantime.kernel.errors import InvalidInput
-from meantime.surfaces.agent_runs.agent_run import AgentRun
+from meantime.surfaces.agent_runs.numbered_run import AgentRun
 from meantime.surfaces.agent_runs.run_follower import RunStep
 from meantime.surfaces.http.event_encoding import frame
 from meantime.surfaces.http.responses import encode

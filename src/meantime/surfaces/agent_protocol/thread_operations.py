@@ -10,7 +10,7 @@ from starlette.responses import Response
 from meantime.kernel.durations import iso
 from meantime.kernel.errors import InvalidInput, NotFound, Refused
 from meantime.kernel.model import Task
-from meantime.surfaces.agent_runs.agent_run import AgentRun
+from meantime.surfaces.agent_runs.numbered_run import AgentRun
 from meantime.surfaces.http.responses import Refusal, json_response
 from meantime.surfaces.http.task_lookup import own_thread
 

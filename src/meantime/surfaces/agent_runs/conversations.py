@@ -19,7 +19,7 @@ from meantime.ports.owner import Owner
 from meantime.ports.store import Query, Sort
 from meantime.ports.tasks import Options, Tasks
 
-from .agent_run import AgentRun, split_run_id
+from .numbered_run import AgentRun, split_run_id
 
 Busy: TypeAlias = Literal["enqueue", "interrupt", "reject"]
 STOP_SECONDS = 30.0  # that a run may take to stop, before the message that interrupts it is refused

@@ -12,8 +12,8 @@ from meantime.kernel.lines import LinePage, PlacedLine
 from meantime.ports.clock import Clock
 from meantime.ports.tasks import Tasks
 
-from .agent_run import AgentRun
 from .conversations import AgentConversations
+from .numbered_run import AgentRun
 
 WINDOW = 1 << 20  # bytes of a conversation's end that are read; older lines are left out
 _NO_LINES = LinePage((), 0, 0, 0)

@@ -68,7 +68,7 @@ class HttpApp:
         await self._app(scope, receive, send)
 
     def restore(self) -> None:
-        """What a former server has left to do goes on."""
+        """Continues with what a former server has left to do."""
         for protocol in self.protocols.values():
             protocol.restore()
 
