@@ -56,7 +56,7 @@ WIDE, LEFT, RIGHT, PANEL = 860.0, 84.0, 24.0, 178.0  # pixels
 
 
 class Bar(NamedTuple):
-    """What a row shows between two moments, in seconds."""
+    """The part of a row between two moments, in seconds."""
 
     row: int  # 0 is the agent, 1 the server
     begin: float

@@ -99,10 +99,9 @@ def _insert_task(db: sqlite3.Connection, schema: int, seq: int, task: dict[str, 
         db.execute("INSERT INTO events (kind, task_id, thread, run, status, at) VALUES (?,?,?,?,?,?)", event)
     if (found := NOTICES.get(task["id"])) is not None:
         state, turn, parked_for, told_at = found
-        source = "task" if schema < 7 else "source"
         notice = ("conv", seq, seq, number, state, turn, parked_for, AT + 3, told_at)
         db.execute(
-            f"INSERT INTO notices (thread, number, {source}, run, state, turn, parked_for, at, told_at) "
+            "INSERT INTO notices (thread, number, task, run, state, turn, parked_for, at, told_at) "
             "VALUES (?,?,?,?,?,?,?,?,?)",
             notice,
         )

@@ -32,7 +32,7 @@ def run(folder: Path, inject: str) -> list[list[str]]:
 
 
 def test_a_failed_sync_refuses_the_write_and_everything_is_written_anew(tmp_path: Path) -> None:
-    said = run(tmp_path, "inject=fdatasync:error=EIO:when=9")
+    said = run(tmp_path, "inject=fdatasync:error=EIO:when=10")
     refused = [id for answer, id, _ in said if answer == "refused"]
     assert len(refused) == 1
     assert [degraded for answer, _, degraded in said if answer == "refused"] == ["1"]
@@ -55,7 +55,7 @@ def _written_anew(trace: Path) -> bool:
 
 @pytest.mark.slow
 def test_a_disk_that_never_syncs_again_accepts_nothing(tmp_path: Path) -> None:
-    said = run(tmp_path, "inject=fdatasync:error=EIO:when=9+")
+    said = run(tmp_path, "inject=fdatasync:error=EIO:when=10+")
     first = [answer for answer, _, _ in said].index("refused")
     assert {answer for answer, _, _ in said[first:]} == {"refused"}
     assert {degraded for _, _, degraded in said[first:]} == {"1"}

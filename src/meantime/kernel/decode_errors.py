@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from .errors import InvalidInput
+from .errors import MeantimeError
 from .plain_text import cut, escape_surrogates
 
 MOST_TEXT = 500  # characters
@@ -31,7 +31,7 @@ class Mismatch(NamedTuple):
 
 
 @contextmanager
-def mismatch_raises(error: Callable[[Mismatch], InvalidInput]) -> Generator[None]:
+def mismatch_raises(error: Callable[[Mismatch], MeantimeError]) -> Generator[None]:
     try:
         yield
     except msgspec.ValidationError as problem:

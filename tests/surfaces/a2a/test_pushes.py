@@ -32,7 +32,8 @@ async def told(webhook: Webhook, count: int) -> list[str]:
     return [body["task"]["status"]["state"] for _, body in webhook.got]
 
 
-async def forgotten(folder: Path) -> None:
+async def forgotten(folder: Path | None) -> None:
+    assert folder is not None
     async with asyncio.timeout(PATIENCE):
         while read_pushes(folder / PUSHES):  # noqa: ASYNC110 - it is written by another thread
             await asyncio.sleep(0.01)

@@ -69,7 +69,7 @@ class Site:
         return answer.json()["status"]
 
 
-def saying(text: str, **more: Any) -> dict[str, Any]:
+def saying(text: Any, **more: Any) -> dict[str, Any]:
     return {"assistant_id": "explore", "input": {"messages": [{"role": "user", "content": text}]}, **more}
 
 

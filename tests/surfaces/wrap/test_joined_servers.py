@@ -109,7 +109,7 @@ def test_prompts_by_their_prefix_and_resources_by_their_uri(joined: Joined, thre
         assert info["serverInfo"]["name"] == "meantime"
         assert info["protocolVersion"] == "2025-06-18", "the oldest that one of them speaks"
         assert {"tools", "prompts", "resources"} <= set(info["capabilities"])
-        assert info["instructions"] == "Of rich: One of everything."
+        assert info["instructions"] == "rich: One of everything."
         prompts = [one["name"] for one in host.ask("prompts/list")["prompts"]]
         assert prompts == ["rich__greet", "rich__second", "rich__third"], "all pages, as one"
         greeting = host.ask("prompts/get", {"name": "rich__greet", "arguments": {"name": "Ada"}})

@@ -46,7 +46,7 @@ class FrameworkTurn(ABC):
 
     @abstractmethod
     def sync(self) -> None:
-        """What was said is on disk when this returns. Called in a thread, when the turn is over."""
+        """All that was said is on disk when this returns. Called in a thread, when the turn is over."""
 
     def _stopped(self) -> Turned:
         """The text so far is kept, even of a response that did not end."""

@@ -20,12 +20,12 @@ class Params(Struct, frozen=True, rename="camel", omit_defaults=True):
     pass
 
 
-class PushAuthentication(Params):
+class PushAuthentication(Params, frozen=True):
     scheme: Text = ""
     credentials: Text = ""
 
 
-class PushConfig(Params):
+class PushConfig(Params, frozen=True):
     url: Text = ""
     id: Text = ""
     task_id: Text = ""
@@ -33,7 +33,7 @@ class PushConfig(Params):
     authentication: PushAuthentication | None = None
 
 
-class SentMessage(Params):
+class SentMessage(Params, frozen=True):
     message_id: Text
     parts: Annotated[list[dict[str, Any]], Meta(min_length=1, max_length=MOST_PARTS)]
     role: str = "ROLE_USER"
@@ -59,23 +59,23 @@ def _text(part: dict[str, Any]) -> str:
     raise RpcRefusal(CONTENT_TYPE, f"Parts of the kind {kind!r} are not supported.", "Send texts.")
 
 
-class SendConfiguration(Params):
+class SendConfiguration(Params, frozen=True):
     return_immediately: bool = False
     history_length: HistoryLength | None = None
     task_push_notification_config: PushConfig | None = None
 
 
-class SendParams(Params):
+class SendParams(Params, frozen=True):
     message: SentMessage
     configuration: SendConfiguration = SendConfiguration()
 
 
-class TaskParams(Params):
+class TaskParams(Params, frozen=True):
     id: Text
     history_length: HistoryLength | None = None
 
 
-class ListParams(Params):
+class ListParams(Params, frozen=True):
     context_id: Text = ""
     status: Text = ""
     page_size: PageSize = 0
@@ -84,6 +84,6 @@ class ListParams(Params):
     include_artifacts: bool = False
 
 
-class PushParams(Params):
+class PushParams(Params, frozen=True):
     task_id: Text
     id: Text = ""

@@ -53,7 +53,7 @@ def joined_introduction(method: str, told: Sequence[tuple[str, RawMessage]], ver
         _merge(capabilities, value(result.get("capabilities")) or {})
     whole["capabilities"] = raw(capabilities)
     said = [(name, text(parts(message.result).get("instructions"))) for name, message in told]
-    instructions = "\n\n".join(f"Of {name}: {words}" for name, words in said if words)
+    instructions = "\n\n".join(f"{name}: {words}" for name, words in said if words)
     if instructions:
         whole["instructions"] = raw(instructions)
     if method == DISCOVER:

@@ -30,7 +30,7 @@ def declared_by(params: Raw) -> bool:
 
 
 class Introduction:
-    """What a server says of itself in its handshake, or where it is discovered."""
+    """The answer of a server about itself in its handshake, or where it is discovered."""
 
     def __init__(self) -> None:
         self.name = ""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from meantime.surfaces.caller.caller_thread import own_thread
 from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
 from meantime.surfaces.terminal import task_format
 from meantime.surfaces.terminal.std_streams import echo
 from meantime.surfaces.terminal.terminal_text import plain, plain_lines
+
+TYPE_CHECKING = False  # to load `typing` takes 2 ms
+if TYPE_CHECKING:
+    from typing import Any
 
 WIDTH = 120  # characters of a text
 
