@@ -24,7 +24,7 @@ CIRCULAR = [
     ["testing", "testing/engine"],
 ]
 MOST_FILES, MOST_CHANGES = 40, 60  # that one start of a command walks through
-MOST_PASSING = 16  # functions that only pass on, for no reason that the source shows
+MOST_PASSING = 17  # functions that only pass on, for no reason that the source shows
 SHARED = Path(__file__).with_name("shared_names.txt")  # how many files have a name, where several do today
 
 

@@ -11,7 +11,7 @@ from meantime.kernel.lines import Kind, PlacedLine
 from meantime.kernel.model import Completed
 from meantime.kernel.notices import payload_text
 from meantime.ports.owner import AgentAbout
-from meantime.surfaces.agent_runs.numbered_run import AgentRun
+from meantime.surfaces.agent_runs.numbered_run import NumberedRun
 
 Wire = dict[str, Any]
 PROTOCOL = "1.0"
@@ -29,7 +29,7 @@ STATES = {
 }
 
 
-def wire_a2a_task(run: AgentRun, lines: Iterable[PlacedLine], history: int | None = None) -> Wire:
+def wire_a2a_task(run: NumberedRun, lines: Iterable[PlacedLine], history: int | None = None) -> Wire:
     """The newest `history` messages; None is all of them."""
     found: Wire = {"id": run.id, "contextId": run.thread, "status": status(run)}
     messages = [told for one in lines if (told := line_message(run, one)) is not None]
@@ -41,7 +41,7 @@ def wire_a2a_task(run: AgentRun, lines: Iterable[PlacedLine], history: int | Non
     return found if artifact is None else {**found, "artifacts": [artifact]}
 
 
-def status(run: AgentRun) -> Wire:
+def status(run: NumberedRun) -> Wire:
     found: Wire = {"state": STATES[run.status]}
     at = iso(run.task.updated_at)
     if at is not None:
@@ -50,7 +50,7 @@ def status(run: AgentRun) -> Wire:
     return {**found, "message": agent_message(run, f"{run.id}.status", text)} if text else found
 
 
-def _status_text(run: AgentRun) -> str:
+def _status_text(run: NumberedRun) -> str:
     question = run.task.question
     if run.waits and question is not None:
         offered = ", ".join(choice.id for choice in question.choices)
@@ -58,14 +58,14 @@ def _status_text(run: AgentRun) -> str:
     return run.error[1] if run.error is not None else ""
 
 
-def result_artifact(run: AgentRun) -> Wire | None:
+def result_artifact(run: NumberedRun) -> Wire | None:
     if run.is_pending or not isinstance(run.task.outcome, Completed):
         return None
     parts = [{"text": payload_text(run.task.outcome)}]
     return {"artifactId": f"{run.id}.result", "name": "result", "parts": parts}
 
 
-def line_message(run: AgentRun, placed: PlacedLine) -> Wire | None:
+def line_message(run: NumberedRun, placed: PlacedLine) -> Wire | None:
     """A line that somebody said; tool calls and thoughts stay with the agent."""
     line = placed.line
     if line.kind is not Kind.TEXT or line.role not in ("user", "assistant") or not line.text:
@@ -74,20 +74,20 @@ def line_message(run: AgentRun, placed: PlacedLine) -> Wire | None:
     return message(run, id, line.text, "ROLE_USER" if line.role == "user" else "ROLE_AGENT")
 
 
-def agent_message(run: AgentRun, id: str, text: str) -> Wire:
+def agent_message(run: NumberedRun, id: str, text: str) -> Wire:
     return message(run, id, text, "ROLE_AGENT")
 
 
-def message(run: AgentRun, id: str, text: str, role: str) -> Wire:
+def message(run: NumberedRun, id: str, text: str, role: str) -> Wire:
     about = {"messageId": id, "taskId": run.id, "contextId": run.thread}
     return {**about, "role": role, "parts": [{"text": text}]}
 
 
-def status_update(run: AgentRun, given: Wire) -> Wire:
+def status_update(run: NumberedRun, given: Wire) -> Wire:
     return {"statusUpdate": {"taskId": run.id, "contextId": run.thread, "status": given}}
 
 
-def artifact_update(run: AgentRun, artifact: Wire) -> Wire:
+def artifact_update(run: NumberedRun, artifact: Wire) -> Wire:
     about = {"taskId": run.id, "contextId": run.thread, "artifact": artifact}
     return {"artifactUpdate": {**about, "append": False, "lastChunk": True}}
 

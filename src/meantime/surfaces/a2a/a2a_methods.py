@@ -10,8 +10,8 @@ from meantime.kernel.errors import NotFound
 from meantime.kernel.ids import check_id
 from meantime.kernel.model import Json
 from meantime.ports.store import Query
-from meantime.surfaces.agent_runs.conversations import STOP_SECONDS, AgentConversations, Said
-from meantime.surfaces.agent_runs.numbered_run import AgentRun
+from meantime.surfaces.agent_runs.conversations import STOP_SECONDS, AgentConversations, AgentMessage
+from meantime.surfaces.agent_runs.numbered_run import NumberedRun
 from meantime.surfaces.agent_runs.run_follower import RunFollower
 from meantime.surfaces.http.dependencies import Dependencies
 from meantime.surfaces.http.protocol_endpoint import PUSHES
@@ -27,7 +27,7 @@ from .a2a_encoding import (
     status_update,
     wire_a2a_task,
 )
-from .message_params import ListParams, PushConfig, PushParams, SendParams, TaskParams
+from .message_params import A2aTaskParams, ListParams, PushConfig, PushParams, SendParams
 from .push_sender import PushSender
 from .rpc_messages import INVALID_PARAMS, NOT_CANCELABLE, UNSUPPORTED, RpcRefusal
 
@@ -60,19 +60,19 @@ class A2aCall(NamedTuple):
     def by(self) -> str:
         return "user" if self.own is None else "agent"
 
-    async def run(self, id: str) -> AgentRun:
+    async def run(self, id: str) -> NumberedRun:
         found = await self.site.conversations.run(id, self.own)
         if found.task.work.name != self.agent:
             raise NotFound(f"The agent {self.agent} has no task {id[:128]!r}.")
         return found
 
-    async def task(self, run: AgentRun, history: int | None = None) -> Wire:
+    async def task(self, run: NumberedRun, history: int | None = None) -> Wire:
         page = await self.site.follower.lines(run)
         lines = [one for one in page.lines if one.line.run == run.number]
         return wire_a2a_task(run, lines, history)
 
 
-async def _sent(call: A2aCall) -> AgentRun:
+async def _sent(call: A2aCall) -> NumberedRun:
     """The run that the message began, or answered."""
     given: SendParams = call.params
     message, push = given.message, given.configuration.task_push_notification_config
@@ -82,13 +82,13 @@ async def _sent(call: A2aCall) -> AgentRun:
     else:
         context = message.context_id or call.own or str(uuid.uuid4())
         thread = own_thread(check_id(context, "contextId"), call.own)
-        run = await call.site.conversations.say(thread, call.agent, Said(text))
+        run = await call.site.conversations.say(thread, call.agent, AgentMessage(text))
     if push is not None:
         await call.site.pushes.add(run, push)
     return run
 
 
-async def _continued(call: A2aCall, id: str, context: str, text: str) -> AgentRun:
+async def _continued(call: A2aCall, id: str, context: str, text: str) -> NumberedRun:
     run = await call.run(id)
     if context not in ("", run.thread):
         raise RpcRefusal(INVALID_PARAMS, f"The task {run.id} is in the context {run.thread}.")
@@ -97,7 +97,7 @@ async def _continued(call: A2aCall, id: str, context: str, text: str) -> AgentRu
     if run.ended:
         hint = "Send the message with its contextId, and without a taskId."
         raise RpcRefusal(UNSUPPORTED, f"The task {run.id} has ended.", hint, "task_ended")
-    return await call.site.conversations.say(run.thread, call.agent, Said(text))
+    return await call.site.conversations.say(run.thread, call.agent, AgentMessage(text))
 
 
 async def send_message(call: A2aCall) -> AsyncGenerator[Json]:
@@ -127,7 +127,7 @@ async def subscribe(call: A2aCall) -> AsyncGenerator[Json]:
         yield event
 
 
-async def _events(call: A2aCall, run: AgentRun) -> AsyncIterator[Json]:
+async def _events(call: A2aCall, run: NumberedRun) -> AsyncIterator[Json]:
     """The task as it is, then what its agent says, its result, and its state whenever that changes."""
     page = await call.site.follower.lines(run)
     lines = [one for one in page.lines if one.line.run == run.number]
@@ -176,7 +176,7 @@ async def list_tasks(call: A2aCall) -> Json:
         before = place_of(given.page_token or None)
         query = Query(call.own, agent=call.agent, hidden=True, limit=size, before=before)
         page = await call.site.tasks.page(query, most=10_000)
-        found = [AgentRun(task, task.run.number) for task in page.tasks if task.work.kind == "agent"]
+        found = [NumberedRun(task, task.run.number) for task in page.tasks if task.work.kind == "agent"]
         total, following = page.total, page.next
     shown = [run for run in found if given.status in ("", STATES[run.status])]
     tasks = [await call.task(run, given.history_length or 0) for run in shown]
@@ -218,10 +218,10 @@ class Method(NamedTuple):
 METHODS = {
     "SendMessage": Method(SendParams, parts=send_message, writes=True),
     "SendStreamingMessage": Method(SendParams, parts=stream_message, streams=True, writes=True),
-    "GetTask": Method(TaskParams, get_task),
+    "GetTask": Method(A2aTaskParams, get_task),
     "ListTasks": Method(ListParams, list_tasks),
-    "CancelTask": Method(TaskParams, cancel_task, writes=True),
-    "SubscribeToTask": Method(TaskParams, parts=subscribe, streams=True),
+    "CancelTask": Method(A2aTaskParams, cancel_task, writes=True),
+    "SubscribeToTask": Method(A2aTaskParams, parts=subscribe, streams=True),
     "CreateTaskPushNotificationConfig": Method(PushConfig, create_push, writes=True),
     "GetTaskPushNotificationConfig": Method(PushParams, get_push, writes=True),
     "ListTaskPushNotificationConfigs": Method(PushParams, list_pushes, writes=True),

@@ -45,7 +45,7 @@ CARD = "/.well-known/agent-card.json"
 class A2aServer:
     def __init__(self, deps: Dependencies) -> None:
         self._deps = deps
-        self._site = A2aSite(deps)
+        self.site = A2aSite(deps)
         routes = [
             Route(A2A + "/{agent}" + CARD, self.card),
             Route(A2A + "/{agent}", self.rpc, methods=["POST"]),
@@ -55,15 +55,12 @@ class A2aServer:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._router({**scope, "app": self}, receive, send)
 
-    async def open(self) -> None:
-        await self._site.pushes.open()
-
     async def close(self) -> None:
         """Its streams end with the waits of the server."""
-        await self._site.pushes.close()
+        await self.site.pushes.close()
 
     async def card(self, request: Request) -> Response:
-        name = self._site.conversations.check_agent(request.path_params["agent"])
+        name = self.site.conversations.check_agent(request.path_params["agent"])
         (agent,) = [one for one in self._deps.owner.about().agents if one.name == name]
         url = f"{self._base(request)}{A2A}/{name}"
         return json_response(agent_card(agent, url, self._deps.settings.version))
@@ -79,7 +76,7 @@ class A2aServer:
             text = "This token is for the question of one task."
             raise Refusal(403, "question_token", text, "Use a token of a thread.")
         request.scope[WRITING](token=False)
-        agent = self._site.conversations.check_agent(request.path_params["agent"])
+        agent = self.site.conversations.check_agent(request.path_params["agent"])
         data = await read(request, self._deps.settings, self._deps.clock)
         id = id_of(data)
         try:
@@ -101,7 +98,7 @@ class A2aServer:
             )
         if method.writes:
             request.scope[WRITING]()
-        call = A2aCall(self._site, agent, request.scope[CALLER].thread, params_of(asked, method.params))
+        call = A2aCall(self.site, agent, request.scope[CALLER].thread, params_of(asked, method.params))
         if method.answer is not None:
             return Response(answered(asked.id, await method.answer(call)), headers=JSON)
         return await self._parts(asked, method, call)
@@ -150,5 +147,5 @@ async def _last(asked: RpcRequest, first: Json, parts: AsyncGenerator[Json]) -> 
 
 async def open_server(deps: Dependencies) -> ProtocolServer:
     server = A2aServer(deps)
-    await server.open()
+    await server.site.pushes.open()
     return server

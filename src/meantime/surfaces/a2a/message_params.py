@@ -16,16 +16,16 @@ PageSize = Annotated[int, Meta(ge=0, le=100)]
 HistoryLength = Annotated[int, Meta(ge=0)]
 
 
-class Params(Struct, frozen=True, rename="camel", omit_defaults=True):
+class A2aParams(Struct, frozen=True, rename="camel", omit_defaults=True):
     pass
 
 
-class PushAuthentication(Params, frozen=True):
+class PushAuthentication(A2aParams, frozen=True):
     scheme: Text = ""
     credentials: Text = ""
 
 
-class PushConfig(Params, frozen=True):
+class PushConfig(A2aParams, frozen=True):
     url: Text = ""
     id: Text = ""
     task_id: Text = ""
@@ -33,7 +33,7 @@ class PushConfig(Params, frozen=True):
     authentication: PushAuthentication | None = None
 
 
-class SentMessage(Params, frozen=True):
+class SentMessage(A2aParams, frozen=True):
     message_id: Text
     parts: Annotated[list[dict[str, Any]], Meta(min_length=1, max_length=MOST_PARTS)]
     role: str = "ROLE_USER"
@@ -59,23 +59,23 @@ def _text(part: dict[str, Any]) -> str:
     raise RpcRefusal(CONTENT_TYPE, f"Parts of the kind {kind!r} are not supported.", "Send texts.")
 
 
-class SendConfiguration(Params, frozen=True):
+class SendConfiguration(A2aParams, frozen=True):
     return_immediately: bool = False
     history_length: HistoryLength | None = None
     task_push_notification_config: PushConfig | None = None
 
 
-class SendParams(Params, frozen=True):
+class SendParams(A2aParams, frozen=True):
     message: SentMessage
     configuration: SendConfiguration = SendConfiguration()
 
 
-class TaskParams(Params, frozen=True):
+class A2aTaskParams(A2aParams, frozen=True):
     id: Text
     history_length: HistoryLength | None = None
 
 
-class ListParams(Params, frozen=True):
+class ListParams(A2aParams, frozen=True):
     context_id: Text = ""
     status: Text = ""
     page_size: PageSize = 0
@@ -84,6 +84,6 @@ class ListParams(Params, frozen=True):
     include_artifacts: bool = False
 
 
-class PushParams(Params, frozen=True):
+class PushParams(A2aParams, frozen=True):
     task_id: Text
     id: Text = ""

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from meantime.kernel.errors import InvalidInput, MeantimeError, NotFound, Refused
 from meantime.ports.clock import Clock
 from meantime.surfaces.agent_runs.conversations import AgentConversations
-from meantime.surfaces.agent_runs.numbered_run import AgentRun
+from meantime.surfaces.agent_runs.numbered_run import NumberedRun
 from meantime.surfaces.agent_runs.run_follower import RunFollower
 from meantime.surfaces.http.responses import encode
 
@@ -65,7 +65,7 @@ class PushSender:
                 continue  # it was purged
             self._begin(run, one)
 
-    async def add(self, run: AgentRun, given: PushConfig) -> PushConfig:
+    async def add(self, run: NumberedRun, given: PushConfig) -> PushConfig:
         """One of the same id is replaced."""
         check_url(given.url)
         config = replace(given, id=given.id or str(uuid.uuid4()), task_id=run.id)
@@ -77,17 +77,17 @@ class PushSender:
         await self._save()
         return config
 
-    def _begin(self, run: AgentRun, kept: KeptPush) -> None:
+    def _begin(self, run: NumberedRun, kept: KeptPush) -> None:
         watcher = asyncio.ensure_future(self._watch(run, kept))
         self._watched.setdefault(run.id, {})[kept.config.id] = Watched(kept, watcher)
 
-    def find(self, run: AgentRun, id: str) -> PushConfig:
+    def find(self, run: NumberedRun, id: str) -> PushConfig:
         found = self._watched.get(run.id, {}).get(id)
         if found is None:
             raise NotFound(f"The task {run.id} has no push configuration {id[:64]!r}.")
         return found.kept.config
 
-    def of(self, run: AgentRun) -> Sequence[PushConfig]:
+    def of(self, run: NumberedRun) -> Sequence[PushConfig]:
         return [one.kept.config for one in self._watched.get(run.id, {}).values()]
 
     async def remove(self, run: str, id: str) -> None:
@@ -115,7 +115,7 @@ class PushSender:
             watcher.cancel()
         await asyncio.gather(*watchers, return_exceptions=True)
 
-    async def _watch(self, run: AgentRun, kept: KeptPush) -> None:
+    async def _watch(self, run: NumberedRun, kept: KeptPush) -> None:
         """Tells each question once, and the ending."""
         id = run.id
         try:
@@ -139,7 +139,7 @@ class PushSender:
         ) as problem:  # the task was purged, the disk is full, the server closes
             LOG.warning("The webhook of %s is not told any more: %s", id, problem)
 
-    async def _tell(self, run: AgentRun, config: PushConfig) -> None:
+    async def _tell(self, run: NumberedRun, config: PushConfig) -> None:
         page = await self._follower.lines(run)
         lines = [one for one in page.lines if one.line.run == run.number]
         body = encode({"task": wire_a2a_task(run, lines)})

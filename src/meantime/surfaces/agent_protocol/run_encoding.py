@@ -10,7 +10,7 @@ from meantime.kernel.lifecycle import Status
 from meantime.kernel.lines import Kind, PlacedLine
 from meantime.kernel.model import Completed, Json, Task
 from meantime.kernel.notices import payload_text
-from meantime.surfaces.agent_runs.numbered_run import AgentRun
+from meantime.surfaces.agent_runs.numbered_run import NumberedRun
 from meantime.surfaces.http.task_encoding import prompt_of
 
 from .run_requests import META
@@ -37,7 +37,7 @@ _THREAD_STATUSES = {
 _NO_STATE: Wire = {"checkpoint": None, "state": None, "result": None}
 
 
-def wire_run(run: AgentRun) -> Wire:
+def wire_run(run: NumberedRun) -> Wire:
     task = run.task
     found: Wire = {
         "run_id": run.id,
@@ -53,7 +53,7 @@ def wire_run(run: AgentRun) -> Wire:
     return found if failure is None else {**found, "error": f"{failure[0]}: {failure[1]}"}
 
 
-def failure_of(run: AgentRun) -> tuple[str, str] | None:
+def failure_of(run: NumberedRun) -> tuple[str, str] | None:
     """The code and the text of an ending that is an error. A cancelled run is interrupted instead."""
     return None if run.status is Status.CANCELLED else run.error
 
@@ -129,7 +129,7 @@ def _without_lines(task: Task) -> list[Wire]:
 
 def wire_state(thread: str, task: Task | None, values: Wire) -> Wire:
     paused = interrupts(task)
-    run = None if task is None else AgentRun(task, task.run.number)
+    run = None if task is None else NumberedRun(task, task.run.number)
     busy = run is not None and not run.ended
     checkpoint = {"thread_id": thread, "checkpoint_ns": "", "checkpoint_id": _checkpoint(task)}
     failure = None if run is None else failure_of(run)

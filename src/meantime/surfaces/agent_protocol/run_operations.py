@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from meantime.kernel.errors import Refused
-from meantime.surfaces.agent_runs.numbered_run import AgentRun
+from meantime.surfaces.agent_runs.numbered_run import NumberedRun
 from meantime.surfaces.agent_runs.streamed_response import StreamedResponse
 from meantime.surfaces.http.responses import encode, json_response
 
@@ -75,7 +75,7 @@ async def cancel_run(site: ProtocolSite, asked: ProtocolRequest) -> Response:
     return json_response({}, 202)
 
 
-async def _begun(site: ProtocolSite, asked: ProtocolRequest) -> AgentRun:
+async def _begun(site: ProtocolSite, asked: ProtocolRequest) -> NumberedRun:
     """The run that a message began, or that its answer lets go on."""
     given: RunCreate = asked.body
     given.check()
@@ -92,30 +92,30 @@ async def _begun(site: ProtocolSite, asked: ProtocolRequest) -> AgentRun:
     if task is None or task.question is None:
         text = f"The thread {thread} has no interrupt to answer."
         raise Refused(text, code="not_waiting", hint="Send a message as input.")
-    run = AgentRun(task, task.run.number)
+    run = NumberedRun(task, task.run.number)
     return await site.conversations.answer(run, given.answer(task.question), asked.by)
 
 
-async def _found(site: ProtocolSite, asked: ProtocolRequest) -> AgentRun:
+async def _found(site: ProtocolSite, asked: ProtocolRequest) -> NumberedRun:
     return await site.conversations.run(asked.request.path_params["run"], asked.thread)
 
 
-def _headers(run: AgentRun, then: str = "") -> dict[str, str]:
+def _headers(run: NumberedRun, then: str = "") -> dict[str, str]:
     """Where the run is, and where a client that was cut off reads on."""
     path = f"/threads/{run.thread}/runs/{run.id}"
     return {"Content-Location": path} | ({"Location": f"{path}/{then}"} if then else {})
 
 
-def _json_headers(run: AgentRun) -> dict[str, str]:
+def _json_headers(run: NumberedRun) -> dict[str, str]:
     return {"Content-Type": "application/json", **_headers(run, "join")}
 
 
-def _waiting(site: ProtocolSite, run: AgentRun, *, cancel: bool) -> Response:
+def _waiting(site: ProtocolSite, run: NumberedRun, *, cancel: bool) -> Response:
     left = partial(site.conversations.cancel, run, "user") if cancel else None
     return StreamedResponse(_until_ended(site, run), site.deps.polls, _json_headers(run), left)
 
 
-async def _until_ended(site: ProtocolSite, run: AgentRun) -> AsyncGenerator[bytes]:
+async def _until_ended(site: ProtocolSite, run: NumberedRun) -> AsyncGenerator[bytes]:
     """White space until the run ends, so that no proxy takes the connection for dead; then the values."""
     yield b"\n"
     async for step in site.follower.follow(run):
@@ -125,7 +125,7 @@ async def _until_ended(site: ProtocolSite, run: AgentRun) -> AsyncGenerator[byte
     yield encode(await final_values(site, run))
 
 
-async def final_values(site: ProtocolSite, run: AgentRun) -> Wire:
+async def final_values(site: ProtocolSite, run: NumberedRun) -> Wire:
     found = await values(site, run.task)
     if run.waits:
         return {**found, "__interrupt__": interrupts(run.task)}
@@ -136,7 +136,7 @@ async def final_values(site: ProtocolSite, run: AgentRun) -> Wire:
 
 
 def _streaming(
-    site: ProtocolSite, run: AgentRun, modes: frozenset[str], since: int | None, *, cancel: bool
+    site: ProtocolSite, run: NumberedRun, modes: frozenset[str], since: int | None, *, cancel: bool
 ) -> Response:
     # A client that was cut off asks for nothing but this address: the modes are part of it.
     headers = {**SSE, **_headers(run, f"stream?{urlencode([('stream_mode', one) for one in sorted(modes)])}")}
@@ -145,7 +145,7 @@ def _streaming(
 
 
 async def _events(
-    site: ProtocolSite, run: AgentRun, modes: frozenset[str], since: int | None
+    site: ProtocolSite, run: NumberedRun, modes: frozenset[str], since: int | None
 ) -> AsyncGenerator[bytes]:
     writer = EventWriter(run, modes)
     yield writer.begin()

@@ -14,7 +14,7 @@ from meantime.kernel.lines import Kind, Line
 from meantime.kernel.model import Json
 from meantime.kernel.payloads import as_text
 from meantime.kernel.questions import Question
-from meantime.surfaces.agent_runs.conversations import Busy, Said
+from meantime.surfaces.agent_runs.conversations import AgentMessage, Busy
 from meantime.surfaces.http.schemas import Body
 
 META = "agent_protocol"  # the key of a task's meta that holds the metadata of its run
@@ -104,13 +104,13 @@ class RunCreate(ProtocolBody):
         if (self.input is None) == (self.command is None):
             raise InvalidInput("A run has either input or command.", hint='Send {"messages": […]} as input.')
 
-    def said(self) -> Said:
+    def said(self) -> AgentMessage:
         """The last message is the prompt. Earlier ones are a conversation that the agent continues."""
         messages = _messages(self.input)
         if messages[-1].role != "user" or not messages[-1].text.strip():
             raise InvalidInput("The last message must be the user's, with a text.", hint=_HINT)
         meta: dict[str, Json] = {META: self.metadata} if self.metadata else {}
-        return Said(messages[-1].text, tuple(messages[:-1]), meta)
+        return AgentMessage(messages[-1].text, tuple(messages[:-1]), meta)
 
     def answer(self, question: Question | None) -> str:
         """The text of `command: {"resume": …}`, as an answer to this question."""

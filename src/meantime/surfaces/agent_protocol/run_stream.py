@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from meantime.kernel.errors import InvalidInput
-from meantime.surfaces.agent_runs.numbered_run import AgentRun
+from meantime.surfaces.agent_runs.numbered_run import NumberedRun
 from meantime.surfaces.agent_runs.run_follower import RunStep
 from meantime.surfaces.http.event_encoding import frame
 from meantime.surfaces.http.responses import encode
@@ -29,7 +29,7 @@ def modes_of(asked: str | Iterable[str] | None) -> frozenset[str]:
 
 
 class EventWriter:
-    def __init__(self, run: AgentRun, modes: frozenset[str]) -> None:
+    def __init__(self, run: NumberedRun, modes: frozenset[str]) -> None:
         self._run = run
         self._modes = modes
 
@@ -58,7 +58,7 @@ class EventWriter:
     def values(self, values: Wire, cursor: int) -> bytes:
         return frame("values", encode(values), cursor)
 
-    def end(self, run: AgentRun, values: Wire) -> bytes:
+    def end(self, run: NumberedRun, values: Wire) -> bytes:
         """The last values, or the error; then the end, so that nobody takes it for a cut."""
         error = values.pop("__error__", None)
         found = frame("values", encode(values)) if "values" in self._modes else b""

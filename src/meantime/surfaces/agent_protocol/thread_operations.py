@@ -10,7 +10,7 @@ from starlette.responses import Response
 from meantime.kernel.durations import iso
 from meantime.kernel.errors import InvalidInput, NotFound, Refused
 from meantime.kernel.model import Task
-from meantime.surfaces.agent_runs.numbered_run import AgentRun
+from meantime.surfaces.agent_runs.numbered_run import NumberedRun
 from meantime.surfaces.http.responses import Refusal, json_response
 from meantime.surfaces.http.task_lookup import own_thread
 
@@ -101,7 +101,7 @@ async def values(site: ProtocolSite, task: Task | None) -> Wire:
     """The conversation up to this run of the task, or up to now."""
     if task is None:
         return values_of(None, ())
-    page = await site.follower.lines(AgentRun(task, task.run.number))
+    page = await site.follower.lines(NumberedRun(task, task.run.number))
     return values_of(task, [one for one in page.lines if one.line.run <= task.run.number])
 
 

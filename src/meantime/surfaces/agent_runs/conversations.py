@@ -19,7 +19,7 @@ from meantime.ports.owner import Owner
 from meantime.ports.store import Query, Sort
 from meantime.ports.tasks import Options, Tasks
 
-from .numbered_run import AgentRun, split_run_id
+from .numbered_run import NumberedRun, split_run_id
 
 Busy: TypeAlias = Literal["enqueue", "interrupt", "reject"]
 STOP_SECONDS = 30.0  # that a run may take to stop, before the message that interrupts it is refused
@@ -31,7 +31,7 @@ LINES = 200  # of a conversation whose session is gone, for the task that goes o
 _IN_THIS_MOMENT = ("ended", "still_active", "being_resumed", "cancelling")
 
 
-class Said(NamedTuple):
+class AgentMessage(NamedTuple):
     """A message to an agent."""
 
     text: str
@@ -52,7 +52,7 @@ class AgentConversations:
             raise NotFound(f"There is no agent {name[:64]!r}.", hint=there, code="unknown_agent")
         return name
 
-    async def say(self, thread: str, agent: str, said: Said, busy: Busy = "enqueue") -> AgentRun:
+    async def say(self, thread: str, agent: str, said: AgentMessage, busy: Busy = "enqueue") -> NumberedRun:
         """The run that the message began, is queued for, or was told in the middle of. Messages to one thread
         come one after the other, so that two at once do not begin two conversations."""
         lock = self._locks.setdefault(thread, asyncio.Lock())
@@ -65,7 +65,7 @@ class AgentConversations:
                         raise
             return await self._say(thread, agent, said, busy)
 
-    async def _say(self, thread: str, agent: str, said: Said, busy: Busy) -> AgentRun:
+    async def _say(self, thread: str, agent: str, said: AgentMessage, busy: Busy) -> NumberedRun:
         task = await self.newest(thread, agent)
         if task is None:
             return await self._start(thread, agent, said)
@@ -80,14 +80,14 @@ class AgentConversations:
             text = f"The thread {thread} has a run that goes on."
             raise Refused(text, code="thread_busy", hint="Wait for it, or choose another strategy.")
         sent = await self._tasks.send(task.id, None, said.text)
-        return AgentRun(await self._tasks.get(task.id, None), task.run.number + (sent == "queued"))
+        return NumberedRun(await self._tasks.get(task.id, None), task.run.number + (sent == "queued"))
 
-    async def _start(self, thread: str, agent: str, said: Said) -> AgentRun:
+    async def _start(self, thread: str, agent: str, said: AgentMessage) -> NumberedRun:
         options = Options(notify=False, meta=dict(said.meta), fork=bool(said.context), context=said.context)
         task = await self._tasks.start(thread, Agent(agent, said.text).order(), options)
-        return AgentRun(task, task.run.number)
+        return NumberedRun(task, task.run.number)
 
-    async def _resume(self, task: Task, said: Said) -> AgentRun:
+    async def _resume(self, task: Task, said: AgentMessage) -> NumberedRun:
         try:
             resumed = await self._tasks.resume(task.id, None, said.text, Options())
         except NotResumable as problem:
@@ -95,7 +95,7 @@ class AgentConversations:
                 raise
             context = tuple(await self._tasks.lines(task.id, None, last=LINES))
             return await self._start(task.thread, task.work.name, said._replace(context=context))
-        return AgentRun(resumed, resumed.run.number)
+        return NumberedRun(resumed, resumed.run.number)
 
     async def _stopped(self, task: Task) -> Task:
         await self._tasks.cancel(task.id, None, reason="Another message came.")
@@ -112,7 +112,7 @@ class AgentConversations:
         page = await self._tasks.page(query, counted=False)
         return next((task for task in page.tasks if task.work.kind == "agent"), None)
 
-    async def run(self, id: str, thread: str | None) -> AgentRun:
+    async def run(self, id: str, thread: str | None) -> NumberedRun:
         """By its id; of this thread only, unless that is None."""
         split = split_run_id(id)
         hint = "Runs are listed with their thread."
@@ -125,21 +125,21 @@ class AgentConversations:
             raise NotFound(f"There is no run {id[:128]!r}.", hint=hint)
         return found
 
-    async def _of(self, task: Task, number: int) -> AgentRun | None:
+    async def _of(self, task: Task, number: int) -> NumberedRun | None:
         now = task.run.number
         if number == now:
-            return AgentRun(task, number)
+            return NumberedRun(task, number)
         if number == now + 1:
             stopped = task.status in (Status.CANCELLED, Status.CANCELLING)
-            return AgentRun(task, number) if task.follow_up or stopped else None
+            return NumberedRun(task, number) if task.follow_up or stopped else None
         if number > now:
             return None
         runs = await self._tasks.runs_of(task.id, None)
-        return next((AgentRun(run, number) for run in runs if run.run.number == number), None)
+        return next((NumberedRun(run, number) for run in runs if run.run.number == number), None)
 
-    async def runs(self, thread: str, limit: int, offset: int) -> Sequence[AgentRun]:
+    async def runs(self, thread: str, limit: int, offset: int) -> Sequence[NumberedRun]:
         """Newest first."""
-        found: list[AgentRun] = []
+        found: list[NumberedRun] = []
         for at in range(0, SCANNED, PAGE):
             query = Query(thread, hidden=True, limit=PAGE, offset=at)
             page = await self._tasks.page(query, counted=False)
@@ -150,19 +150,19 @@ class AgentConversations:
                 break
         return found[offset : offset + limit]
 
-    async def _all_of(self, task: Task) -> Sequence[AgentRun]:
+    async def _all_of(self, task: Task) -> Sequence[NumberedRun]:
         runs = [task] if task.run.number == 1 else await self._tasks.runs_of(task.id, None)
-        found = [AgentRun(run, run.run.number) for run in reversed(runs)]
-        return [AgentRun(task, task.run.number + 1), *found] if task.follow_up else found
+        found = [NumberedRun(run, run.run.number) for run in reversed(runs)]
+        return [NumberedRun(task, task.run.number + 1), *found] if task.follow_up else found
 
-    async def cancel(self, run: AgentRun, by: str) -> AgentRun:
+    async def cancel(self, run: NumberedRun, by: str) -> NumberedRun:
         """Asks the run to stop. A queued follow-up goes with the run before it: a cancelled task has no next
         run. One that has ended stays as it is."""
         if not run.ended:
             await self._tasks.cancel(run.task.id, None, by=by)
         return await self.run(run.id, None)
 
-    async def answer(self, run: AgentRun, text: str, by: str) -> AgentRun:
+    async def answer(self, run: NumberedRun, text: str, by: str) -> NumberedRun:
         """To the question of a waiting run, which then goes on."""
         task = await self._tasks.answer(run.task.id, None, text, by=by)
-        return AgentRun(task, task.run.number)
+        return NumberedRun(task, task.run.number)

@@ -8,7 +8,7 @@ from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Cancelled, Completed, Failed, Lost, Task, TimedOut
 
 
-class AgentRun(NamedTuple):
+class NumberedRun(NamedTuple):
     """The task as this run left it, or as it is now. A pending run is a follow-up that was said while the run
     before it goes on: then it is the task of that one."""
 

@@ -13,7 +13,7 @@ from meantime.ports.clock import Clock
 from meantime.ports.tasks import Tasks
 
 from .conversations import AgentConversations
-from .numbered_run import AgentRun
+from .numbered_run import NumberedRun
 
 WINDOW = 1 << 20  # bytes of a conversation's end that are read; older lines are left out
 _NO_LINES = LinePage((), 0, 0, 0)
@@ -23,7 +23,7 @@ class RunStep(NamedTuple):
     """The run now, its lines since the step before, and the place behind them. A step without news says that
     the run is still there."""
 
-    run: AgentRun
+    run: NumberedRun
     lines: Sequence[PlacedLine]
     cursor: int
     changed: bool
@@ -38,7 +38,7 @@ class RunFollower:
         self._clock = clock
         self._heartbeat = heartbeat
 
-    async def follow(self, run: AgentRun, since: int | None = None) -> AsyncIterator[RunStep]:
+    async def follow(self, run: NumberedRun, since: int | None = None) -> AsyncIterator[RunStep]:
         """From the beginning, or from the cursor of a step, until nothing more comes by itself. The last step
         is always a change."""
         cursor = -WINDOW if since is None else since
@@ -60,28 +60,28 @@ class RunFollower:
             if cursor >= page.total:
                 await self._news(run, length, seq)
 
-    async def pause(self, run: AgentRun) -> None:
+    async def pause(self, run: NumberedRun) -> None:
         """Returns when a run that waits may have changed, or after the heartbeat."""
         seq = await self._tasks.last_event()
         now = await self._conversations.run(run.id, None)
         if now.task.version == run.task.version:
             await self._news(run, await self._length(run), seq)
 
-    async def lines(self, run: AgentRun, offset: int = -WINDOW) -> LinePage:
+    async def lines(self, run: NumberedRun, offset: int = -WINDOW) -> LinePage:
         """Lines of the run's conversation; none where its runner keeps no lines."""
         try:
             return await self._tasks.line_page(run.task.id, None, offset=offset, most=WINDOW)
         except Refused:
             return _NO_LINES
 
-    async def _length(self, run: AgentRun) -> int:
+    async def _length(self, run: NumberedRun) -> int:
         """How much was said so far, in the bytes of its log."""
         try:
             return (await self._tasks.tail(run.task.id, None, "both", 1, 1)).total
         except Refused:
             return 0
 
-    async def _news(self, run: AgentRun, length: int, seq: int) -> None:
+    async def _news(self, run: NumberedRun, length: int, seq: int) -> None:
         """Returns when something may have changed, or after the heartbeat."""
         over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         alarm = self._clock.call_later(self._heartbeat, lambda: over.done() or over.set_result(None))

@@ -122,7 +122,7 @@
  * @property {string} task
  * @property {number} run
  * @property {string} title
- * @property {State} outcome
+ * @property {State|null} outcome null where it is not an ending
  * @property {"unread"|"leased"|"told"|"parked"|"muted"} state
  * @property {string|null} turn
  * @property {number|null} turnNumber
@@ -131,5 +131,7 @@
  * @property {number} attempts
  * @property {string|null} reason
  * @property {string|null} endedAt
+ * @property {"ending"|"event"|"alarm"|"message"} kind
+ * @property {string} text the words of what is not an ending
  */
 export {};
