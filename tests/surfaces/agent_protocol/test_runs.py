@@ -208,8 +208,8 @@ async def test_a_server_that_closes_breaks_its_streams_off_instead_of_ending_the
     await closing
 
 
-async def test_a_silent_run_sends_heartbeats(site: Site):
-    """In a wait they are white space, which JSON allows."""
+async def test_a_wait_begins_with_white_space_which_json_allows(site: Site):
+    """So a client sees at once that somebody answers."""
     thread = await site.thread()
     waiting = asyncio.ensure_future(site.ask("POST", f"/threads/{thread}/runs/wait", saying("slow")))
     await asyncio.wait_for(site.begun.wait(), PATIENCE)
