@@ -26,9 +26,11 @@ def reminder(
     now: float,
     rests: float = 0.0,
     unlisted: int = 0,
+    events: int = 0,
 ) -> str:
-    """Nothing to say gives the empty string. `unlisted` were not told either, and are not in the list."""
-    if not (active or untold or parked):
+    """Nothing to say gives the empty string. `unlisted` were not told either, and are not in the list;
+    `events` are notices that are not endings, and were not told yet."""
+    if not (active or untold or parked or events):
         return RESTS.format(duration(rests)) if rests else ""
     named = [task.id for task in (*active[:SHOWN], *untold[:SHOWN])]
     ids = shorten(named, (task.id for task in (*active, *untold)))
@@ -38,6 +40,8 @@ def reminder(
     more = max(0, len(active) - SHOWN) + max(0, len(untold) - SHOWN) + unlisted
     if more:
         lines.append(f"- and {more} more")
+    if events:
+        lines.append(f"- reports of running tasks, not yet told: {events}")
     if parked:
         lines.append(f"- {parked} parked after failed deliveries")
     if rests:

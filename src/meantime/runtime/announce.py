@@ -298,7 +298,8 @@ class Announcing:
         parked = await self._store.count_notices(thread, [NoticeState.PARKED])
         unlisted = self._untold(thread) - len(found) if len(found) == MAX_LOOKED else 0
         rests = self._waking.rests(thread)
-        return reminder(active, untold, parked, self._record.clock.now(), rests, max(0, unlisted))
+        events = len(found) - len(untold)
+        return reminder(active, untold, parked, self._record.clock.now(), rests, max(0, unlisted), events)
 
     def _untold(self, thread: str) -> int:
         held = sum(len(holding.held) for holding in self._turns.values() if holding.thread == thread)
