@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from meantime import Meantime
-from meantime.kernel.notice_sources import notice_id
+from meantime.kernel.notices import notice_id  # an older version has it there, too
 
 from . import strace
 from .judge import Fact, Told, Verdict, judge, read_facts

@@ -144,7 +144,9 @@ class LedgerFile:
         self._lock.note(checkpoints=number)
 
     def close(self) -> None:
-        self._lock.give_back(clean=self._clean)
+        """A failing disk may have left a WAL that the mark could not be written for: then the next owner must
+        not take it for another ledger's."""
+        self._lock.give_back(clean=self._clean and not self._mark.is_of_another())
 
 
 def _is_there(path: Path) -> bool:
