@@ -6,6 +6,7 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -28,7 +29,7 @@ from a2a.types.a2a_pb2 import (
     TaskState,
 )
 from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError
-from guide_blocks import check_guide
+from guide import examples
 
 from meantime import HttpDoor
 
@@ -39,7 +40,7 @@ __all__ = ["door"]
 pytestmark = pytest.mark.anyio
 
 
-def saying(text: str, **message: str) -> SendMessageRequest:
+def saying(text: str, **message: Any) -> SendMessageRequest:
     parts = [Part(text=text)]
     return SendMessageRequest(message=Message(message_id="m", role=Role.ROLE_USER, parts=parts, **message))
 
@@ -52,7 +53,7 @@ async def card_of(http: httpx.AsyncClient, url: str) -> AgentCard:
     return await A2ACardResolver(http, f"{url}/a2a/explore").get_agent_card()
 
 
-def client_of(http: httpx.AsyncClient, card: AgentCard, **config: bool) -> Client:
+def client_of(http: httpx.AsyncClient, card: AgentCard, **config: Any) -> Client:
     return ClientFactory(ClientConfig(httpx_client=http, **config)).create(card)
 
 
@@ -137,5 +138,7 @@ async def test_a_task_is_found_again_after_a_kill_of_the_daemon(tmp_path: Path):
             assert daemon.starts() == 1
 
 
-def test_the_code_of_the_guide_prints_what_it_says():
-    check_guide("a2a.md")
+def test_the_code_of_the_guide_prints_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    for example in examples("a2a.md"):
+        assert example.run() == example.prints

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from deepagents import create_deep_agent
-from guide_blocks import check_guide
+from guide import examples
 from langchain.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.language_models import BaseChatModel
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -220,5 +220,7 @@ async def test_a_stream_survives_a_kill_of_the_daemon_and_tells_each_message_onc
             assert daemon.starts() == 1
 
 
-def test_the_code_of_the_guide_prints_what_it_says():
-    check_guide("agent-protocol.md")
+def test_the_code_of_the_guide_prints_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    for example in examples("agent-protocol.md"):
+        assert example.run() == example.prints

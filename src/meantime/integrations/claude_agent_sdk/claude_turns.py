@@ -225,7 +225,8 @@ class ClaudeTurn(FrameworkTurn):
 
     def _count_rest(self, event: dict[str, Any]) -> None:
         """A message has its usage from before its answer was written; how long that is comes at its end."""
-        written = int((event.get("usage") or {}).get("output_tokens") or 0)
+        usage = cast("dict[str, Any]", event.get("usage") or {})
+        written = int(usage.get("output_tokens") or 0)
         if written > self._output:
             self._hearer.spent(tokens=written - self._output)
             self._output = written
