@@ -20,6 +20,7 @@ from meantime.surfaces.wrap import held_server
 from meantime.surfaces.wrap.background_calls import BackgroundCalls
 from meantime.surfaces.wrap.open_requests import OpenToolCall
 from meantime.surfaces.wrap.raw_messages import RawMessage
+from meantime.surfaces.wrap.repeated_requests import RepeatedRequests
 from meantime.surfaces.wrap.wrap_hello import WrapParts
 
 from .conftest import NEVER_SOON, Host, Peer, Wrapped, lives, task_of, texts
@@ -313,7 +314,9 @@ async def test_a_restarted_server_that_never_answers_our_handshake_is_given_up(
     """Otherwise every request of the host would wait for it for ever."""
     monkeypatch.setattr(held_server, "HANDSHAKE", 0.05)
     silent, end = Silent(), End()
-    held: Any = held_server.HeldServer(silent, None, end, Raw(b"{}"), lambda: 1)  # type: ignore[arg-type]
+    repeats = RepeatedRequests()
+    given: Any = (silent, None, end, Raw(b"{}"), repeats, lambda _: 1)
+    held = held_server.HeldServer(*given)
     assert held.send(b"{}", "tools/list")
     for _ in range(500):
         if end.gone:
@@ -355,7 +358,7 @@ class GoneHost:
 async def test_an_answer_that_nobody_reads_and_nobody_records_is_tried_once():
     ledger, host = FullLedger(), GoneHost()
     shared: Any = WrapParts(ledger, None, lambda _: 0, lambda _: False)  # type: ignore[arg-type]
-    calls = BackgroundCalls(host, shared)  # type: ignore[arg-type]
+    calls = BackgroundCalls(host, shared, {})  # type: ignore[arg-type]
     call = OpenToolCall(1, Raw(b"1"), "conv")
     calls.begin(call, None)
     calls.replied(call, RawMessage(id=Raw(b"1"), result=Raw(b"{}")))
